@@ -1,0 +1,72 @@
+# The lab's commands. `make help` lists them; every one of them sets up .venv first where it is not there yet.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GRID ?= smoke
+RUN_ID ?= $(GRID)
+JOBS ?= 2
+MODEL ?= hippo-tiny
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+LAB := $(BIN)/python -m hippo_core
+
+.PHONY: help setup datasets base-model base-model-card eval-baselines grid grid-plan report lab lint test bench clean
+
+help: ## list these commands
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+setup: .venv/.ready ## create .venv from requirements.lock (other commands do it by themselves)
+
+.venv/.ready: requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed and none was found; name one: make setup PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed, $(PYTHON) is older; name one: make setup PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
+	@echo "Set-up: $$(grep -c == requirements.lock) pinned packages into .venv, about 2.4 GB on disk with a CPU build of torch (a CUDA build takes several more);"
+	@echo "        pip's own settings hold (PIP_INDEX_URL, PIP_FIND_LINKS, pip.conf). First torch, then the rest."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock torch
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+	@echo "Set-up: done."
+
+datasets: .venv/.ready ## build the data sets of all suites under data/generated (N=50 SEED=1337 PROFILE=default)
+	@$(LAB) datasets n=$(or $(N),50) seed=$(or $(SEED),1337) profile=$(or $(PROFILE),default)
+
+base-model: .venv/.ready ## train the base model from its seeds (MODEL=hippo-tiny; resumes; at most an hour on 2 cores)
+	@$(LAB) notebook 00_base_model model=$(MODEL) train=true
+
+base-model-card: .venv/.ready ## measure the base model again and write its card (MODEL=hippo-tiny)
+	@$(LAB) notebook 00_base_model model=$(MODEL) card=true
+
+eval-baselines: .venv/.ready ## baselines and controls only, of a grid (GRID=smoke, default or full; JOBS=2; RUN_ID)
+	@$(LAB) grid $(GRID) --only 'baselines/*' --only 'controls/*' --jobs $(JOBS) --run-id $(RUN_ID)
+
+grid: .venv/.ready ## run a grid, or go on with it, and report (GRID=smoke, default or full; JOBS=2; RUN_ID)
+	@$(LAB) grid $(GRID) --jobs $(JOBS) --run-id $(RUN_ID)
+
+grid-plan: .venv/.ready ## say what a grid would run and skip, and how long it would take (GRID=smoke; RUN_ID)
+	@$(LAB) grid-plan $(GRID) --jobs $(JOBS) --run-id $(RUN_ID)
+
+report: .venv/.ready ## write the report of a run again (RUN_ID=smoke)
+	@$(LAB) report $(RUN_ID)
+
+lab: .venv/.ready ## open JupyterLab at the notebooks
+	@$(BIN)/jupyter lab --notebook-dir notebooks
+
+lint: .venv/.ready ## ruff (modules and notebooks), pyright, notebooks without outputs
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright hippo_core
+	@$(BIN)/nbstripout --verify notebooks/*.ipynb
+
+test: .venv/.ready ## all tests
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+bench: .venv/.ready ## our generation against transformers.generate, and the suites' speed, as ratios of one run
+	@$(LAB) bench
+
+clean: ## remove caches and generated data; records, reports, weights and .venv stay
+	@rm -rf data/generated .pytest_cache .ruff_cache .hypothesis .ipynb_checkpoints
+	@find hippo_core tests notebooks benchmarks -name __pycache__ -prune -exec rm -rf {} +

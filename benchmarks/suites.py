@@ -1,0 +1,34 @@
+"""Seconds to draw 1,000 items of each suite; the last line is the slowest beside the two seconds that are allowed.
+
+python benchmarks/suites.py
+"""
+
+import time
+from statistics import median
+
+from hippo_core.suites import SUITES
+from hippo_core.suites.build import worlds
+
+ITEMS, ROUNDS, ALLOWED = 1000, 3, 2.0
+
+
+def draw(suite: str, seed: int) -> float:
+    """Seconds for the test worlds of a suite with 1,000 items, drawn and not written."""
+    begin = time.perf_counter()
+    asked = sum(len(world.items) for world in worlds(suite, "default", ITEMS, seed, "test"))
+    spent = time.perf_counter() - begin
+    assert asked == ITEMS or suite == "babi", f"{suite}: {asked} items"
+    return spent
+
+
+def main() -> None:
+    """Time every suite."""
+    found = {suite: median(draw(suite, 1337 + turn) for turn in range(ROUNDS)) for suite in SUITES}
+    for suite, spent in found.items():
+        print(f"{suite:18} {spent:.2f} s for {ITEMS} items")
+    slowest = max(found, key=lambda suite: found[suite])
+    print(f"slowest suite {slowest}: {found[slowest]:.2f} s, ratio to the allowed {ALLOWED:.0f} s {found[slowest] / ALLOWED:.2f}")
+
+
+if __name__ == "__main__":
+    main()

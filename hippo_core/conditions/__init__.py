@@ -1,0 +1,24 @@
+"""Conditions: what the model is given for an item. A preset names one with its settings; `choose` applies it.
+
+Importing this brings no torch: a grid is planned from presets long before a model is loaded.
+"""
+
+from typing import TYPE_CHECKING
+
+from hippo_core.conditions.index import WorldIndex
+from hippo_core.conditions.preset import Preset, load_preset, preset_names
+from hippo_core.conditions.table import CONDITIONS
+from hippo_core.conditions.types import Choice, Condition, Regime, Request
+from hippo_core.suites.types import Item, World
+
+if TYPE_CHECKING:
+    from hippo_core.models.language_model import LanguageModel
+
+__all__ = ["CONDITIONS", "Choice", "Condition", "Preset", "Regime", "Request", "WorldIndex", "choose", "load_preset", "preset_names"]
+
+
+def choose(
+    preset: Preset, lm: "LanguageModel", world: World, item: Item, regime: Regime = "delayed", index: WorldIndex | None = None
+) -> Choice:
+    """The facts that `preset` shows for an item. Give one `index` for all items of a world, or it is built anew for each."""
+    return CONDITIONS[preset.condition].choose(Request(item, regime, preset.k, index or WorldIndex(lm, world)))

@@ -1,0 +1,64 @@
+"""Conditions that retrieve: score every taught fact against the question, show the k best in order of telling.
+
+The order of telling, not of score, so that "the last mention wins" can still be read off the prompt. Scores are rounded to six
+decimals before they are compared, and ties go to the fact told first, so that a ranking does not hang on rounding. The time is that
+of a query; the facts' index is built before.
+"""
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from hippo_core.conditions.index import WorldIndex
+from hippo_core.conditions.lexical import bm25_scores
+from hippo_core.conditions.types import Choice, Request
+
+Scorer = Callable[[WorldIndex, tuple[str, ...], str], np.ndarray]  # index, taught facts, question -> a score for each fact
+
+
+def rag_bm25(request: Request) -> Choice:
+    """The k best by BM25 over words."""
+    return _retrieve(request, bm25_scores)
+
+
+def rag_dense(request: Request) -> Choice:
+    """The k best by cosine of the model's own states."""
+    return _retrieve(request, dense_scores)
+
+
+def rag_hybrid(request: Request) -> Choice:
+    """The k best by the sum of both, each standardised over the taught facts."""
+    return _retrieve(request, hybrid_scores)
+
+
+def dense_scores(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
+    """Cosine in the model's own space; imported only when it is asked for, as it needs torch."""
+    from hippo_core.conditions.dense import cosines
+
+    return cosines(index, taught, question)
+
+
+def hybrid_scores(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
+    """The sum of the z-scores of BM25 and cosine."""
+    return standardised(bm25_scores(index, taught, question)) + standardised(dense_scores(index, taught, question))
+
+
+def standardised(scores: np.ndarray) -> np.ndarray:
+    """z-scores in float64; zeros where all scores are the same."""
+    scores = scores.astype(np.float64)
+    spread = scores.std()
+    return (scores - scores.mean()) / spread if spread > 1e-9 else np.zeros(len(scores))
+
+
+def _retrieve(request: Request, scorer: Scorer) -> Choice:
+    item, taught = request.item, request.item.taught
+    if not taught:
+        return Choice((), (), math.nan)
+    request.index.once((scorer, taught), lambda: scorer(request.index, taught, item.question))  # builds the index, untimed
+    begin = time.perf_counter()
+    scores = np.round(scorer(request.index, taught, item.question).astype(np.float64), 6)
+    ranking = tuple(taught[place] for place in np.argsort(-scores, kind="stable"))
+    elapsed = (time.perf_counter() - begin) * 1000
+    return Choice(request.among_taught(set(ranking[: request.k])), ranking, elapsed)

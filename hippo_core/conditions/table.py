@@ -1,0 +1,15 @@
+"""All conditions by name."""
+
+from hippo_core.conditions.given import longctx, oracle, random_facts, window
+from hippo_core.conditions.retrieval import rag_bm25, rag_dense, rag_hybrid
+from hippo_core.conditions.types import Condition
+
+CONDITIONS: dict[str, Condition] = {
+    "window": Condition(window, uses_window=True, settings={}),
+    "longctx": Condition(longctx, uses_window=False, settings={}),
+    "oracle": Condition(oracle, uses_window=False, settings={}),
+    "random_facts": Condition(random_facts, uses_window=False, settings={"k": None}),
+    "rag_bm25": Condition(rag_bm25, uses_window=False, settings={"k": 3}),
+    "rag_dense": Condition(rag_dense, uses_window=False, settings={"k": 3, "encoder": "own"}),
+    "rag_hybrid": Condition(rag_hybrid, uses_window=False, settings={"k": 3, "encoder": "own"}),
+}

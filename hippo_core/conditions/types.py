@@ -1,0 +1,48 @@
+"""What a condition is: from an item, what a preset asks for and an index of its world, to the facts that the prompt shows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from hippo_core.conditions.index import WorldIndex
+from hippo_core.suites.types import Fact, Item
+
+Regime = Literal["immediate", "delayed"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the model is given for an item: `facts` in the order of the prompt; `ranking`, all taught facts' ids, best first, where
+    the condition ranks; `retrieval_ms`, the time of the query alone (NaN where there is none; the index was built before)."""
+
+    facts: tuple[Fact, ...]
+    ranking: tuple[str, ...] | None
+    retrieval_ms: float
+
+
+@dataclass(frozen=True)
+class Request:
+    """One item to choose facts for. A condition sees the facts taught for this item (`item.taught`) and no other."""
+
+    item: Item
+    regime: Regime
+    k: int | None
+    index: WorldIndex
+
+    @property
+    def taught(self) -> tuple[Fact, ...]:
+        """The taught facts, in order of telling."""
+        return tuple(self.index.facts[fact] for fact in self.item.taught)
+
+    def among_taught(self, ids: set[str]) -> tuple[Fact, ...]:
+        """Those of the taught facts, in order of telling."""
+        return tuple(fact for fact in self.taught if fact.id in ids)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A way to choose. `uses_window`: the regime matters. `settings`: the preset's settings that it reads, with their defaults."""
+
+    choose: Callable[[Request], Choice]
+    uses_window: bool
+    settings: dict[str, object]

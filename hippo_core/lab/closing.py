@@ -1,0 +1,90 @@
+"""The last lines of a grid: what was done, what failed and how to run it alone, how the criteria stand, where the report is."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from hippo_core.files import root
+
+from .cells import BASELINE, Cell
+from .execute import Outcome
+from .parameters import BaselineParameters
+from .progress import duration
+from .runner_files import short
+
+VERDICTS = ("met", "missed", "not judged")
+
+
+def closing(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> list[str]:
+    """The lines that a grid ends with."""
+    failed = sum(outcome.state == "failed" for outcome in outcomes)
+    verdicts = criteria(run_id)
+    return [
+        f"cells:    {len(outcomes) - failed} done, {skipped} skipped, {failed} failed",
+        f"time:     {duration(seconds)}",
+        f"criteria: {', '.join(f'{verdicts[name]} {name}' for name in VERDICTS)}" if verdicts else "criteria: none judged yet",
+        f"records:  executed/{run_id}",
+        f"report:   {report_place(run_id)}",
+    ]
+
+
+def criteria(run_id: str) -> Counter[str]:
+    """How many criteria of a run's report have each verdict; empty where there is no report."""
+    path = root() / "reports" / run_id / "criteria.json"
+    if not path.is_file():
+        return Counter()
+    content = json.loads(path.read_text(encoding="utf-8"))
+    rows = content.get("criteria", []) if isinstance(content, dict) else content
+    return Counter(row["verdict"] for row in rows)
+
+
+def report_place(run_id: str) -> str:
+    """The page to open."""
+    folder = root() / "reports" / run_id
+    pages = [folder / "index.html", *sorted(folder.glob("*.html")), folder / "summary.md"]
+    return next((short(page) for page in pages if page.is_file()), f"none at reports/{run_id}")
+
+
+def failures(outcomes: Sequence[Outcome]) -> list[str]:
+    """For each failed cell: which, the error's last line, its notebook, and the command that runs it alone."""
+    lines = []
+    for outcome in outcomes:
+        if outcome.state == "failed":
+            lines += [f"failed: {outcome.cell.label} ({outcome.cell.id})", f"  {outcome.message}"]
+            lines += [f"  notebook: {outcome.notebook}"] if outcome.notebook else []
+            lines += [f"  alone:    {command(outcome.cell)}"]
+    return lines
+
+
+def result(cell: Cell) -> str:
+    """The result of a finished cell in one line."""
+    metrics = json.loads((cell.record / "metrics.json").read_text(encoding="utf-8"))
+    return sentence(BaselineParameters.model_validate(cell.parameters), metrics)
+
+
+def sentence(told: BaselineParameters, metrics: dict[str, Any]) -> str:
+    """A cell's result as a sentence, from its numbers."""
+    found = metrics["metrics"][told.suite]
+    if found["em"] is None:
+        return f"{told.preset} on {told.suite} ({told.regime}): nothing could be scored."
+    right = f"{told.model} with {told.preset} answers {found['em']:.0%} of {found['n_items']} {told.suite} questions right"
+    bounds = "" if found["low"] is None else f" (95% interval {found['low']:.0%} to {found['high']:.0%}, {found['n_worlds']} worlds)"
+    chance = "" if found["chance"] is None else f"; a guess gets {found['chance']:.0%}"
+    return f"{right}, {told.regime}{bounds}{chance}."
+
+
+def command(cell: Cell) -> str:
+    """The command that runs a cell alone, into the same run; defaults are left out."""
+    if cell.phase != BASELINE:
+        words = [f"{name}={_word(value)}" for name, value in cell.parameters.items()]
+        return " ".join(["python -m hippo_core notebook", cell.phase, *words])
+    usual = BaselineParameters().model_dump()
+    said = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in ("suite", "preset", "n", "seed")}
+    return " ".join(["python -m hippo_core run baseline", *(f"{name}={_word(value)}" for name, value in said.items())])
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"'[{', '.join(map(str, value))}]'" if isinstance(value, list) else str(value)

@@ -1,0 +1,81 @@
+"""Run many cells: those whose needs are met go to worker threads; a failure stops what needs it and nothing else.
+
+Threads of one process, because kernels pick their ports there without racing each other.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from threading import Event
+
+import psutil
+
+from .cells import Cell
+from .execute import LastLine, Outcome, execute
+from .progress import Progress
+
+
+def run_cells(cells: Sequence[Cell], jobs: int, progress: Progress) -> list[Outcome]:
+    """Run cells in order of dependence on `jobs` workers; a need that is not among them counts as met.
+
+    Ctrl-C ends the kernels of this process, keeps nothing of their cells, and raises KeyboardInterrupt.
+    """
+    outcomes: list[Outcome] = []
+    running: dict[Future[Outcome], Cell] = {}
+    waiting, stopping = list(cells), Event()
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            while waiting or running:
+                for cell in ready(waiting, list(running.values()), outcomes)[: jobs - len(running)]:
+                    waiting.remove(cell)
+                    progress.began(cell, said := LastLine())
+                    running[pool.submit(execute, cell, said, stopping)] = cell
+                finished, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    del running[future]
+                    for outcome in (future.result(), *_doomed(waiting, future.result())):
+                        outcomes.append(outcome)
+                        progress.ended(outcome)
+                progress.tick()
+        except BaseException:
+            stopping.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_kernels()
+            raise
+    return outcomes
+
+
+def ready(waiting: Sequence[Cell], running: Sequence[Cell], outcomes: Sequence[Outcome]) -> list[Cell]:
+    """The waiting cells all of whose needs are met, in their order."""
+    done = {outcome.cell.id for outcome in outcomes if outcome.state == "done"}
+    open_ids = {cell.id for cell in (*waiting, *running)} - done
+    return [cell for cell in waiting if not open_ids & set(cell.needs)]
+
+
+def _doomed(waiting: list[Cell], outcome: Outcome) -> list[Outcome]:
+    """The waiting cells that need one that failed, and those that need these; they are taken from `waiting` and fail unrun."""
+    lost: list[Outcome] = []
+    failed = [outcome.cell] if outcome.state == "failed" else []
+    while failed:
+        need = failed.pop()
+        for cell in [cell for cell in waiting if need.id in cell.needs]:
+            waiting.remove(cell)
+            failed.append(cell)
+            lost.append(Outcome(cell, "failed", 0.0, f"not run: it needs '{need.label}', which failed"))
+    return lost
+
+
+def end_kernels(patience: float = 5.0) -> None:
+    """End the kernels that this process has started, kindly first."""
+    kernels = [child for child in psutil.Process().children() if _is_kernel(child)]
+    for kernel in kernels:
+        kernel.terminate()
+    _, alive = psutil.wait_procs(kernels, timeout=patience)
+    for kernel in alive:
+        kernel.kill()
+
+
+def _is_kernel(process: psutil.Process) -> bool:
+    try:
+        return any("ipykernel" in word for word in process.cmdline())
+    except psutil.Error:
+        return False

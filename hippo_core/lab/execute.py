@@ -1,0 +1,131 @@
+"""Run one cell: its notebook by papermill, in a kernel of its own, into a folder that becomes its record when all went well."""
+
+import errno
+import os
+import shutil
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event
+from typing import Any, Literal
+
+from hippo_core.files import LabError, write_json
+from hippo_core.results.records import begin_record, read_meta
+
+from . import fingerprints, notebooks, runner_files
+from .cells import BASELINE, Cell
+from .parameters import PLACE
+from .provenance import git_sha, versions
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a cell ended. `message` is the error's last line and `notebook` the one that failed; both empty when it did not."""
+
+    cell: Cell
+    state: Literal["done", "failed"]
+    seconds: float
+    message: str = ""
+    notebook: str = ""
+
+
+class LastLine:
+    """A place to write text to that keeps the last line that was not empty: what a running cell says just now."""
+
+    def __init__(self) -> None:
+        self.line = ""
+
+    def write(self, text: str) -> int:
+        """Take a piece of output."""
+        lines = [line.strip() for line in text.replace("\r", "\n").split("\n") if line.strip()]
+        self.line = lines[-1] if lines else self.line
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
+def execute(cell: Cell, said: LastLine, stopping: Event) -> Outcome:
+    """Run a cell and keep its record, or, where it fails, its notebook and its error.
+
+    A full disk raises LabError, for no cell can go on then. Where `stopping` is set by the time it ends, nothing is kept.
+    """
+    started = time.monotonic()
+    try:
+        folder = runner_files.open_folder(cell.record)
+        outcome = _attempt(cell, folder, said, started)
+        if stopping.is_set():
+            shutil.rmtree(folder)
+        elif outcome.state == "done":
+            write_json(folder / "meta.json", {**read_meta(folder), "cell_seconds": round(outcome.seconds, 3)})
+            runner_files.keep(folder, cell.record)
+        else:
+            kept = runner_files.keep_failed(folder, cell.record, outcome.message)
+            return replace(outcome, notebook=runner_files.short(kept))
+        return outcome
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise disk_full(cell) from None
+        return Outcome(cell, "failed", time.monotonic() - started, f"{type(error).__name__}: {error}")
+
+
+def _attempt(cell: Cell, folder: Path, said: LastLine, started: float) -> Outcome:
+    message = ""
+    try:
+        if cell.phase != BASELINE:
+            begin_record(folder, *_plain_origin(cell))
+        run_notebook(notebooks.notebook_path(cell.phase), folder / runner_files.NOTEBOOK, given(cell, folder), said)
+    except OSError:
+        raise
+    except Exception as error:  # whatever a notebook or its kernel raises fails this cell and no other
+        message = reason(error)
+        if f"[Errno {errno.ENOSPC}]" in message:
+            raise disk_full(cell) from None
+    return Outcome(cell, "failed" if message else "done", time.monotonic() - started, message)
+
+
+def reason(error: Exception) -> str:
+    """The last line of what went wrong in a notebook, without the traceback that stands in the notebook itself."""
+    from nbclient.exceptions import DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
+    if isinstance(error, PapermillExecutionError):
+        return f"{error.ename}: {' '.join(error.evalue.split())}"
+    words = " ".join(str(error).split())
+    return f"the kernel died: {words}" if isinstance(error, DeadKernelError) else f"{type(error).__name__}: {words}"
+
+
+def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: LastLine) -> None:
+    """Execute a notebook file; its parameters are checked against its own first, for papermill only warns of unknown ones."""
+    import papermill
+
+    notebooks.check_values(source, parameters)
+    quiet = ["--log-level=50"]  # a kernel's own log would run through the table; what goes wrong in a cell stands in the notebook
+    names = {"kernel_name": "python3", "progress_bar": False, "stdout_file": said, "extra_arguments": quiet}
+    papermill.execute_notebook(str(source), str(target), parameters=parameters, **names)
+
+
+def given(cell: Cell, folder: Path) -> dict[str, Any]:
+    """The parameters of a cell as papermill gets them, with the folder that its record grows in where its notebook asks for it."""
+    known = notebooks.defaults(notebooks.notebook_path(cell.phase))
+    told = {name: value for name, value in cell.parameters.items() if name in known or name not in PLACE}
+    return told | ({"record_dir": runner_files.short(folder)} if "record_dir" in known else {})
+
+
+def _plain_origin(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Configuration and origin of a cell whose notebook writes no rows of its own (data sets, report)."""
+    told = {name: value for name, value in cell.parameters.items() if name not in PLACE}
+    meta = {"git_sha": git_sha(), "config_hash": fingerprints.digest(told), "cell": cell.id, "phase": cell.phase}
+    return {"parameters": told}, meta | {"parameters": cell.parameters, "mode": cell.phase, "versions": versions()}
+
+
+def disk_full(cell: Cell) -> LabError:
+    """The error for a full disk."""
+    return LabError(f"the disk is full (while running {cell.label}); free some space and call again: finished records are kept")
+
+
+def fix_threads(threads: int) -> None:
+    """Every kernel that is started from now on computes with this many threads, whatever the number of jobs is."""
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ[name] = str(threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"

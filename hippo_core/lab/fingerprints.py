@@ -1,0 +1,102 @@
+"""Checksums of what a cell's rows can depend on: code, weights, library versions. Each is computed once a process."""
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hippo_core.files import root, sha256
+from hippo_core.models.spec import load_spec
+
+from . import notebooks
+
+ROW_MAKERS = ("kernels", "memory", "models", "suites", "conditions", "protocols")  # packages that can change a row
+ROW_KEEPERS = ("scores", "records.summary", "records.write")  # modules of the results that do; what they import is added
+
+
+def digest(value: Any) -> str:
+    """The SHA-256 of a value's canonical JSON: the order of keys does not matter."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def of_files(files: Iterable[Path], base: Path) -> str:
+    """One checksum of many files: their paths below `base` and their bytes."""
+    return digest({path.relative_to(base).as_posix(): sha256(path) for path in files})
+
+
+@cache
+def notebook(name: str) -> str:
+    """The code of a notebook, its parameters cell and its text left out."""
+    return digest(notebooks.code(notebooks.notebook_path(name)))
+
+
+@cache
+def library() -> str:
+    """The source of every module that can change a row; the lab itself, figures and the report are left out."""
+    package = root() / "hippo_core"
+    files = {path for name in ROW_MAKERS for path in (package / name).rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    keepers = [path for name in ROW_KEEPERS for path in _module_files(f"hippo_core.results.{name}")]
+    waiting = [path for path in files if path.suffix == ".py"] + keepers
+    while waiting:
+        path = waiting.pop()
+        files.add(path)
+        waiting += [found for module in imports(path) for found in _module_files(module) if found not in files]
+    return of_files(sorted(files), package)
+
+
+@cache
+def report_sources() -> str:
+    """The source of the results and their templates: what a report is made by."""
+    package = root() / "hippo_core" / "results"
+    return of_files(sorted(path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"), package)
+
+
+def imports(path: Path) -> set[str]:
+    """The modules of this package that a file imports anywhere in it, with full names; `from a import b` counts as a and as a.b."""
+    package = list(path.relative_to(root()).with_suffix("").parts[:-1])
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*start, *([node.module] if node.module else [])])
+            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+    return {name for name in found if name.split(".")[0] == "hippo_core"}
+
+
+def _module_files(module: str) -> list[Path]:
+    """The file of a module, or the `__init__.py` of a package; nothing for a name that is neither."""
+    path = root().joinpath(*module.split("."))
+    return [file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()]
+
+
+@cache
+def weights(model: str) -> str:
+    """The files of a local model, or the name and revision of one on the Hugging Face hub."""
+    spec = load_spec(model)
+    if not spec.is_local:
+        return f"{spec.source}@{spec.revision or 'main'}"
+    files = [spec.path] if spec.path.is_file() else sorted(path for path in spec.path.glob("*") if path.is_file() and path.suffix != ".md")
+    return of_files(files, spec.path.parent)
+
+
+@cache
+def shots() -> str:
+    """The worked examples that a model's spec may ask for."""
+    return sha256(root() / "params" / "shots.yaml")
+
+
+@cache
+def lock() -> str:
+    """The pinned versions of all libraries."""
+    return sha256(root() / "requirements.lock")
+
+
+def forget() -> None:
+    """Compute everything anew when it is asked for next."""
+    for cached in (notebooks.cells, notebook, library, report_sources, weights, shots, lock):
+        cached.cache_clear()

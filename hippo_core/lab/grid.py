@@ -1,0 +1,115 @@
+"""A grid file names axes; expanded, it is a list of cells in order of dependence, each once, those that must coincide left out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from itertools import product
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hippo_core.files import LabError, root, unknown
+from hippo_core.models.spec import read_mapping, validated
+
+from .cells import Cell, baseline_cell, dataset_cell
+from .parameters import BaselineParameters, Positive, check
+
+Axis = Annotated[list[str], Field(min_length=1)]
+
+
+class Block(BaseModel):
+    """Axes whose every combination is a cell. `overrides` is a list of lists: each inner list is one variant."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    suites: Axis
+    presets: Axis
+    regimes: list[Literal["immediate", "delayed"]] = ["immediate", "delayed"]
+    sizes: Annotated[list[int], Field(min_length=1)] = [50]
+    seeds: Annotated[list[int], Field(min_length=1)] = [1337]
+    models: Axis = ["hippo-tiny"]
+    profiles: Axis = ["default"]
+    splits: list[Literal["val", "test"]] = ["test"]
+    overrides: list[list[str]] = [[]]
+
+
+class GridFile(BaseModel):
+    """A file of params/grids. `later` lists presets that blocks may name before there is a file for them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    threads: Positive = 1
+    batch_size: Positive = 32
+    later: list[str] = []
+    blocks: Annotated[list[dict[str, Any]], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """An expanded grid: its cells, data sets first, and how many cells each preset would have that is not there yet."""
+
+    name: str
+    title: str
+    run_id: str
+    cells: tuple[Cell, ...]
+    not_there: dict[str, int]
+    threads: int
+
+
+def grid_names() -> list[str]:
+    """The grids of params/grids."""
+    return sorted(path.stem for path in (root() / "params" / "grids").glob("*.yaml"))
+
+
+def load_grid(name: str) -> tuple[GridFile, list[Block]]:
+    """A grid file and its blocks, checked; LabError for an unknown name or key."""
+    if name not in grid_names():
+        raise unknown("grid", name, grid_names())
+    where = f"params/grids/{name}.yaml"
+    file = validated(GridFile, read_mapping(root() / where), where)
+    return file, [validated(Block, block, f"{where}, block {number + 1}") for number, block in enumerate(file.blocks)]
+
+
+def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tuple[str, ...] = ()) -> Grid:
+    """The cells of a grid. `only` keeps presets that match one of its patterns, `models` replaces the file's axis of models."""
+    (file, blocks), run = load_grid(name), run_id or name
+    found: dict[str, Cell] = {}
+    not_there: dict[str, int] = {}
+    for number, block in enumerate(blocks):
+        for values in _combinations(block, models):
+            if only and not any(fnmatch(values["preset"], pattern) for pattern in only):
+                continue
+            if values["preset"] in file.later and not _is_there(values["preset"]):
+                not_there[values["preset"]] = not_there.get(values["preset"], 0) + 1
+                continue
+            told = {"run_id": run, "threads": file.threads, "batch_size": file.batch_size, **values}
+            _add(found, _once(told, f"params/grids/{name}.yaml, block {number + 1}"))
+    if not found and not not_there:
+        raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
+    cells = sorted(found.values(), key=lambda cell: cell.phase)
+    return Grid(name, file.title, run, tuple(cells), not_there, file.threads)
+
+
+def _combinations(block: Block, models: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    names = ("model", "suite", "profile", "n", "seed", "split", "preset", "overrides", "regime")
+    sets = (models or block.models, block.suites, block.profiles, block.sizes, block.seeds, block.splits)
+    for values in product(*sets, block.presets, block.overrides, block.regimes):
+        yield dict(zip(names, values, strict=True))
+
+
+def _once(told: dict[str, Any], where: str) -> BaselineParameters:
+    """The parameters of a cell; where both regimes give the same prompts, the delayed cell stands for both."""
+    delayed, resolved = check({**told, "regime": "delayed"}, where)
+    return delayed if resolved.coincides else check(told, where)[0]
+
+
+def _is_there(preset: str) -> bool:
+    return (root() / "params" / "presets" / f"{preset}.yaml").is_file()
+
+
+def _add(found: dict[str, Cell], parameters: BaselineParameters) -> None:
+    data = dataset_cell(parameters)
+    found.setdefault(data.id, data)
+    cell = baseline_cell(parameters)
+    found.setdefault(cell.id, cell)

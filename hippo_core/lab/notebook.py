@@ -1,0 +1,142 @@
+"""What the first and the last line of an experiment's notebook call: `begin` checks and writes down, `finish` keeps the results.
+
+`begin` resolves the parameters and writes them, the versions and the checksums into the record *before* anything runs. Under the grid the
+runner adds the executed notebook and seals the record; in Jupyter, or under plain papermill, `finish` seals it without one.
+"""
+
+import ast
+import json
+import shutil
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hippo_core.conditions import Preset
+from hippo_core.files import LabError, root, unknown
+from hippo_core.results import records
+from hippo_core.suites import build
+from hippo_core.suites.types import Suite, World
+
+from . import closing, fingerprints, runner_files
+from .cells import BASELINE, Cell, baseline_cell
+from .parameters import BaselineParameters, Resolved, check, forget
+from .provenance import describe_run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hippo_core.models.language_model import LanguageModel
+
+SCRATCH = "scratch"  # the run of trials by hand, whose records are replaced
+
+
+@dataclass(frozen=True)
+class OpenCell:
+    """A cell that runs in this notebook: its parameters, what they stand for, and the folder its record grows in."""
+
+    cell: Cell
+    parameters: BaselineParameters
+    resolved: Resolved
+    record: Path
+    started: float
+
+    @property
+    def suite(self) -> Suite:
+        """The suite that is asked."""
+        return self.resolved.suite
+
+    @property
+    def preset(self) -> Preset:
+        """What the model is given for an item."""
+        return self.resolved.preset
+
+    def worlds(self) -> list[World]:
+        """The worlds of this cell, from disk (built first where they are not there)."""
+        told = self.parameters
+        return build.load_dataset(told.suite, told.profile, told.items, told.seed, told.split, *self._drawn_with())
+
+    def dataset(self) -> dict[str, str]:
+        """The checksums of the files that the worlds came from."""
+        told = self.parameters
+        folder = build.dataset_folder(told.suite, told.profile, told.items, told.seed, *self._drawn_with())
+        return json.loads((folder / "checksums.json").read_text(encoding="utf-8"))
+
+    def _drawn_with(self) -> tuple[int, dict[str, Any]]:
+        return self.resolved.spec.context_limit, self.resolved.suite_overrides
+
+    def language_model(self) -> "LanguageModel":
+        """The model of this cell, loaded for its number of threads."""
+        from hippo_core.models.load import load
+
+        return load(self.resolved.spec, threads=self.parameters.threads)
+
+
+def begin(phase: str, namespace: Mapping[str, Any]) -> OpenCell:
+    """Check the parameters of this notebook (names and types, in `namespace`: pass `globals()`) and write down what is going to run."""
+    started = time.monotonic()
+    if phase != BASELINE:
+        raise LabError(f"begin expects the name of a phase with records, {BASELINE}, got {phase!r}")
+    forget()
+    fingerprints.forget()
+    refuse_unknown(namespace.get("In", ()), set(BaselineParameters.model_fields))
+    told = {name: namespace[name] for name in BaselineParameters.model_fields if name in namespace}
+    parameters, resolved = check(told, phase)
+    cell = baseline_cell(parameters)
+    record = _place(parameters, cell)
+    config, meta = describe_run(cell, parameters, resolved)
+    records.begin_record(record, config, meta)
+    return OpenCell(cell, parameters, resolved, record, started)
+
+
+def finish(open_cell: OpenCell, rows: "pd.DataFrame", device: str = "cpu") -> dict[str, Any]:
+    """Write rows and metrics, glue the metrics as scraps, and return them. Without a runner the record is sealed here."""
+    import scrapbook
+
+    told = open_cell.parameters
+    seconds = time.monotonic() - open_cell.started
+    metrics = records.build_metrics(rows, told.suite, told.n, told.seed, told.preset, seconds)
+    added = {"seconds": round(seconds, 3), "device": device, "stages": sorted(rows["stage"].unique()), "dataset": open_cell.dataset()}
+    records.finish_record(open_cell.record, rows, metrics, added)
+    for name in ("metrics", "by_rung", "by_kind", "by_slice"):
+        scrapbook.glue(name, metrics[name])
+    if not told.record_dir:
+        records.seal(open_cell.record)
+    return metrics
+
+
+def sentence(open_cell: OpenCell, metrics: dict[str, Any]) -> str:
+    """The result of a cell in one sentence, from its numbers."""
+    return closing.sentence(open_cell.parameters, metrics)
+
+
+def figure(open_cell: OpenCell, rows: "pd.DataFrame") -> bytes:
+    """The picture (PNG) of a cell: accuracy by rung of the cue, or by kind of question where the suite has one rung only."""
+    from hippo_core.results import plots
+
+    told = open_cell.parameters
+    by = "rung" if rows["rung"].nunique() > 1 else "kind"
+    title = f"{told.preset.split('/')[-1]} answers {rows['score'].mean():.0%} of {rows['score'].count()} {told.suite} questions right"
+    return plots.png(plots.accuracy_by(rows.assign(preset=told.preset, regime=told.regime), by, title=title))
+
+
+def refuse_unknown(inputs: Sequence[str], known: Collection[str]) -> None:
+    """LabError where papermill injected a parameter that the notebook does not have: papermill itself only warns.
+
+    `inputs` are the sources of the cells that have run, as IPython keeps them in `In`.
+    """
+    lines = [line for source in inputs if source.startswith("# Parameters\n") for line in ast.parse(source).body]
+    names = {target.id for line in lines if isinstance(line, ast.Assign) for target in line.targets if isinstance(target, ast.Name)}
+    if stranger := min(names - set(known), default=None):
+        raise unknown("parameter", stranger, known)
+
+
+def _place(parameters: BaselineParameters, cell: Cell) -> Path:
+    """Where the record grows: the runner's folder, else its own place, free of an earlier record."""
+    if parameters.record_dir:
+        return runner_files.claimed(root() / parameters.record_dir)
+    if parameters.run_id == SCRATCH and cell.record.exists():
+        shutil.rmtree(cell.record)
+    runner_files.clear(cell.record)
+    return cell.record

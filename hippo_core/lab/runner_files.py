@@ -1,0 +1,88 @@
+"""The files of a running cell. A record grows in a hidden folder beside its place and is renamed there when it is whole.
+
+So a killed runner leaves either the whole record or none, and a kernel that outlives its runner writes where nobody looks.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hippo_core.files import LabError, root
+from hippo_core.results.records import DONE, is_complete, seal, set_aside
+
+CLAIM = ".running"
+FAILED_NOTEBOOK, NOTEBOOK, ERROR = "notebook.failed.ipynb", "notebook.ipynb", "error.txt"
+
+
+def open_folder(record: Path) -> Path:
+    """A fresh hidden folder for a record that is going to be made; what an earlier, killed attempt left is removed."""
+    record.parent.mkdir(parents=True, exist_ok=True)
+    for left in record.parent.glob(f".{record.name}.*"):
+        shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(dir=record.parent, prefix=f".{record.name}."))
+    folder.chmod(0o755)
+    (folder / CLAIM).touch()
+    return folder
+
+
+def claimed(folder: Path) -> Path:
+    """The folder that a runner opened for this cell; LabError where it is none, as in a copy of an executed notebook."""
+    if not (folder / CLAIM).is_file():
+        raise LabError(f"record_dir {folder} is not being filled by a runner; set record_dir = '' to run this notebook by hand")
+    return folder
+
+
+def keep(folder: Path, record: Path) -> None:
+    """Seal the record in `folder` and put it in its place."""
+    (folder / CLAIM).unlink()
+    seal(folder)
+    clear(record)
+    folder.rename(record)
+
+
+def keep_failed(folder: Path, record: Path, message: str) -> Path:
+    """Keep what a failed cell left, with its message and its notebook, unsealed; returns the notebook's place."""
+    (folder / CLAIM).unlink(missing_ok=True)
+    (folder / ERROR).write_text(message + "\n", encoding="utf-8")
+    if (folder / NOTEBOOK).exists():
+        (folder / NOTEBOOK).rename(folder / FAILED_NOTEBOOK)
+    clear(record)
+    folder.rename(record)
+    return record / FAILED_NOTEBOOK
+
+
+def clear(record: Path) -> None:
+    """Free a record's place: what was never finished is removed, what was altered since is kept aside, a whole record raises."""
+    if is_complete(record):
+        raise LabError(f"this cell has a finished record at {short(record)}; take another run_id, or keep it aside with `run ... --again`")
+    if (record / DONE).exists():
+        set_aside(record)
+    elif record.exists():
+        shutil.rmtree(record)
+
+
+def short(path: Path) -> str:
+    """A path as a person types it: below the repository's root where it is there."""
+    return str(path.relative_to(root()) if path.is_relative_to(root()) else path)
+
+
+@contextmanager
+def locked(run: Path, alone: bool) -> Iterator[None]:
+    """Hold the lock of a run folder: `alone` for a grid, shared for a single cell. LabError where another holds it."""
+    run.mkdir(parents=True, exist_ok=True)
+    with (run / ".lock").open("a+") as file:
+        try:
+            fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read().strip() or "unknown"
+            raise LabError(f"another run works on {short(run)} (process {holder}); wait for it, or take another RUN_ID") from None
+        if alone:
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
+        yield

@@ -1,0 +1,4 @@
+"""Models: what is known of one, loading it, what it is asked, greedy generation, likelihoods and hidden states.
+
+Import the modules themselves: `spec` is light, the others bring torch with them.
+"""

@@ -1,0 +1,128 @@
+"""Greedy generation: batches of similar length, keys and values cached, logits at the last position only."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from hippo_core.files import LabError
+from hippo_core.models.language_model import LanguageModel, pad_left
+
+
+@dataclass(frozen=True)
+class Generation:
+    """An answer. `tokens` are all that the model produced, the one that ended it included; `latency_ms` is its batch's time
+    divided by the size of the batch."""
+
+    text: str
+    tokens: tuple[int, ...]
+    prompt_tokens: int
+    generated_tokens: int
+    latency_ms: float
+
+
+@dataclass
+class Running:
+    """Sequences in the middle of generation, one a row: their cache, the mask over what it holds and is about to hold [B, T], the
+    token to feed next [B] and its position [B]."""
+
+    cache: DynamicCache
+    mask: Tensor
+    token: Tensor
+    position: Tensor
+
+    def keep(self, rows: list[int]) -> None:
+        """Drop all rows but these."""
+        index = torch.tensor(rows, device=self.token.device)
+        self.cache.batch_select_indices(index)
+        self.mask, self.token, self.position = self.mask[index], self.token[index], self.position[index]
+
+
+def generate(
+    lm: LanguageModel, prompts: Sequence[str], max_new_tokens: int, batch_size: int = 32, stop: Sequence[str] = ()
+) -> list[Generation]:
+    """The most likely next token, again and again, for each prompt; results in the order of the prompts.
+
+    An answer ends at one of the model's stop tokens, after `max_new_tokens`, or at one of the strings `stop` once there are words
+    before it (an answer that *begins* with a new line is not empty). A prompt must hold its own special tokens, as `render` makes it.
+    Each row has its own mask and positions, so the answers do not depend on the batch.
+    """
+    rows = [lm.encode(prompt) for prompt in prompts]
+    if not all(rows):
+        raise LabError("an empty prompt: there is nothing for the model to go on from")
+    order = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
+    answers: dict[int, Generation] = {}
+    for start in range(0, len(order), batch_size):
+        batch = order[start : start + batch_size]
+        begin = time.perf_counter()
+        produced = continue_greedily(lm, prefill(lm, [rows[row] for row in batch]), max_new_tokens, stop)
+        latency = (time.perf_counter() - begin) * 1000 / len(batch)
+        for row, tokens in zip(batch, produced, strict=True):
+            answers[row] = Generation(_text(lm, tokens, stop), tuple(tokens), len(rows[row]), len(tokens), latency)
+    return [answers[row] for row in range(len(rows))]
+
+
+@torch.inference_mode()
+def prefill(lm: LanguageModel, rows: list[list[int]]) -> Running:
+    """Run the prompts, rows of token ids, and choose the first token of each answer."""
+    ids, mask, positions = pad_left(lm, rows)
+    cache = DynamicCache(config=lm.model.config)
+    token = _next_token(lm, ids, mask, positions, cache)
+    return Running(cache, mask, token, positions[:, -1] + 1)
+
+
+@torch.inference_mode()
+def continue_greedily(lm: LanguageModel, running: Running, max_new_tokens: int, stop: Sequence[str] = ()) -> list[list[int]]:
+    """Token ids of each row's answer. Rows that have ended leave the batch when they are half of it: that copies the cache."""
+    produced: list[list[int]] = [[] for _ in running.token]
+    alive = list(range(len(produced)))  # which answer each row of the batch belongs to
+    ended: set[int] = set()
+    for step in range(max_new_tokens):
+        for answer, token in zip(alive, running.token.tolist(), strict=True):
+            if answer not in ended:
+                produced[answer].append(token)
+                if token in lm.stop_ids or (stop and _cut(_decode(lm, produced[answer]), stop) is not None):
+                    ended.add(answer)
+        left = [row for row, answer in enumerate(alive) if answer not in ended]
+        if not left or step + 1 == max_new_tokens:
+            break
+        if len(left) * 2 <= len(alive):
+            running.keep(left)
+            alive = [alive[row] for row in left]
+        running.mask = torch.cat([running.mask, running.mask.new_ones(len(alive), 1)], dim=1)
+        running.token = _next_token(lm, running.token[:, None], running.mask, running.position[:, None], running.cache)
+        running.position = running.position + 1
+    return produced
+
+
+def kv_cache_mb(config: Any, tokens: int, bytes_per_value: int) -> float:
+    """MiB of keys and values that `tokens` tokens of one sequence take: 2 * L * n_kv_heads * d_head * bytes * tokens / 2^20."""
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return 2 * config.num_hidden_layers * heads * width * bytes_per_value * tokens / 2**20
+
+
+def _next_token(lm: LanguageModel, ids: Tensor, mask: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:
+    out = lm.model(input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1)
+    return out.logits[:, -1].float().argmax(-1)
+
+
+def _decode(lm: LanguageModel, tokens: list[int]) -> str:
+    return lm.tokenizer.decode(tokens, skip_special_tokens=True)
+
+
+def _cut(text: str, stop: Sequence[str]) -> str | None:
+    """The words before the first stop string, or None where there is none after words."""
+    text = text.lstrip()
+    found = [place for place in (text.find(string) for string in stop) if place > 0]
+    return text[: min(found)] if found else None
+
+
+def _text(lm: LanguageModel, tokens: list[int], stop: Sequence[str]) -> str:
+    text = _decode(lm, tokens)
+    cut = _cut(text, stop)
+    return (text if cut is None else cut).strip()

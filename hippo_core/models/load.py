@@ -1,0 +1,148 @@
+"""Load a causal language model and its tokenizer: safetensors or GGUF only, nothing fetched where the source is local."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from huggingface_hub import snapshot_download
+from huggingface_hub.utils import logging as hub_logging
+from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+from transformers.utils import logging
+
+from hippo_core.files import LabError, read_yaml, root
+from hippo_core.models.language_model import LanguageModel, Shot
+from hippo_core.models.spec import ModelSpec
+from hippo_core.models.template import Template, template_for
+
+FILES = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model"]  # of a repository: weights, settings, tokenizer
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+
+
+def load(spec: ModelSpec, device: str | None = None, threads: int | None = None) -> LanguageModel:
+    """Load the model of a spec onto `device` (a GPU where there is one, else the CPU) for `threads` CPU threads.
+
+    Weights come from safetensors or GGUF, never from a pickle, and no code of a repository is run. On a CPU, `dtype: auto` is float32.
+    LabError says what is missing and how to get it.
+    """
+    if threads is not None:
+        torch.set_num_threads(threads)
+    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    _check(spec, place)
+    with quiet(), _readable(spec):
+        where = _where(spec)
+        tokenizer = AutoTokenizer.from_pretrained(**where, padding_side="left")
+        safe = None if spec.is_gguf else True
+        model: Any = AutoModelForCausalLM.from_pretrained(**where, use_safetensors=safe, **_placing(spec, place, device))
+    model = (model if getattr(model, "hf_device_map", None) else model.to(place)).eval()
+    _check_size(spec, model, tokenizer)
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    tokenizer.model_max_length = 10**9  # the context limit is the prompt's business; no warning for texts that are cut there
+    template = template_for(tokenizer, spec.chat_template)
+    return LanguageModel(model, tokenizer, spec, model.device, template, _stop_ids(model, tokenizer, template), _shots(spec.shots))
+
+
+def _where(spec: ModelSpec) -> dict[str, Any]:
+    """The arguments that say where model and tokenizer are; a local source never asks the network."""
+    if spec.is_gguf:
+        return {"pretrained_model_name_or_path": str(spec.path.parent), "gguf_file": spec.path.name, "local_files_only": True}
+    if spec.is_local:
+        return {"pretrained_model_name_or_path": str(spec.path), "local_files_only": True}
+    return {"pretrained_model_name_or_path": _snapshot(spec), "local_files_only": True}
+
+
+def _snapshot(spec: ModelSpec) -> str:
+    """The folder of a repository's files in Hugging Face's cache; what is not there yet is fetched, weights as safetensors only."""
+    wanted = {"repo_id": spec.source, "revision": spec.revision, "allow_patterns": FILES, "ignore_patterns": ["original/*"]}
+    try:
+        return snapshot_download(**wanted, local_files_only=True)
+    except FileNotFoundError:
+        return snapshot_download(**wanted)
+
+
+def _placing(spec: ModelSpec, place: torch.device, asked: str | None) -> dict[str, Any]:
+    """The arguments that say in which type the weights are held, and on which device."""
+    stored = "auto" if place.type != "cpu" else torch.float32
+    placing: dict[str, Any] = {"dtype": stored if spec.dtype == "auto" else getattr(torch, spec.dtype)}
+    if spec.quantization == "nf4":
+        placing["quantization_config"] = BitsAndBytesConfig(
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16
+        )
+    if place.type == "cuda" and spec.device_map == "auto" and asked is None:
+        placing["device_map"] = "auto"
+        placing["max_memory"] = {0: f"{spec.max_memory_gb}GiB", "cpu": "64GiB"} if spec.max_memory_gb else None
+    elif spec.quantization == "nf4":
+        placing["device_map"] = {"": place}
+    return placing
+
+
+def _check(spec: ModelSpec, place: torch.device) -> None:
+    if spec.quantization == "nf4" and place.type != "cuda":
+        raise LabError(f"model {spec.name}: nf4 needs a CUDA GPU, this is {place.type}; set quantization: none in params/models")
+    if not spec.is_local:
+        return
+    if not spec.path.exists():
+        way = "run `make base-model`" if spec.name == "hippo-tiny" else "put the weights there, or change `source`"
+        raise LabError(f"model {spec.name}: no weights at {spec.source}; {way}")
+    if spec.is_gguf:
+        return
+    if not (spec.path / "config.json").is_file() or not list(spec.path.glob("*.safetensors")):
+        pickles = [path.name for pattern in PICKLES for path in spec.path.glob(pattern)]
+        found = f"pickles, which are not loaded ({', '.join(sorted(pickles))}); convert them" if pickles else "not both"
+        raise LabError(f"model {spec.name}: expected config.json and *.safetensors in {spec.source}, found {found}")
+
+
+def _check_size(spec: ModelSpec, model: Any, tokenizer: Any) -> None:
+    config = model.config.get_text_config(decoder=True)
+    positions = getattr(config, "max_position_embeddings", spec.context_limit)
+    if spec.context_limit > positions:
+        raise LabError(f"model {spec.name}: context_limit {spec.context_limit} is over its {positions} positions; lower it")
+    if len(tokenizer) > config.vocab_size:
+        raise LabError(f"model {spec.name}: its tokenizer has {len(tokenizer)} tokens, more than the {config.vocab_size} of the model")
+    if tokenizer.eos_token_id is None:
+        raise LabError(f"model {spec.name}: its tokenizer names no eos_token; add one to its tokenizer_config.json")
+
+
+def _stop_ids(model: Any, tokenizer: Any, template: Template) -> tuple[int, ...]:
+    """All that ends an answer: the tokenizer's end of text, the model's own list, and the template's end of turn."""
+    listed = model.generation_config.eos_token_id if model.generation_config else None
+    own = listed if isinstance(listed, list) else [listed]
+    return tuple(sorted({tokenizer.eos_token_id, *template.end_ids, *(token for token in own if token is not None)}))
+
+
+def _shots(count: int) -> tuple[Shot, ...]:
+    if count == 0:
+        return ()
+    examples = read_yaml(root() / "params" / "shots.yaml")
+    if count > len(examples):
+        raise LabError(f"shots: {count} asked, params/shots.yaml has {len(examples)}")
+    return tuple(Shot(tuple(shot["context"]), shot["question"], shot["answer"]) for shot in examples[:count])
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without progress bars and warnings of the libraries: what matters is checked by the lab."""
+    level, hub_level, bars = logging.get_verbosity(), hub_logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    hub_logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        hub_logging.set_verbosity(hub_level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+@contextmanager
+def _readable(spec: ModelSpec) -> Iterator[None]:
+    """Turn what the loader raises on absent, cut or foreign files into one line that says what to do."""
+    try:
+        yield
+    except Exception as error:
+        reason = " ".join(str(error).split())[:300]
+        fetch = f"fetch it with `hf download {spec.source}` where the network allows it"
+        way = "it is damaged or of an unknown kind" if spec.is_local else fetch
+        raise LabError(f"model {spec.name}: cannot load {spec.source}; {way} ({type(error).__name__}: {reason})") from error

@@ -1,0 +1,88 @@
+"""The one place where a prompt is made: context lines, then the question, cut to the model's context limit."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from hippo_core.files import LabError
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.template import chat
+
+Decoding = Literal["short", "plain"]
+INSTRUCTION = "Answer with the exact shortest span; no punctuation; no extra words."
+
+
+class Fitted(NamedTuple):
+    """A prompt within the limit: its text, the indices of the context lines in it, how many lines were dropped, its tokens."""
+
+    prompt: str
+    kept: range
+    dropped: int
+    tokens: int
+
+
+def render(lm: LanguageModel, context: Sequence[str], question: str, decoding: Decoding) -> str:
+    """The prompt as the model will see it, special tokens included.
+
+    short: the model's chat template, the instruction as system turn (in front of the user's words where the template has no such
+    turn), the model's shots as earlier turns, then context lines and question as one user turn.
+    plain: no template and no instruction; shots and context lines, then "Question: ..." and "Answer:".
+    """
+    if decoding == "plain":
+        shots = "".join(f"{_plain(shot.context, shot.question)} {shot.answer}\n\n" for shot in lm.shots)
+        return lm.template.begin + shots + _plain(context, question)
+    turns = [{"role": "system", "content": INSTRUCTION}] if lm.template.has_system else []
+    for shot in lm.shots:
+        turns += [_user(shot.context, shot.question), {"role": "assistant", "content": shot.answer}]
+    turns.append(_user(context, question))
+    if not lm.template.has_system:
+        turns[0]["content"] = f"{INSTRUCTION}\n{turns[0]['content']}"
+    return chat(lm.tokenizer, lm.template.text, turns)
+
+
+def stops(lm: LanguageModel, decoding: Decoding) -> tuple[str, ...]:
+    """The strings that end an answer besides the model's stop tokens: a new line in plain text, or what ends the template's turn."""
+    return ("\n",) if decoding == "plain" else lm.template.end_strings
+
+
+def fit(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decoding, max_new_tokens: int) -> Fitted:
+    """The prompt with as many of the context lines `texts` as leave room for the answer: the newest are kept, the oldest dropped.
+
+    The limit counts the model's own tokens, of the finished prompt. Each line is tokenised once for an estimate; the prompt
+    decides. LabError where the question alone is too long.
+    """
+    limit = lm.spec.context_limit - max_new_tokens
+    whole = _measure(lm, texts, question, decoding, 0)
+    if whole.tokens <= limit:
+        return whole
+    bare = _measure(lm, texts, question, decoding, len(texts))
+    if bare.tokens > limit:
+        raise LabError(f"the question alone takes {bare.tokens} tokens, the limit of {lm.spec.name} leaves {limit}: {question[:80]!r}")
+    first = _first_line_that_fits(lm, texts, limit - bare.tokens)
+    fitted = _measure(lm, texts, question, decoding, first)
+    while fitted.tokens > limit:
+        fitted = _measure(lm, texts, question, decoding, fitted.dropped + 1)
+    while (longer := _measure(lm, texts, question, decoding, fitted.dropped - 1)).tokens <= limit:
+        fitted = longer
+    return fitted
+
+
+def _measure(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decoding, dropped: int) -> Fitted:
+    prompt = render(lm, texts[dropped:], question, decoding)
+    return Fitted(prompt, range(dropped, len(texts)), dropped, len(lm.encode(prompt)))
+
+
+def _first_line_that_fits(lm: LanguageModel, texts: Sequence[str], room: int) -> int:
+    """Index of the oldest line that, with all newer ones, takes at most `room` tokens when each is tokenised alone."""
+    for index in range(len(texts) - 1, -1, -1):
+        room -= len(lm.encode(f"{texts[index]}\n"))
+        if room < 0:
+            return index + 1
+    return 0
+
+
+def _plain(context: Sequence[str], question: str) -> str:
+    return "\n".join([*context, f"Question: {question}", "Answer:"])
+
+
+def _user(context: Sequence[str], question: str) -> dict[str, str]:
+    return {"role": "user", "content": "\n".join([*context, question])}

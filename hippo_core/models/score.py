@@ -1,0 +1,151 @@
+"""What a model makes of given text: log-likelihood of continuations, loss a token and a byte, hidden states."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from hippo_core.files import LabError
+from hippo_core.models.language_model import LanguageModel, pad_left
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """A continuation after its context: `nats` = sum of log-probabilities, over `tokens` tokens; `greedy` if each was the likeliest."""
+
+    nats: float
+    tokens: int
+    greedy: bool
+
+
+@dataclass(frozen=True)
+class TextLoss:
+    """The loss over whole texts: `nats` in sum, over `tokens` predicted tokens and `bytes` bytes of UTF-8."""
+
+    nats: float
+    tokens: int
+    bytes: int
+
+    @property
+    def per_token(self) -> float:
+        return self.nats / self.tokens
+
+    @property
+    def per_byte(self) -> float:
+        return self.nats / self.bytes
+
+
+@torch.inference_mode()
+def log_likelihood(lm: LanguageModel, contexts: Sequence[str], continuations: Sequence[str], batch_size: int = 16) -> list[Likelihood]:
+    """log p(continuation | context) of each pair, in order.
+
+    Context and continuation are tokenised as one text and split where the tokens of the context alone end; spaces at the end of
+    the context count to the continuation. Nothing is put before the context, but an empty one becomes the token that opens a text
+    (end of text where there is none).
+    """
+    pairs = [_split(lm, context, more) for context, more in zip(contexts, continuations, strict=True)]
+    order = sorted(range(len(pairs)), key=lambda pair: (-sum(map(len, pairs[pair])), pair))
+    results: dict[int, Likelihood] = {}
+    for start in range(0, len(order), batch_size):
+        batch = order[start : start + batch_size]
+        ids, mask, positions = pad_left(lm, [context + more for context, more in (pairs[pair] for pair in batch)])
+        keep = 1 + max(len(pairs[pair][1]) for pair in batch)
+        out = lm.model(input_ids=ids, attention_mask=mask, position_ids=positions, logits_to_keep=keep)
+        for pair, logits in zip(batch, out.logits, strict=True):
+            results[pair] = _likelihood(logits[:-1], pairs[pair][1])
+    return [results[pair] for pair in range(len(pairs))]
+
+
+@torch.inference_mode()
+def text_loss(lm: LanguageModel, texts: Sequence[str], window: int | None = None, batch_size: int = 4) -> TextLoss:
+    """The loss of all tokens of the texts, each text opened as the tokenizer opens one.
+
+    A text longer than `window` tokens (default: the model's context limit) is cut into windows that do not overlap; a window sees
+    the last token of the one before it and nothing else, so every token is predicted once. The very first token of a text is
+    predicted only where the tokenizer has a token that opens texts.
+    """
+    rows = [row for text in texts for row in _windows(_opened(lm, text), window or lm.spec.context_limit)]
+    if not rows:
+        raise LabError("no token to predict: the texts are empty")
+    rows.sort(key=len, reverse=True)
+    nats = 0.0
+    for start in range(0, len(rows), batch_size):
+        ids, mask, positions = pad_left(lm, rows[start : start + batch_size])
+        logits = lm.model(input_ids=ids[:, :-1], attention_mask=mask[:, :-1], position_ids=positions[:, :-1]).logits
+        losses = cross_entropy(logits.float().transpose(1, 2), ids[:, 1:], reduction="none")
+        nats += (losses.double() * (mask[:, 1:] * mask[:, :-1])).sum().item()
+    return TextLoss(nats, sum(len(row) - 1 for row in rows), sum(len(text.encode()) for text in texts))
+
+
+def loss_per_token(lm: LanguageModel, text: str) -> float:
+    """The mean loss of one text in nats a token."""
+    return text_loss(lm, [text]).per_token
+
+
+@torch.inference_mode()
+def token_states(lm: LanguageModel, texts: Sequence[str], layer: int, batch_size: int = 32) -> list[tuple[list[int], Tensor]]:
+    """Token ids and their hidden states [T, D] (fp32, on the CPU) after block `layer` (0: the embeddings; -1: the last).
+
+    Each text is opened by a special token, whose state is left out: in trained models the first position is a sink that says
+    nothing about the words.
+    """
+    opening = [_opener(lm)]
+    rows = [lm.encode(text) for text in texts]
+    order = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
+    states: dict[int, tuple[list[int], Tensor]] = {}
+    for start in range(0, len(order), batch_size):
+        batch = order[start : start + batch_size]
+        ids, mask, positions = pad_left(lm, [opening + rows[row] for row in batch])
+        out = lm.model(
+            input_ids=ids, attention_mask=mask, position_ids=positions, output_hidden_states=True, use_cache=False, logits_to_keep=1
+        )
+        for row, state in zip(batch, out.hidden_states[layer].float().cpu(), strict=True):
+            states[row] = rows[row], state[state.shape[0] - len(rows[row]) :]
+    return [states[row] for row in range(len(rows))]
+
+
+def hidden(lm: LanguageModel, texts: Sequence[str], layer: int, pool: Literal["mean", "last"] = "mean") -> Tensor:
+    """One vector a text [N, D] (fp32, CPU): the mean, or the last, of its tokens' states after block `layer`; zero for an empty text."""
+    width = lm.config.hidden_size
+    pooled = torch.zeros(len(texts), width)
+    for row, (tokens, states) in enumerate(token_states(lm, texts, layer)):
+        if tokens:
+            pooled[row] = states.mean(0) if pool == "mean" else states[-1]
+    return pooled
+
+
+def _opener(lm: LanguageModel) -> int:
+    token = lm.tokenizer.bos_token_id
+    return lm.tokenizer.eos_token_id if token is None else token
+
+
+def _opened(lm: LanguageModel, text: str) -> list[int]:
+    return lm.encode(lm.template.begin) + lm.encode(text)
+
+
+def _split(lm: LanguageModel, context: str, continuation: str) -> tuple[list[int], list[int]]:
+    spaces = len(context) - len(context.rstrip())
+    if spaces:
+        context, continuation = context[:-spaces], context[-spaces:] + continuation
+    whole, before = lm.encode(context + continuation), lm.encode(context)
+    more = whole[len(before) :]
+    if not more:
+        raise LabError(f"a continuation without a token: {continuation!r} after {context[-40:]!r}")
+    return whole[: len(before)] or [_opener(lm)], more
+
+
+def _likelihood(logits: Tensor, tokens: list[int]) -> Likelihood:
+    """`logits` [K, V] end with those that predict the last token."""
+    chosen = logits[-len(tokens) :].float().log_softmax(-1)
+    target = torch.tensor(tokens, device=chosen.device)
+    nats = chosen.gather(1, target[:, None]).double().sum().item()
+    return Likelihood(nats, len(tokens), bool((chosen.argmax(-1) == target).all()))
+
+
+def _windows(tokens: list[int], window: int) -> Iterator[list[int]]:
+    """Pieces whose tokens but the first are to be predicted, each at most `window` of those; together they predict each token once."""
+    for start in range(0, len(tokens) - 1, window):
+        yield tokens[start : start + window + 1]

@@ -1,0 +1,101 @@
+"""What is known of a model before it is loaded: where its weights lie, how to hold them, how to talk to it."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hippo_core.files import LabError, read_yaml, root, unknown
+
+DEFAULT_CONTEXT = 1024
+Settings = TypeVar("Settings", bound=BaseModel)
+
+
+class ModelSpec(BaseModel):
+    """One model. Unknown keys are an error.
+
+    `source` is a Hugging Face repository id, a folder (relative to the repository's root) or a .gguf file. `dtype: auto` means
+    float32 on a CPU and the stored type on a GPU. `chat_template` is "model" (the tokenizer's own, or the lab's generic one where
+    it has none), "generic", or a Jinja template. `shots` worked examples of params/shots.yaml stand before every question.
+    `device_map: auto` lets accelerate place the layers, on at most `max_memory_gb` of GPU memory; it has no effect on a CPU.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    source: str
+    revision: str | None = None  # of a Hugging Face repository; None: its main branch
+    dtype: Literal["float32", "bfloat16", "float16", "auto"] = "auto"
+    quantization: Literal["none", "nf4"] = "none"
+    chat_template: str = "model"
+    shots: Annotated[int, Field(ge=0)] = 0
+    context_limit: Annotated[int, Field(ge=32)] = DEFAULT_CONTEXT  # tokens of prompt and answer together
+    device_map: Literal["none", "auto"] = "none"
+    max_memory_gb: Annotated[float, Field(gt=0)] | None = None
+    batch_size: Annotated[int, Field(ge=1)] = 32  # a hint: what fits at the context limit
+
+    @property
+    def path(self) -> Path:
+        """The source as a path; one that is not absolute is relative to the repository's root."""
+        return root() / self.source
+
+    @property
+    def is_gguf(self) -> bool:
+        """Whether the source is a single GGUF file."""
+        return self.source.endswith(".gguf")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the source is a file or folder here, there yet or not, and no repository id (`owner/name`)."""
+        return self.is_gguf or self.path.exists() or self.source.startswith((".", "/", "data/")) or self.source.count("/") != 1
+
+
+def model_names() -> list[str]:
+    """The models that params/models names."""
+    return sorted(path.stem for path in (root() / "params" / "models").glob("*.yaml"))
+
+
+def load_spec(name: str) -> ModelSpec:
+    """The spec of a named model, of a local folder that holds a config.json, or of a .gguf file; LabError for anything else."""
+    if name in model_names():
+        where = f"params/models/{name}.yaml"
+        return validated(ModelSpec, {"name": name, **read_mapping(root() / where)}, where)
+    path = root() / name
+    if name.endswith(".gguf") and path.is_file():
+        return ModelSpec(name=path.stem, source=name)
+    if (path / "config.json").is_file():
+        return ModelSpec(name=path.name, source=name, context_limit=min(DEFAULT_CONTEXT, _positions(path / "config.json")))
+    raise unknown("model", name, [*model_names(), "a folder with a config.json", "a .gguf file"])
+
+
+def validated(model: type[Settings], values: dict[str, Any], where: str) -> Settings:
+    """`values` as a `model`, or a LabError of one line that names each wrong key and, for an unknown one, the legal keys."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, fault['loc'])) or 'value'}: {_fault(model, fault)}" for fault in error.errors()]
+        raise LabError(f"{where}: {'; '.join(faults)}") from None
+
+
+def _fault(model: type[BaseModel], fault: Any) -> str:
+    if fault["type"] == "extra_forbidden":
+        return f"unknown key; legal: {', '.join(model.model_fields)}"
+    return f"{fault['msg']}, got {fault['input']!r}" if fault["type"] != "missing" else "missing"
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """A YAML file that must hold keys and values."""
+    values = read_yaml(path)
+    if not isinstance(values, dict):
+        raise LabError(f"{path}: expected keys and values, got {type(values).__name__}")
+    return values
+
+
+def _positions(path: Path) -> int:
+    """How many positions the model of a config.json has; the default where the file does not say."""
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+        return int(config.get("max_position_embeddings", DEFAULT_CONTEXT))
+    except (ValueError, AttributeError, TypeError):
+        raise LabError(f"{path} is no model configuration: expected a JSON object with a numeric max_position_embeddings") from None

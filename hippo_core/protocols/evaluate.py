@@ -1,0 +1,119 @@
+"""Ask a model every item of a set of worlds under one condition; one row an item."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.conditions import Choice, Preset, Regime, WorldIndex, choose
+from hippo_core.files import LabError
+from hippo_core.models.generate import Generation, generate, kv_cache_mb
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.prompt import Fitted, fit, stops
+from hippo_core.results.scores import score_item
+from hippo_core.suites.types import Item, Suite, World
+
+COLUMNS = [
+    *("idx", "item_id", "world", "stage", "kind", "rung", "hops", "distance", "slices", "question", "prompt"),
+    *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
+    *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained"),
+    *("shown", "n_shown", "n_dropped", "recall_1", "recall_3", "recall_5", "recall_10"),
+    *("prompt_tokens", "generated_tokens", "kv_mb", "latency_ms", "retrieval_ms", "flags"),
+]
+RECALL_AT = (1, 3, 5, 10)
+
+
+@dataclass(frozen=True)
+class Question:
+    """An item made ready to be asked: what was chosen for it, and the prompt that was fitted to the model."""
+
+    world: World
+    item: Item
+    choice: Choice
+    fitted: Fitted
+
+    @property
+    def shown(self) -> list[str]:
+        """Ids of the facts that stand in the prompt."""
+        return [self.choice.facts[place].id for place in self.fitted.kept]
+
+
+def evaluate(
+    lm: LanguageModel, suite: Suite, worlds: Iterable[World], preset: Preset, regime: Regime = "delayed", batch_size: int = 32
+) -> pd.DataFrame:
+    """The row table of the items of `worlds`, in their order: prompt, answer, scores, recall of the gold facts, cost.
+
+    Decoding is greedy with the suite's answer budget. LabError for a regime that the suite does not have, and where a fact's text
+    stands in a prompt that must not hold it.
+    """
+    if regime == "immediate" and preset.uses_window and not suite.has_window:
+        raise LabError(f"suite {suite.name} has no window: its facts are taught in another session; use regime=delayed")
+    questions = [question for world in worlds for question in _questions(lm, suite, world, preset, regime)]
+    prompts = [question.fitted.prompt for question in questions]
+    answers = generate(lm, prompts, suite.answer_budget, batch_size, stops(lm, preset.decoding))
+    rows = [_row(lm, suite, *pair) for pair in zip(questions, answers, strict=True)]
+    return pd.DataFrame([{"idx": number, **row} for number, row in enumerate(rows)], columns=COLUMNS)
+
+
+def _questions(lm: LanguageModel, suite: Suite, world: World, preset: Preset, regime: Regime) -> list[Question]:
+    index = WorldIndex(lm, world)
+    questions = []
+    for item in world.items:
+        choice = choose(preset, lm, world, item, regime, index)
+        texts = [fact.text for fact in choice.facts]
+        question = Question(world, item, choice, fit(lm, texts, item.question, preset.decoding, suite.answer_budget))
+        if preset.uses_window and regime == "delayed":
+            check_no_leak(question)
+        questions.append(question)
+    return questions
+
+
+def check_no_leak(question: Question) -> None:
+    """Raise LabError where the text of any fact of the world stands in the prompt."""
+    leaked = [fact.id for fact in question.world.facts if fact.text in question.fitted.prompt]
+    if leaked:
+        raise LabError(f"leak: the prompt of item {question.item.id} holds facts, though nothing may be shown: {', '.join(leaked)}")
+
+
+def recall_at(ranking: tuple[str, ...] | None, gold: tuple[str, ...], k: int) -> float:
+    """The share of the gold facts among the k best; NaN without a ranking or without gold facts."""
+    if ranking is None or not gold:
+        return math.nan
+    return len(set(gold) & set(ranking[:k])) / len(set(gold))
+
+
+def _row(lm: LanguageModel, suite: Suite, question: Question, answer: Generation) -> dict[str, Any]:
+    item, choice, fitted = question.item, question.choice, question.fitted
+    tokens = answer.prompt_tokens + answer.generated_tokens
+    return {
+        "item_id": item.id,
+        "world": item.world,
+        "stage": "test",
+        "kind": item.kind,
+        "rung": item.rung,
+        "hops": item.hops,
+        "distance": item.distance,
+        "slices": ";".join(item.slices),
+        "question": item.question,
+        "prompt": fitted.prompt,
+        "answer": " | ".join(item.answers),
+        "pred": answer.text,
+        **score_item(suite, question.world, item, answer.text),
+        "shown": ";".join(question.shown),
+        "n_shown": len(question.shown),
+        "n_dropped": fitted.dropped,
+        **{f"recall_{k}": recall_at(choice.ranking, item.gold_facts, k) for k in RECALL_AT},
+        "prompt_tokens": answer.prompt_tokens,
+        "generated_tokens": answer.generated_tokens,
+        "kv_mb": kv_cache_mb(lm.config, tokens, lm.model.dtype.itemsize),
+        "latency_ms": answer.latency_ms,
+        "retrieval_ms": choice.retrieval_ms,
+        "flags": ";".join(_flags(lm, question)),
+    }
+
+
+def _flags(lm: LanguageModel, question: Question) -> list[str]:
+    flags = {"truncated": question.fitted.dropped > 0, "generic_template": lm.template.origin == "generic"}
+    return [flag for flag, stands in flags.items() if stands]

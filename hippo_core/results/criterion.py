@@ -1,0 +1,171 @@
+"""The form of params/criteria.yaml: what a success criterion compares, on which items, and which target it must reach."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from hippo_core.files import LabError, read_yaml, root
+
+
+class Form(BaseModel):
+    """A part of the file; an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Side(Form):
+    """Whose rows: a preset (or a group such as best_rag) at a stage. `overrides` are a cell's, joined by ";". A bare name is a preset."""
+
+    preset: str
+    stage: str = "test"
+    mode: str = "test"
+    overrides: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare_name(cls, value: Any) -> Any:
+        return {"preset": value} if isinstance(value, str) else value
+
+    def __str__(self) -> str:
+        stage = "" if self.stage == "test" else f" at {self.stage}"
+        return self.preset + (f" [{self.overrides}]" if self.overrides else "") + stage
+
+
+class Pair(Form):
+    """Two sides and the column that is compared."""
+
+    a: Side
+    b: Side
+    metric: str = "score"
+
+
+class Value(Form):
+    """One side and the column whose mean is judged."""
+
+    of: Side
+    metric: str = "score"
+
+
+class Where(Form):
+    """The items that a criterion is about; empty means all."""
+
+    rung: tuple[str, ...] = ()
+    kind: tuple[str, ...] = ()
+    hops: tuple[int, ...] = ()
+
+
+class Criterion(Form):
+    """One criterion. Exactly one of difference, ratio, value, and one target.
+
+    | target | met when |
+    |---|---|
+    | difference at_least x | value >= x, the interval's lower bound > 0, p_holm <= .05 |
+    | difference not_below x | value >= x, lower bound > -margin ("at least equal": x = -margin) |
+    | ratio at_most x < 1 | value <= x, upper bound < 1, p_holm <= .05 |
+    | ratio at_most x >= 1 | value <= x, upper bound <= x + margin |
+    | value at_least x / at_most x | value reaches x, the bound on that side comes within the margin of it |
+    | value at_most_chance_plus x | as at_most, of the metric minus the item's chance |
+    | within [x, y] | x <= value <= y, and the interval lies inside [x - margin, y + margin] |
+    """
+
+    id: str
+    question: str
+    text: str
+    family: str
+    suites: tuple[str, ...] = Field(min_length=1)
+    profile: str = "default"
+    regime: Literal["immediate", "delayed", "after_sleep"] = "delayed"
+    where: Where = Where()
+    difference: Pair | None = None
+    ratio: Pair | None = None
+    value: Value | None = None
+    at_least: float | None = None
+    not_below: float | None = None
+    at_most: float | None = None
+    at_most_chance_plus: float | None = None
+    within: tuple[float, float] | None = None
+    margin: float | None = None
+    min_items: int = 0
+    min_worlds: int = 0
+    needs: str = ""
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> "Criterion":
+        legal = {
+            "difference": {"at_least", "not_below", "within"},
+            "ratio": {"at_most"},
+            "value": {"at_least", "at_most", "at_most_chance_plus", "within"},
+        }
+        kinds = [name for name in legal if getattr(self, name) is not None]
+        rules = [name for name in sorted(set().union(*legal.values())) if getattr(self, name) is not None]
+        if len(kinds) != 1 or len(rules) != 1 or rules[0] not in legal[kinds[0]]:
+            raise ValueError(f"criterion {self.id!r} needs one of {legal} with one of its targets, got {kinds} with {rules}")
+        return self
+
+    @property
+    def rule(self) -> str:
+        """The name of its target."""
+        rules = ("at_least", "not_below", "at_most", "at_most_chance_plus", "within")
+        return next(name for name in rules if getattr(self, name) is not None)
+
+    @property
+    def target(self) -> float | tuple[float, float]:
+        """What the value must reach."""
+        return getattr(self, self.rule)
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """The sides it needs rows of."""
+        pair = self.difference or self.ratio
+        return (pair.a, pair.b) if pair else (self.value.of,)  # type: ignore[union-attr]
+
+    @property
+    def metric(self) -> str:
+        """The column it is about."""
+        return (self.difference or self.ratio or self.value).metric  # type: ignore[union-attr]
+
+    @property
+    def superiority(self) -> bool:
+        """Whether it claims that one side beats the other; such claims share a family's error rate."""
+        if self.difference:
+            return self.at_least is not None
+        return self.ratio is not None and self.at_most is not None and self.at_most < 1
+
+
+class Criteria(Form):
+    """The whole file. `groups` name presets of which the best counts; presets in `shows_window` differ between immediate and delayed."""
+
+    margin: float = 0.05
+    alpha: float = 0.05
+    rung_items: int = 200
+    rung_worlds: int = 20
+    groups: dict[str, tuple[str, ...]]
+    shows_window: tuple[str, ...]
+    criteria: tuple[Criterion, ...]
+
+    @model_validator(mode="after")
+    def _ids_differ(self) -> "Criteria":
+        twice = [name for name, count in Counter(criterion.id for criterion in self.criteria).items() if count > 1]
+        if twice:
+            raise ValueError(f"two criteria have the id {twice[0]!r}")
+        return self
+
+    def single(self) -> list[Criterion]:
+        """The criteria, one a suite; where a criterion names several, the suite is added to its id."""
+        return [
+            one if len(one.suites) == 1 else one.model_copy(update={"id": f"{one.id}/{suite}", "suites": (suite,)})
+            for one in self.criteria
+            for suite in one.suites
+        ]
+
+
+def load_criteria(path: Path | None = None) -> Criteria:
+    """The criteria of a file (default: params/criteria.yaml), checked."""
+    path = path or root() / "params" / "criteria.yaml"
+    try:
+        return Criteria.model_validate(read_yaml(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise LabError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None

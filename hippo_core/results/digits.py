@@ -1,0 +1,63 @@
+"""Numbers as words for a reader: only the digits that their interval justifies, and a dash where nothing was measured."""
+
+import math
+
+NONE = "–"
+
+
+def missing(value: object) -> bool:
+    """Whether a value is one of the ways in which "not measured" is written: None, NaN, an empty string."""
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+def decimals(low: float | None, high: float | None) -> int:
+    """Decimals that a proportion deserves: two, and three where the interval is narrower than .01."""
+    if missing(low) or missing(high):
+        return 2
+    return 3 if 0 < float(high) - float(low) < 0.01 else 2  # type: ignore[arg-type]
+
+
+def share(value: float | None, low: float | None = None, high: float | None = None, sign: bool = False) -> str:
+    """A proportion or a difference of two, such as 0.94 or −0.05; `sign` also writes the plus."""
+    if missing(value):
+        return NONE
+    text = f"{abs(float(value)):.{decimals(low, high)}f}"  # type: ignore[arg-type]
+    nothing = float(text) == 0
+    return ("" if nothing else "−" if float(value) < 0 else "+" if sign else "") + text  # type: ignore[arg-type]
+
+
+def span(low: float | None, high: float | None, sign: bool = False) -> str:
+    """An interval: 0.88 to 0.97."""
+    if missing(low) or missing(high):
+        return NONE
+    return f"{share(low, low, high, sign)} to {share(high, low, high, sign)}"
+
+
+def percent(value: float | None) -> str:
+    """A proportion in a sentence: 94%."""
+    return NONE if missing(value) else f"{100 * float(value):.0f}%"  # type: ignore[arg-type]
+
+
+def probability(value: float | None) -> str:
+    """A p value: two significant digits, never below what 10,000 permutations can tell."""
+    if missing(value):
+        return NONE
+    number = float(value)  # type: ignore[arg-type]
+    if number < 0.001:
+        return "< 0.001"
+    return f"{number:.3f}" if number < 0.1 else f"{number:.2f}"
+
+
+def quantity(value: float | None) -> str:
+    """A count, a time or a size: three significant digits, thousands separated."""
+    if missing(value):
+        return NONE
+    number = float(value)  # type: ignore[arg-type]
+    if number == 0 or abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.{max(0, 2 - math.floor(math.log10(abs(number))))}f}"
+
+
+def count(value: float | None) -> str:
+    """A whole number with thousands separated."""
+    return NONE if missing(value) else f"{int(value):,}"  # type: ignore[arg-type]

@@ -1,0 +1,141 @@
+"""Intervals for means whose items come in worlds: a bootstrap that draws whole worlds, and what to say where nothing varies.
+
+Items of a world share facts and competitors, so they are not independent; worlds are. The percentile bootstrap is a little too narrow with
+few worlds (about 90% instead of 95% at ten); tables therefore show the number of worlds beside every interval.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from hippo_core.files import LabError
+
+CHUNK = 1000  # bootstrap draws held in memory at a time
+ASSUMED_CORRELATION = 0.1  # of two items of a world, where the data cannot tell because no item deviates
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean (or ratio) with its interval, and what it rests on. NaN where it cannot be said."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    n_worlds: int
+
+
+def wilson(k: float, n: float, confidence: float = 0.95) -> tuple[float, float]:
+    """The score interval of a proportion of k in n (Wilson 1927); `n` may be an effective number, hence a fraction."""
+    if not 0 <= k <= n or n <= 0:
+        raise LabError(f"a proportion needs 0 <= k <= n and n > 0, got k={k}, n={n}")
+    z = float(stats.norm.ppf((1 + confidence) / 2))
+    share, weight = k / n, 1 + z * z / n
+    middle = (share + z * z / (2 * n)) / weight
+    half = z / weight * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return 0.0 if k == 0 else middle - half, 1.0 if k == n else middle + half
+
+
+def cluster_interval(
+    values: ArrayLike,
+    clusters: ArrayLike,
+    confidence: float = 0.95,
+    draws: int = 10_000,
+    seed: int = 0,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+) -> Interval:
+    """The mean of `values` (n,) with a percentile bootstrap interval over `clusters` (n,), drawn with replacement.
+
+    Mean of a draw = sum over the drawn worlds / number of their items (ratio estimator). NaN values are not scored and left out. One world
+    gives a NaN interval. Where no world deviates from the mean the bootstrap has no width and `without_variation` stands in; it needs the
+    `bounds` that a value cannot leave (None: unbounded, the interval is then NaN). Raises LabError for values outside the bounds.
+    """
+    values, groups = scored(values, clusters)
+    if bounds and len(values) and (values.min() < bounds[0] - 1e-9 or values.max() > bounds[1] + 1e-9):
+        raise LabError(f"values must lie in {bounds}, got {values.min():g} to {values.max():g}; pass the right bounds")
+    n, n_worlds = len(values), int(groups.max(initial=-1)) + 1
+    mean = float(values.mean()) if n else math.nan
+    if n_worlds < 2:
+        return Interval(mean, math.nan, math.nan, n, n_worlds)
+    if variance_of_mean(values, groups) < 1e-18:
+        low, high = without_variation(values, n_worlds, confidence, bounds)
+    else:
+        low, high = bootstrap(_sums(groups, values), _sums(groups, np.ones(n)), confidence, draws, seed)
+    return Interval(mean, low, high, n, n_worlds)
+
+
+def ratio_interval(
+    a: ArrayLike, b: ArrayLike, clusters: ArrayLike, confidence: float = 0.95, draws: int = 10_000, seed: int = 0
+) -> Interval:
+    """mean(a) / mean(b) of paired values with a bootstrap interval over clusters; NaN where b is 0 throughout or one world is all."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    known = np.isfinite(a) & np.isfinite(b)
+    _, groups = np.unique(np.asarray(clusters)[known].astype(str), return_inverse=True)
+    a, b, n_worlds = a[known], b[known], int(groups.max(initial=-1)) + 1
+    if not b.any():
+        return Interval(math.nan, math.nan, math.nan, len(a), n_worlds)
+    if n_worlds < 2:
+        return Interval(float(a.sum() / b.sum()), math.nan, math.nan, len(a), n_worlds)
+    low, high = bootstrap(_sums(groups, a), _sums(groups, b), confidence, draws, seed)
+    return Interval(float(a.sum() / b.sum()), low, high, len(a), n_worlds)
+
+
+def scored(values: ArrayLike, clusters: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The values that are not NaN, and for each the number of its world (0, 1, ... in the order of the worlds' names)."""
+    values, clusters = np.asarray(values, float), np.asarray(clusters).astype(str)
+    if values.shape != clusters.shape or values.ndim != 1:
+        raise LabError(f"values and clusters must be two lists of one length, got shapes {values.shape} and {clusters.shape}")
+    known = ~np.isnan(values)
+    return values[known], np.unique(clusters[known], return_inverse=True)[1]
+
+
+def _sums(groups: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum of each world."""
+    return np.bincount(groups, values).astype(np.float64)
+
+
+def variance_of_mean(values: NDArray[np.float64], groups: NDArray[np.int64]) -> float:
+    """The variance of the mean when worlds are drawn: G/(G-1) * sum over worlds of (sum of its deviations)^2 / n^2. NaN with one world."""
+    sums = _sums(groups, values - values.mean())
+    return float(len(sums) / (len(sums) - 1) * (sums**2).sum() / len(values) ** 2) if len(sums) > 1 else math.nan
+
+
+def bootstrap(
+    numerators: NDArray[np.float64], denominators: NDArray[np.float64], confidence: float, draws: int, seed: int
+) -> tuple[float, float]:
+    """Percentile limits of sum(numerators) / sum(denominators) over worlds (G,) drawn with replacement."""
+    random, size = np.random.default_rng(seed), len(numerators)
+    found: list[NDArray[np.float64]] = []
+    for start in range(0, draws, CHUNK):
+        drawn = random.integers(0, size, (min(CHUNK, draws - start), size))
+        below = denominators[drawn].sum(1)
+        found.append(numerators[drawn].sum(1) / np.where(below == 0, np.nan, below))
+    low, high = np.nanquantile(np.concatenate(found), [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def without_variation(
+    values: NDArray[np.float64], n_worlds: int, confidence: float, bounds: tuple[float, float] | None
+) -> tuple[float, float]:
+    """Limits for a mean from which no world deviates, such as 50 right of 50.
+
+    The effective number of items is n / (1 + (n/G - 1) * rho) (Kish 1965) with the assumed rho = .1, for none can be estimated. With u the
+    Wilson upper limit of 0 deviating items in that number, the limits are those of a mean in which a share u lies at a bound: for 1 in
+    bounds (0, 1) this is Wilson's [1 - u, 1], for a difference 0 in (-1, 1) it is [-u, u]. Where items vary inside worlds of equal means,
+    the normal limits of as many independent items are taken if wider.
+    """
+    if bounds is None:
+        return math.nan, math.nan
+    mean, effective = float(values.mean()), effective_number(len(values), n_worlds)
+    upper = wilson(0, effective, confidence)[1]
+    half = float(stats.norm.ppf((1 + confidence) / 2)) * float(values.std()) / math.sqrt(effective)
+    low, high = mean - upper * (mean - bounds[0]), mean + upper * (bounds[1] - mean)
+    return max(bounds[0], min(low, mean - half)), min(bounds[1], max(high, mean + half))
+
+
+def effective_number(n: int, n_worlds: int) -> float:
+    """Independent items that n items in n_worlds worlds are worth under the assumed correlation (Kish 1965)."""
+    return n / (1 + (n / n_worlds - 1) * ASSUMED_CORRELATION)

@@ -1,0 +1,82 @@
+"""How each condition looks in every figure and table: one label, colour, marker, line and place in the order, for good.
+
+The colours are told apart with every common colour blindness, and their lightness differs enough to be told apart in grey:
+baselines are muted, controls hollow, memories in full colour (Okabe and Ito's set).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+INK = "#1d2330"
+QUIET = "#6b7280"
+RULE = "#d9dde3"
+CHANCE = "#8a5a00"
+REGIMES = ("immediate", "delayed", "after_sleep")
+SUITES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "babi")
+USES_WINDOW = frozenset({"baselines/core", "baselines/span_short"})
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The look of one condition. `line` is a matplotlib dash pattern; a hollow marker is drawn as an outline."""
+
+    label: str
+    colour: str
+    marker: str
+    line: str = "-"
+    hollow: bool = False
+
+
+LOOKS = {
+    "baselines/core": Look("core", "#a3a8b0", "o", ":"),
+    "baselines/span_short": Look("span_short", "#3f4652", "s"),
+    "baselines/longctx": Look("longctx", "#8d7f9b", "P", "--"),
+    "baselines/rag_bm25": Look("rag_bm25", "#a8905f", "^", "--"),
+    "baselines/rag_dense": Look("rag_dense", "#7f9bb3", "v", "-."),
+    "baselines/rag_hybrid": Look("rag_hybrid", "#5f7a6b", "D"),
+    "memory/hei_nw": Look("hei_nw", "#0072b2", "o"),
+    "memory/sgc_rss": Look("sgc_rss", "#d55e00", "s"),
+    "memory/smpd": Look("smpd", "#009e73", "^"),
+    "memory/all": Look("all memories", "#a6447f", "D"),
+    "controls/random_facts": Look("random_facts", "#7b828e", "X", ":", hollow=True),
+    "controls/oracle": Look("oracle", "#1d2330", "o", ":", hollow=True),
+}
+_UNLISTED = ("#56b4e9", "#e69f00", "#b2485f", "#6a8f2f")
+_ORDER = {preset: place for place, preset in enumerate(LOOKS)}
+
+
+def base(condition: str) -> str:
+    """The preset that a condition is a variant of: `baselines/rag_bm25 [k=5]` -> `baselines/rag_bm25`."""
+    return condition.split(" [", 1)[0]
+
+
+def look(condition: str) -> Look:
+    """The look of a condition; a variant has its preset's look with its settings in the label, a new preset one of four spare colours."""
+    preset = base(condition)
+    variant = condition[len(preset) :]
+    known = LOOKS.get(preset)
+    if known is None:
+        colour = _UNLISTED[sum(map(ord, preset)) % len(_UNLISTED)]
+        return Look(preset.split("/")[-1] + variant, colour, "h", "-", preset.startswith("controls/"))
+    return Look(known.label + variant, known.colour, known.marker, known.line, known.hollow)
+
+
+def _place(condition: str) -> tuple[int, int, str]:
+    preset = base(condition)
+    family = {"baselines": 0, "controls": 2}.get(preset.split("/")[0], 1)
+    return family, _ORDER.get(preset, len(_ORDER)), condition
+
+
+def ordered(conditions: Iterable[str]) -> list[str]:
+    """The distinct conditions in the order that every figure and table has: baselines, memories, controls."""
+    return sorted(set(conditions), key=_place)
+
+
+def suite_place(suite: str) -> tuple[int, str]:
+    """A sort key that puts suites in the order of every report: recall of episodes first, those of others last."""
+    return (SUITES.index(suite) if suite in SUITES else len(SUITES)), suite
+
+
+def shared_between_regimes(condition: str) -> bool:
+    """Whether a condition never looks at the window, so that one run stands for the immediate and the delayed regime."""
+    return base(condition) not in USES_WINDOW

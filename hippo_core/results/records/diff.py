@@ -1,0 +1,128 @@
+"""Are two records, or two trees of records, equal? All is compared but the commit, the run's name, times and latencies."""
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hippo_core.files import LabError
+
+from .paths import DONE, record_folders
+
+TIMING_COLUMNS = ("latency_ms", "retrieval_ms")
+TIMING_KEYS = ("started", "seconds", "cell_seconds", "runtime_s", "time_s_per_100", "latency_ms_mean", "retrieval_ms_mean")
+PLACE_KEYS = ("git_sha", "run_id", "record_dir")
+IGNORED = frozenset(TIMING_COLUMNS + TIMING_KEYS + PLACE_KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference: the record (its path below the tree), the file in it, and what differs."""
+
+    record: str
+    file: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.record}/{self.file}: {self.what}" if self.file else f"{self.record}: {self.what}"
+
+
+def diff(a: Path, b: Path) -> tuple[int, list[Difference]]:
+    """Compare the records at or below `a` with those at or below `b`: how many stand on both sides, and every difference."""
+    left, right = _records(a), _records(b)
+    both = [name for name in left if name in right]
+    found = [Difference(name, "", f"only in {a}") for name in left if name not in right]
+    found += [Difference(name, "", f"only in {b}") for name in right if name not in left]
+    for name in both:
+        found += [Difference(name, file, what) for file, what in diff_record(left[name], right[name])]
+    return len(both), found
+
+
+def _records(place: Path) -> dict[str, Path]:
+    records = {record.relative_to(place).as_posix(): record for record in record_folders(place)}
+    if not records:
+        raise LabError(f"no finished record at {place}")
+    return records
+
+
+def diff_record(a: Path, b: Path) -> Iterator[tuple[str, str]]:
+    """Pairs (file, what differs) of two records."""
+    names = sorted({path.name for place in (a, b) for path in place.iterdir() if path.name != DONE and not path.name.startswith(".")})
+    for name in names:
+        left, right = a / name, b / name
+        if not (left.is_file() and right.is_file()):
+            yield name, f"only in {a if left.is_file() else b}"
+        else:
+            compare = COMPARE.get(left.suffix, _bytes)
+            yield from ((name, what) for what in compare(left, right))
+
+
+def _rows(a: Path, b: Path) -> Iterator[str]:
+    """Line by line, the timing columns left out; the first differing cell of a row stands for the row."""
+    with a.open(encoding="utf-8", newline="") as left, b.open(encoding="utf-8", newline="") as right:
+        header, other = next(reader := csv.reader(left), []), next(reader_b := csv.reader(right), [])
+        if header != other:
+            yield f"other columns: {sorted(set(header) ^ set(other)) or 'in another order'}"
+            return
+        for number, (row, twin) in enumerate(zip_longest(reader, reader_b)):
+            if row is None or twin is None:
+                yield f"one ends after {number} rows"
+                return
+            cells = zip(header, row, twin, strict=False)
+            where = next((f"{name} is {x!r} and {y!r}" for name, x, y in cells if x != y and name not in IGNORED), None)
+            if where or len(row) != len(twin):
+                yield f"row {number}: {where or 'not the same number of cells'}"
+
+
+def _json(a: Path, b: Path) -> Iterator[str]:
+    return _values(json.loads(a.read_text(encoding="utf-8")), json.loads(b.read_text(encoding="utf-8")))
+
+
+def _yaml(a: Path, b: Path) -> Iterator[str]:
+    return _values(yaml.safe_load(a.read_text(encoding="utf-8")), yaml.safe_load(b.read_text(encoding="utf-8")))
+
+
+def _values(a: Any, b: Any, where: str = "") -> Iterator[str]:
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in sorted(a.keys() | b.keys(), key=str):
+            if key not in IGNORED:
+                yield from _values(a.get(key), b.get(key), f"{where}.{key}" if where else str(key))
+    elif a != b:
+        yield f"{where} is {a!r} and {b!r}"
+
+
+def _notebook(a: Path, b: Path) -> Iterator[str]:
+    """The code, the text and the glued scraps; outputs hold times, and the parameters papermill wrote stand in `meta.json` too."""
+    yield from ("the code or the text differs" for _ in [0] if _sources(a) != _sources(b))
+    yield from _values(_scraps(a), _scraps(b), "scraps")
+
+
+def _cells(path: Path) -> list[dict[str, Any]]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if "injected-parameters" not in cell["metadata"].get("tags", [])]
+
+
+def _sources(path: Path) -> list[str]:
+    return ["".join(cell["source"]) for cell in _cells(path)]
+
+
+def _scraps(path: Path) -> dict[str, Any]:
+    found = {}
+    for output in (output for cell in _cells(path) for output in cell.get("outputs", [])):
+        for media, payload in output.get("data", {}).items():
+            if media.startswith("application/scrapbook.scrap"):
+                found[payload["name"]] = payload["data"]
+    return found
+
+
+def _bytes(a: Path, b: Path) -> Iterator[str]:
+    if a.read_bytes() != b.read_bytes():
+        yield "other bytes"
+
+
+COMPARE = {".csv": _rows, ".json": _json, ".yaml": _yaml, ".ipynb": _notebook}

@@ -1,0 +1,50 @@
+"""Where records live, and how an old one is kept aside."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from hippo_core.files import LabError, root
+
+RUNS = "executed"
+DONE = "DONE"
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
+
+
+def run_folder(run_id: str) -> Path:
+    """The folder of a run. A run's id is a plain folder name; anything else raises."""
+    if not _RUN_ID.fullmatch(run_id):
+        raise LabError(
+            f"RUN_ID {run_id!r} is not a plain name: expected at most 80 letters, digits, '-', '_' and '.', the first a letter or digit"
+        )
+    return root() / RUNS / run_id
+
+
+def record_folder(run_id: str, preset: str, suite: str, n: int, seed: int, cell_id: str) -> Path:
+    """The folder of one cell's record. A suite given as a folder is named by that folder's last part."""
+    return run_folder(run_id) / preset / suite_folder(suite) / f"{n}_{seed}" / cell_id
+
+
+def suite_folder(suite: str) -> str:
+    """A suite's name as one folder name: `folder:/data/my-suite` becomes `folder-my-suite`."""
+    if not suite.startswith("folder:"):
+        return suite
+    return "folder-" + re.sub(r"[^A-Za-z0-9_-]+", "-", Path(suite.removeprefix("folder:")).name)
+
+
+def record_folders(place: Path) -> Iterator[Path]:
+    """Every folder at or below `place` with a DONE file, sorted; those kept aside or still written (a dot in the name) are left out."""
+    if (place / DONE).is_file():
+        yield place
+        return
+    for done in sorted(place.rglob(DONE)):
+        if not any("." in part for part in done.parent.relative_to(place).parts):
+            yield done.parent
+
+
+def set_aside(record: Path) -> Path:
+    """Rename a record to `<name>.aside-<k>`, where no reader looks; returns the new place."""
+    number = 1
+    while (aside := record.with_name(f"{record.name}.aside-{number}")).exists():
+        number += 1
+    return record.rename(aside)

@@ -1,0 +1,85 @@
+"""`metrics.json`: the means of a cell's rows with intervals clustered by world, by group, and what they cost."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEANS = {
+    "em_raw": "em_raw",
+    "em_norm": "em_norm",
+    "f1": "f1",
+    "success": "success",
+    "suboptimality": "suboptimality",
+    "r_at_1": "recall_1",
+    "r_at_3": "recall_3",
+    "r_at_5": "recall_5",
+    "r_at_10": "recall_10",
+    "refusal_rate": "refusal",
+    "abstained": "abstained",
+    "overlong": "overlong",
+    "format_violation": "format_violation",
+    "chance": "chance",
+}
+STAGES = ("pre", "post_1", "post_2", "post_3")
+
+
+def build_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: str, seconds: float) -> dict[str, Any]:
+    """The content of `metrics.json`. `em` is the mean of the suite's primary score; what was not measured is None."""
+    main = rows[rows["stage"] == "test"] if (rows["stage"] == "test").any() else rows
+    metrics = _score(main, "n_items") | {name: _mean(main[column]) for name, column in MEANS.items()} | _stages(rows)
+    return {
+        "suite": suite,
+        "n": n,
+        "seed": seed,
+        "preset": preset,
+        "metrics": {suite: metrics, "compute": _compute(rows, seconds)},
+        "by_rung": _groups(main, "rung"),
+        "by_kind": _groups(main, "kind"),
+        "by_slice": _slices(main),
+    }
+
+
+def _mean(values: "pd.Series") -> float | None:
+    mean = float(values.mean())
+    return None if math.isnan(mean) else mean
+
+
+def _score(rows: "pd.DataFrame", count: str = "n") -> dict[str, Any]:
+    """Mean of the primary score with its 95% interval clustered by world, and how much it rests on."""
+    from hippo_core.results.statistics import cluster_interval
+
+    scored = rows[rows["score"].notna()]
+    if scored.empty:
+        return {"em": None, "low": None, "high": None, count: 0, "n_worlds": 0}
+    interval = cluster_interval(scored["score"].to_numpy(dtype=float), scored["world"].to_numpy())
+    low, high = (None if math.isnan(bound) else float(bound) for bound in (interval.low, interval.high))
+    return {"em": _mean(scored["score"]), "low": low, "high": high, count: len(scored), "n_worlds": int(scored["world"].nunique())}
+
+
+def _groups(rows: "pd.DataFrame", column: str) -> dict[str, Any]:
+    return {str(name): _score(group) for name, group in rows.groupby(column, sort=True)}
+
+
+def _slices(rows: "pd.DataFrame") -> dict[str, Any]:
+    names = sorted({name for joined in rows["slices"] for name in joined.split(";") if name})
+    return {name: _score(rows[[name in joined.split(";") for joined in rows["slices"]]]) for name in names}
+
+
+def _stages(rows: "pd.DataFrame") -> dict[str, float | None]:
+    """`pre_em`, `post_1_em` ...: the primary score around a replay or a consolidation; None for a cell that has no such stage."""
+    return {f"{stage}_em": _mean(rows.loc[rows["stage"] == stage, "score"]) for stage in STAGES}
+
+
+def _compute(rows: "pd.DataFrame", seconds: float) -> dict[str, Any]:
+    read, said = int(rows["prompt_tokens"].sum()), int(rows["generated_tokens"].sum())
+    return {
+        "tokens": read + said,
+        "input_tokens": read,
+        "generated_tokens": said,
+        "runtime_s": round(seconds, 3),
+        "time_s_per_100": round(100 * seconds / len(rows), 3),
+        "latency_ms_mean": _mean(rows["latency_ms"]),
+        "kv_mem_mb": None if rows["kv_mb"].isna().all() else float(rows["kv_mb"].max()),
+    }

@@ -1,0 +1,163 @@
+"""Scores of one answer: exact match raw and normalised, token F1, path success, and what is odd about the answer's form.
+
+All functions are pure and take the prediction as it was generated. An accepted answer is any of `Item.answers`; a score is the best over
+them. An empty prediction scores 0. For every item `em_raw <= em_norm <= f1`: normalising can only help, and equal bags of words overlap.
+"""
+
+import math
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+
+from hippo_core.files import LabError
+from hippo_core.suites.types import Item, PathScore, Suite, World
+
+ARTICLES = frozenset({"a", "an", "the"})
+REFUSALS = (
+    re.compile(r"\bi (?:can't|can not|cannot|won't|will not|am unable|do not have|don't have)\b", re.IGNORECASE),
+    re.compile(r"\bi'm (?:unable|not able)\b", re.IGNORECASE),
+    re.compile(r"\bas an? (?:ai|(?:large )?language model)\b", re.IGNORECASE),
+)
+# What a strict scorer says of answers that a lenient one lets pass: prediction, accepted answers, em_raw, em_norm.
+HARD_CASES: tuple[tuple[str, tuple[str, ...], int, int], ...] = (
+    ("Alice", ("Alice",), 1, 1),
+    (" Alice\n", ("Alice",), 1, 1),
+    ("The alice.", ("Alice",), 0, 1),
+    ("Bob", ("Robert", "Bob"), 1, 1),
+    ("Alice or Bob", ("Alice",), 0, 0),
+    ("not Alice", ("Alice",), 0, 0),
+    ("Ali", ("Alice",), 0, 0),
+    ("Alices", ("Alice",), 0, 0),
+    ("park the", ("car park",), 0, 0),
+    ("east north", ("north east",), 0, 0),
+    ("", ("Alice",), 0, 0),
+    ("...", ("Alice",), 0, 0),
+    ("the", ("an",), 0, 0),
+    ("...", ("?",), 0, 0),
+)
+
+
+def normalise(text: str) -> str:
+    """Lower case, punctuation out, the articles a/an/the out, one space between words.
+
+    Text that is nothing but articles keeps them: a place may be labelled "A".
+    """
+    bare = "".join(c for c in text.lower() if c not in string.punctuation and not unicodedata.category(c).startswith("P"))
+    words = bare.split()
+    return " ".join([word for word in words if word not in ARTICLES] or words)
+
+
+def em_raw(prediction: str, answers: Sequence[str]) -> int:
+    """1 where the prediction, but for space around it, is an accepted answer letter by letter."""
+    return int(bool(prediction.strip()) and prediction.strip() in {answer.strip() for answer in answers})
+
+
+def em_norm(prediction: str, answers: Sequence[str]) -> int:
+    """1 where the normalised prediction equals a normalised accepted answer."""
+    said = normalise(prediction)
+    return int(em_raw(prediction, answers) or (bool(said) and said in {normalise(answer) for answer in answers}))
+
+
+def token_f1(prediction: str, answers: Sequence[str]) -> float:
+    """The best F1 of the bags of words of prediction and accepted answer.
+
+    The evaluation plan speaks of whitespace tokens and leaves open whether of the raw text; we take whitespace tokens of the *normalised*
+    text, so that a capital or a full stop does not make F1 smaller than the normalised exact match.
+    """
+    if em_raw(prediction, answers):
+        return 1.0
+    return max((_bag_f1(normalise(prediction).split(), normalise(answer).split()) for answer in answers), default=0.0)
+
+
+def _bag_f1(said: list[str], gold: list[str]) -> float:
+    """2 x words in common / words in all."""
+    shared = sum((Counter(said) & Counter(gold)).values())
+    return 2 * shared / (len(said) + len(gold)) if shared else 0.0
+
+
+def format_violation(prediction: str) -> int:
+    """1 where the answer ends in punctuation, or holds a full stop or a line break."""
+    said = prediction.strip()
+    return int(bool(said) and (unicodedata.category(said[-1]).startswith("P") or "." in said or "\n" in said))
+
+
+def refusal(prediction: str) -> int:
+    """1 where the model declines to answer ("I can't", "as an AI", ...), with a straight or a curly apostrophe."""
+    plain = " ".join(re.sub("[\u2018\u2019\u02bc\u0060\u00b4]", "'", prediction).split())
+    return int(any(pattern.search(plain) for pattern in REFUSALS))
+
+
+def abstained(prediction: str) -> int:
+    """1 where the answer is "unknown": an answer in due form, not a refusal."""
+    return int(normalise(prediction) == "unknown")
+
+
+def score_item(suite: Suite, world: World, item: Item, prediction: str) -> dict[str, float]:
+    """The score columns of an item's row. `success` and `suboptimality` are NaN where the item asks for no path.
+
+    `score` is the suite's primary; where that is `success` and the item has no path, it is `em_norm`.
+    """
+    path = suite.score_path(world, item, prediction) if suite.score_path else None
+    raw, norm = em_raw(prediction, item.answers), em_norm(prediction, item.answers)
+    pred_len, gold_len = len(prediction.split()), len(item.answers[0].split())
+    return {
+        "em_raw": raw,
+        "em_norm": norm,
+        "f1": token_f1(prediction, item.answers),
+        "success": path.success if path else math.nan,
+        "suboptimality": path.suboptimality if path else math.nan,
+        "score": _primary(suite, raw, norm, path),
+        "chance": item.chance,
+        "pred_len": pred_len,
+        "gold_len": gold_len,
+        "overlong": int(pred_len > gold_len),
+        "format_violation": format_violation(prediction),
+        "refusal": refusal(prediction),
+        "abstained": abstained(prediction),
+    }
+
+
+def _primary(suite: Suite, raw: int, norm: int, path: PathScore | None) -> float:
+    if suite.primary == "success" and path is not None:
+        return path.success
+    return raw if suite.primary == "em_raw" else norm
+
+
+def self_check(
+    raw: Callable[[str, Sequence[str]], int] = em_raw,
+    norm: Callable[[str, Sequence[str]], int] = em_norm,
+) -> None:
+    """Raise LabError where a scorer judges one of the hard cases otherwise than a strict one does (a substring match, say)."""
+    for prediction, answers, is_raw, is_norm in HARD_CASES:
+        got = int(raw(prediction, answers)), int(norm(prediction, answers))
+        if got != (is_raw, is_norm):
+            raise LabError(f"the scorer is wrong on {prediction!r} for {answers}: em_raw, em_norm {got}, expected {(is_raw, is_norm)}")
+
+
+def check_rows(suite: Suite, worlds: Sequence[World], rows: pd.DataFrame) -> None:
+    """Raise LabError where a row table is not what the suite's items and the strict scorer say of its predictions.
+
+    Each row must name an item of `worlds` (any number of rows an item, by stage), carry that item's answers, and have the scores that its
+    prediction earns. It catches answers shifted against their questions and scores of another scorer, in a table in memory or on disk.
+    """
+    self_check()
+    items = {item.id: (world, item) for world in worlds for item in world.items}
+    for row in rows.to_dict("records"):
+        if row["item_id"] not in items:
+            raise LabError(f"row table: item {row['item_id']!r} is not in the suite {suite.name}")
+        _check_row(suite, *items[row["item_id"]], row)
+
+
+def _check_row(suite: Suite, world: World, item: Item, row: dict) -> None:
+    gold = " | ".join(item.answers)
+    if str(row["answer"]) != gold:
+        raise LabError(f"row table: item {item.id!r} has the answer {row['answer']!r}, the suite says {gold!r}")
+    said = row["pred"] if isinstance(row["pred"], str) else ""  # an empty cell of a CSV file is read as NaN
+    for column, due in score_item(suite, world, item, said).items():
+        got = float(row[column])
+        if not ((math.isnan(got) and math.isnan(due)) or math.isclose(got, due, abs_tol=1e-6)):
+            raise LabError(f"row table: item {item.id!r} has {column} {got:g}, its prediction {said!r} earns {due:g}")

@@ -1,0 +1,98 @@
+"""From item rows to the numbers that figures and tables show: means with world-clustered intervals, and paired differences.
+
+Seeds are pooled: a world of one seed and a world of another are different clusters.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from hippo_core.files import LabError
+from hippo_core.results.frames import Frame
+from hippo_core.results.palette import REGIMES, ordered, shared_between_regimes
+from hippo_core.results.statistics import Comparison, cluster_interval, compare
+
+PAIRING = ("key", "cluster", "seed", "world", "question", "answer", "score")
+RUNGS = ("exact", "partial", "paraphrase", "noisy")
+
+
+def labelled(rows: Frame) -> Frame:
+    """The rows with the columns that pairing needs, where they lack them: condition, cluster (seed and world), key (seed and item)."""
+    seed = rows["seed"].astype(str) if "seed" in rows else pd.Series("", index=rows.index)
+    extra = {
+        "condition": lambda: rows["preset"],
+        "regime": lambda: pd.Series("delayed", index=rows.index),
+        "cluster": lambda: seed + "/" + rows["world"].astype(str),
+        "key": lambda: seed + "/" + rows["item_id"].astype(str),
+    }
+    return rows.assign(**{name: make() for name, make in extra.items() if name not in rows})
+
+
+def in_both_regimes(rows: Frame) -> Frame:
+    """Rows with the delayed rows of conditions that never look at the window repeated as immediate ones (`shared` = 1)."""
+    rows = labelled(rows)
+    if not (rows["regime"] == "immediate").any():
+        return rows.assign(shared=0)
+    has = set(rows.loc[rows["regime"] == "immediate", "condition"])
+    once = {name for name in rows["condition"].unique() if shared_between_regimes(name) and name not in has}
+    again = rows[rows["condition"].isin(once) & (rows["regime"] == "delayed")]
+    return pd.concat([rows.assign(shared=0), again.assign(regime="immediate", shared=1)], ignore_index=True)
+
+
+def regimes_of(rows: Frame) -> list[str]:
+    """The regimes present, in the order of an experiment."""
+    return [name for name in REGIMES if (rows["regime"] == name).any()]
+
+
+@lru_cache(maxsize=4096)
+def _interval(values: bytes, clusters: tuple[str, ...]) -> tuple[float, float, float]:
+    found = cluster_interval(np.frombuffer(values), np.array(clusters), bounds=None if max(np.frombuffer(values)) > 1 else (0.0, 1.0))
+    return found.mean, found.low, found.high
+
+
+def estimate(rows: Frame, by: Sequence[str], value: str = "score") -> Frame:
+    """Mean of `value` in each group: columns `by`, mean, low, high (95%, clustered by world), n, n_worlds, chance.
+
+    Rows that were not scored are left out.
+    """
+    rows = labelled(rows)
+    rows = rows[rows[value].notna()]
+    found = []
+    for names, group in rows.groupby(list(by), sort=False, observed=True):
+        mean, low, high = _interval(group[value].to_numpy(float).tobytes(), tuple(group["cluster"]))
+        chance = group["chance"].mean() if "chance" in group else float("nan")
+        counts = len(group), group["cluster"].nunique()
+        found.append((*names, mean, low, high, *counts, chance))
+    return pd.DataFrame(found, columns=[*by, "mean", "low", "high", "n", "n_worlds", "chance"])
+
+
+def order_of(rows: Frame, column: str) -> list:
+    """The values of a column in the order of its axis: the cue ladder for rungs, else sorted."""
+    values = rows[column].dropna().unique()
+    return [name for name in RUNGS if name in values] if column == "rung" else sorted(values)
+
+
+def best_rag(rows: Frame, validation: Frame | None = None) -> tuple[str | None, bool]:
+    """The rag condition with the highest mean, and whether it was chosen on validation worlds (else on the rows: a hard rival)."""
+    derived, source = False, rows
+    if validation is not None and validation["condition"].str.startswith("baselines/rag").any():
+        derived, source = True, validation
+    rag = source[source["condition"].str.startswith("baselines/rag")]
+    if rag.empty:
+        return None, False
+    means = rag.groupby("condition")["score"].mean()
+    best = next(name for name in ordered(means.index) if means[name] == means.max())
+    return (best, derived) if (rows["condition"] == best).any() else (None, False)
+
+
+def pair(rows: Frame, a: tuple[str, str], b: tuple[str, str]) -> Comparison | None:
+    """Condition and regime a against b on the seeds that both have; None where they share none or their items do not pair."""
+    sides = [rows.loc[(rows["condition"] == name) & (rows["regime"] == regime), list(PAIRING)] for name, regime in (a, b)]
+    seeds = set(sides[0]["seed"]) & set(sides[1]["seed"])
+    sides = [side[side["seed"].isin(seeds)] for side in sides]
+    try:
+        return compare(*sides, key="key", cluster="cluster") if seeds else None
+    except LabError:
+        return None

@@ -1,0 +1,241 @@
+"""The episodic suites: who did what, where and when, asked for by a partial, paraphrased or misspelt cue.
+
+    taught   On Friday, Carla sold a guitar at the market. Please remember this.
+    asked    Which person traded away a guitar at the bazaar?      gold: Carla
+
+Three suites share this world. `episodic` shows a window of the facts before the question; `episodic_cross` tells journeys in earlier
+sessions, which never stand in an item's prompt; `episodic_capacity` shows a window that is longer than the model's context.
+"""
+
+from random import Random
+
+from pydantic import Field
+
+from hippo_core.suites import lexicon, wording
+from hippo_core.suites.attempts import attempts
+from hippo_core.suites.splits import belongs
+from hippo_core.suites.types import RUNGS, Fact, Item, Place, Settings, Suite, World
+from hippo_core.suites.wording import Event, Words
+
+FLAG_CORRELATION = 0.7  # phi between "asked later" and "rewarded or pinned": the flags mean something, and not everything
+
+
+class EpisodicSettings(Settings):
+    """A world of the episodic suites."""
+
+    n_facts: int = Field(32, ge=4)
+    window: int = Field(8, ge=1)  # facts that stand before a question, the gold one among them
+    swaps: float = Field(0.0, ge=0, le=1)  # share of facts that repeat an earlier one with two slots changed
+    new_names: float = Field(0.25, ge=0, le=1)  # share of worlds whose names no training saw
+    rungs: tuple[str, ...] = RUNGS
+    sessions: int = Field(1, ge=1)  # occasions on which the facts are told
+
+
+class CapacitySettings(EpisodicSettings):
+    """A world that is longer than the context: `n_facts` follows from the limit."""
+
+    context_limit: int = Field(512, ge=64)  # tokens; every word is at least one
+
+
+def make_events(random: Random, settings: EpisodicSettings, place: Place, motion: bool) -> list[Event]:
+    """Distinct events of the place's split; every slot draws from a small pool, so that most values occur several times."""
+    size = max(3, round(settings.n_facts / 3))
+    new = place.split != "train" and random.random() < settings.new_names
+    pool = lexicon.names(held_out=new)
+
+    def few(values):
+        return random.sample(values, min(size, len(values)))
+
+    who, where, when = few(pool), few(lexicon.PLACES), few(lexicon.TIMES)
+    what = [None] if motion else few(lexicon.THINGS)
+    actions = lexicon.MOTIONS if motion else random.sample(lexicon.ACTIONS, min(4, size))
+    events: dict[str, Event] = {}
+    for _ in attempts(settings, "set of distinct events"):
+        if len(events) == settings.n_facts:
+            break
+        if events and random.random() < settings.swaps:
+            old = random.choice(list(events.values()))
+            event = Event(random.choice(who), old.action, old.what, old.where, random.choice(when))
+        else:
+            event = Event(*(random.choice(values) for values in (who, actions, what, where, when)))
+        if belongs(event.key, place.split):
+            events.setdefault(event.key, event)
+    return list(events.values())
+
+
+def find_cue(
+    random: Random, events: list[Event], words: list[Words], gold: int, kind: str, rung: str, n_competitors: int
+) -> tuple[str, ...] | None:
+    """Slots (besides the action) that single out the gold event without naming `kind`; None where there are none.
+
+    `partial` takes the fewest that do. The action is named whenever the thing is, or is asked for, and always for a motion.
+    """
+    slots = [slot for slot in wording.SLOTS if slot != kind and getattr(events[gold], slot) is not None]
+    if rung != "partial":
+        candidates = [tuple(slots)]
+    else:
+        single = [(slot,) for slot in slots]
+        pairs = [(a, b) for i, a in enumerate(slots) for b in slots[i + 1 :]]
+        random.shuffle(single)
+        random.shuffle(pairs)
+        candidates = single + pairs + [tuple(slots)]
+    for cue in candidates:
+        if can_be_asked(events[gold], kind, cue) and fits(events, words, gold, kind, cue, n_competitors):
+            return cue
+    return None
+
+
+def can_be_asked(event: Event, kind: str, cue: tuple[str, ...]) -> bool:
+    """A question needs something to hang on: neither "Who was on Friday?" nor "Where was drove in May?" is English."""
+    if event.what is None:
+        return kind == "who" or "who" in cue
+    return kind != "who" or "what" in cue or "where" in cue
+
+
+def matched_values(event: Event, kind: str, cue: tuple[str, ...]) -> tuple:
+    """What the cue says of an event, the action included where the question names it."""
+    return tuple(getattr(event, slot) for slot in named_slots(event, kind, cue))
+
+
+def singles_out(events: list[Event], gold: int, kind: str, cue: tuple[str, ...]) -> bool:
+    """Whether the gold event is the only one that the cue fits."""
+    values = matched_values(events[gold], kind, cue)
+    return sum(matched_values(event, kind, cue) == values for event in events) == 1
+
+
+def named_slots(event: Event, kind: str, cue: tuple[str, ...]) -> tuple[str, ...]:
+    """The cue with the action, where the question names it."""
+    return (*cue, "action") if event.what is None or "what" in cue or kind == "what" else cue
+
+
+def competitors(words: list[Words], gold: int, named: tuple[str, ...]) -> int:
+    """How many other facts share a word for one of the named slots with the gold one."""
+    return sum(any(getattr(other, slot) == getattr(words[gold], slot) for slot in named) for other in words) - 1
+
+
+def fits(events: list[Event], words: list[Words], gold: int, kind: str, cue: tuple[str, ...], n_competitors: int) -> bool:
+    """Whether the cue singles out the gold event among enough competitors."""
+    return singles_out(events, gold, kind, cue) and competitors(words, gold, named_slots(events[gold], kind, cue)) >= n_competitors
+
+
+def make_question(
+    random: Random, event: Event, words: Words, kind: str, cue: tuple[str, ...], rung: str, *, training: bool
+) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """The question's text, the slots of the cue that are still legible in it, and the slices that it belongs to."""
+    slices: list[str] = []
+    form = wording.QUESTION_FORMS[kind][0]
+    if rung == "paraphrase":
+        words = wording.synonyms(random, event, words, training=training)
+        forms = wording.QUESTION_FORMS[kind][1:]
+        held_out = () if training else wording.HELD_OUT_FORMS[kind]
+        form = random.choice(forms + held_out)
+        slices += ["new_template"] if form in held_out else []
+        named = {slot: value for slot, value in words.slots().items() if slot in cue or slot == "action"}
+        used = wording.ask(form, kind, named, words)
+        slices += ["new_synonym"] if any(value in lexicon.HELD_OUT and value in used for value in (*named.values(), words.action.base)) else []
+    cue_words = {slot: value for slot, value in words.slots().items() if slot in cue}
+    text = wording.ask(form, kind, cue_words, words)
+    if rung != "noisy":
+        return text, cue, tuple(slices)
+    clean = text
+    while text == clean:
+        text, gone = wording.add_noise(random, clean, list(cue_words.values()))
+    return text, tuple(slot for slot in cue if cue_words[slot] not in gone), tuple(slices)
+
+
+def make_item(random: Random, events: list[Event], words: list[Words], gold: int, rung: str, settings: EpisodicSettings, training: bool):
+    """A question about the gold event: (kind, question, cue, slices), or None where no kind can be asked on this rung."""
+    kinds = [slot for slot in wording.SLOTS if getattr(events[gold], slot) is not None]
+    for kind in random.sample(kinds, len(kinds)):
+        cue = find_cue(random, events, words, gold, kind, rung, settings.n_competitors)
+        for _ in range(8 if cue else 0):
+            question, legible, slices = make_question(random, events[gold], words[gold], kind, cue, rung, training=training)
+            if rung != "noisy" or fits(events, words, gold, kind, legible, settings.n_competitors):
+                named = named_slots(events[gold], kind, legible)
+                return kind, question, {slot: words[gold].slots()[slot] for slot in named}, slices
+    return None
+
+
+def make_world(random: Random, settings: EpisodicSettings, place: Place, motion: bool = False, whole_window: bool = False) -> World:
+    """One world. A draw that cannot carry its questions is thrown away and drawn again."""
+    for _ in attempts(settings, "world of events"):
+        events = make_events(random, settings, place, motion)
+        words = [wording.choose_words(random, event) for event in events]
+        rungs = [settings.rungs[(place.index * settings.n_items + i) % len(settings.rungs)] for i in range(settings.n_items)]
+        early = max(settings.n_items, settings.n_facts // 4)
+        order = random.sample(range(early if whole_window else settings.n_facts), min(settings.n_items, settings.n_facts))
+        drawn = [(gold, rung, make_item(random, events, words, gold, rung, settings, place.split == "train")) for gold, rung in zip(order, rungs, strict=False)]
+        if all(item for *_, item in drawn):
+            break
+    asked = {gold for gold, *_ in drawn}
+    facts = make_facts(random, settings, place, words, asked)
+    new = words[0].who in set(lexicon.names(held_out=True))
+    items = []
+    for number, (gold, rung, (kind, question, cue, slices)) in enumerate(drawn):
+        first = 0 if whole_window else random.randint(max(0, gold - settings.window + 1), min(gold, max(0, len(facts) - settings.window)))
+        window = facts if whole_window else facts[first : first + settings.window]
+        items.append(
+            Item(
+                id=f"{place.id}.q{number}",
+                world=place.id,
+                question=question,
+                answers=(words[gold].slots()[kind],),
+                gold_facts=(facts[gold].id,),
+                kind=kind,
+                rung=rung,
+                distance=first + len(window) - 1 - gold,
+                chance=1 / len({getattr(event, kind) for event in events}),
+                cue=cue,
+                window=() if settings.sessions > 1 else tuple(fact.id for fact in window),
+                taught=tuple(fact.id for fact in facts),
+                slices=(*slices, "new_name") if new else slices,
+            )
+        )
+    return World(place.id, facts, tuple(items))
+
+
+def make_facts(random: Random, settings: EpisodicSettings, place: Place, words: list[Words], asked: set[int]) -> tuple[Fact, ...]:
+    """The facts as told: in order, in sessions, some marked as important; the marks go with `asked` by FLAG_CORRELATION."""
+    share = len(asked) / len(words)
+    facts = []
+    for number, chosen in enumerate(words):
+        marked = random.random() < (share + FLAG_CORRELATION * (1 - share) if number in asked else share * (1 - FLAG_CORRELATION))
+        pin = marked and random.random() < 0.5
+        note = " Please remember this." if pin else " It was a great success." if marked else ""
+        facts.append(
+            Fact(
+                id=f"{place.id}.f{number}",
+                world=place.id,
+                text=wording.tell(random, chosen) + note,
+                slots=chosen.slots(),
+                time=number,
+                reward=marked and not pin,
+                pin=pin,
+                context_key=f"session {1 + number * settings.sessions // len(words)}",
+                provenance="told",
+                asked=number in asked,
+            )
+        )
+    return tuple(facts)
+
+
+def make_cross_world(random: Random, settings: EpisodicSettings, place: Place) -> World:
+    """Journeys, told in earlier sessions: no item has a window."""
+    return make_world(random, settings, place, motion=True)
+
+
+def make_capacity_world(random: Random, settings: CapacitySettings, place: Place) -> World:
+    """Questions about the first quarter of a story whose later facts alone hold more words than the context holds tokens.
+
+    A told event has at least seven words, so that three quarters of `n_facts` sentences exceed the limit in any tokenizer that
+    gives each word at least one token.
+    """
+    n_facts = -(-settings.context_limit * 4 // (3 * 7)) + 1
+    return make_world(random, settings.model_copy(update={"n_facts": n_facts}), place, whole_window=True)
+
+
+EPISODIC = Suite("episodic", "who did what, where and when", EpisodicSettings, make_world)
+EPISODIC_CROSS = Suite("episodic_cross", "journeys told in earlier sessions", EpisodicSettings, make_cross_world, has_window=False)
+EPISODIC_CAPACITY = Suite(
+    "episodic_capacity", "a story longer than the context", CapacitySettings, make_capacity_world, uses_context_limit=True
+)

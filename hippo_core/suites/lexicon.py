@@ -1,0 +1,120 @@
+"""The words that the suites speak with: names, actions, things, places, times, and which of them no training ever sees.
+
+A group of words means one thing; its first word is the usual one, the others are synonyms. `training(group)` leaves out the words
+that are held out (a quarter of all synonyms), `HELD_OUT` holds them, and the suites report the questions that use them as a slice of
+their own. Names are split the same way, by hash.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from zlib import crc32
+
+from hippo_core.files import LabError, root
+
+Group = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """An action in the past tense (which is also its participle) and in the base form."""
+
+    past: str
+    base: str
+
+
+def _verbs(*words: str) -> tuple[Verb, ...]:
+    return tuple(Verb(*word.split("/")) for word in words)
+
+
+# What one does to a thing, somewhere: "sold a guitar at the market". The last word of each group is held out.
+ACTIONS = (
+    _verbs("bought/buy", "purchased/purchase", "got hold of/get hold of", "acquired/acquire"),
+    _verbs("sold/sell", "sold off/sell off", "traded away/trade away", "auctioned/auction"),
+    _verbs("found/find", "discovered/discover", "dug up/dig up", "spotted/spot"),
+    _verbs("lost/lose", "misplaced/misplace", "left behind/leave behind", "mislaid/mislay"),
+    _verbs("repaired/repair", "fixed/fix", "mended/mend", "restored/restore"),
+    _verbs("cleaned/clean", "washed/wash", "scrubbed/scrub", "polished/polish"),
+    _verbs("painted/paint", "colored/color", "put paint on/put paint on", "coated/coat"),
+    _verbs("opened/open", "opened up/open up", "unlocked/unlock", "unsealed/unseal"),
+    _verbs("carried/carry", "hauled/haul", "lugged/lug", "transported/transport"),
+    _verbs("dropped/drop", "let fall/let fall", "let slip/let slip", "fumbled/fumble"),
+    _verbs("examined/examine", "inspected/inspect", "looked over/look over", "scrutinized/scrutinize"),
+    _verbs("wrapped/wrap", "packed/pack", "bundled up/bundle up", "packaged/package"),
+    _verbs("built/build", "made/make", "put together/put together", "constructed/construct"),
+    _verbs("displayed/display", "exhibited/exhibit", "put on show/put on show", "presented/present"),
+)
+# How one gets somewhere: "cycled to the harbor".
+MOTIONS = (
+    _verbs("walked/walk", "went on foot/go on foot", "strolled/stroll", "ambled/amble"),
+    _verbs("cycled/cycle", "biked/bike", "went by bicycle/go by bicycle", "pedaled/pedal"),
+    _verbs("ran/run", "jogged/jog", "hurried/hurry", "sprinted/sprint"),
+    _verbs("drove/drive", "went by car/go by car", "took the car/take the car", "motored/motor"),
+    _verbs("sailed/sail", "went by boat/go by boat", "took a boat/take a boat", "cruised/cruise"),
+    _verbs("rode/ride", "went on horseback/go on horseback", "took a horse/take a horse", "trotted/trot"),
+)
+# The second word of every other group is held out: one synonym in two groups of two words, a quarter of all words.
+THINGS: tuple[Group, ...] = (
+    ("bicycle", "bike"), ("sofa", "couch"), ("cup", "mug"), ("jacket", "coat"), ("carpet", "rug"), ("picture", "photograph"),
+    ("guitar", "string instrument"), ("lamp", "light"), ("suitcase", "travel case"), ("clock", "timepiece"), ("notebook", "writing pad"),
+    ("ring", "band of gold"), ("umbrella", "parasol"), ("basket", "hamper"), ("hat", "cap"), ("kettle", "teapot"), ("blanket", "quilt"),
+    ("mirror", "looking glass"), ("statue", "sculpture"), ("letter", "note"), ("pillow", "cushion"), ("camera", "photo device"),
+    ("telescope", "spyglass"), ("drum", "percussion instrument"), ("ladder", "set of steps"), ("boat", "vessel"), ("wagon", "cart"),
+    ("shovel", "spade"), ("necklace", "string of beads"), ("vase", "flower pot"), ("chess set", "board game"), ("radio", "receiver"),
+)  # fmt: skip
+PLACES: tuple[Group, ...] = (
+    ("market", "bazaar"), ("cafe", "coffee shop"), ("harbor", "port"), ("school", "academy"), ("forest", "woods"), ("beach", "seaside"),
+    ("hotel", "inn"), ("farm", "ranch"), ("hospital", "clinic"), ("theater", "playhouse"), ("airport", "airfield"), ("museum", "gallery"),
+    ("church", "chapel"), ("castle", "fortress"), ("stadium", "arena"), ("gym", "fitness center"), ("library", "reading room"),
+    ("bakery", "bread shop"), ("station", "railway stop"), ("park", "public garden"), ("zoo", "animal park"), ("bridge", "river crossing"),
+    ("factory", "plant"), ("prison", "jail"), ("tavern", "pub"), ("cemetery", "graveyard"), ("lighthouse", "beacon"), ("barn", "stable"),
+    ("pharmacy", "drugstore"), ("palace", "royal house"),
+)  # fmt: skip
+TIMES = (
+    *(("on", day) for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")),
+    *(("in", month) for month in ("January", "February", "March", "April", "June", "July", "August", "September", "October", "November")),
+    *(("at", hour) for hour in ("dawn", "noon", "dusk", "midnight")),
+    *(("in", season) for season in ("spring", "summer", "autumn", "winter")),
+)  # fmt: skip
+CITIES = (
+    "Oslo", "Lima", "Rome", "Paris", "Cairo", "Madrid", "Lisbon", "Dublin", "Berlin", "Athens", "Boston", "Denver", "Vienna", "Geneva",
+    "Prague", "Warsaw", "Tokyo", "Delhi", "Quebec", "Havana", "Nairobi", "Sydney", "Munich", "Naples", "Seville", "Bergen", "Porto",
+    "Zurich", "Krakow", "Riga",
+)  # fmt: skip
+SURNAMES = (
+    "Marlow", "Finch", "Tanner", "Harlow", "Bishop", "Calder", "Dunmore", "Ellery", "Fenwick", "Garrick", "Holloway", "Ingram", "Jarvis",
+    "Kendrick", "Lockhart", "Merrick", "Norwood", "Oakley", "Prescott", "Quimby", "Radcliff", "Selwyn", "Thornton", "Upton", "Vance",
+    "Whitby", "Yardley", "Ashford", "Blackwell", "Crowley", "Draper", "Easton", "Farrow", "Gresham", "Hadley", "Irving",
+)  # fmt: skip
+
+
+def held_out_words() -> frozenset[str]:
+    """All synonyms that no training sees."""
+    verbs = {form for group in ACTIONS + MOTIONS for form in (group[-1].past, group[-1].base)}
+    return frozenset(verbs | {group[1] for groups in (THINGS, PLACES) for group in groups[::2]})
+
+
+HELD_OUT = held_out_words()
+
+
+def training_words(group: Group) -> Group:
+    """The words of a group that training may use."""
+    return tuple(word for word in group if word not in HELD_OUT)
+
+
+def training_verbs(group: tuple[Verb, ...]) -> tuple[Verb, ...]:
+    """The verbs of a group that training may use."""
+    return tuple(verb for verb in group if verb.past not in HELD_OUT)
+
+
+@cache
+def names(held_out: bool) -> tuple[str, ...]:
+    """Given names: those that training may use, or the sixth of all that it never sees."""
+    path = root() / "data/samples/names/names.txt"
+    if not path.exists():
+        raise LabError(f"missing {path}; it is part of the repository: restore it with `git checkout -- {path}`")
+    return tuple(name for name in path.read_text(encoding="utf-8").split() if (crc32(name.encode()) % 6 == 0) == held_out)
+
+
+def article(words: str) -> str:
+    """The words with the indefinite article that fits: "a lamp", "an umbrella"."""
+    return f"{'an' if words[0] in 'aeio' or words.startswith('um') else 'a'} {words}"

@@ -1,0 +1,171 @@
+"""episodic_multi: what people say of themselves, and take back. The last mention wins.
+
+    taught   Lea lives in Rome. ... Tobias has a parrot as a pet. ... Actually, Lea lives in Oslo.
+    asked    In which city does Lea live?      gold: Oslo
+"""
+
+from dataclasses import dataclass
+from random import Random
+
+from pydantic import Field
+
+from hippo_core.suites import lexicon
+from hippo_core.suites.attempts import attempts
+from hippo_core.suites.splits import belongs
+from hippo_core.suites.types import Fact, Item, Place, Settings, Suite, World
+from hippo_core.suites.wording import add_noise
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Something said of a person: how it is told, how it is asked (usual form, paraphrases, two held-out forms), what it can be."""
+
+    words: str  # as they stand in the fact
+    tail: str
+    question: str
+    paraphrases: tuple[str, ...]
+    held_out: tuple[str, str]
+    values: tuple[str, ...]
+
+
+RELATIONS = {
+    "home": Relation("lives in", "", "In which city does {who} live?", ("Where is the home of {who}?", "Which city is {who} living in?"),
+        ("Tell me the city where {who} lives.", "What town does {who} call home?"), lexicon.CITIES),
+    "color": Relation("likes the color", "", "Which color does {who} like?", ("What is the favorite color of {who}?", "Which color pleases {who}?"),
+        ("Tell me the color that {who} likes.", "What color is {who} fond of?"),
+        ("red", "green", "blue", "yellow", "purple", "orange", "white", "black", "pink", "brown", "silver", "gray")),
+    "pet": Relation("has a", " as a pet", "What does {who} have as a pet?", ("Which animal does {who} keep?", "What is the pet of {who}?"),
+        ("Tell me the animal that {who} has.", "What pet does {who} own?"),
+        ("dog", "cat", "parrot", "rabbit", "hamster", "turtle", "pony", "goldfish", "snake", "goat", "mouse", "canary")),
+    "job": Relation("works as a", "", "What does {who} work as?", ("What is the job of {who}?", "Which profession does {who} have?"),
+        ("Tell me the job that {who} has.", "What does {who} do for a living?"),
+        ("baker", "nurse", "teacher", "farmer", "pilot", "painter", "lawyer", "sailor", "tailor", "plumber", "judge", "singer")),
+    "drink": Relation("prefers to drink", "", "What does {who} prefer to drink?", ("What is the favorite drink of {who}?", "Which drink does {who} choose?"),
+        ("Tell me the drink that {who} prefers.", "What beverage does {who} enjoy most?"),
+        ("tea", "coffee", "milk", "water", "juice", "cocoa", "cider", "lemonade", "wine", "beer")),
+    "music": Relation("plays the", "", "Which instrument does {who} play?", ("What does {who} make music with?", "What is the instrument of {who}?"),
+        ("Tell me the instrument that {who} plays.", "What musical instrument does {who} practice?"),
+        ("piano", "flute", "violin", "harp", "trumpet", "cello", "banjo", "organ", "clarinet", "tuba")),
+    "food": Relation("eats", " for lunch", "What does {who} eat for lunch?", ("Which food does {who} have at noon?", "What is the lunch of {who}?"),
+        ("Tell me the food that {who} eats for lunch.", "What is {who} having for lunch?"),
+        ("soup", "pasta", "rice", "bread", "cheese", "salad", "fish", "pizza", "beans", "noodles", "eggs", "pie")),
+}  # fmt: skip
+CORRECTIONS = ("Actually, {statement}", "Correction: {statement}", "Since then things have changed: {statement}", "No, that was wrong: {statement}")
+
+
+class MultiSettings(Settings):
+    """A world of corrections. All of it stands before each question."""
+
+    n_facts: int = Field(16, ge=8)
+    corrections: float = Field(0.35, ge=0, le=0.6)  # share of the facts that take back an earlier one
+    new_names: float = Field(0.25, ge=0, le=1)
+    rungs: tuple[str, ...] = ("exact", "paraphrase", "noisy")
+
+
+Statement = tuple[str, str, str]  # who, relation, value
+
+
+def make_statements(random: Random, settings: MultiSettings, place: Place) -> tuple[list[Statement], bool]:
+    """Who says what, in order of telling; a pair of person and relation that occurs again takes back what was said before."""
+    new = place.split != "train" and random.random() < settings.new_names
+    n_corrections = round(settings.n_facts * settings.corrections)
+    n_pairs = settings.n_facts - n_corrections
+    size = max(3, round(n_pairs**0.5))
+    people = random.sample(lexicon.names(held_out=new), max(size, -(-n_pairs // len(RELATIONS))))
+    relations = random.sample(list(RELATIONS), min(len(RELATIONS), -(-n_pairs // len(people))))
+    pairs = random.sample([(who, relation) for who in people for relation in relations], n_pairs)
+    order = pairs + random.choices(pairs, k=n_corrections)
+    random.shuffle(order)
+    current: dict[tuple[str, str], str] = {}
+    statements = []
+    for who, relation in order:
+        options = [value for value in RELATIONS[relation].values if value != current.get((who, relation))]
+        own = [value for value in options if belongs(f"{who}|{relation}|{value}", place.split)]
+        value = random.choice(own or options)
+        current[who, relation] = value
+        statements.append((who, relation, value))
+    return statements, new
+
+
+def tell(random: Random, statement: Statement, corrects: bool) -> str:
+    """The statement as a sentence, marked as a correction where it is one."""
+    who, name, value = statement
+    relation = RELATIONS[name]
+    text = f"{who} {relation.words} {value}{relation.tail}."
+    return random.choice(CORRECTIONS).format(statement=text) if corrects else text
+
+
+def ask(random: Random, statement: Statement, rung: str, *, training: bool) -> tuple[str, tuple[str, ...]]:
+    """A question for the value of a statement, and the slices it belongs to."""
+    who, name, _ = statement
+    relation = RELATIONS[name]
+    if rung == "paraphrase":
+        forms = relation.paraphrases if training else relation.paraphrases + relation.held_out
+        form = random.choice(forms)
+        return form.format(who=who), ("new_template",) if form in relation.held_out else ()
+    text = relation.question.format(who=who)
+    if rung != "noisy":
+        return text, ()
+    words = [who, *(word for word in relation.words.split() if len(word) > 3 and word in text)]
+    while True:
+        noisy, gone = add_noise(random, text, words)
+        if noisy != text and who not in gone:
+            return noisy, ()
+
+
+def make_world(random: Random, settings: MultiSettings, place: Place) -> World:
+    """One world; most questions are about a statement that was taken back."""
+    for _ in attempts(settings, "world of corrections"):
+        statements, new = make_statements(random, settings, place)
+        last = {(who, relation): number for number, (who, relation, _) in enumerate(statements)}
+        mentions = {pair: sum((who, relation) == pair for who, relation, _ in statements) for pair in last}
+        pairs = [pair for pair in last if _competitors(statements, pair) >= settings.n_competitors]
+        if len(pairs) >= settings.n_items and all(belongs("|".join(s), place.split) for s in statements):
+            break
+    random.shuffle(pairs)
+    asked = sorted(pairs, key=lambda pair: mentions[pair] == 1)[: settings.n_items]
+    random.shuffle(asked)
+    facts = _facts(random, statements, place, {last[pair] for pair in asked})
+    ids = tuple(fact.id for fact in facts)
+    items = []
+    for number, pair in enumerate(asked):
+        rung = settings.rungs[(place.index * settings.n_items + number) % len(settings.rungs)]
+        gold = statements[last[pair]]
+        question, slices = ask(random, gold, rung, training=place.split == "train")
+        items.append(
+            Item(
+                id=f"{place.id}.q{number}",
+                world=place.id,
+                question=question,
+                answers=(gold[2],),
+                gold_facts=(facts[last[pair]].id,),
+                kind="corrected" if mentions[pair] > 1 else "plain",
+                rung=rung,
+                distance=len(facts) - 1 - last[pair],
+                chance=1 / len({value for _, relation, value in statements if relation == pair[1]}),
+                cue={"who": pair[0], "relation": RELATIONS[pair[1]].words},
+                window=ids,
+                taught=ids,
+                slices=(*slices, "new_name") if new else slices,
+            )
+        )
+    return World(place.id, facts, tuple(items))
+
+
+def _competitors(statements: list[Statement], pair: tuple[str, str]) -> int:
+    return sum((who == pair[0]) != (relation == pair[1]) for who, relation, _ in statements)
+
+
+def _facts(random: Random, statements: list[Statement], place: Place, asked: set[int]) -> tuple[Fact, ...]:
+    seen: set[tuple[str, str]] = set()
+    facts = []
+    for number, statement in enumerate(statements):
+        who, name, value = statement
+        text = tell(random, statement, (who, name) in seen)
+        seen.add((who, name))
+        slots = {"who": who, "relation": RELATIONS[name].words, "value": value}
+        facts.append(Fact(f"{place.id}.f{number}", place.id, text, slots, number, context_key=who, provenance=who, asked=number in asked))
+    return tuple(facts)
+
+
+EPISODIC_MULTI = Suite("episodic_multi", "statements and corrections: the last mention wins", MultiSettings, make_world)

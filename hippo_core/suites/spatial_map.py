@@ -1,0 +1,175 @@
+"""A map of labelled places: drawing one, walking on it, its shortest routes, and reading it back from the facts that tell it.
+
+    steps[place][word] = the place that one reaches from `place` by the step `word`
+
+On a grid a word is a direction, on a graph it is the name of the next place; all the rest is the same for both.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+
+import numpy as np
+import rustworkx
+
+from hippo_core.suites.types import Fact
+
+MOVES = {"north": (-1, 0), "east": (0, 1), "south": (1, 0), "west": (0, -1)}  # (row, column); row 0 is the northernmost
+OPPOSITE = {"north": "south", "south": "north", "east": "west", "west": "east"}
+
+
+@dataclass(frozen=True)
+class Map:
+    """Labelled places and the steps between them; every step can be taken back."""
+
+    steps: dict[str, dict[str, str]]
+    is_grid: bool
+
+    @cached_property
+    def places(self) -> list[str]:
+        return sorted(self.steps)
+
+    @cached_property
+    def distances(self) -> dict[str, dict[str, float]]:
+        """Steps of a shortest route between any two places; infinite where there is none."""
+        number = {place: i for i, place in enumerate(self.places)}
+        graph = rustworkx.PyGraph(multigraph=False)
+        graph.add_nodes_from(self.places)
+        graph.add_edges_from_no_data([(number[a], number[b]) for a, near in self.steps.items() for b in near.values() if a < b])
+        matrix = rustworkx.distance_matrix(graph, null_value=np.inf)
+        return {a: dict(zip(self.places, row, strict=True)) for a, row in zip(self.places, matrix.tolist(), strict=True)}
+
+    def walk(self, start: str, words: Iterable[str]) -> list[str] | None:
+        """The places that the steps lead through, from `start` on; None where one of them leads nowhere."""
+        passed = [start]
+        for word in words:
+            if word not in self.steps.get(passed[-1], {}):
+                return None
+            passed.append(self.steps[passed[-1]][word])
+        return passed
+
+    def route(self, random: Random, start: str, goal: str) -> list[str]:
+        """The steps of a shortest route, drawn among all of them step by step."""
+        words, here = [], start
+        while here != goal:
+            nearer = [word for word, place in self.steps[here].items() if self.distances[place][goal] < self.distances[here][goal]]
+            words.append(random.choice(nearer))
+            here = self.steps[here][words[-1]]
+        return words
+
+    def stroll(self, random: Random, start: str, length: int) -> list[str]:
+        """The steps of a random walk that turns back only where there is no other way."""
+        words, here, before = [], start, None
+        for _ in range(length):
+            ways = list(self.steps[here].items())
+            onward = [(word, place) for word, place in ways if place != before] or ways
+            word, place = random.choice(onward)
+            words.append(word)
+            here, before = place, here
+        return words
+
+    def count_walks(self, start: str, goal: str, length: int) -> int:
+        """How many different walks of this length lead from start to goal."""
+        ways = {start: 1}
+        for _ in range(length):
+            following: dict[str, int] = {}
+            for place, count in ways.items():
+                for near in self.steps[place].values():
+                    following[near] = following.get(near, 0) + count
+            ways = following
+        return ways.get(goal, 0)
+
+    def without(self, links: set[frozenset[str]]) -> "Map":
+        """The map with these links (pairs of places) taken out."""
+        kept = {a: {word: b for word, b in near.items() if frozenset((a, b)) not in links} for a, near in self.steps.items()}
+        return Map(kept, self.is_grid)
+
+
+def read_map(facts: Iterable[Fact]) -> Map:
+    """The map that the facts tell, from their slots: {from, direction, to} on a grid, {a, b} on a graph."""
+    steps: dict[str, dict[str, str]] = {}
+    is_grid = False
+    for slots in (fact.slots for fact in facts):
+        if slots.keys() == {"from", "direction", "to"}:
+            is_grid = True
+            steps.setdefault(slots["from"], {})[slots["direction"]] = slots["to"]
+            steps.setdefault(slots["to"], {})[OPPOSITE[slots["direction"]]] = slots["from"]
+        elif slots.keys() == {"a", "b"}:
+            steps.setdefault(slots["a"], {})[slots["b"]] = slots["b"]
+            steps.setdefault(slots["b"], {})[slots["a"]] = slots["a"]
+    return Map(steps, is_grid)
+
+
+Links = dict[int, dict[str, int]]  # a map before its places have names: node -> step word (on a graph: any) -> node
+
+
+def draw_grid(random: Random, size: int, obstacles: float) -> tuple[Links, list[tuple[int, str]]]:
+    """A connected grid with blocked cells, and for each of these one (neighbour, direction) from which it bars the way.
+
+    Draws again until the free cells hang together.
+    """
+    cells = [(row, column) for row in range(size) for column in range(size)]
+    while True:
+        blocked = set(random.sample(cells, round(obstacles * len(cells))))
+        number = {cell: i for i, cell in enumerate(cell for cell in cells if cell not in blocked)}
+        links: Links = {i: {} for i in number.values()}
+        bars: dict[tuple[int, int], list[tuple[int, str]]] = {}
+        for (row, column), i in number.items():
+            for word, (down, right) in MOVES.items():
+                near = row + down, column + right
+                if near in number:
+                    links[i][word] = number[near]
+                elif near in blocked:
+                    bars.setdefault(near, []).append((i, word))
+        if is_connected(links):
+            return links, [random.choice(bars[cell]) for cell in sorted(bars)]
+
+
+def draw_graph(random: Random, places: int, extra: int, max_degree: int = 4) -> Links:
+    """A random tree with `extra` links more, no place with more than `max_degree` links; nodes in an order that grows from the first."""
+    links: Links = {0: {}}
+
+    def join(a: int, b: int) -> None:
+        links[a][str(b)], links[b][str(a)] = b, a
+
+    for node in range(1, places):
+        links[node] = {}
+        join(node, random.choice([other for other in links if other != node and len(links[other]) < max_degree]))
+    for _ in range(extra):
+        free = [node for node in links if len(links[node]) < max_degree]
+        pairs = [(a, b) for a in free for b in free if a < b and str(b) not in links[a]]
+        if not pairs:
+            break
+        join(*random.choice(pairs))
+    return links
+
+
+def is_connected(links: Links) -> bool:
+    """Whether every node can be reached from every other one."""
+    seen, waiting = {0}, [0]
+    while waiting:
+        for near in links[waiting.pop()].values():
+            if near not in seen:
+                seen.add(near)
+                waiting.append(near)
+    return len(seen) == len(links)
+
+
+def name_places(random: Random, links: Links, labels: Sequence[str], allowed: Sequence[frozenset[int]], is_grid: bool) -> Map | None:
+    """The map with a label for each node, such that linked nodes get labels that may be told together; None where no label is left.
+
+    `allowed[i]` are the numbers of the labels that label i may be linked with.
+    """
+    order = random.sample(range(len(labels)), len(labels))
+    chosen: dict[int, int] = {}
+    for node, near in links.items():
+        fits = [allowed[chosen[other]] for other in near.values() if other in chosen]
+        label = next((i for i in order if all(i in fit for fit in fits)), None)
+        if label is None:
+            return None
+        chosen[node] = label
+        order.remove(label)
+    name = {node: labels[label] for node, label in chosen.items()}
+    steps = {name[a]: {word if is_grid else name[b]: name[b] for word, b in near.items()} for a, near in links.items()}
+    return Map(steps, is_grid)

@@ -1,0 +1,115 @@
+"""The nouns of every suite: a taught fact, a question about it, the small closed world they live in, and a suite."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Split = Literal["train", "val", "test"]
+RUNGS = ("exact", "partial", "paraphrase", "noisy")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A taught statement.
+
+    `slots` maps a role (who, what, where, when, ...) to the words that stand for it in `text`. `time` is the order of telling
+    within the world. `context_key` is what the teller knows of the occasion (session, speaker, place), never an item's id.
+    `asked` is a hidden label for judging a write gate: no condition and no gate may read it.
+    """
+
+    id: str
+    world: str
+    text: str
+    slots: dict[str, str]
+    time: int
+    schema_fit: bool = True
+    reward: bool = False
+    pin: bool = False
+    context_key: str = ""
+    provenance: str = ""
+    asked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A question with one right answer in its world.
+
+    `answers[0]` is the gold answer, further ones are accepted spellings of it. `cue` holds the slots that the question names, in
+    the words of the fact. `window` are the ids of the facts that stand before the question in the immediate regime, `taught` the
+    ids of all facts taught earlier (it contains the window), both in order of telling. `distance` counts the facts in the window
+    after the last gold one. `chance` is the accuracy of a guess among the answers that the world makes plausible. `slices` names
+    groups to report apart (`new_name`, `new_synonym`, `new_template`).
+    """
+
+    id: str
+    world: str
+    question: str
+    answers: tuple[str, ...]
+    gold_facts: tuple[str, ...]
+    kind: str
+    rung: str = "exact"
+    hops: int = 1
+    distance: int = 0
+    chance: float = 0.0
+    cue: dict[str, str] = field(default_factory=dict)
+    window: tuple[str, ...] = ()
+    taught: tuple[str, ...] = ()
+    slices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A small closed episode: facts in order of telling, and the questions about them."""
+
+    id: str
+    facts: tuple[Fact, ...]
+    items: tuple[Item, ...]
+
+
+class Settings(BaseModel):
+    """What every suite can be told; a suite adds its own. Unknown keys are an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    n_facts: int = 8  # facts in a world
+    n_items: int = 5  # questions about a world
+    n_competitors: int = 3  # facts of the world that share a slot with a question's cue, at least
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a world stands in its data set: the split, the seed of the set, its number. Its id is made of split and number."""
+
+    split: Split
+    seed: int
+    index: int
+
+    @property
+    def id(self) -> str:
+        return f"{self.split}-{self.index:05d}"
+
+
+@dataclass(frozen=True, slots=True)
+class PathScore:
+    """How a spoken path did on the true map: `success` 0 or 1; `suboptimality` = steps / shortest, NaN without success."""
+
+    success: float
+    suboptimality: float
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One suite. `make_world(random, settings, place)` draws a world; all its randomness comes from `random`."""
+
+    name: str
+    summary: str
+    settings: type[Settings]
+    make_world: Callable[[Random, Any, Place], World]
+    primary: Literal["em_raw", "em_norm", "success"] = "em_norm"
+    answer_budget: int = 8  # new tokens at most
+    has_window: bool = True  # False: the facts were taught in another session and never stand in the prompt
+    uses_context_limit: bool = False  # True: worlds are made longer than the model's context limit
+    score_path: Callable[[World, Item, str], PathScore | None] | None = None  # for items whose answer is a path, else None

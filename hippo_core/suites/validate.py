@@ -1,0 +1,187 @@
+"""The rules that every suite must keep, and what breaks them: wrong ids, two golds for a question, too few competitors, leaks.
+
+`rules` looks at the worlds alone. `model_rules` looks at what a model answered: to the question alone (at most chance + .1) and with the
+gold facts in the prompt (at least .8). A finding is a broken rule; an empty list is what one hopes for.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from hippo_core.suites.types import Fact, Item, Suite, World
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Rules that a suite cannot keep, and why.
+EXEMPT: dict[str, dict[str, str]] = {
+    "babi": {
+        "one gold": "a question is asked again as the story goes on, with another answer",
+        "competitors": "the stories are as they are",
+        "no shared facts": "most sentences of the test files occur in the train files",
+    },
+}
+# Suites for which the model rules are printed as measured: no small model walks or tracks well, and their material cannot be chosen.
+AS_MEASURED = ("babi", "spatial")
+QUESTION_ONLY, ORACLE = 0.1, 0.8  # at most chance plus this; at least this
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A broken rule: which one, where, and what is wrong. `item` is empty where it is about a world or a suite."""
+
+    rule: str
+    world: str
+    item: str
+    message: str
+
+
+def rules(worlds: Sequence[World], suite: Suite, n_competitors: int = 3) -> list[Finding]:
+    """All rules about the worlds themselves that the suite is not exempt from."""
+    exempt = EXEMPT.get(suite.name, {})
+    found = list(unique_ids(worlds))
+    for world in worlds:
+        facts = {fact.id: fact for fact in world.facts}
+        found += one_gold(world)
+        for item in world.items:
+            found += [Finding(rule, world.id, item.id, message) for rule, check in ITEM_RULES.items() for message in check(item, facts)]
+            found += too_few_competitors(world, item, n_competitors)
+    return [finding for finding in found if finding.rule not in exempt]
+
+
+def unique_ids(worlds: Sequence[World]) -> Iterator[Finding]:
+    """Worlds, facts and items have ids of their own; a fact and an item know their world."""
+    names = [("world", world.id, world.id) for world in worlds]
+    names += [("fact", fact.id, world.id) for world in worlds for fact in world.facts]
+    names += [("item", item.id, world.id) for world in worlds for item in world.items]
+    for (kind, name, world), count in Counter(names).items():
+        if count > 1:
+            yield Finding("ids", world, name if kind == "item" else "", f"{count} {kind}s are called {name}")
+    seen: dict[tuple[str, str], str] = {}
+    for kind, name, world in names:
+        if seen.setdefault((kind, name), world) != world:
+            yield Finding("ids", world, name if kind == "item" else "", f"world {seen[kind, name]} has a {kind} {name} as well")
+    for world in worlds:
+        for part in (*world.facts, *world.items):
+            if part.world != world.id:
+                yield Finding("ids", world.id, part.id, f"{part.id} says that its world is {part.world}")
+
+
+def one_gold(world: World) -> Iterator[Finding]:
+    """The same question has the same answers wherever it is asked in a world."""
+    answers: dict[str, tuple[str, ...]] = {}
+    for item in world.items:
+        first = answers.setdefault(item.question.lower(), item.answers)
+        if first != item.answers:
+            yield Finding("one gold", world.id, item.id, f"asked before with the answers {first}, now {item.answers}")
+
+
+def known_facts(item: Item, facts: dict[str, Fact]) -> Iterator[str]:
+    """Gold facts exist and are taught; the window is taught; what is taught exists, in order of telling."""
+    if not item.gold_facts:
+        yield "it has no gold fact"
+    for name in ("gold_facts", "window", "taught"):
+        named = getattr(item, name)
+        strange = [fact for fact in named if fact not in facts or fact not in item.taught]
+        if strange:
+            yield f"{name} has {', '.join(strange[:3])}, which its world does not have or teach"
+        elif name != "gold_facts" and any(facts[a].time > facts[b].time for a, b in pairwise(named)):
+            yield f"{name} is not in order of telling"
+
+
+def true_distance(item: Item, facts: dict[str, Fact]) -> Iterator[str]:
+    """The distance counts the facts of the window after the last gold one."""
+    places = [item.window.index(fact) for fact in item.gold_facts if fact in item.window]
+    if places and item.distance != len(item.window) - 1 - max(places):
+        yield f"its distance is {len(item.window) - 1 - max(places)}, not {item.distance}"
+
+
+def answer_told(item: Item, facts: dict[str, Fact]) -> Iterator[str]:
+    """Where one fact is enough, a gold fact holds the answer."""
+    gold = [facts[fact].text for fact in item.gold_facts if fact in facts]
+    if item.hops == 1 and gold and not any(holds(text, answer) for text in gold for answer in item.answers):
+        yield f"no gold fact holds the answer {item.answers[0]!r}"
+
+
+def answer_hidden(item: Item, facts: dict[str, Fact]) -> Iterator[str]:
+    """The question does not hold the answer; no answer is empty."""
+    if not item.answers or not all(answer.strip() for answer in item.answers):
+        yield "it has an empty answer"
+    for answer in item.answers:
+        if answer.strip() and holds(item.question, answer):
+            yield f"the question holds the answer {answer!r}"
+
+
+def no_leak(item: Item, facts: dict[str, Fact]) -> Iterator[str]:
+    """No fact stands in the question."""
+    for fact in facts.values():
+        if fact.text.lower() in item.question.lower():
+            yield f"the question holds the fact {fact.id}"
+
+
+def holds(text: str, words: str) -> bool:
+    """Whether the words stand in the text, as whole words, in any case."""
+    return re.search(rf"(?<!\w){re.escape(words.lower())}(?!\w)", text.lower()) is not None
+
+
+ITEM_RULES: dict[str, Callable[[Item, dict[str, Fact]], Iterator[str]]] = {
+    "known facts": known_facts,
+    "distance": true_distance,
+    "answer told": answer_told,
+    "answer hidden": answer_hidden,
+    "leak": no_leak,
+}
+
+
+def too_few_competitors(world: World, item: Item, least: int) -> Iterator[Finding]:
+    """At least so many facts besides the gold ones share a slot's value with the cue."""
+    cue = {value.lower() for value in item.cue.values()}
+    others = [fact for fact in world.facts if fact.id not in item.gold_facts]
+    count = sum(not cue.isdisjoint(value.lower() for value in fact.slots.values()) for fact in others)
+    if count < least:
+        message = f"{count} facts besides the gold ones share a slot with the cue {item.cue}, expected {least}"
+        yield Finding("competitors", world.id, item.id, message)
+
+
+def shared_facts(suite: Suite, **splits: Iterable[World]) -> list[Finding]:
+    """Facts that are told in more than one split, by their text: `shared_facts(suite, val=..., test=..., train=...)`."""
+    if "no shared facts" in EXEMPT.get(suite.name, {}):
+        return []
+    told: dict[str, str] = {}
+    found = []
+    for split, worlds in splits.items():
+        for world in worlds:
+            for fact in world.facts:
+                if told.setdefault(fact.text, split) != split:
+                    found.append(Finding("no shared facts", world.id, "", f"{fact.text!r} is told in {told[fact.text]} and in {split}"))
+    return found
+
+
+def model_rules(question_only: "pd.DataFrame", oracle: "pd.DataFrame", suite: Suite) -> list[Finding]:
+    """What a model's rows say about the suite: the question alone at most chance + .1, the gold facts in the prompt at least .8.
+
+    Rows have `score` and `chance`. Suites in AS_MEASURED have no findings: `model_measures` gives their numbers.
+    """
+    if suite.name in AS_MEASURED:
+        return []
+    measured = model_measures(question_only, oracle)
+    found = []
+    if measured["question only"] > measured["chance"] + QUESTION_ONLY:
+        expected = f"expected at most chance {measured['chance']:.3f} + {QUESTION_ONLY}"
+        found.append(Finding("question only", "", "", f"the question alone scores {measured['question only']:.3f}, {expected}"))
+    if measured["oracle"] < ORACLE:
+        message = f"with the gold facts the model scores {measured['oracle']:.3f}, expected at least {ORACLE}"
+        found.append(Finding("oracle", "", "", message))
+    return found
+
+
+def model_measures(question_only: "pd.DataFrame", oracle: "pd.DataFrame") -> dict[str, float]:
+    """Mean scores without facts and with the gold ones, and the mean chance."""
+    return {
+        "question only": float(question_only["score"].to_numpy().mean()),
+        "chance": float(question_only["chance"].to_numpy().mean()),
+        "oracle": float(oracle["score"].to_numpy().mean()),
+    }

@@ -1,0 +1,166 @@
+"""Conditions: what each shows, that it sees the taught facts only, and how retrieval ranks."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from hippo_core.conditions import CONDITIONS, WorldIndex, choose, load_preset, preset_names
+from hippo_core.conditions.lexical import bm25_scores, words
+from hippo_core.conditions.retrieval import dense_scores, hybrid_scores, standardised
+from hippo_core.suites.types import Fact
+from tests.models.handmade import worlds
+
+RANKING = ["baselines/rag_bm25", "baselines/rag_dense", "baselines/rag_hybrid"]
+WORLD, SMALL = worlds()
+ITEM = WORLD.items[0]
+
+
+def shown(preset, lm, item=ITEM, regime="delayed", world=WORLD, **overrides) -> list[str]:
+    choice = choose(load_preset(preset, overrides), lm, world, item, regime)
+    return [fact.id.partition("/")[2] for fact in choice.facts]
+
+
+@pytest.mark.parametrize("preset", ["baselines/core", "baselines/span_short"])
+def test_the_window_stands_in_the_immediate_regime_only(loaded, preset):
+    assert shown(preset, loaded["qwen2"], regime="immediate") == ["f4", "f5", "f6", "f7"]
+    assert shown(preset, loaded["qwen2"], regime="delayed") == []
+
+
+def test_longctx_shows_all_and_oracle_the_gold(loaded):
+    assert shown("baselines/longctx", loaded["qwen2"]) == [f"f{number}" for number in range(8)]
+    assert shown("controls/oracle", loaded["qwen2"]) == ["f0"]
+    assert shown("controls/oracle", loaded["qwen2"], SMALL.items[1], world=SMALL) == ["f0", "f2"]
+
+
+def test_random_facts_are_never_gold_and_do_not_change(loaded):
+    for item in SMALL.items:
+        drawn = shown("controls/random_facts", loaded["qwen2"], item, world=SMALL)
+        assert len(drawn) == len(item.gold_facts)
+        assert not {f"{SMALL.id}/{name}" for name in drawn} & set(item.gold_facts)
+        assert drawn == shown("controls/random_facts", loaded["qwen2"], item, world=SMALL)
+    assert len(shown("controls/random_facts", loaded["qwen2"], k=5)) == 5
+    assert len(shown("controls/random_facts", loaded["qwen2"], k=50)) == 7
+
+
+def test_random_facts_are_spread_over_items(loaded):
+    drawn = {tuple(shown("controls/random_facts", loaded["qwen2"], dataclasses.replace(ITEM, id=f"q{number}"))) for number in range(60)}
+    assert len(drawn) == 7
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_only_presets_that_use_the_window_depend_on_the_regime(lm, preset):
+    immediate, delayed = (shown(preset, lm, regime=regime) for regime in ("immediate", "delayed"))
+    assert (immediate != delayed) == load_preset(preset).uses_window
+
+
+@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("regime", ["immediate", "delayed"])
+def test_what_was_not_taught_is_never_seen(lm, preset, regime):
+    untaught = dataclasses.replace(ITEM, taught=ITEM.taught[2:6], window=ITEM.taught[3:6])
+    choice = choose(load_preset(preset), lm, WORLD, untaught, regime)
+    assert {fact.id for fact in choice.facts} <= set(untaught.taught)
+    assert choice.ranking is None or sorted(choice.ranking) == sorted(untaught.taught)
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_changing_an_untaught_fact_changes_nothing(lm, preset):
+    item = dataclasses.replace(ITEM, taught=ITEM.taught[:6], window=ITEM.taught[3:6])
+    tempting = [dataclasses.replace(fact, text=ITEM.question) for fact in WORLD.facts[6:]]
+    other = dataclasses.replace(WORLD, facts=(*WORLD.facts[:6], *tempting))
+    before, after = (choose(load_preset(preset), lm, world, item) for world in (WORLD, other))
+    assert (before.facts, before.ranking) == (after.facts, after.ranking)
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_nothing_taught_is_nothing_shown(lm, preset):
+    choice = choose(load_preset(preset), lm, WORLD, dataclasses.replace(ITEM, taught=(), window=()))
+    assert choice.facts == ()
+
+
+@pytest.mark.parametrize("preset", RANKING)
+@pytest.mark.parametrize("k", [1, 3, 8, 100])
+def test_the_k_best_are_shown_in_order_of_telling(lm, preset, k):
+    choice = choose(load_preset(preset, {"k": k}), lm, WORLD, ITEM)
+    ids = [fact.id for fact in choice.facts]
+    assert ids == sorted(choice.ranking[:k])
+    assert len(ids) == min(k, 8)
+    assert choice.retrieval_ms > 0
+
+
+@pytest.mark.parametrize("preset", RANKING)
+def test_an_index_that_is_shared_changes_nothing(lm, preset):
+    index, told = WorldIndex(lm, WORLD), load_preset(preset)
+    for item in WORLD.items:
+        assert choose(told, lm, WORLD, item, index=index).ranking == choose(told, lm, WORLD, item).ranking
+
+
+@pytest.mark.parametrize("preset", RANKING)
+def test_equal_facts_rank_in_order_of_telling(lm, preset):
+    same = tuple(dataclasses.replace(fact, text="Mara sold a guitar.") for fact in WORLD.facts)
+    assert choose(load_preset(preset), lm, dataclasses.replace(WORLD, facts=same), ITEM).ranking == ITEM.taught
+
+
+@pytest.mark.parametrize("preset", RANKING)
+def test_a_fact_that_is_the_question_comes_first(lm, preset):
+    facts = (*WORLD.facts[:7], dataclasses.replace(WORLD.facts[7], text=ITEM.question))
+    assert choose(load_preset(preset), lm, dataclasses.replace(WORLD, facts=facts), ITEM).ranking[0] == WORLD.facts[7].id
+
+
+def test_bm25_finds_shared_words(loaded):
+    for item in (*WORLD.items[:1], WORLD.items[2], SMALL.items[0]):
+        world = WORLD if item.world == WORLD.id else SMALL
+        assert choose(load_preset("baselines/rag_bm25"), loaded["qwen2"], world, item).ranking[0] == item.gold_facts[0]
+
+
+def test_bm25_is_lucenes_formula(loaded):
+    """idf = ln(1 + (N - df + .5) / (df + .5)), times tf / (tf + k1 (1 - b + b |d| / mean|d|))."""
+    documents = [words(fact.text) for fact in WORLD.facts]
+    mean = sum(map(len, documents)) / len(documents)
+
+    def due(document: list[str]) -> float:
+        total = 0.0
+        for word in words(ITEM.question):
+            df, tf = sum(word in other for other in documents), document.count(word)
+            idf = math.log(1 + (len(documents) - df + 0.5) / (df + 0.5))
+            total += idf * tf / (tf + 1.5 * (0.25 + 0.75 * len(document) / mean))
+        return total
+
+    got = bm25_scores(WorldIndex(loaded["qwen2"], WORLD), ITEM.taught, ITEM.question)
+    assert got == pytest.approx([due(document) for document in documents], rel=1e-5)
+
+
+def test_bm25_without_a_shared_word_or_without_words_is_zero(loaded):
+    assert not bm25_scores(WorldIndex(loaded["qwen2"], WORLD), ITEM.taught, "xyzzy?").any()
+    silent = dataclasses.replace(WORLD, facts=(Fact("f", WORLD.id, "...", {}, 0),))
+    assert not bm25_scores(WorldIndex(loaded["qwen2"], silent), ("f",), "Who?").any()
+
+
+def test_words_are_lower_case_and_keep_apostrophes():
+    assert words("Mara\u2019s dog, aged 3: SOLD!") == ["mara's", "dog", "aged", "3", "sold"]
+
+
+def test_cosines_are_cosines(lm):
+    index = WorldIndex(lm, WORLD)
+    scores = dense_scores(index, ITEM.taught, ITEM.question)
+    assert scores.shape == (8,)
+    assert (np.abs(scores) <= 1 + 1e-6).all()
+    assert index.once(("dense", ITEM.taught), lambda: None).unit.sum(0).shape == (32,)
+
+
+def test_hybrid_is_the_sum_of_z_scores(lm):
+    index = WorldIndex(lm, WORLD)
+    both = [score(index, ITEM.taught, ITEM.question) for score in (bm25_scores, dense_scores)]
+    due = sum((scores - scores.mean()) / scores.std() for scores in both)
+    assert hybrid_scores(index, ITEM.taught, ITEM.question) == pytest.approx(due, abs=1e-5)
+
+
+def test_standardised():
+    assert standardised(np.array([3.0, 3.0, 3.0])).tolist() == [0, 0, 0]
+    scores = standardised(np.array([1.0, 2.0, 6.0]))
+    assert (scores.mean(), scores.std()) == (pytest.approx(0), pytest.approx(1))
+
+
+def test_every_condition_has_a_preset():
+    assert {load_preset(name).condition for name in preset_names()} == set(CONDITIONS)

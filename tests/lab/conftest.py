@@ -1,0 +1,106 @@
+"""A small lab in a temporary folder: the real library, suites and settings, quick notebooks, a grid of a few cells."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hippo_core.lab import fingerprints, parameters
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+BASELINE = '''
+from hippo_core import lab
+
+cell = lab.begin("02_baseline", globals())
+worlds = cell.worlds()
+''', '''
+import pandas as pd
+from hippo_core.results.scores import score_item
+
+items = [(world, item) for world in worlds for item in world.items]
+says = [item.answers[0] if place % 2 else "nobody" for place, (_, item) in enumerate(items)]
+told = {"stage": "test", "prompt_tokens": 7, "generated_tokens": 2, "kv_mb": 0.1, "latency_ms": 1.5, "retrieval_ms": float("nan")}
+told |= {f"recall_{k}": float("nan") for k in (1, 3, 5, 10)}
+rows = pd.DataFrame([
+    {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "slices": ";".join(item.slices),
+     "pred": said, **score_item(cell.suite, world, item, said), **told}
+    for place, ((world, item), said) in enumerate(zip(items, says))
+])
+metrics = lab.finish(cell, rows)
+'''  # fmt: skip
+DATASETS = (
+    """
+from hippo_core.lab.parameters import assignments
+from hippo_core.suites.build import write_dataset
+
+print(write_dataset(suites[0], profile, n, seed, context_limit, assignments(overrides)).name)
+""",
+)
+REPORT = (
+    """
+from hippo_core.files import root, write_json
+from hippo_core.results.records import read_rows, run_folder
+
+rows = read_rows(run_folder(run_id))
+write_json(root() / "reports" / run_id / "criteria.json", {"criteria": [{"verdict": "met"}]})
+""",
+)
+GRID = """
+title: a few cells
+later: [memory/hei_nw]
+blocks:
+  - suites: [episodic, episodic_cross]
+    presets: [baselines/span_short, baselines/rag_bm25, memory/hei_nw]
+    models: [model]
+    sizes: [4]
+"""
+
+
+def write_notebook(path: Path, parameters_source: str, sources: tuple[str, ...]) -> None:
+    """A notebook of these code cells, the first of them its parameters cell."""
+    cells = [
+        {"cell_type": "code", "id": f"c{place}", "execution_count": None, "outputs": [], "source": source.strip(),
+         "metadata": {"tags": ["parameters"]} if place == 0 else {}}
+        for place, source in enumerate((parameters_source, *sources))
+    ]  # fmt: skip
+    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    path.write_text(json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
+
+
+def baseline_parameters() -> str:
+    """The parameters cell of the real notebook."""
+    cells = json.loads((REPOSITORY / "notebooks/02_baseline.ipynb").read_text())["cells"]
+    return next("".join(cell["source"]) for cell in cells if "parameters" in cell["metadata"].get("tags", []))
+
+
+def make_lab(place: Path) -> Path:
+    """Fill a folder with what a lab needs."""
+    for name in ("data/samples", "requirements.lock"):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).symlink_to(REPOSITORY / name)
+    shutil.copytree(REPOSITORY / "hippo_core", place / "hippo_core", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(REPOSITORY / "params", place / "params")
+    (place / "params/grids/tiny.yaml").write_text(GRID)
+    (place / "params/grids/quick.yaml").write_text(GRID.replace(", episodic_cross", ""))
+    (place / "model").mkdir()
+    (place / "model/config.json").write_text('{"max_position_embeddings": 512}')
+    (place / "model/model.safetensors").write_bytes(b"weights")
+    (place / "notebooks").mkdir()
+    write_notebook(place / "notebooks/02_baseline.ipynb", baseline_parameters(), BASELINE)
+    told = 'run_id = ""\nsuites = ["episodic"]\nprofile = "default"\nn = 50\nseed = 1337\ncontext_limit = 512\noverrides = []'
+    write_notebook(place / "notebooks/01_build_datasets.ipynb", told, DATASETS)
+    write_notebook(place / "notebooks/05_report.ipynb", 'run_id = "smoke"', REPORT)
+    return place
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A fresh small lab that this process works in."""
+    monkeypatch.setenv("HIPPO_ROOT", str(make_lab(tmp_path / "lab")))
+    fingerprints.forget()
+    parameters.forget()
+    yield tmp_path / "lab"
+    fingerprints.forget()
+    parameters.forget()

@@ -1,0 +1,238 @@
+"""The engine on quick notebooks: nothing runs twice, a kill loses nothing, a failure stays alone, two grids exclude each other."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.lab import runner_files
+from hippo_core.lab.cells import Cell
+from hippo_core.lab.engine import ready
+from hippo_core.lab.execute import Outcome
+from hippo_core.results import records
+
+from .conftest import make_lab
+
+COMMAND = [sys.executable, "-m", "hippo_core"]
+
+
+def lab(place, *words, **options):
+    return subprocess.run([*COMMAND, *words], cwd=place, env=environment(place), capture_output=True, text=True, check=False, **options)
+
+
+def environment(place):
+    return {**os.environ, "HIPPO_ROOT": str(place), "OMP_NUM_THREADS": "1"}
+
+
+def kernels_of(place):
+    import psutil
+
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if "ipykernel" in " ".join(process.cmdline()) and process.environ().get("HIPPO_ROOT") == str(place):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A lab whose quick grid has run undisturbed, and what that printed."""
+    place = make_lab(tmp_path_factory.mktemp("finished") / "lab")
+    return place, lab(place, "grid", "quick")
+
+
+def test_a_grid_ends_with_five_lines_and_whole_records(finished):
+    place, ran = finished
+    assert ran.returncode == 0, ran.stderr
+    assert [line.split(":")[0] for line in ran.stdout.splitlines()[-5:]] == ["cells", "time", "criteria", "records", "report"]
+    count, faults = records.verify(place / "executed/quick")
+    assert (count, faults) == (5, [])  # a data set, three cells, the report
+    rows = records.read_rows(place / "executed/quick")
+    assert len(rows) == 12
+    assert set(rows["score"]) == {0.0, 1.0}
+
+
+def test_a_record_says_before_the_run_what_runs(finished):
+    place, _ = finished
+    record = records.records_of(place / "executed/quick")[0]
+    meta = records.read_meta(record)
+    assert meta["cell"] == record.name
+    assert {"notebook", "library", "lock", "data", "weights", "settings"} <= set(meta["checksums"])
+    assert meta["seconds"] > 0
+    assert meta["cell_seconds"] > meta["seconds"]
+    notebook = json.loads((record / "notebook.ipynb").read_text())
+    scraps = [
+        media for cell in notebook["cells"] for output in cell.get("outputs", []) for media in output.get("data", {}) if "scrap" in media
+    ]
+    assert len(scraps) == 4
+
+
+def test_a_second_call_runs_nothing_and_is_quick(finished):
+    place, _ = finished
+    started = time.monotonic()
+    again = lab(place, "grid", "quick")
+    assert time.monotonic() - started < 5
+    assert "nothing to be done" in again.stdout
+    assert "0 done, 4 skipped, 0 failed" in again.stdout
+
+
+def test_a_plan_skips_what_is_finished_and_estimates_the_rest(finished):
+    place, _ = finished
+    assert lab(place, "grid-plan", "quick").stdout.splitlines()[-1].startswith("4 cells: 4 to skip, 0 to run")
+    other = lab(place, "grid-plan", "quick", "--run-id", "other").stdout
+    assert "not there yet: memory/hei_nw (2 cells)" in other
+    assert "0 to skip, 4 to run, about" in other
+
+
+def test_a_killed_grid_goes_on_to_equal_records(finished, tmp_path):
+    place, moment = make_lab(tmp_path / "lab"), random.Random(7)
+    for _ in range(2):
+        running = subprocess.Popen([*COMMAND, "grid", "quick"], cwd=place, env=environment(place), stdout=subprocess.DEVNULL)
+        time.sleep(moment.uniform(2, 7))
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+    assert lab(place, "grid", "quick").returncode == 0
+    assert records.verify(place / "executed/quick")[1] == []
+    count, differences = records.diff(finished[0] / "executed/quick", place / "executed/quick")
+    assert ([str(found) for found in differences], count) == ([], 5)
+
+
+def test_ctrl_c_stops_cleanly(tmp_path):
+    place = make_lab(tmp_path / "lab")
+    running = subprocess.Popen([*COMMAND, "grid", "quick"], cwd=place, env=environment(place), stderr=subprocess.PIPE, text=True)
+    time.sleep(4)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert said.strip().splitlines()[-1].startswith("stopped")
+    assert kernels_of(place) == []
+    assert not list(place.glob("executed/quick/**/error.txt"))
+
+
+def test_a_failed_cell_keeps_its_notebook_and_the_others_go_on(tmp_path):
+    place = make_lab(tmp_path / "lab")
+    path = place / "notebooks/02_baseline.ipynb"
+    whole = path.read_text()
+    path.write_text(whole.replace("worlds = cell.worlds()", "worlds = cell.worlds() if 'rag' not in preset else [][1]"))
+    ran = lab(place, "grid", "quick")
+    assert ran.returncode == 1
+    assert "4 done, 0 skipped, 1 failed" in ran.stdout
+    assert "IndexError: list index out of range" in ran.stdout
+    assert len(list(place.glob("executed/quick/**/notebook.failed.ipynb"))) == 1
+    alone = next(line.split("alone:")[1].split() for line in ran.stdout.splitlines() if "alone:" in line)
+    assert lab(place, *alone[3:]).returncode == 1
+    path.write_text(whole)
+    mended = lab(place, *alone[3:])
+    assert mended.returncode == 0, mended.stderr
+    assert "questions right" in mended.stdout
+
+
+def test_a_single_cell_is_kept_and_runs_again_aside(finished):
+    place, _ = finished
+    words = ("run", "baseline", "suite=episodic", "preset=baselines/core", "model=model", "n=50", "dry_run=true")
+    first = lab(place, *words)
+    assert first.returncode == 0, first.stderr
+    assert "5 episodic questions" in first.stdout
+    again = lab(place, *words)
+    assert again.returncode == 0
+    assert "finished already: executed/single/" in again.stdout
+    aside = lab(place, *words, "--again")
+    assert "kept aside:" in aside.stdout
+    one, two = sorted(place.glob("executed/single/baselines/core/episodic/50_1337/*"))
+    assert records.diff(one, two) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("run", "baseline", "suite=episodik"), "episodic_cross"),
+        (("run", "baseline", "preset=rag"), "baselines/rag_bm25"),
+        (("run", "baseline", "model=gpt"), "hippo-tiny"),
+        (("run", "baseline", "n=many"), "many"),
+        (("run", "baseline", "n=5.5"), "5.5"),
+        (("run", "baseline", "colour=red"), "regime"),
+        (("run", "baseline", "n"), "key=value"),
+        (("run", "memory"), "baseline"),
+        (("grid", "smok"), "smoke"),
+        (("grid", "smoke", "--run-id", "../x"), "RUN_ID"),
+        (("notebook", "02_baselin"), "02_baseline"),
+        (("notebook", "05_report", "colour=red"), "run_id"),
+        (("report", "nothing"), "legal"),
+        (("records", "diff", "a", "b"), "no such folder"),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_one_line_with_the_way_out(finished, words, says):
+    ran = lab(finished[0], *words)
+    assert ran.returncode == 2
+    assert says in ran.stderr
+    assert len(ran.stderr.strip().splitlines()) == 1
+
+
+def test_missing_weights_are_said_before_anything_runs(place):
+    (place / "params/models/hippo-tiny.yaml").write_text("source: data/weights/none\ncontext_limit: 512\n")
+    ran = lab(place, "run", "baseline", "model=hippo-tiny")
+    assert ran.returncode == 2
+    assert "make base-model" in ran.stderr
+    assert not list(place.glob("executed/single/baselines/**/*"))
+
+
+def test_two_grids_on_one_run_exclude_each_other(tmp_path):
+    with runner_files.locked(tmp_path / "run", alone=True):
+        with pytest.raises(LabError, match=f"process {os.getpid()}"), runner_files.locked(tmp_path / "run", alone=True):
+            pass
+        with pytest.raises(LabError, match="RUN_ID"), runner_files.locked(tmp_path / "run", alone=False):
+            pass
+    with runner_files.locked(tmp_path / "run", alone=False), runner_files.locked(tmp_path / "run", alone=False):
+        pass
+
+
+def test_a_finished_record_is_never_overwritten(tmp_path):
+    record = tmp_path / "run/cell"
+    folder = runner_files.open_folder(record)
+    (folder / "metrics.csv").write_text("idx\n")
+    runner_files.keep(folder, record)
+    with pytest.raises(LabError, match="finished record"):
+        runner_files.keep(runner_files.open_folder(record), record)
+    (record / "metrics.csv").write_text("idx\n1\n")  # altered since: kept aside
+    runner_files.keep(runner_files.open_folder(record), record)
+    assert (tmp_path / "run/cell.aside-1/metrics.csv").read_text() == "idx\n1\n"
+
+
+def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
+    import errno
+    from threading import Event
+
+    from hippo_core.lab import execute
+    from hippo_core.lab.cells import baseline_cell
+    from hippo_core.lab.parameters import check
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(runner_files, "seal", full)
+    monkeypatch.setattr(execute, "run_notebook", lambda *_: (next(cell.record.parent.glob(".*")) / "meta.json").write_text("{}"))
+    cell = baseline_cell(check({"model": "model", "n": 4, "run_id": "full"}, "test")[0])
+    with pytest.raises(LabError, match="disk is full"):
+        execute.execute(cell, execute.LastLine(), Event())
+    assert not cell.record.exists()
+
+
+def test_needs_are_met_before_a_cell_is_ready(tmp_path):
+    cells = [
+        Cell("p", {}, name, tmp_path / name, name, needs)
+        for name, needs in (("a", ()), ("b", ("a",)), ("c", ("b",)), ("d", ("elsewhere",)))
+    ]
+    a, b, c, d = cells
+    assert ready([a, b, c, d], [], []) == [a, d]
+    assert ready([b, c], [a], []) == []
+    assert ready([b, c], [], [Outcome(a, "done", 1.0)]) == [b]

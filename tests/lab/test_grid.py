@@ -1,0 +1,154 @@
+"""A grid expands to each cell once, in order of dependence, with ids that follow values and nothing else."""
+
+import pytest
+import yaml
+
+from hippo_core.files import LabError
+from hippo_core.lab import fingerprints
+from hippo_core.lab.cells import baseline_cell
+from hippo_core.lab.grid import expand
+from hippo_core.lab.parameters import check, forget
+
+
+def write_grid(place, **changes):
+    file = yaml.safe_load((place / "params/grids/tiny.yaml").read_text())
+    file["blocks"][0] |= changes
+    (place / "params/grids/tiny.yaml").write_text(yaml.safe_dump(file))
+    return expand("tiny")
+
+
+def told(**changes):
+    return check({"model": "model", "n": 4, **changes}, "test")[0]
+
+
+def of_phase(grid, phase):
+    return [cell for cell in grid.cells if cell.phase == phase]
+
+
+def test_coinciding_cells_are_left_out(place):
+    found = {(c.parameters["suite"], c.parameters["preset"], c.parameters["regime"]) for c in of_phase(expand("tiny"), "02_baseline")}
+    assert found == {
+        ("episodic", "baselines/span_short", "immediate"),
+        ("episodic", "baselines/span_short", "delayed"),
+        ("episodic", "baselines/rag_bm25", "delayed"),
+        ("episodic_cross", "baselines/span_short", "delayed"),
+        ("episodic_cross", "baselines/rag_bm25", "delayed"),
+    }
+
+
+def test_needs_come_first_and_are_shared(place):
+    grid = expand("tiny")
+    assert len(of_phase(grid, "01_build_datasets")) == 2
+    seen = set()
+    for cell in grid.cells:
+        assert set(cell.needs) <= seen
+        seen.add(cell.id)
+
+
+def test_presets_of_later_are_counted_and_not_run(place):
+    grid = expand("tiny")
+    assert grid.not_there == {"memory/hei_nw": 4}
+    assert not any("memory" in cell.label for cell in grid.cells)
+
+
+def test_a_cell_named_twice_is_there_once(place):
+    once = [cell.id for cell in expand("tiny").cells]
+    assert [cell.id for cell in write_grid(place, suites=["episodic", "episodic_cross", "episodic"]).cells] == once
+
+
+def test_ids_do_not_depend_on_order(place):
+    before = {cell.id for cell in expand("tiny").cells}
+    after = {cell.id for cell in write_grid(place, suites=["episodic_cross", "episodic"], regimes=["delayed", "immediate"]).cells}
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n": 5},
+        {"seed": 1},
+        {"profile": "hard"},
+        {"preset": "baselines/core"},
+        {"split": "val"},
+        {"overrides": ["n_facts=40"]},
+        {"dry_run": True},
+    ],
+    ids=str,
+)
+def test_ids_follow_values(place, change):
+    assert baseline_cell(told(**change)).id != baseline_cell(told()).id
+
+
+def test_ids_do_not_depend_on_the_run(place):
+    assert baseline_cell(told(run_id="a", record_dir="x")).id == baseline_cell(told(run_id="b")).id
+
+
+@pytest.mark.parametrize("name", ["model/model.safetensors", "params/presets/baselines/span_short.yaml", "params/suites/episodic.yaml"])
+def test_ids_follow_weights_and_settings(place, name):
+    before = baseline_cell(told()).id
+    changed = {
+        "model.safetensors": "other weights",
+        "span_short.yaml": "condition: window\ndecoding: plain\n",
+        "episodic.yaml": "default: {n_facts: 9}",
+    }
+    (place / name).write_text(changed[name.split("/")[-1]])
+    fingerprints.forget()
+    forget()
+    assert baseline_cell(told()).id != before
+
+
+def test_ids_follow_the_code_of_the_notebook_and_not_its_text(place):
+    path = place / "notebooks/02_baseline.ipynb"
+    before = baseline_cell(told()).id
+    path.write_text(path.read_text().replace('"cells": [', '"cells": [{"cell_type": "markdown", "metadata": {}, "source": "Words."}, '))
+    fingerprints.forget()
+    assert baseline_cell(told()).id == before
+    path.write_text(path.read_text().replace("nobody", "somebody"))
+    fingerprints.forget()
+    assert baseline_cell(told()).id != before
+
+
+def test_the_lab_and_figures_do_not_count_as_code(place):
+    before = fingerprints.library()
+    for name, counts in {"lab/grid.py": False, "results/plots.py": False, "results/scores.py": True, "suites/wording.py": True}.items():
+        with (place / "hippo_core" / name).open("a") as file:
+            file.write("\n# changed\n")
+        fingerprints.forget()
+        assert (fingerprints.library() != before) is counts, name
+        before = fingerprints.library()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"suites": ["episodik"]}, "episodic_cross"),
+        ({"presets": ["baselines/rag"]}, "baselines/rag_bm25"),
+        ({"models": ["gpt"]}, "hippo-tiny"),
+        ({"profiles": ["easy"]}, "default"),
+        ({"regimes": ["later"]}, "delayed"),
+        ({"sizes": ["many"]}, "many"),
+        ({"overrides": [["n_fact=3"]]}, "n_facts"),
+        ({"overrides": [["n_facts"]]}, "key=value"),
+        ({"colours": ["red"]}, "suites"),
+    ],
+    ids=str,
+)
+def test_a_wrong_name_is_one_line_with_the_legal_ones(place, change, says):
+    with pytest.raises(LabError) as error:
+        write_grid(place, **change)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_grid_lists_those_there_are(place):
+    with pytest.raises(LabError, match="tiny"):
+        expand("tinny")
+
+
+@pytest.mark.parametrize("name", ["smoke", "default", "full"])
+def test_the_grids_of_the_lab_are_whole(place, name):
+    grid = expand(name, models=("model",))
+    cells = of_phase(grid, "02_baseline")
+    assert {c.parameters["suite"] for c in cells} >= {"episodic", "semantic", "spatial", "babi"}
+    assert len({c.record for c in cells}) == len(cells)
+    assert bool(grid.not_there) == (name == "full")

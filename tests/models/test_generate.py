@@ -1,0 +1,85 @@
+"""Generation: equal to transformers' own greedy search, whatever the batch; stops; the size of the cache."""
+
+import pytest
+import torch
+from transformers import DynamicCache
+
+from hippo_core.files import LabError
+from hippo_core.models.generate import generate, kv_cache_mb
+from hippo_core.models.load import load
+from hippo_core.models.prompt import render
+from hippo_core.models.spec import load_spec
+from tests.models.handmade import worlds
+
+PROMPTS = ["Mara", "Who sold a lamp?", "Otto painted a fence in the garden.\n", "a b c d e f g h i j k l m n o p q r s t u v w x y z" * 2]
+
+
+def items_prompts(lm) -> list[str]:
+    return [render(lm, [fact.text for fact in world.facts], item.question, "short") for world in worlds() for item in world.items]
+
+
+def test_tokens_are_those_of_transformers(lm):
+    for prompt in PROMPTS + items_prompts(lm):
+        ids = torch.tensor([lm.encode(prompt)])
+        theirs = lm.model.generate(
+            ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=12, eos_token_id=list(lm.stop_ids)
+        )
+        [ours] = generate(lm, [prompt], 12)
+        assert list(ours.tokens) == theirs[0, ids.shape[1] :].tolist()
+
+
+@pytest.mark.parametrize("batch_size", [2, 3, 9])
+def test_a_batch_of_one_equals_a_batch_of_many(lm, batch_size):
+    prompts = PROMPTS + items_prompts(lm)
+    alone = [generate(lm, [prompt], 12)[0] for prompt in prompts]
+    together = generate(lm, prompts, 12, batch_size)
+    assert [answer.tokens for answer in together] == [answer.tokens for answer in alone]
+    assert [answer.prompt_tokens for answer in together] == [len(lm.encode(prompt)) for prompt in prompts]
+
+
+def test_rows_that_end_early_do_not_disturb_the_others(lm):
+    """Every token that some row produces first becomes, in turn, a stop token: rows then leave the batch at different steps."""
+    whole = [answer.tokens for answer in generate(lm, PROMPTS, 12)]
+    for stop in {tokens[place] for tokens in whole for place in (0, 2, 5) if place < len(tokens)}:
+        stopping = type(lm)(**{**vars(lm), "stop_ids": (*lm.stop_ids, stop)})
+        due = [tokens[: tokens.index(stop) + 1] if stop in tokens else tokens for tokens in whole]
+        assert [answer.tokens for answer in generate(stopping, PROMPTS, 12)] == due
+
+
+def test_no_more_than_the_budget(lm):
+    assert all(answer.generated_tokens == len(answer.tokens) <= 3 for answer in generate(lm, PROMPTS, 3))
+
+
+def test_a_stop_string_cuts_after_words_and_not_before(loaded):
+    lm = loaded["qwen2"]
+    [free] = generate(lm, ["Mara"], 12)
+    middle = free.text[2:4]
+    [cut] = generate(lm, ["Mara"], 12, stop=[middle])
+    assert cut.text == free.text[: free.text.index(middle)].strip()
+    assert cut.generated_tokens <= free.generated_tokens
+    [whole] = generate(lm, ["Mara"], 12, stop=[free.text[:1]])
+    assert whole.text.startswith(free.text[:1])
+
+
+def test_nothing_to_ask_is_nothing_answered(loaded):
+    assert generate(loaded["qwen2"], [], 8) == []
+
+
+def test_an_empty_prompt_is_refused(loaded):
+    with pytest.raises(LabError, match="empty prompt"):
+        generate(loaded["qwen2"], ["Mara", ""], 8)
+
+
+def test_the_cache_takes_as_much_as_the_formula_says(folders):
+    lm = load(load_spec(str(folders["llama"])), device="cpu")
+    cache = DynamicCache(config=lm.model.config)
+    lm.model(torch.arange(3, 40)[None], past_key_values=cache)
+    held = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
+    assert kv_cache_mb(lm.config, 37, lm.model.dtype.itemsize) * 2**20 == held
+
+
+def test_the_cache_of_a_known_model():
+    class Qwen:
+        num_hidden_layers, num_key_value_heads, num_attention_heads, hidden_size = 28, 2, 12, 1536
+
+    assert kv_cache_mb(Qwen, 1, 2) * 1024 == 28  # KiB a token

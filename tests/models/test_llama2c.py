@@ -1,0 +1,160 @@
+"""The llama2.c importer, on a pretrained model of that format: the same logits, the same tokens, a sensible loss."""
+
+import struct
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import silu
+
+from hippo_core.files import LabError, root
+from hippo_core.models.generate import generate
+from hippo_core.models.llama2c import Header, convert, read_checkpoint
+from hippo_core.models.llama2c_tokenizer import Piece, read_pieces
+from hippo_core.models.load import load
+from hippo_core.models.score import text_loss
+from hippo_core.models.spec import load_spec
+
+SAMPLES = root() / "data" / "samples"
+CHECKPOINT, WORDS = SAMPLES / "stories260K" / "stories260K.bin", SAMPLES / "stories260K" / "tok512.bin"
+
+
+@pytest.fixture(scope="module")
+def stories() -> list[str]:
+    text = (SAMPLES / "tinystories" / "train_head_2MiB.txt").read_text(encoding="utf-8")[:100_000]
+    return [story.strip() for story in text.split("<|endoftext|>")][:-1]
+
+
+@pytest.fixture(scope="module")
+def lm(tmp_path_factory):
+    return load(load_spec(str(convert(CHECKPOINT, WORDS, tmp_path_factory.mktemp("imported") / "stories260K"))), device="cpu")
+
+
+def norm(x: Tensor, gain: Tensor) -> Tensor:
+    return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5) * gain
+
+
+def rotate(x: Tensor) -> Tensor:
+    """Rotary positions on neighbouring pairs, as llama2.c has them."""
+    length, heads, width = x.shape
+    angles = torch.arange(length, dtype=x.dtype)[:, None] * 10000 ** (-torch.arange(0, width, 2, dtype=x.dtype) / width)
+    pairs = torch.view_as_complex(x.reshape(length, heads, width // 2, 2).contiguous())
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)[:, None]).reshape(length, heads, width)
+
+
+def logits(header: Header, weights: dict[str, Tensor], ids: list[int]) -> Tensor:
+    """A forward pass in float64, straight from the checkpoint's own layout."""
+    w, length, width = {name: tensor.double() for name, tensor in weights.items()}, len(ids), header.head_dim
+    x = w["embedding"][ids]
+    for layer in range(header.n_layers):
+        a = norm(x, w["attention_norm"][layer])
+        q, k, v = ((a @ w[name][layer].T).view(length, -1, width) for name in ("wq", "wk", "wv"))
+        group = header.n_heads // header.n_kv_heads
+        k, v = rotate(k).repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+        scores = torch.einsum("thd,shd->hts", rotate(q), k) / width**0.5
+        scores = scores.masked_fill(torch.ones(length, length).triu(1).bool(), -torch.inf).softmax(-1)
+        x = x + torch.einsum("hts,shd->thd", scores, v).reshape(length, -1) @ w["wo"][layer].T
+        a = norm(x, w["mlp_norm"][layer])
+        x = x + (silu(a @ w["w1"][layer].T) * (a @ w["w3"][layer].T)) @ w["w2"][layer].T
+    return norm(x, w["final_norm"]) @ w.get("classifier", w["embedding"]).T
+
+
+def encode(pieces: list[Piece], text: str) -> list[int]:
+    """llama2.c's own way: characters or bytes, then always the neighbours whose union scores best, leftmost first."""
+    texts, ids = [piece.text for piece in pieces], {piece.text: number for number, piece in enumerate(pieces)}
+    tokens = []
+    for character in "\u2581" + text.replace(" ", "\u2581"):
+        tokens += [ids[character]] if character in ids else [byte + 3 for byte in character.encode()]
+    while True:
+        both = [texts[left] + texts[right] for left, right in pairwise(tokens)]
+        unions = [(pieces[ids[text]].score, -place, ids[text]) for place, text in enumerate(both) if text in ids]
+        if not unions:
+            return [1, *tokens]
+        _, place, token = max(unions)
+        tokens[-place : -place + 2] = [token]
+
+
+def test_logits_are_those_of_the_checkpoint(lm, stories):
+    ids = lm.tokenizer(stories[0]).input_ids
+    due = logits(*read_checkpoint(CHECKPOINT), ids)
+    with torch.inference_mode():
+        got = lm.model(torch.tensor([ids])).logits[0].double()
+    assert (got - due).abs().max() < 32 * torch.finfo(torch.float32).eps * due.abs().max()
+
+
+def test_an_untied_classifier_and_grouped_heads(tmp_path):
+    header = Header(dim=24, hidden_dim=20, n_layers=2, n_heads=4, n_kv_heads=2, vocab_size=-512, seq_len=64)
+    path = write_checkpoint(tmp_path / "untied.bin", header)
+    imported = load(load_spec(str(convert(path, WORDS, tmp_path / "untied"))), device="cpu")
+    ids = [1, 300, 17, 400, 511, 260]
+    due = logits(*read_checkpoint(path), ids)
+    with torch.inference_mode():
+        got = imported.model(torch.tensor([ids])).logits[0].double()
+    assert (got - due).abs().max() < 32 * torch.finfo(torch.float32).eps * due.abs().max()
+
+
+def write_checkpoint(path: Path, header: Header) -> Path:
+    generator = torch.Generator().manual_seed(7)
+    weights = [torch.randn(shape, generator=generator) * 0.5 for shape in header.shapes.values()]
+    numbers = [header.dim, header.hidden_dim, header.n_layers, header.n_heads, header.n_kv_heads, header.vocab_size, header.seq_len]
+    path.write_bytes(struct.pack("<7i", *numbers) + b"".join(tensor.numpy().tobytes() for tensor in weights))
+    return path
+
+
+def test_tokens_are_those_of_llama2c(lm, stories):
+    pieces = read_pieces(WORDS, 512)
+    for text in [*stories[:4], "caf\u00e9 \U0001f600 \u2013 100%", "  two  spaces ", "\n\nlines\n"]:
+        assert lm.tokenizer(text).input_ids == encode(pieces, text)
+
+
+def test_text_survives_the_round_trip(lm, stories):
+    for text in [*stories, "caf\u00e9 \U0001f600 \u2013 100%", "  two  spaces ", "\n\nlines\n"]:
+        assert lm.tokenizer.decode(lm.tokenizer(text).input_ids, skip_special_tokens=True) == text
+
+
+def test_the_loss_on_stories_is_sensible(lm, stories):
+    """Its author reports 1.2968 nats a token on his own validation stories, another mixture than these."""
+    found = text_loss(lm, stories)
+    assert found.tokens > 40_000
+    assert found.per_token == pytest.approx(1.2968, abs=0.2)
+
+
+def test_it_tells_stories(lm):
+    [answer] = generate(lm, ["<s>Once upon a time"], 11)
+    assert answer.text == ", there was a little girl named Lily."
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda data: data[:-4], "the file is cut"),
+        (lambda data: data + b"\0", "the file is cut, or not a version 0"),
+        (lambda data: data[:20], "the header alone takes 28"),
+        (lambda data: b"ak42" + data[4:], "impossible sizes"),
+        (lambda data: struct.pack("<i", 63) + data[4:], "do not go together"),
+    ],
+)
+def test_a_bad_checkpoint_leaves_nothing(tmp_path, spoil, message):
+    (tmp_path / "bad.bin").write_bytes(spoil(CHECKPOINT.read_bytes()))
+    with pytest.raises(LabError, match=message):
+        convert(tmp_path / "bad.bin", WORDS, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.bin"]
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda data: data[:-1], lambda data: data + b"\0" * 8, lambda data: b"", lambda data: b"\xff" * len(data)]
+)
+def test_a_bad_tokenizer_leaves_nothing(tmp_path, spoil):
+    (tmp_path / "bad.bin").write_bytes(spoil(WORDS.read_bytes()))
+    with pytest.raises(LabError, match=r"no llama2.c tokenizer of 512 pieces"):
+        convert(CHECKPOINT, tmp_path / "bad.bin", tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.bin"]
+
+
+def test_a_missing_file_and_a_taken_folder(tmp_path):
+    with pytest.raises(LabError, match=r"cannot read .*No such file"):
+        convert(tmp_path / "none.bin", WORDS, tmp_path / "out")
+    with pytest.raises(LabError, match=r"exists already"):
+        convert(CHECKPOINT, WORDS, tmp_path)

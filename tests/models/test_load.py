@@ -1,0 +1,103 @@
+"""Loading: what comes back, and one clear line for each thing that can be wrong with a source."""
+
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from hippo_core.files import LabError
+from hippo_core.models.language_model import describe
+from hippo_core.models.load import load
+from hippo_core.models.spec import ModelSpec, load_spec
+from tests.models.gguf_file import write_gguf
+
+
+def spec(source, **more) -> ModelSpec:
+    return ModelSpec(**{"name": "m", "source": str(source), "context_limit": 256, **more})
+
+
+def test_a_loaded_model_is_ready(lm):
+    assert lm.model.dtype == torch.float32
+    assert not lm.model.training
+    assert lm.tokenizer.padding_side == "left"
+    assert lm.tokenizer.pad_token_id is not None
+
+
+def test_the_end_of_a_turn_stops_an_answer(loaded):
+    stops = {name: describe(lm)["stop_tokens"] for name, lm in loaded.items()}
+    assert stops == {"qwen2": ["<|endoftext|>", "<|im_end|>"], "llama": ["<|endoftext|>"], "phi3": ["<|endoftext|>", "<|im_end|>"]}
+
+
+def test_a_record_says_whose_template_was_used(loaded):
+    assert {name: describe(lm)["chat_template"] for name, lm in loaded.items()} == {"qwen2": "model", "llama": "generic", "phi3": "model"}
+
+
+def test_half_types_are_used_when_asked_for(folders):
+    assert load(spec(folders["qwen2"], dtype="bfloat16"), device="cpu").model.dtype == torch.bfloat16
+
+
+def test_missing_weights_say_how_to_get_them():
+    with pytest.raises(LabError, match=r"no weights at data/weights/nowhere; run `make base-model`"):
+        load(ModelSpec(name="hippo-tiny", source="data/weights/nowhere"))
+
+
+def test_pickles_are_refused(folders, tmp_path):
+    shutil.copytree(folders["qwen2"], tmp_path / "m")
+    torch.save(load_file(tmp_path / "m" / "model.safetensors"), tmp_path / "m" / "pytorch_model.bin")
+    (tmp_path / "m" / "model.safetensors").unlink()
+    with pytest.raises(LabError, match=r"expected config.json and \*.safetensors .* pickles, which are not loaded \(pytorch_model.bin\)"):
+        load(spec(tmp_path / "m"))
+
+
+def test_a_cut_file_is_one_line(folders, tmp_path):
+    shutil.copytree(folders["qwen2"], tmp_path / "m")
+    whole = (tmp_path / "m" / "model.safetensors").read_bytes()
+    (tmp_path / "m" / "model.safetensors").write_bytes(whole[:1000])
+    with pytest.raises(LabError, match=r"cannot load .*damaged") as error:
+        load(spec(tmp_path / "m"))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_four_bits_need_a_gpu(folders):
+    with pytest.raises(LabError, match=r"nf4 needs a CUDA GPU, this is cpu"):
+        load(spec(folders["qwen2"], quantization="nf4"))
+
+
+def test_a_limit_beyond_the_positions_is_refused(folders):
+    with pytest.raises(LabError, match=r"context_limit 512 is over its 256 positions"):
+        load(spec(folders["qwen2"], context_limit=512))
+
+
+def test_a_template_that_is_none_is_refused(folders):
+    with pytest.raises(LabError, match=r"chat_template must be"):
+        load(spec(folders["qwen2"], chat_template="chatml"))
+
+
+def test_a_gguf_file_gives_the_model_it_was_made_from(folders, tmp_path):
+    lm = load(load_spec(str(folders["llama"])), device="cpu")
+    path = write_gguf(lm, tmp_path / "small.gguf")
+    again = load(spec(path), device="cpu")
+    ids = torch.tensor([[5, 80, 200, 310, 17]])
+    with torch.inference_mode():
+        assert torch.allclose(again.model(ids).logits, lm.model(ids).logits, atol=1e-5)
+    assert again.encode("Mara sold a guitar.") == lm.encode("Mara sold a guitar.")
+
+
+def test_a_damaged_gguf_file_is_one_line(tmp_path):
+    (tmp_path / "bad.gguf").write_bytes(b"GGUF\x03\x00\x00\x00 and nothing more")
+    with pytest.raises(LabError, match=r"cannot load .*bad.gguf; it is damaged or of an unknown kind"):
+        load(spec(tmp_path / "bad.gguf"))
+
+
+def test_a_repository_is_taken_from_the_cache_without_a_network(folders, tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    stored = tmp_path / "models--owner--small"
+    shutil.copytree(folders["qwen2"], stored / "snapshots" / ("0" * 40))
+    (stored / "refs").mkdir()
+    (stored / "refs" / "main").write_text("0" * 40)
+    assert load(spec("owner/small"), device="cpu").config.hidden_size == 32
+    with pytest.raises(LabError, match=r"cannot load owner/other; fetch it with `hf download owner/other`"):
+        load(spec("owner/other"), device="cpu")

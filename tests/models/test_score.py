@@ -1,0 +1,92 @@
+"""Scores of given text: equal to a plain forward pass of one text, whatever the batch and the windows."""
+
+import math
+
+import pytest
+import torch
+
+from hippo_core.files import LabError
+from hippo_core.models.generate import generate
+from hippo_core.models.score import hidden, log_likelihood, loss_per_token, text_loss, token_states
+from tests.models.handmade import TOLD
+
+FACTS = TOLD["test-00000"]
+CLOSE = 1e-4  # nats; fp32 sums over some ten tokens of logits about 10 in size
+
+
+@torch.inference_mode()
+def log_probabilities(lm, ids: list[int]) -> list[float]:
+    """Of each token but the first, one text alone."""
+    predicted = lm.model(torch.tensor([ids])).logits[0, :-1].double().log_softmax(-1)
+    return predicted.gather(1, torch.tensor(ids[1:])[:, None])[:, 0].tolist()
+
+
+def test_likelihood_is_the_sum_over_the_continuation(lm):
+    contexts, more = FACTS[:5], [" Mara", " a lamp at the station", " the", " Otto Otto Otto", "."]
+    for context, text, got in zip(contexts, more, log_likelihood(lm, contexts, more, batch_size=2), strict=True):
+        tokens = len(lm.encode(context + text)) - len(lm.encode(context))
+        due = log_probabilities(lm, lm.encode(context + text))[-tokens:]
+        assert got.tokens == tokens
+        assert got.nats == pytest.approx(sum(due), abs=CLOSE)
+
+
+def test_spaces_at_the_end_of_a_context_count_to_the_continuation(lm):
+    assert log_likelihood(lm, ["Who? "], ["Mara"]) == log_likelihood(lm, ["Who?"], [" Mara"])
+
+
+def test_an_empty_context_is_the_opening_token(lm):
+    [got] = log_likelihood(lm, [""], ["Mara sold"])
+    assert got.nats == pytest.approx(sum(log_probabilities(lm, [lm.tokenizer.bos_token_id, *lm.encode("Mara sold")])), abs=CLOSE)
+
+
+@torch.inference_mode()
+def test_greedy_says_whether_each_token_was_the_likeliest(lm):
+    question = "Who sold a lamp?"
+    said = lm.tokenizer.decode(generate(lm, [question], 1)[0].tokens)
+    likely, unlikely = log_likelihood(lm, [question] * 2, [said, " Mara sold a lamp at the station."])
+    ids = lm.encode(question + said)
+    best = lm.model(torch.tensor([ids])).logits[0].argmax(-1)[len(ids) - likely.tokens - 1 : -1]
+    assert likely.greedy == (best.tolist() == ids[-likely.tokens :])
+    assert not unlikely.greedy
+
+
+def test_a_continuation_without_tokens_is_refused(lm):
+    with pytest.raises(LabError, match="without a token"):
+        log_likelihood(lm, ["Who?"], [""])
+
+
+def test_loss_is_the_mean_over_all_tokens(lm):
+    due = [-value for text in FACTS for value in log_probabilities(lm, lm.encode(lm.template.begin + text))]
+    got = text_loss(lm, FACTS, batch_size=3)
+    assert got.tokens == len(due)
+    assert got.bytes == sum(map(len, FACTS))
+    assert got.nats == pytest.approx(math.fsum(due), rel=1e-5)
+    assert got.per_byte * got.bytes == pytest.approx(got.per_token * got.tokens)
+
+
+def test_windows_predict_each_token_once(lm):
+    text = " ".join(FACTS)
+    ids = lm.encode(lm.template.begin + text)
+    due = [-value for start in range(0, len(ids) - 1, 20) for value in log_probabilities(lm, ids[start : start + 21])]
+    got = text_loss(lm, [text], window=20)
+    assert got.tokens == len(due) == len(ids) - 1
+    assert got.nats == pytest.approx(math.fsum(due), rel=1e-5)
+
+
+def test_a_text_as_long_as_the_model_can_hold(lm):
+    assert math.isfinite(loss_per_token(lm, " ".join(FACTS * 12)))
+
+
+def test_states_do_not_depend_on_the_batch(lm):
+    for layer in (0, 1, 2):
+        for text, (tokens, states) in zip(FACTS, token_states(lm, FACTS, layer, batch_size=3), strict=True):
+            [(alone, due)] = token_states(lm, [text], layer)
+            assert tokens == alone == lm.encode(text)
+            assert torch.allclose(states, due, atol=1e-4)
+
+
+def test_pooled_states(lm):
+    states = dict(zip(FACTS, token_states(lm, FACTS, 1), strict=True))
+    assert torch.allclose(hidden(lm, FACTS, 1), torch.stack([states[text][1].mean(0) for text in FACTS]))
+    assert torch.allclose(hidden(lm, FACTS, 1, "last"), torch.stack([states[text][1][-1] for text in FACTS]))
+    assert hidden(lm, [""], 1).abs().sum() == 0

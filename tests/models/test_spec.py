@@ -1,0 +1,56 @@
+"""Specs: named models, local folders, GGUF files; anything else is one line that lists what is legal."""
+
+import pytest
+import yaml
+
+from hippo_core.files import LabError, root
+from hippo_core.models.spec import ModelSpec, load_spec, model_names, validated
+
+
+@pytest.mark.parametrize("name", ["hippo-tiny", "qwen2.5-1.5b-instruct", "phi-3.5-mini-instruct", "llama-3.2-3b-instruct"])
+def test_named_models_load(name):
+    assert load_spec(name).name == name
+
+
+def test_context_limits_are_those_of_the_decree():
+    assert {name: load_spec(name).context_limit for name in model_names()} == {
+        name: 512 if name == "hippo-tiny" else 1024 for name in model_names()
+    }
+
+
+def test_a_folder_takes_its_limit_from_its_positions(folders):
+    assert load_spec(str(folders["qwen2"])).context_limit == 256
+
+
+def test_a_gguf_file_is_a_model(tmp_path):
+    (tmp_path / "small.gguf").write_bytes(b"GGUF")
+    assert load_spec(str(tmp_path / "small.gguf")).is_gguf
+
+
+@pytest.mark.parametrize("name", ["no-such-model", "hippo_core", "../x", "missing.gguf", ""])
+def test_unknown_names_list_the_legal_ones(name):
+    with pytest.raises(LabError, match=r"unknown model .*legal: a \.gguf file, a folder with a config\.json, hippo-tiny"):
+        load_spec(name)
+
+
+def test_an_unknown_key_lists_the_legal_ones():
+    with pytest.raises(LabError, match=r"m\.yaml: dtypo: unknown key; legal: name, source, .*shots"):
+        validated(ModelSpec, {"name": "m", "source": "x", "dtypo": "float32"}, "m.yaml")
+
+
+@pytest.mark.parametrize(("key", "value"), [("dtype", "float8"), ("shots", -1), ("context_limit", "long"), ("quantization", "int8")])
+def test_a_wrong_value_is_named(key, value):
+    with pytest.raises(LabError, match=f"m.yaml: {key}: .*got {value!r}"):
+        validated(ModelSpec, {"name": "m", "source": "x", key: value}, "m.yaml")
+
+
+def test_a_broken_config_is_one_line(tmp_path):
+    (tmp_path / "config.json").write_text("[1, 2")
+    with pytest.raises(LabError, match="no model configuration"):
+        load_spec(str(tmp_path))
+
+
+def test_shots_are_enough_and_whole():
+    shots = yaml.safe_load((root() / "params" / "shots.yaml").read_text())
+    assert len(shots) >= 4
+    assert all(any(shot["answer"] in line for line in shot["context"]) for shot in shots)

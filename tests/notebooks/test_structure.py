@@ -1,0 +1,81 @@
+"""What every notebook keeps to: a parameters cell of literals that say what they are, short cells, nothing defined, no outputs."""
+
+import ast
+import json
+import tokenize
+from io import StringIO
+from pathlib import Path
+
+import papermill
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.lab import notebooks
+from hippo_core.lab.parameters import BaselineParameters
+
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
+PATHS = sorted(FOLDER.glob("*.ipynb"))
+LONGEST = 12  # lines of a cell, the parameters cell aside
+
+each = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+
+
+def content(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def code_cells(path):
+    return [cell for cell in content(path)["cells"] if cell["cell_type"] == "code"]
+
+
+@each
+def test_there_are_no_outputs(path):
+    assert not [cell for cell in code_cells(path) if cell["outputs"] or cell["execution_count"]]
+
+
+@each
+def test_the_kernel_is_python3(path):
+    assert content(path)["metadata"]["kernelspec"]["name"] == "python3"
+
+
+@each
+def test_it_begins_with_its_question(path):
+    first = content(path)["cells"][0]
+    assert first["cell_type"] == "markdown"
+    assert "".join(first["source"]).splitlines()[0].startswith("# ")
+
+
+@each
+def test_parameters_are_literals_with_a_comment_each(path):
+    source = notebooks.parameters_cell(path)
+    assert notebooks.defaults(path)
+    comments = {token.start[0] for token in tokenize.generate_tokens(StringIO(source).readline) if token.type == tokenize.COMMENT}
+    assert {line.end_lineno for line in ast.parse(source).body} <= comments
+
+
+@each
+def test_papermill_sees_the_same_parameters(path):
+    assert set(papermill.inspect_notebook(str(path))) == set(notebooks.defaults(path))
+
+
+@each
+def test_unknown_and_wrong_parameters_are_refused(path):
+    known = notebooks.defaults(path)
+    assert notebooks.check_values(path, known) == known
+    with pytest.raises(LabError, match=next(iter(known))):
+        notebooks.check_values(path, {"colour": "red"})
+    with pytest.raises(LabError, match="expected"):
+        notebooks.check_values(path, {next(name for name, value in known.items() if value is not None): object()})
+
+
+@each
+def test_cells_are_short_and_define_nothing(path):
+    defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+    for source in notebooks.code(path):
+        plain = "\n".join(line for line in source.splitlines() if not line.startswith(("%", "!")))
+        assert not [node for node in ast.walk(ast.parse(plain)) if isinstance(node, defined)]
+        assert len(source.splitlines()) <= LONGEST
+
+
+def test_the_baseline_notebook_and_its_checks_know_the_same_parameters():
+    assert notebooks.defaults(FOLDER / "02_baseline.ipynb") == BaselineParameters().model_dump()

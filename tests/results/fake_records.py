@@ -1,0 +1,178 @@
+"""TEST DATA ONLY: small invented runs in the layout of real records, so that reports can be tested without a model.
+
+Nothing here was measured. The probabilities below are made up to look like an ordinary run.
+"""
+
+import json
+from pathlib import Path
+from random import Random
+
+import pandas as pd
+
+from hippo_core.results.records import begin_record, finish_record, seal
+
+SUITES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "babi")
+PRESETS = (
+    "baselines/core",
+    "baselines/span_short",
+    "baselines/longctx",
+    "baselines/rag_bm25",
+    "baselines/rag_dense",
+    "baselines/rag_hybrid",
+    "controls/random_facts",
+    "controls/oracle",
+)
+RUNGS = ("exact", "partial", "paraphrase", "noisy")
+EASE = {"exact": 0.0, "partial": 0.04, "paraphrase": 0.12, "noisy": 0.3}
+SKILL = {
+    "baselines/core": 0.62,
+    "baselines/span_short": 0.93,
+    "baselines/longctx": 0.9,
+    "baselines/rag_bm25": 0.95,
+    "baselines/rag_dense": 0.85,
+    "baselines/rag_hybrid": 0.96,
+    "memory/hei_nw": 0.94,
+    "controls/random_facts": 0.2,
+    "controls/oracle": 0.98,
+}
+WINDOWED = ("baselines/core", "baselines/span_short")
+HAS_RUNGS = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic")
+WHERE = ("the pier", "the mill", "the library", "the old dock", "the market", "the chapel", "the quarry")
+WHO = ("Nia", "Omar", "Lea", "Tariq", "Ines", "Bo")
+
+
+def make_rows(suite: str, preset: str, regime: str, n: int = 50, seed: int = 1337, split: str = "test", per_world: int = 5) -> pd.DataFrame:
+    """The item rows of one invented cell. Items and their difficulty depend on (suite, split, seed) only, so that cells pair."""
+    random = Random(f"{preset}/{regime}")
+    return pd.DataFrame([_row(suite, preset, regime, index, seed, split, per_world, random) for index in range(n)])
+
+
+def _row(suite: str, preset: str, regime: str, index: int, seed: int, split: str, per_world: int, random: Random) -> dict:
+    item = Random(f"{suite}/{split}/{seed}/{index}")
+    world = f"{split}-{index // per_world:05d}"
+    rung = RUNGS[index % 4] if suite in HAS_RUNGS else "exact"
+    who, gold, wrong = item.choice(WHO), *item.sample(WHERE, 2)
+    ranks = "rag" in preset
+    window = preset in WINDOWED and regime == "immediate"
+    skill = 0.12 if preset in WINDOWED and not window else SKILL[preset] - (EASE[rung] if ranks else EASE[rung] / 4)
+    right = item.random() < 0.95 and random.random() < skill
+    pred = gold if right else wrong if random.random() < 0.9 else "I cannot say."
+    shown = 0 if preset in WINDOWED and not window else 8 if window or "longctx" in preset else 3
+    context = [f"{item.choice(WHO)} met a friend at {item.choice(WHERE)} on Monday." for _ in range(shown)]
+    question = f"Where did {who} go on Friday?"
+    nothing = float("nan")
+    rank = 1 if right else item.choice([2, 4, 7, 20])
+    return {
+        "idx": index,
+        "item_id": f"{world}/q{index % per_world}",
+        "world": world,
+        "stage": "test",
+        "kind": item.choice(["who", "where", "when"]),
+        "rung": rung,
+        "hops": 1,
+        "distance": item.randrange(6),
+        "slices": item.choice(["", "new_name", "new_name;new_template"]),
+        "question": question,
+        "prompt": "\n".join([*context, question]),
+        "answer": gold,
+        "pred": pred,
+        "em_raw": float(right and random.random() < 0.97),
+        "em_norm": float(right),
+        "f1": 1.0 if right else 0.5 * ("the" in pred),
+        "success": float(right) if suite == "spatial" else nothing,
+        "suboptimality": 1.0 if suite == "spatial" and right else nothing,
+        "score": float(right),
+        "chance": 1 / 7,
+        "pred_len": len(pred.split()),
+        "gold_len": len(gold.split()),
+        "overlong": float(len(pred.split()) > len(gold.split())),
+        "format_violation": float("." in pred),
+        "refusal": float("cannot" in pred),
+        "abstained": 0.0,
+        "shown": ";".join(f"{world}/f{j}" for j in range(shown)),
+        "n_shown": shown,
+        "n_dropped": 0,
+        **{f"recall_{k}": float(rank <= k) if ranks else nothing for k in (1, 3, 5, 10)},
+        "prompt_tokens": 24 + 11 * shown,
+        "generated_tokens": len(pred.split()) + 1,
+        "kv_mb": 0.004 * (24 + 11 * shown),
+        "latency_ms": 9.0 + shown + random.random(),
+        "retrieval_ms": 0.4 if ranks else nothing,
+        "flags": "",
+    }
+
+
+def add_record(
+    run: Path,
+    suite: str,
+    preset: str,
+    regime: str,
+    n: int = 50,
+    seed: int = 1337,
+    split: str = "test",
+    overrides: tuple[str, ...] = (),
+    rows: pd.DataFrame | None = None,
+    failed: str = "",
+) -> Path:
+    """Write one invented record (or, with `failed`, the remains of a failed cell) and return its folder."""
+    tag = sum(map(ord, f"{suite}{preset}{regime}{n}{seed}{split}{overrides}"))
+    folder = run / preset / suite / f"{n}_{seed}" / f"{regime}-test-{tag:08x}"
+    folder.mkdir(parents=True)
+    parameters = {
+        "run_id": run.name,
+        "suite": suite,
+        "preset": preset,
+        "model": "hippo-tiny",
+        "regime": regime,
+        "profile": "default",
+        "n": n,
+        "seed": seed,
+        "split": split,
+        "dry_run": False,
+        "threads": 1,
+        "batch_size": 32,
+        "overrides": list(overrides),
+        "record_dir": "",
+    }
+    config = {"parameters": parameters}
+    begin_record(folder, config, _meta(parameters, tag))
+    (folder / "notebook.ipynb").write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    if failed:
+        (folder / "error.txt").write_text(failed)
+        return folder
+    rows = make_rows(suite, preset, regime, n, seed, split) if rows is None else rows
+    metrics = {"suite": suite, "n": n, "seed": seed, "preset": preset, "metrics": {suite: {"em": float(rows["score"].mean())}}}
+    finish_record(folder, rows, metrics, {"seconds": 4.2, "started": "2026-01-01T00:00:00+00:00"})
+    seal(folder)
+    return folder
+
+
+def _meta(parameters: dict, tag: int) -> dict:
+    return {
+        "git_sha": "0" * 40,
+        "config_hash": f"{tag:064x}",
+        "phase": "02_baseline",
+        "parameters": parameters,
+        "model": "hippo-tiny",
+        "profile": "default",
+        "regime": parameters["regime"],
+        "mode": "test",
+        "stages": ["test"],
+        "versions": {"python": "3.11.2", "torch": "2.13.0", "transformers": "5.0.0"},
+        "checksums": {"data": f"{tag:064x}", "weights": "a" * 64, "lock": "b" * 64, "notebook": "c" * 64, "library": "d" * 64},
+        "device": "cpu",
+        "threads": 1,
+    }
+
+
+def build_run(
+    run: Path, suites: tuple[str, ...] = SUITES, presets: tuple[str, ...] = PRESETS, n: int = 50, seeds: tuple[int, ...] = (1337,)
+) -> Path:
+    """An invented run with every suite and preset: core and span_short in both regimes, all others delayed."""
+    for suite in suites:
+        for preset in presets:
+            windowed = preset in WINDOWED and suite != "episodic_cross"
+            for regime in ("immediate", "delayed") if windowed else ("delayed",):
+                for seed in seeds:
+                    add_record(run, suite, preset, regime, n, seed)
+    return run

@@ -1,0 +1,129 @@
+"""Each rule of a verdict decides as written; the whole file on a whole run, and on disk."""
+
+import json
+import math
+
+import pandas as pd
+import pytest
+from invented import A_OVER_B, HEAD, RAGS, cell, verdict
+
+from hippo_core.results.criteria import Criteria, judge, load_criteria, write_criteria
+
+
+@pytest.mark.parametrize(
+    "told, rate_a, rate_b, expected",
+    [
+        ({"at_least": 0.1}, 0.6, 0.3, "met"),
+        ({"at_least": 0.1}, 0.35, 0.3, "missed"),
+        ({"at_least": 0}, 0.305, 0.3, "missed"),  # reached, but one item of 200 shows nothing
+        ({"not_below": -0.05}, 0.3, 0.3, "met"),
+        ({"not_below": -0.05}, 0.3, 0.31, "met"),
+        ({"not_below": -0.05}, 0.26, 0.3, "missed"),  # reached, but the interval goes below
+        ({"not_below": -0.05}, 0.1, 0.3, "missed"),
+        ({"within": [-0.01, 0.01]}, 0.3, 0.3, "met"),
+        ({"within": [-0.01, 0.01]}, 0.33, 0.3, "missed"),
+    ],
+)
+def test_differences(told, rate_a, rate_b, expected):
+    told = {"difference": A_OVER_B["difference"]} | told
+    assert verdict(told, cell("memory/hei_nw", rate_a), cell("baselines/core", rate_b)).verdict == expected
+
+
+@pytest.mark.parametrize(
+    "told, rate, expected",
+    [
+        ({"at_least": 0.8}, 0.9, "met"),
+        ({"at_least": 0.8}, 0.7, "missed"),
+        ({"at_least": 0.8, "margin": 0.02}, 0.805, "missed"),  # reached, but the lower bound is not within the margin
+        ({"at_most": 0.6}, 0.5, "met"),
+        ({"at_most": 0.6}, 0.7, "missed"),
+        ({"at_most": 0.6, "margin": 0.02}, 0.595, "missed"),  # reached, but the upper bound is not within the margin
+        ({"at_most_chance_plus": 0.1}, 0.1, "met"),
+        ({"at_most_chance_plus": 0.1}, 0.3, "missed"),
+        ({"within": [0.2, 0.4]}, 0.3, "met"),
+        ({"within": [0.2, 0.4]}, 0.5, "missed"),
+    ],
+)
+def test_values(told, rate, expected):
+    assert verdict({"value": {"of": "baselines/core"}} | told, cell("baselines/core", rate)).verdict == expected
+
+
+@pytest.mark.parametrize("target, slow, expected", [(0.5, 0.4, "met"), (0.5, 0.9, "missed"), (1.1, 1.0, "met"), (1.1, 1.3, "missed")])
+def test_ratios(target, slow, expected):
+    other = cell("baselines/core", 0.5)
+    mine = other.assign(preset="memory/hei_nw", cell="m", latency_ms=other["latency_ms"] * slow)
+    found = verdict({"ratio": {"a": "memory/hei_nw", "b": "baselines/core", "metric": "latency_ms"}, "at_most": target}, mine, other)
+    assert found.verdict == expected and found.value == pytest.approx(slow)
+
+
+def test_a_reason_names_the_bound_that_is_crossed():
+    found = verdict({"difference": A_OVER_B["difference"], "at_least": 0}, cell("memory/hei_nw", 0.305), cell("baselines/core", 0.3))
+    assert found.reason == "0.005 meets the target (at least 0) but this is not shown: lower bound 0.000 is not above 0.000"
+
+
+def test_a_verdict_carries_its_numbers():
+    found = verdict(A_OVER_B, cell("memory/hei_nw", 0.6), cell("baselines/core", 0.3))
+    assert (found.n, found.n_worlds, found.only_a, found.only_b) == (200, 40, 60, 0)
+    assert found.value == pytest.approx(0.3) and found.low < 0.3 < found.high
+    assert found.p == found.p_holm < 0.001 and found.n_needed < 200
+    assert found.cells == ("baselines/core/episodic/200_1337/delayed", "memory/hei_nw/episodic/200_1337/delayed")
+
+
+def test_holm_runs_over_the_claims_of_a_family_that_could_be_judged():
+    claim = {"question": "?", "text": "t", "family": "f", "difference": A_OVER_B["difference"]}
+    told = [
+        claim | {"id": "small", "suites": ["episodic"], "at_least": 0.01},
+        claim | {"id": "large", "suites": ["semantic"], "at_least": 0.01},
+        claim | {"id": "absent", "suites": ["babi"], "at_least": 0.01},
+        claim | {"id": "equal", "suites": ["episodic"], "not_below": -0.05},
+        claim | {"id": "other", "suites": ["episodic"], "at_least": 0.01, "family": "g"},
+    ]
+    rates = {"episodic": 0.37, "semantic": 0.9}
+    rows = [cell("memory/hei_nw", rate, suite=suite) for suite, rate in rates.items()]
+    rows += [cell("baselines/core", 0.3, suite=suite) for suite in rates]
+    found = {one.id: one for one in judge(Criteria.model_validate(HEAD | {"criteria": told}), pd.concat(rows))}
+    assert found["large"].p_holm == pytest.approx(2 * found["large"].p)
+    assert found["small"].p_holm == max(found["small"].p, found["large"].p_holm)
+    assert found["other"].p_holm == found["other"].p
+    assert math.isnan(found["equal"].p_holm) and math.isnan(found["absent"].p_holm)
+
+
+def test_a_claim_that_does_not_survive_holm_is_missed():
+    rows = [cell("memory/hei_nw", 0.5, n=25), cell("baselines/core", 0.2, n=25)]  # five worlds: no sign-flip test reaches .05
+    found = verdict(A_OVER_B, *rows)
+    assert found.verdict == "missed" and "Holm" in found.reason and found.p >= 2 / 2**5
+
+
+def _run() -> pd.DataFrame:
+    suites = ("episodic", "episodic_cross")
+    rates = {"baselines/core": 0.1, "baselines/span_short": 0.1, "controls/random_facts": 0.15, "controls/oracle": 0.95}
+    rates |= dict.fromkeys(RAGS, 0.8)
+    shown, told = {"baselines/core": 0.7, "baselines/span_short": 0.9}, {"em_norm": 0.3, "em_raw": 0.3}
+    later = [cell(preset, rate, suite=suite, **told) for suite in suites for preset, rate in rates.items()]
+    now = [cell(preset, rate, regime="immediate", **told) for preset, rate in shown.items()]
+    return pd.concat([*later, *now], ignore_index=True)
+
+
+def test_the_file_is_judged_whole():
+    found = {one.id: one for one in judge(load_criteria(), _run())}
+    met = ["oracle_ceiling/episodic", "window_over_random/episodic", "oracle_over_random", "rag_delayed/episodic", "delayed_floor/episodic",
+           "gold_in_prompt/episodic", "refusals_baseline/episodic", "not_saturated/episodic"]  # fmt: skip
+    assert [found[name].verdict for name in met] == ["met"] * len(met)
+    assert found["rag_exact/episodic"].verdict == found["delayed_recall"].verdict == "not judged"
+    assert "memory/hei_nw" in found["delayed_recall"].reason
+
+
+def test_verdicts_on_disk_are_strict_json(tmp_path):
+    verdicts = judge(load_criteria(), _run())
+    write_criteria(tmp_path / "criteria.json", verdicts)
+    told = json.loads((tmp_path / "criteria.json").read_text(), parse_constant=lambda name: pytest.fail(f"{name} in the file"))
+    assert [one["id"] for one in told["criteria"]] == [one.id for one in verdicts]
+    absent = next(one for one in told["criteria"] if one["id"] == "delayed_recall")
+    assert absent["value"] is None and absent["p_holm"] is None and absent["cells"] == []
+    assert {"text", "value", "low", "high", "n", "target", "verdict", "cells", "question", "reason"} <= set(absent)
+
+
+def test_judging_twice_gives_the_same_verdicts(tmp_path):
+    for name in ("a", "b"):
+        write_criteria(tmp_path / name, judge(load_criteria(), _run()))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -1,0 +1,53 @@
+"""The file of criteria is whole, plain and strict."""
+
+
+import pytest
+import yaml
+from invented import A_OVER_B, HEAD
+
+from hippo_core.files import LabError
+from hippo_core.results.criteria import load_criteria
+
+
+def test_the_file_holds_the_targets_of_the_evaluation_plan():
+    found = {one.id: one for one in load_criteria().criteria}
+    targets = {"episodic_bar_core": 0.1, "episodic_hit_rate": 0.3, "delayed_recall": 0.2, "episodic_partial_core": 0.15,
+               "episodic_partial_rag": 0.05, "episodic_multi_gain": 0.08, "multi_hop": 0.1, "contradictions": 0.5,
+               "path_success": 0.9, "macro_steps": 0.8,
+               "gate_duplicates": 0.7, "gate_edges": 0.75, "gate_overhead_relational": 1.1, "replay_one": 0.03, "consolidation": 0.05,
+               "consolidation_sanity": -0.01, "spatial_bar": 0.1, "not_saturated_hard": 0.6, "range_episodic": (0.2, 0.4),
+               "range_semantic_hard": (0.55, 0.8), "range_spatial": (0.05, 0.2), "gate_success": (-0.01, 0.01),
+               "gate_suboptimality": (-0.02, 0.02), "refusals_episodic": 0.5, "gold_in_prompt": 0.8, "delayed_floor": 0.1}  # fmt: skip
+    assert {name: found[name].target for name in targets} == targets
+
+
+def test_every_criterion_asks_a_question_in_plain_words():
+    for one in load_criteria().criteria:
+        assert one.question.endswith("?") and "_" not in one.question and one.text and one.family
+
+
+def test_a_criterion_of_many_suites_becomes_one_a_suite():
+    singles = load_criteria().single()
+    assert len({one.id for one in singles}) == len(singles) > len(load_criteria().criteria)
+    assert all(len(one.suites) == 1 for one in singles)
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [({"colour": "red"}, "Extra inputs"), ({"difference": None}, "needs one of"), ({"at_most": 1}, "needs one of"),
+     ({"suites": []}, "at least 1"), ({"regime": "later"}, "immediate"), ({"where": {"colour": ["red"]}}, "Extra inputs"),
+     ({"at_least": "much"}, "valid number")],
+)  # fmt: skip
+def test_a_mistake_in_the_file_is_one_clear_line(tmp_path, wrong, message):
+    one = {"id": "c", "question": "?", "text": "t", "family": "f", "suites": ["episodic"]} | A_OVER_B | wrong
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(HEAD | {"criteria": [one]}))
+    with pytest.raises(LabError, match=message) as error:
+        load_criteria(tmp_path / "c.yaml")
+    assert "\n" not in str(error.value)
+
+
+def test_two_criteria_of_one_id_are_refused(tmp_path):
+    one = {"id": "c", "question": "?", "text": "t", "family": "f", "suites": ["episodic"]} | A_OVER_B
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(HEAD | {"criteria": [one, one]}))
+    with pytest.raises(LabError, match="two criteria have the id 'c'"):
+        load_criteria(tmp_path / "c.yaml")

@@ -1,0 +1,135 @@
+"""Which rows speak for a criterion, and when they are too few or do not fit together."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from invented import A_OVER_B, RAGS, cell, criteria, verdict
+
+from hippo_core.files import LabError
+from hippo_core.results.criteria import judge, load_criteria
+
+
+def test_seeds_are_pooled_and_the_largest_size_of_each_counts():
+    rates = {"memory/hei_nw": 0.6, "baselines/core": 0.3}
+    cells = [cell(preset, rate, n, seed) for preset, rate in rates.items() for n in (50, 200) for seed in (1, 2)]
+    found = verdict(A_OVER_B, *cells)
+    assert (found.n, found.n_worlds) == (400, 80)
+    assert all("/200_" in name for name in found.cells)
+
+
+def test_each_model_is_judged_apart():
+    strong = [cell("memory/hei_nw", 0.6, model="big"), cell("baselines/core", 0.3, model="big")]
+    weak = [cell("memory/hei_nw", 0.3), cell("baselines/core", 0.3)]
+    found = judge(criteria(**A_OVER_B), pd.concat([*weak, *strong]))
+    assert [(one.model, one.verdict) for one in found] == [("big", "met"), ("tiny", "missed")]
+
+
+def test_a_preset_without_window_stands_for_both_regimes():
+    told = {"difference": {"a": "controls/oracle", "b": "baselines/span_short"}, "not_below": -0.05, "regime": "immediate"}
+    oracle, later = cell("controls/oracle", 0.9), cell("baselines/span_short", 0.1)
+    now = cell("baselines/span_short", 0.8, regime="immediate")
+    found = verdict(told, oracle, now, later)
+    assert found.verdict == "met" and found.value == pytest.approx(0.1)
+    assert verdict(told, oracle, later).verdict == "not judged"
+
+
+def test_other_overrides_profiles_and_stages_stay_out():
+    told = ({"overrides": "k=5"}, {"profile": "hard"}, {"stage": "pre"}, {"mode": "consolidate"})
+    other = [cell("memory/hei_nw", 0.1, **one) for one in told]
+    rows = [cell("memory/hei_nw", 0.6, overrides=""), cell("baselines/core", 0.3, overrides=""), *other]
+    assert verdict(A_OVER_B, *rows).value == pytest.approx(0.3)
+
+
+def test_stages_and_overrides_can_be_compared():
+    sides = {"a": {"preset": "memory/hei_nw", "stage": "post_1"}, "b": {"preset": "memory/hei_nw", "stage": "pre"}}
+    told = {"difference": sides, "at_least": 0.03}
+    assert verdict(told, cell("memory/hei_nw", 0.5, stage="post_1"), cell("memory/hei_nw", 0.3, stage="pre")).value == pytest.approx(0.2)
+    told = {"difference": {"a": "memory/hei_nw", "b": {"preset": "memory/hei_nw", "overrides": "gate=off"}}, "not_below": -0.01}
+    on, off = cell("memory/hei_nw", 0.5, overrides=""), cell("memory/hei_nw", 0.5, overrides="gate=off", cell="off")
+    assert verdict(told, on, off).verdict == "met"
+
+
+def test_the_best_rag_is_the_one_chosen_on_validation_worlds():
+    told = {"difference": {"a": "memory/hei_nw", "b": "best_rag"}, "at_least": 0.05}
+    cells = [cell("memory/hei_nw", 0.9), *(cell(name, rate) for name, rate in zip(RAGS, (0.5, 0.7, 0.6), strict=True))]
+    found = verdict(told, *cells, chosen={"episodic": "baselines/rag_hybrid"})
+    assert found.value == pytest.approx(0.3) and "rag_hybrid, chosen on validation worlds" in found.reason
+
+
+def test_without_that_a_memory_meets_the_hardest_rival():
+    told = {"difference": {"a": "memory/hei_nw", "b": "best_rag"}, "at_least": 0.05}
+    cells = [cell("memory/hei_nw", 0.9), *(cell(name, rate) for name, rate in zip(RAGS, (0.5, 0.7, 0.6), strict=True))]
+    found = verdict(told, *cells)
+    assert found.value == pytest.approx(0.2)
+    assert found.reason.endswith("best_rag is baselines/rag_dense, the highest of 3 on test worlds")
+
+
+def test_where_the_best_would_help_the_claim_the_interval_is_widened():
+    told = {"difference": {"a": "best_rag", "b": "controls/oracle"}, "not_below": -0.1, "margin": 0.1}
+    cells = [cell(name, rate) for name, rate in zip((*RAGS, "controls/oracle"), (0.5, 0.7, 0.6, 0.75), strict=True)]
+    wide, narrow = verdict(told, *cells), verdict(told, *cells, chosen={"episodic": "baselines/rag_dense"})
+    assert wide.value == narrow.value and wide.low < narrow.low and "98.3%" in wide.reason
+
+
+@pytest.mark.parametrize(
+    "told, reason",
+    [
+        (A_OVER_B | {"suites": ["babi"]}, "no rows of memory/hei_nw"),
+        (A_OVER_B | {"where": {"rung": ["exact"]}}, "50 items in 40 worlds are too few: at least 200 items and 20 worlds"),
+        (A_OVER_B | {"min_items": 201}, "200 items in 40 worlds are too few"),
+        ({"value": {"of": "baselines/core", "metric": "contradiction"}, "at_most": 0.5, "needs": "a later part"}, "needs a later part"),
+    ],
+)
+def test_what_cannot_be_judged_says_why(told, reason):
+    found = verdict(told, cell("memory/hei_nw", 0.6), cell("baselines/core", 0.3))
+    assert found.verdict == "not judged" and reason in found.reason and math.isnan(found.value)
+
+
+def test_a_claim_for_a_rung_is_judged_with_enough_items():
+    found = verdict(A_OVER_B | {"where": {"rung": ["exact"]}}, cell("memory/hei_nw", 0.6, n=800), cell("baselines/core", 0.3, n=800))
+    assert (found.n, found.verdict) == (200, "met")
+
+
+def test_one_world_is_not_judged():
+    assert verdict(A_OVER_B, cell("memory/hei_nw", 0.6, per_world=200), cell("baselines/core", 0.3, per_world=200)).verdict == "not judged"
+
+
+def test_sides_of_other_seeds_are_not_judged():
+    found = verdict(A_OVER_B, cell("memory/hei_nw", 0.6, seed=1), cell("baselines/core", 0.3, seed=2))
+    assert (found.verdict, found.reason) == ("not judged", "the two sides share no cell of one size and seed")
+
+
+def test_shifted_answers_are_no_evidence():
+    shifted = cell("memory/hei_nw", 0.6)
+    found = verdict(A_OVER_B, shifted.assign(answer=np.roll(shifted["answer"].to_numpy(), 1)), cell("baselines/core", 0.3))
+    assert found.verdict == "not judged" and "cannot pair" in found.reason and "answer" in found.reason
+
+
+def test_two_cells_of_the_same_items_are_no_evidence():
+    found = verdict(A_OVER_B, cell("memory/hei_nw", 0.6), cell("memory/hei_nw", 0.6).assign(cell="again"), cell("baselines/core", 0.3))
+    assert found.verdict == "not judged" and "several cells hold the same items" in found.reason
+
+
+def test_an_empty_run_gets_a_verdict_for_every_criterion():
+    found = judge(load_criteria(), cell("baselines/core", 0.5).iloc[:0])
+    assert {one.verdict for one in found} == {"not judged"} and len(found) == len(load_criteria().single())
+
+
+def test_rows_without_their_cells_are_an_error():
+    with pytest.raises(LabError, match="need the columns cell"):
+        judge(criteria(**A_OVER_B), cell("baselines/core", 0.5).drop(columns="cell"))
+
+
+def test_rows_of_two_splits_are_an_error():
+    with pytest.raises(LabError, match="one split"):
+        judge(criteria(**A_OVER_B), pd.concat([cell("baselines/core", 0.5, split="test"), cell("baselines/core", 0.5, split="val")]))
+
+
+def test_unscored_items_do_not_count():
+    told = {"value": {"of": "baselines/core", "metric": "success"}, "at_least": 0.1, "min_items": 100}
+    rows = cell("baselines/core", 0.6)
+    half = rows.assign(success=rows["score"].where(rows.index < 99))
+    assert "99 items in 20 worlds are too few" in verdict(told, half).reason
+    assert verdict(told | {"min_items": 99}, half).verdict == "met"

@@ -1,0 +1,104 @@
+"""The interval of a mean clustered by world, and the range expected of a new cell."""
+
+import math
+
+import numpy as np
+import pytest
+from invented import table
+
+from hippo_core.files import LabError
+from hippo_core.results.interval import effective_number, variance_of_mean
+from hippo_core.results.statistics import cluster_interval, compare, expected_range, range_warning, ratio_interval, wilson
+
+
+def test_variance_of_mean_of_single_item_worlds_is_the_textbooks():
+    values = np.random.default_rng(4).random(30)
+    assert variance_of_mean(values, np.arange(30)) == pytest.approx(values.var(ddof=1) / 30, abs=1e-12)
+
+
+def test_the_interval_covers_about_as_often_as_it_says():
+    random, hits = np.random.default_rng(5), 0
+    for _ in range(200):
+        chance_of_world = random.beta(4, 4, 40)  # worlds differ: items of a world are correlated
+        values = (random.random((40, 5)) < chance_of_world[:, None]).astype(float)
+        found = cluster_interval(values.ravel(), np.repeat(np.arange(40), 5), draws=1000)
+        hits += found.low <= 0.5 <= found.high
+    assert 0.90 <= hits / 200 <= 0.99
+
+
+def test_items_that_repeat_each_other_add_nothing():
+    values = np.random.default_rng(6).integers(0, 2, 30).astype(float)
+    once, five = cluster_interval(values, np.arange(30)), cluster_interval(np.repeat(values, 5), np.repeat(np.arange(30), 5))
+    assert (five.low, five.high) == pytest.approx((once.low, once.high), abs=1e-12)
+    assert (five.n, five.n_worlds) == (150, 30)
+
+
+def test_order_of_rows_does_not_matter():
+    values, worlds = np.random.default_rng(7).integers(0, 2, 50).astype(float), np.repeat(np.arange(10), 5)
+    order = np.random.default_rng(8).permutation(50)
+    assert cluster_interval(values[order], worlds[order]) == cluster_interval(values, worlds)
+
+
+def test_all_right_is_not_certainty():
+    found = cluster_interval(np.ones(50), np.repeat(np.arange(10), 5))
+    assert (found.mean, found.high) == (1, 1)
+    assert found.low == pytest.approx(wilson(k := effective_number(50, 10), k)[0], abs=1e-12)
+    assert wilson(10, 10)[0] < found.low < wilson(50, 50)[0]
+
+
+def test_no_difference_at_all_is_not_certainty_either():
+    found = compare(table(np.ones(50)), table(np.ones(50)))
+    assert -0.15 < found.low == -found.high < 0
+    assert (found.p_permutation, found.p_mcnemar, found.n_needed) == (1, 1, math.inf)
+
+
+def test_equal_worlds_of_unequal_items_have_a_width():
+    found = cluster_interval(np.tile([1.0, 1, 1, 0], 2), np.repeat(["a", "b"], 4))
+    assert found.low < 0.75 < found.high <= 1
+
+
+def test_one_world_gives_no_interval():
+    found = cluster_interval([1.0, 0.0], ["w", "w"])
+    assert found.mean == 0.5 and math.isnan(found.low) and math.isnan(found.high)
+
+
+def test_not_scored_is_left_out_and_nothing_scored_is_nan():
+    assert cluster_interval([1.0, 0.0, math.nan], ["a", "b", "c"]).n_worlds == 2
+    assert math.isnan(cluster_interval([], []).mean)
+
+
+def test_values_out_of_bounds_are_refused():
+    with pytest.raises(LabError, match="must lie in"):
+        cluster_interval([0.0, 7.0], ["a", "b"])
+
+
+def test_a_ratio_is_that_of_the_means():
+    random = np.random.default_rng(9)
+    b, worlds = random.random(100) + 1, np.repeat(np.arange(20), 5)
+    found = ratio_interval(b / 2, b, worlds)
+    assert (found.mean, found.low, found.high) == pytest.approx((0.5, 0.5, 0.5), abs=1e-12)
+    assert math.isnan(ratio_interval(b, b * 0, worlds).mean)
+
+
+def test_new_cells_fall_into_the_expected_range():
+    random, hits = np.random.default_rng(15), 0
+    for _ in range(200):
+        cells = [(random.random((20, 5)) < random.beta(8, 4, 20)[:, None]).astype(float).ravel() for _ in range(2)]
+        low, high = expected_range(table(cells[0]))
+        hits += low <= cells[1].mean() <= high
+    assert hits / 200 >= 0.9
+
+
+def test_the_range_is_wider_than_the_interval_and_widest_for_small_cells():
+    values = np.random.default_rng(16).integers(0, 2, 100).astype(float)
+    rows, inner = table(values), cluster_interval(values, np.repeat(np.arange(20), 5))
+    widths = [np.ptp(expected_range(rows, n)) for n in (10, 50, 10_000)]
+    assert widths[0] > widths[1] > widths[2] > 0.9 * (inner.high - inner.low)
+
+
+def test_a_cell_outside_its_range_is_named():
+    low, high = expected_range(table(np.ones(50)))
+    assert 0.8 < low < high == 1
+    assert range_warning("episodic, oracle", 1.0, (low, high)) is None
+    assert "below the range" in str(range_warning("episodic, oracle", 0.5, (low, high)))
+    assert range_warning("one world", 0.5, expected_range(table(np.ones(5)))) is None

@@ -1,0 +1,116 @@
+"""Comparing two conditions: the permutation test, what a comparison counts, and that an unpaired one cannot be made."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from invented import random_pair, table
+from scipy import stats
+
+from hippo_core.files import LabError
+from hippo_core.results.paired import needed
+from hippo_core.results.statistics import compare, permutation_test
+
+
+def test_permutation_by_hand():
+    assert permutation_test([1, 1, 1, 1], list("abcd")) == 2 / 16
+    assert permutation_test([1, 1, 1, -1], list("abcd")) == 10 / 16
+    assert permutation_test([1, 1, 1, 1], list("aaaa")) == 1
+
+
+def test_worlds_are_flipped_whole():
+    d = np.ones(50)
+    assert permutation_test(d, np.repeat(np.arange(10), 5)) == 2 / 2**10
+
+
+def test_p_is_uniform_under_the_null():
+    random = np.random.default_rng(10)
+    p = [permutation_test(random.normal(size=60), np.repeat(np.arange(12), 5)) for _ in range(300)]
+    assert stats.kstest(p, "uniform").pvalue > 0.01
+    assert np.mean(np.array(p) <= 0.05) < 0.09
+
+
+def test_a_drawn_p_is_never_zero():
+    assert permutation_test(np.ones(40), np.arange(40), draws=999) == 1 / 1000
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1000))
+def test_swapping_the_sides_mirrors_the_comparison(seed):
+    a, b = random_pair(seed)
+    there, back = compare(a, b, draws=500), compare(b, a, draws=500)
+    assert (back.difference, back.low, back.high) == pytest.approx((-there.difference, -there.high, -there.low), abs=1e-12)
+    assert (back.p_permutation, back.p_mcnemar, back.n_needed) == (there.p_permutation, there.p_mcnemar, there.n_needed)
+    assert (back.only_a, back.only_b, back.mean_a, back.mean_b) == (there.only_b, there.only_a, there.mean_b, there.mean_a)
+
+
+def test_a_comparison_counts_what_it_says():
+    a, b = table([1.0, 1, 1, 0, 0, 1], per_world=2), table([1.0, 0, 0, 1, 0, 1], per_world=2)
+    found = compare(a, b)
+    assert (found.n, found.n_worlds, found.only_a, found.only_b) == (6, 3, 2, 1)
+    assert (found.mean_a, found.mean_b, found.difference) == pytest.approx((4 / 6, 3 / 6, 1 / 6))
+    assert found.low <= found.difference <= found.high
+
+
+def test_shuffled_rows_pair_by_their_ids():
+    a, b = random_pair(11)
+    assert compare(a.sample(frac=1, random_state=1), b.sample(frac=1, random_state=2)) == compare(a, b)
+
+
+def test_unscored_pairs_are_counted():
+    a, b = random_pair(12)
+    a.loc[3, "score"] = math.nan
+    found = compare(a, b)
+    assert (found.n, found.n_unscored) == (99, 1)
+
+
+def test_mcnemar_is_not_given_for_scores_that_are_not_binary():
+    assert math.isnan(compare(table([0.5, 1.0, 0.2]), table([0.0, 1.0, 0.1])).p_mcnemar)
+
+
+def test_needed_is_the_classical_number_for_independent_items():
+    d = np.random.default_rng(13).integers(-1, 2, 200) + np.array([0.3] * 200)
+    classical = (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) ** 2 * d.var(ddof=1) / d.mean() ** 2
+    assert needed(d, np.arange(200)) == math.ceil(classical)
+
+
+def test_needed_grows_with_the_likeness_inside_worlds_and_gives_the_power_it_promises():
+    random = np.random.default_rng(14)
+    d = (random.random(200) < 0.3) * 1.0 - (random.random(200) < 0.15)
+    n, wins = int(needed(d, np.arange(200))), 0
+    assert 5 * (n - 1) < needed(np.repeat(d, 5), np.repeat(np.arange(200), 5)) <= 5 * n  # both are rounded up
+    for _ in range(200):
+        again = random.choice(d, n)
+        wins += permutation_test(again, np.arange(n), draws=400) <= 0.05
+    assert 0.7 <= wins / 200 <= 0.9
+
+def _mismatches():
+    good = table([1.0, 0, 1, 1, 0, 1], per_world=2)
+    rolled = good.assign(answer=np.roll(good["answer"].to_numpy(), 1))
+    return {
+        "answers shifted by one item": (rolled, "item 'i0000' has the answer"),
+        "rows shuffled under fixed ids": (good.assign(**good.drop(columns="item_id").sample(frac=1, random_state=3).reset_index(drop=True)),
+                                         "has the (world|answer)"),
+        "other items": (good.assign(item_id="x" + good["item_id"]), "item 'i0000' is not in the second table"),
+        "an item missing": (good.iloc[1:], "item 'i0000' is not in the second table"),
+        "an item more": (pd.concat([good, good.iloc[:1].assign(item_id="new")]), "item 'new' is not in the first table"),
+        "an item twice": (pd.concat([good, good.iloc[:1]]), "item 'i0000' stands more than once in the second table"),
+        "other worlds": (good.assign(world="elsewhere"), "has the world"),
+        "no ids": (good.drop(columns="item_id"), "no column 'item_id'"),
+        "another question": (good.assign(question="?"), "only one of the tables has the column 'question'"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(_mismatches()))
+def test_an_unpaired_comparison_is_refused(name):
+    other, message = _mismatches()[name]
+    with pytest.raises(LabError, match=message):
+        compare(table([1.0, 0, 1, 1, 0, 1], per_world=2), other)
+
+
+def test_results_do_not_depend_on_the_run():
+    a, b = random_pair(17)
+    assert all(compare(a, b) == first for first in itertools.repeat(compare(a, b), 2))

@@ -1,0 +1,99 @@
+"""Figures: fixed looks and order, claims from numbers, chance lines, the same bytes for the same rows."""
+
+from itertools import pairwise
+
+import fake_records
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+
+from hippo_core.results import claims, drawing, plots, summaries
+from hippo_core.results.palette import LOOKS, look, ordered
+
+FIGURES = (plots.conditions_overview, plots.rungs_by_condition, plots.recall_at_k, plots.tokens_against_accuracy)
+
+
+def rows_of(suite: str = "episodic", presets: tuple[str, ...] = fake_records.PRESETS) -> pd.DataFrame:
+    cells = []
+    for preset in presets:
+        windowed = preset in fake_records.WINDOWED and suite != "episodic_cross"
+        for regime in ("immediate", "delayed") if windowed else ("delayed",):
+            cells.append(fake_records.make_rows(suite, preset, regime).assign(preset=preset, regime=regime, seed=1337))
+    return pd.concat(cells, ignore_index=True)
+
+
+def test_order_is_baselines_then_memories_then_controls_whatever_comes_in():
+    assert ordered(reversed(LOOKS)) == list(LOOKS)
+    assert ordered(["controls/oracle", "memory/new", "baselines/new"]) == ["baselines/new", "memory/new", "controls/oracle"]
+
+
+def test_looks_differ_in_colour_and_controls_alone_are_hollow():
+    assert len({one.colour for one in LOOKS.values()}) == len(LOOKS)
+    assert {name for name, one in LOOKS.items() if one.hollow} == {name for name in LOOKS if name.startswith("controls/")}
+
+
+@pytest.mark.parametrize("family", ["baselines", "memory"])
+def test_looks_of_a_family_differ_in_grey_by_lightness_or_marker(family):
+    group = [one for name, one in LOOKS.items() if name.startswith(family)]
+    assert len({one.marker for one in group}) == len(group)
+    assert all(0.05 < np.dot(to_rgb(one.colour), (0.299, 0.587, 0.114)) < 0.75 for one in group)
+
+
+def test_a_variant_keeps_the_look_of_its_preset():
+    plain, variant = look("baselines/rag_bm25"), look("baselines/rag_bm25 [k=5]")
+    assert (variant.colour, variant.marker, variant.label) == (plain.colour, plain.marker, "rag_bm25 [k=5]")
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_same_rows_in_any_order_give_the_same_picture(draw):
+    rows = rows_of()
+    assert plots.png(draw(rows)) == plots.png(draw(rows.sample(frac=1, random_state=1)))
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_every_axis_of_proportions_shows_all_of_0_to_1(draw):
+    for panel in draw(rows_of()).axes:
+        low, high = panel.get_xlim() if draw is plots.conditions_overview else panel.get_ylim()
+        assert low <= 0 and high >= 1
+
+
+def test_conditions_without_a_window_stand_in_both_panels_and_no_panel_is_made_up():
+    both, one = plots.conditions_overview(rows_of()), plots.conditions_overview(rows_of("episodic_cross"))
+    assert [panel.get_title(loc="left") for panel in both.axes] == ["immediate", "delayed"]
+    assert [panel.get_title(loc="left") for panel in one.axes] == ["delayed"]
+    assert all(f"{0.14:.2f}" in "".join(text.get_text() for text in panel.texts) for panel in both.axes)
+
+
+def test_one_condition_alone_can_be_drawn():
+    rows = rows_of(presets=("baselines/core",))
+    assert all(plots.png(draw(rows)) for draw in FIGURES if draw is not plots.recall_at_k)
+    assert plots.png(plots.accuracy_by(rows, "distance"))
+
+
+def test_the_title_tells_the_numbers_of_the_rows():
+    rows = rows_of()
+    right = rows[(rows["preset"] == "baselines/span_short") & (rows["regime"] == "immediate")]["score"].mean()
+    assert f"span_short gets {100 * right:.0f}% right with the facts in its prompt" in claims.overview(rows)
+
+
+def test_a_fall_is_claimed_only_where_intervals_do_not_overlap():
+    flat = rows_of(presets=("baselines/rag_bm25",)).assign(score=lambda rows: (rows.index % 3 > 0).astype(float))
+    steep = flat.assign(score=(flat["rung"] != "noisy").astype(float))
+    assert "no clear change" in claims.ladder(flat)
+    assert "falls from 100% on exact cues to 0% on noisy ones" in claims.ladder(steep)
+
+
+def test_unscored_rows_are_left_out_not_counted_as_wrong():
+    rows = rows_of(presets=("baselines/core",))
+    rows.loc[rows["score"] == 0, "score"] = np.nan
+    table = summaries.estimate(rows, ["condition", "regime"])
+    assert (table["mean"] == 1).all() and (table["n"] < 50).all()
+
+
+@pytest.mark.parametrize("heights", [[0.5, 0.5, 0.5], [0.99, 1.0, 0.98], [0.1, 0.9, 0.12, 0.11]])
+def test_labels_are_moved_apart_in_order_and_stay_on_the_axis(heights):
+    placed = drawing._spread(heights, 0.1)
+    assert all(b - a >= 0.1 - 1e-9 for a, b in pairwise(sorted(placed)))
+    assert max(placed) <= max(1.0, max(heights) + 0.1 * len(heights))
+    assert list(np.argsort(placed, kind="stable")) == list(np.argsort(heights, kind="stable"))

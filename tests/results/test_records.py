@@ -1,0 +1,176 @@
+"""Records: what is written is read back exactly, a changed byte is found, times are not counted, a cut file is not complete."""
+
+import json
+import math
+import shutil
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hippo_core.files import LabError
+from hippo_core.results import records
+from hippo_core.results.records.read import TEXT
+from hippo_core.results.statistics import cluster_interval
+
+NASTY = ["plain", "", 'say "no", twice', "two\nlines", "a\rb", " spaces ", "NULL", "nan", "0012", "1e5", "Zoë; Łukasz", "x|y"]
+
+
+def rows(count: int = 12, timing: float = 3.0) -> pd.DataFrame:
+    table = [
+        {
+            "idx": place, "item_id": f"w{place // 4}/q{place}", "world": f"w{place // 4}", "stage": "test", "kind": "slot",
+            "rung": ("exact", "noisy")[place % 2], "slices": ("", "new_name", "new_name;new_template")[place % 3],
+            "prompt": NASTY[place % len(NASTY)],
+            "pred": NASTY[-place % len(NASTY)], "em_raw": 0, "em_norm": place % 2, "f1": place / 7,
+            "success": math.nan, "suboptimality": math.nan,
+            "score": place % 2, "chance": 0.1, "refusal": 0, "abstained": 0, "overlong": 0, "format_violation": 0, "prompt_tokens": 30,
+            "generated_tokens": 3, "kv_mb": 0.25, "latency_ms": timing + place, "retrieval_ms": math.nan, "flags": "",
+            **{f"recall_{k}": math.nan if place % 5 else 1 / 3 for k in (1, 3, 5, 10)},
+        }
+        for place in range(count)
+    ]  # fmt: skip
+    return pd.DataFrame(table)
+
+
+def make(folder, timing: float = 3.0, **told):
+    parameters = {
+        "run_id": folder.parts[-6],
+        "suite": "episodic",
+        "preset": "baselines/core",
+        "model": "m",
+        "n": 12,
+        "seed": 1,
+        "split": "test",
+    }
+    parameters |= {"regime": "delayed", "profile": "default", "dry_run": False, "overrides": [], **told}
+    records.begin_record(folder, {"parameters": {"n": 12}}, {"git_sha": str(timing), "parameters": parameters, "mode": "test"})
+    table = rows(timing=timing)
+    records.finish_record(folder, table, records.build_metrics(table, "episodic", 12, 1, "baselines/core", timing), {"seconds": timing})
+    (folder / "notebook.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "metadata": {}, "source": ["1"], "outputs": []}]}))
+    records.seal(folder)
+    return folder
+
+
+@pytest.fixture
+def record(tmp_path):
+    return make(tmp_path / "run/baselines/core/episodic/12_1/delayed-test-00000000")
+
+
+@pytest.fixture
+def twin(tmp_path):
+    return make(tmp_path / "other/baselines/core/episodic/12_1/delayed-test-00000000", timing=99.0)
+
+
+def test_a_sealed_record_is_complete(record):
+    assert records.is_complete(record)
+    assert records.verify(record.parents[3]) == (1, [])
+
+
+@pytest.mark.parametrize("name", ["metrics.csv", "metrics.json", "meta.json", "config_snapshot.yaml", "notebook.ipynb", "DONE"])
+def test_a_cut_or_missing_file_is_not_complete(record, name):
+    whole = (record / name).read_bytes()
+    for size in (0, 1, len(whole) // 2, len(whole) - 1):
+        (record / name).write_bytes(whole[:size])
+        assert records.is_complete(record) is (name == "DONE" and size == len(whole) - 1)  # the last byte of DONE is a line's end
+    (record / name).unlink()
+    assert not records.is_complete(record)
+
+
+def test_times_the_commit_and_the_runs_name_are_not_counted(record, twin):
+    assert records.diff(record, twin) == (1, [])
+    assert records.diff(record.parents[4], twin.parents[4]) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("metrics.csv", "two\nlines", "two\nlimes"),
+        ("metrics.csv", "w0/q1", "w0/q7"),
+        ("metrics.json", '"n_worlds": 3', '"n_worlds": 4'),
+        ("meta.json", '"model": "m"', '"model": "n"'),
+        ("config_snapshot.yaml", "n: 12", "n: 13"),
+        ("notebook.ipynb", '"1"', '"2"'),
+    ],
+)
+def test_any_other_change_is_found(record, twin, name, old, new):
+    text = (twin / name).read_text()
+    assert old in text
+    (twin / name).write_text(text.replace(old, new, 1))
+    _, found = records.diff(record, twin)
+    assert {difference.file for difference in found} == {name}
+
+
+def test_a_lost_row_file_or_record_is_found(record, twin):
+    whole = (twin / "metrics.csv").read_bytes()
+    (twin / "metrics.csv").write_bytes(whole[: whole.rstrip(b"\n").rindex(b"\n") + 1])
+    assert "ends after" in str(records.diff(record, twin)[1][0])
+    (twin / "metrics.csv").unlink()
+    assert "only in" in str(records.diff(record, twin)[1][0])
+    make(record.with_name("delayed-test-11111111"))
+    count, found = records.diff(record.parents[4], twin.parents[4])
+    assert count == 1
+    assert any("11111111: only in" in str(difference) for difference in found)
+
+
+def test_rows_are_read_back_exactly(record):
+    back = records.read_rows(record.parents[4])
+    wrote = rows()
+    pd.testing.assert_frame_equal(
+        back[wrote.columns], wrote.astype({name: "float64" for name in wrote if name not in (*TEXT, "idx")}), check_dtype=False
+    )
+    assert set(back["run_id"]) == {"run"}
+    assert set(back["record"]) == {"baselines/core/episodic/12_1/delayed-test-00000000"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), min_size=12, max_size=12))
+def test_any_text_is_read_back(tmp_path_factory, texts):
+    run = tmp_path_factory.mktemp("any") / "run"
+    record = make(run / "baselines/core/episodic/12_1/delayed-test-00000000")
+    records.write_rows(record / "metrics.csv", rows().assign(pred=texts))
+    assert records.read_rows(run)["pred"].tolist() == texts
+
+
+def test_records_with_other_columns_are_read_together(record):
+    second = make(record.with_name("delayed-test-11111111"))
+    records.write_rows(second / "metrics.csv", rows().assign(energy=2.5))
+    back = records.read_rows(record.parents[4])
+    assert back["energy"].notna().sum() == 12
+    assert len(back) == 24
+
+
+def test_unfinished_aside_dry_and_validation_records_are_left_out(record):
+    run = record.parents[4]
+    make(record.with_name("delayed-test-22222222"), dry_run=True)
+    make(record.with_name("delayed-test-33333333"), split="val")
+    shutil.copytree(record, record.with_name("delayed-test-44444444"))
+    (record.with_name("delayed-test-44444444") / "DONE").unlink()
+    records.set_aside(make(record.with_name("delayed-test-55555555")))
+    assert [found.name for found in records.records_of(run)] == ["delayed-test-00000000"]
+    assert [found.name for found in records.records_of(run, split="val")] == ["delayed-test-33333333"]
+    assert len(records.records_of(run, split=None, dry_run=True)) == 3
+
+
+def test_nothing_to_read_says_what_to_run(tmp_path):
+    with pytest.raises(LabError, match="make grid"):
+        records.read_rows(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "x" * 81])
+def test_a_run_is_a_plain_name(name):
+    with pytest.raises(LabError, match="RUN_ID"):
+        records.run_folder(name)
+
+
+def test_metrics_are_those_of_the_rows(record):
+    metrics = json.loads((record / "metrics.json").read_text())
+    mine, table = metrics["metrics"]["episodic"], rows()
+    interval = cluster_interval(table["score"], table["world"])
+    assert (mine["em"], mine["low"], mine["high"]) == (0.5, interval.low, interval.high)
+    assert mine["success"] is None
+    assert mine["r_at_3"] == pytest.approx(1 / 3)
+    assert {name: part["em"] for name, part in metrics["by_rung"].items()} == {"exact": 0.0, "noisy": 1.0}
+    assert metrics["by_slice"]["new_template"]["n"] == 4
+    assert metrics["metrics"]["compute"]["tokens"] == 12 * 33

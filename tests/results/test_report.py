@@ -1,0 +1,222 @@
+"""The report: every number leads to its items, nothing unescaped, nothing made up, the same records give the same bytes."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import fake_records
+import numpy as np
+import pytest
+
+from hippo_core.conditions import Preset
+from hippo_core.files import LabError
+from hippo_core.results import cautions
+from hippo_core.results.digits import probability, quantity, share, span
+from hippo_core.results.report import write_report
+from hippo_core.results.runs import CONDITION_KEYS, load_run
+
+SUITES = ("episodic", "episodic_cross")
+NASTY = '<script>alert("x")</script> | & "quoted"'
+
+
+class Page(HTMLParser):
+    """The links, ids and balance of a page."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.links, self.ids, self.open, self.scripts, self.loads = [], set(), [], 0, []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        told = dict(attributes)
+        self.scripts += tag == "script"
+        self.loads += [told[name] for name in ("src", "srcset", "data") if told.get(name)]
+        if tag == "link":
+            self.loads.append(told.get("href"))
+        if "id" in told:
+            self.ids.add(told["id"])
+        if tag == "a" and "href" in told:
+            self.links.append(told["href"])
+        if tag not in ("meta", "br", "img", "input", "link", "circle", "line", "path"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if self.open and tag in self.open:
+            assert self.open.pop() == tag, f"</{tag}> closes something else"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    folder = fake_records.build_run(tmp_path_factory.mktemp("executed") / "trial", SUITES)
+    rows = fake_records.make_rows("episodic", "memory/hei_nw", "delayed")
+    rows.loc[0, ["pred", "prompt", "score", "em_norm"]] = [NASTY, NASTY, 0.0, 0.0]
+    rows.loc[:, "kv_mb"] = np.nan
+    fake_records.add_record(folder, "episodic", "memory/hei_nw", "delayed", rows=rows)
+    fake_records.add_record(folder, "episodic", "baselines/rag_bm25", "delayed", split="val")
+    fake_records.add_record(folder, "episodic", "baselines/rag_bm25", "delayed", overrides=("k=5",))
+    fake_records.add_record(folder, "episodic", "memory/smpd", "delayed", failed="LabError: no <map> here\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def out(run) -> Path:
+    return write_report(run, run.parent.parent / "reports" / "trial").parent
+
+
+def test_the_promised_files_are_there(out):
+    names = [
+        "index.html",
+        "index.md",
+        "criteria.json",
+        "episodic/summary.md",
+        "episodic_cross/summary.md",
+        "figures/episodic_conditions.png",
+    ]
+    assert [name for name in names if not (out / name).is_file()] == []
+
+
+def test_pages_are_whole_and_load_nothing_from_elsewhere(out):
+    for path in [out / "index.html", *(out / "items").glob("*.html")]:
+        page = Page(path)
+        assert page.open == []
+        assert [one for one in page.loads if not one.startswith("data:")] == []
+        assert page.scripts == 1
+
+
+def test_every_link_leads_somewhere(out):
+    pages = {path: Page(path) for path in [out / "index.html", *(out / "items").glob("*.html")]}
+    for path, page in pages.items():
+        for link in page.links:
+            file, _, anchor = link.partition("#")
+            target = (path.parent / file).resolve() if file else path
+            assert target.exists() or target.name == "notebook.failed.ipynb", link
+            if anchor and target in pages and "=" not in anchor:
+                assert unquote(anchor) in pages[target].ids, link
+
+
+def test_a_score_leads_to_the_items_behind_it_in_two_clicks(out):
+    links = Page(out / "index.html").links
+    first = next(link for link in links if "memory--hei_nw" in link)
+    rows = (out / first.partition("#")[0]).read_text(encoding="utf-8")
+    assert rows.count("<tr id=") == 50 and "<summary>prompt" in rows
+
+
+def test_links_to_differing_items_name_columns_that_are_there(out):
+    text = (out / "items" / "episodic.html").read_text(encoding="utf-8")
+    columns = set(re.findall(r'<th data-column="([^"]+)"', text))
+    wanted = {unquote(name) for link in Page(out / "index.html").links for name in re.findall(r"episodic\.html#a=([^&]+)&b=", link)}
+    assert wanted and wanted <= columns
+
+
+def test_answers_are_escaped_everywhere(out):
+    for path in [out / "index.html", *(out / "items").glob("*.html")]:
+        assert "<script>alert" not in path.read_text(encoding="utf-8")
+    assert any("&lt;script&gt;alert" in path.read_text(encoding="utf-8") for path in (out / "items").glob("*hei_nw*"))
+    assert "no &lt;map&gt; here" in (out / "index.html").read_text(encoding="utf-8")
+
+
+def test_what_was_not_measured_is_a_dash_and_never_nan(out):
+    for path in [out / "index.html", out / "index.md", *out.glob("*/summary.md"), *(out / "items").glob("*.html")]:
+        text = re.sub(r"base64,[A-Za-z0-9+/=]+", "", path.read_text(encoding="utf-8"))
+        assert not re.search(r"\b(nan|inf|None|NaT)\b", text, re.IGNORECASE if path.suffix == ".md" else 0), path
+    summary = (out / "episodic" / "summary.md").read_text(encoding="utf-8")
+    assert re.search(r"^\| core \|.*\| – \| – \|", summary, re.MULTILINE)
+
+
+def test_markdown_tables_keep_their_columns(out):
+    for path in [out / "index.md", *out.glob("*/summary.md")]:
+        width = 0
+        for line in path.read_text(encoding="utf-8").splitlines():
+            bars = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+            assert not (width and bars) or bars == width, f"{path}: {line}"
+            width = bars
+
+
+def test_criteria_are_all_there_and_the_page_counts_them(out):
+    criteria = json.loads((out / "criteria.json").read_text())["criteria"]
+    counts = {verdict: sum(one["verdict"] == verdict for one in criteria) for verdict in ("met", "missed", "not judged")}
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert all(f"<b>{count}</b>{verdict}" in page for verdict, count in counts.items())
+    assert sum(counts.values()) == len(criteria) > 0
+
+
+def test_failed_cells_are_named_with_their_error(out):
+    text = (out / "index.md").read_text(encoding="utf-8")
+    assert "memory/smpd/episodic/50_1337" in text and "LabError: no <map> here" in text
+
+
+def test_the_same_records_give_the_same_bytes_wherever_they_lie(run, out, tmp_path):
+    copy = tmp_path / "elsewhere" / "executed" / "trial"
+    copy.parent.mkdir(parents=True)
+    copy.symlink_to(run)
+    again = write_report(copy, tmp_path / "elsewhere" / "reports" / "trial").parent
+    files = sorted(path.relative_to(out) for path in out.rglob("*") if path.is_file())
+    assert files == sorted(path.relative_to(again) for path in again.rglob("*") if path.is_file())
+    links = re.compile(rb'href="(\.\./)+[^"]*"')
+    assert [name for name in files if links.sub(b"", (out / name).read_bytes()) != links.sub(b"", (again / name).read_bytes())] == []
+
+
+def test_an_empty_run_is_one_clear_error(tmp_path):
+    with pytest.raises(LabError, match=r"no run at .* make grid"):
+        write_report(tmp_path / "none", tmp_path / "report")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(LabError, match="no finished record"):
+        write_report(tmp_path / "empty", tmp_path / "report")
+    assert not (tmp_path / "report").exists()
+
+
+def test_a_report_never_lies_among_the_records(run):
+    with pytest.raises(LabError, match="name another folder"):
+        write_report(run, run / "report")
+
+
+def test_one_condition_alone_makes_a_report(tmp_path):
+    fake_records.add_record(tmp_path / "run", "babi", "baselines/core", "delayed", n=10)
+    page = write_report(tmp_path / "run", tmp_path / "report").read_text(encoding="utf-8")
+    assert "Conditions without a record in this run" in page and "seed 1337" in page
+
+
+def test_settings_part_by_size_and_suite_override_while_seeds_are_pooled(tmp_path):
+    for n, seed, overrides in ((10, 1, ()), (10, 2, ()), (20, 1, ()), (10, 1, ("n_facts=32",))):
+        fake_records.add_record(tmp_path / "run", "semantic", "baselines/core", "delayed", n=n, seed=seed, overrides=overrides)
+    run = load_run(tmp_path / "run")
+    assert run.settings == ["semantic · n=10", "semantic · n=10 · n_facts=32", "semantic · n=20"]
+    assert run.rows.groupby("setting")["cluster"].nunique().tolist() == [4, 2, 4]
+
+
+def test_settings_of_a_condition_are_told_from_those_of_a_suite():
+    assert set(Preset.model_fields) - {"name", "condition"} <= CONDITION_KEYS
+
+
+def test_warnings_fire_on_what_they_are_about_and_not_otherwise(run):
+    calm = load_run(run).rows.query("setting == 'episodic_cross'").assign(flags="", refusal=0.0)
+    assert not [text for text in cautions.warnings(calm, calm[:0]) if "oracle" not in text]
+    loud = calm.assign(score=np.where(calm["condition"] == "controls/oracle", 0.0, 1.0), refusal=1.0, flags="truncated")
+    said = " ".join(cautions.warnings(loud, calm[:0]))
+    assert all(word in said for word in ("Saturated", "refuses 100%", "lost their oldest facts", "from the question alone", "oracle: 0.00"))
+
+
+def test_a_cell_outside_the_range_of_its_validation_cell_is_named(run):
+    rows = load_run(run).rows.query("setting == 'episodic_cross' and condition == 'baselines/core'")
+    assert cautions.warnings(rows, rows) == []
+    assert "below the range" in " ".join(cautions.warnings(rows.assign(score=0.0, chance=0.5), rows.assign(score=1.0)))
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (share(float("nan")), "–"),
+        (share(-0.049, sign=True), "−0.05"),
+        (share(0.001, sign=True), "0.00"),
+        (share(0.9412, 0.94, 0.945), "0.941"),
+        (span(0.1, None), "–"),
+        (probability(0.0004), "< 0.001"),
+        (quantity(1234.5), "1,234"),
+        (quantity(0.0), "0"),
+        (quantity(9.521), "9.52"),
+    ],
+)
+def test_numbers_have_the_digits_they_deserve(said, expected):
+    assert said == expected

@@ -1,0 +1,171 @@
+"""Properties of the scores of one answer, and checks that a lenient scorer or a shifted answer file does not pass."""
+
+import math
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hippo_core.files import LabError
+from hippo_core.results import scores
+from hippo_core.suites.types import Item, PathScore, Settings, Suite, World
+
+GOLDS = ("Alice", "the harbour", "Mia", "a red kite", "Tuesday")
+ITEMS = tuple(Item(f"w/q{i}", "w", f"Question {i}?", (gold,), (f"w/f{i}",), "who", chance=0.2) for i, gold in enumerate(GOLDS))
+WORLD = World("w", (), ITEMS)
+WORDS = st.text(alphabet="abthen AT.,'’-\n", max_size=20)
+
+
+def _suite(primary="em_norm", score_path=None) -> Suite:
+    return Suite("tiny", "five questions", Settings, lambda random, settings, place: WORLD, primary, score_path=score_path)
+
+
+def _rows(predictions=GOLDS, answers=GOLDS, suite=None) -> pd.DataFrame:
+    """A row table of the five items; `answers` may be tampered with, scores are those of the suite."""
+    return pd.DataFrame(
+        {"item_id": item.id, "answer": answer, "pred": said, **scores.score_item(suite or _suite(), WORLD, item, said)}
+        for item, said, answer in zip(ITEMS, predictions, answers, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("The  Old Mill.", "old mill"),
+        ("an apple, a pear", "apple pear"),
+        ("“Zoë’s”", "zoës"),
+        ("A", "a"),
+        ("theatre", "theatre"),
+        ("...", ""),
+        ("", ""),
+    ],
+)
+def test_normalise(text, expected):
+    assert scores.normalise(text) == expected
+
+
+@settings(deadline=None)
+@given(WORDS)
+def test_normalising_twice_changes_nothing_more(text):
+    assert scores.normalise(scores.normalise(text)) == scores.normalise(text)
+
+
+@settings(deadline=None)
+@given(WORDS, st.lists(WORDS.filter(str.strip), min_size=1, max_size=3))
+def test_raw_is_never_above_normalised_nor_normalised_above_f1(said, answers):
+    raw, norm, f1 = scores.em_raw(said, answers), scores.em_norm(said, answers), scores.token_f1(said, answers)
+    assert raw <= norm <= f1 <= 1
+
+
+@settings(deadline=None)
+@given(WORDS.filter(str.strip), st.lists(WORDS, max_size=3))
+def test_an_accepted_answer_scores_one_wherever_it_stands(answer, others):
+    assert scores.em_raw(answer, [*others, answer]) == scores.em_norm(answer, [answer, *others]) == 1
+
+
+@pytest.mark.parametrize(
+    "said, answers, expected",
+    [("red kite", ["red kite"], 1.0), ("red", ["red kite"], 2 / 3), ("kite red", ["red kite"], 1.0), ("red red", ["red kite"], 0.5),
+     ("blue", ["red kite"], 0.0), ("red", ["red kite", "red"], 1.0), ("The Red, kite.", ["red kite"], 1.0)],
+)  # fmt: skip
+def test_token_f1(said, answers, expected):
+    assert scores.token_f1(said, answers) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "said, expected",
+    [("Alice", 0), ("Alice.", 1), ("Alice!", 1), ("Alice\nBob", 1), ("Dr. Alice", 1), ("Alice\n", 0), ("", 0), ("Alice’s", 0),
+     ("Alice,", 1)],
+)  # fmt: skip
+def test_format_violation(said, expected):
+    assert scores.format_violation(said) == expected
+
+
+@pytest.mark.parametrize(
+    "said, expected",
+    [("I can't say", 1), ("I can’t say", 1), ("i CANNOT tell", 1), ("I won’t answer", 1), ("Sorry, I am unable to", 1), ("I'm unable", 1),
+     ("I do not have that", 1), ("As an AI model", 1), ("as a language model", 1), ("as a large language model", 1), ("unknown", 0),
+     ("Alice", 0), ("the tin can", 0), ("Ai Weiwei", 0), ("Cannot Street", 0), ("", 0)],
+)  # fmt: skip
+def test_refusal(said, expected):
+    assert scores.refusal(said) == expected
+
+
+@pytest.mark.parametrize("said, expected", [("unknown", 1), ("Unknown.", 1), ("unknown man", 0), ("", 0)])
+def test_abstained(said, expected):
+    assert scores.abstained(said) == expected
+
+
+def test_an_item_row_has_the_score_columns_in_order():
+    row = scores.score_item(_suite(), WORLD, ITEMS[1], "Harbour")
+    assert list(row) == ["em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance", "pred_len", "gold_len", "overlong",
+                         "format_violation", "refusal", "abstained"]  # fmt: skip
+    assert (row["em_raw"], row["em_norm"], row["score"], row["chance"]) == (0, 1, 1, 0.2)
+    assert (row["pred_len"], row["gold_len"], row["overlong"]) == (1, 2, 0)
+    assert math.isnan(row["success"]) and math.isnan(row["suboptimality"])
+
+
+def test_the_primary_score_is_the_suites():
+    path = {"w/q0": PathScore(1.0, 1.25), "w/q1": PathScore(0.0, math.nan)}
+    spatial = _suite("success", lambda world, item, said: path.get(item.id))
+    assert scores.score_item(spatial, WORLD, ITEMS[0], "north")["score"] == 1
+    assert scores.score_item(spatial, WORLD, ITEMS[1], "the harbour")["score"] == 0
+    assert scores.score_item(spatial, WORLD, ITEMS[2], "mia.")["score"] == 1
+    assert scores.score_item(_suite("em_raw"), WORLD, ITEMS[2], "mia.")["score"] == 0
+    assert scores.score_item(spatial, WORLD, ITEMS[0], "north")["suboptimality"] == 1.25
+
+
+def test_an_empty_answer_scores_nothing():
+    row = scores.score_item(_suite(), WORLD, ITEMS[0], "")
+    assert [row[name] for name in ("em_raw", "em_norm", "f1", "score", "pred_len", "overlong", "format_violation", "refusal")] == [0] * 8
+
+
+def test_our_scorer_passes_its_own_check():
+    scores.self_check()
+
+
+@pytest.mark.parametrize(
+    "lenient",
+    [
+        lambda said, answers: int(any(answer.lower() in said.lower() for answer in answers)),
+        lambda said, answers: int(any(said.strip().lower() in answer.lower() for answer in answers)),
+        lambda said, answers: int(any(set(said.lower().split()) == set(answer.lower().split()) for answer in answers)),
+        lambda said, answers: int(any(scores.normalise(said) == scores.normalise(answer) for answer in answers)),
+        lambda said, answers: 1,
+    ],
+    ids=["answer in prediction", "prediction in answer", "bag of words", "empty equals empty", "always right"],
+)
+def test_a_lenient_scorer_is_caught(lenient):
+    with pytest.raises(LabError, match="scorer is wrong"):
+        scores.self_check(norm=lenient)
+
+
+def test_a_normalising_scorer_does_not_pass_for_the_raw_one():
+    with pytest.raises(LabError, match="scorer is wrong"):
+        scores.self_check(raw=scores.em_norm)
+
+
+def test_honest_rows_pass():
+    scores.check_rows(_suite(), [WORLD], _rows(("Alice", "harbour", "Bob", "", "tuesday.")))
+
+
+def test_honest_rows_pass_after_a_round_trip_through_csv(tmp_path):
+    _rows(("Alice", "harbour", "Bob", "", "tuesday.")).to_csv(tmp_path / "rows.csv", index=False)
+    scores.check_rows(_suite(), [WORLD], pd.read_csv(tmp_path / "rows.csv"))
+
+
+def test_a_shifted_answer_file_is_caught():
+    with pytest.raises(LabError, match="has the answer 'Tuesday', the suite says 'Alice'"):
+        scores.check_rows(_suite(), [WORLD], _rows(answers=(GOLDS[-1], *GOLDS[:-1])))
+
+
+def test_scores_of_a_lenient_scorer_are_caught_in_the_rows():
+    rows = _rows(("Alice or Bob", *GOLDS[1:])).assign(em_norm=1, score=1)
+    with pytest.raises(LabError, match="has em_norm 1, its prediction 'Alice or Bob' earns 0"):
+        scores.check_rows(_suite(), [WORLD], rows)
+
+
+def test_a_row_of_an_unknown_item_is_caught():
+    with pytest.raises(LabError, match="not in the suite"):
+        scores.check_rows(_suite(), [WORLD], _rows().assign(item_id="elsewhere"))

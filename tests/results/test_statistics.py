@@ -1,0 +1,61 @@
+"""Statistics against statsmodels, scipy and textbook formulas."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
+
+from hippo_core.results.statistics import cluster_interval, holm, mcnemar, permutation_test, wilson
+
+P = st.floats(0, 1, allow_nan=False)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_wilson_is_statsmodels(k_n):
+    k, n = k_n
+    assert wilson(k, n) == pytest.approx(proportion_confint(k, n, method="wilson"), abs=1e-10)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar_is_statsmodels(only_a, only_b):
+    theirs = their_mcnemar([[7, only_a], [only_b, 3]], exact=True).pvalue if only_a + only_b else 1.0
+    assert mcnemar(only_a, only_b) == pytest.approx(theirs, abs=1e-10)
+
+
+@settings(max_examples=10, deadline=None)  # theirs takes .15 s a call
+@given(st.lists(P, min_size=1, max_size=20))
+def test_holm_is_statsmodels(p_values):
+    assert holm(p_values) == pytest.approx(list(multipletests(p_values, method="holm")[1]), abs=1e-10)
+
+
+def test_holm_leaves_out_what_is_not_known():
+    assert holm([0.01, math.nan, 0.04])[::2] == pytest.approx([0.02, 0.04])
+    assert math.isnan(holm([0.01, math.nan, 0.04])[1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exact_permutation_is_scipy(seed):
+    sums = np.random.default_rng(seed).integers(-3, 5, 9).astype(float)
+    theirs = stats.permutation_test((sums,), np.sum, permutation_type="samples", n_resamples=np.inf, vectorized=False)
+    assert permutation_test(sums, np.arange(9)) == pytest.approx(theirs.pvalue, abs=1e-10)
+
+
+def test_drawn_permutation_agrees_with_the_normal_law():
+    d = np.random.default_rng(1).integers(-1, 2, 400).astype(float)
+    p = permutation_test(d, np.arange(400), draws=20_000)
+    assert p == pytest.approx(2 * stats.norm.sf((abs(d.sum()) - 0.5) / math.sqrt((d**2).sum())), abs=0.02)
+
+
+def test_interval_of_single_item_worlds_is_scipys_bootstrap():
+    values = np.random.default_rng(2).random(60)
+    ours = cluster_interval(values, np.arange(60))
+    theirs = stats.bootstrap((values,), np.mean, method="percentile", n_resamples=10_000, rng=np.random.default_rng(3))
+    assert (ours.low, ours.high) == pytest.approx(tuple(theirs.confidence_interval), abs=0.004)

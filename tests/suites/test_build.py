@@ -1,0 +1,173 @@
+"""Data sets are the same every time, hold exactly n items, survive damage with a clear error, and clash with no other builder."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+
+import pytest
+
+from hippo_core.files import LabError, root
+from hippo_core.suites import PROFILES, SUITES, card, get_suite, settings_for
+from hippo_core.suites.build import dataset_folder, load_dataset, worlds, write_dataset
+from hippo_core.suites.splits import SPLITS
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A repository root of its own, with this one's parameters and samples."""
+    for name in ("params", "data/samples"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).symlink_to(root() / name)
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_same_arguments_give_the_same_worlds(suite, split):
+    one, again = (list(worlds(suite, "default", 12, 7, split)) for _ in range(2))
+    assert one == again
+    assert sum(len(world.items) for world in one) == 12
+    assert one != list(worlds(suite, "default", 12, 8, split))
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_larger_n_begins_with_the_same_worlds(suite):
+    few, many = (list(worlds(suite, "default", n, 7, "test")) for n in (20, 40))
+    whole = few[:-1]
+    assert many[: len(whole)] == whole
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_profile_of_every_suite_draws(suite, profile):
+    assert sum(len(world.items) for world in worlds(suite, profile, 7, 1337, "val")) == 7
+
+
+def test_train_worlds_stream_without_end():
+    stream = worlds("spatial", "default", None, 1, "train")
+    assert [world.id for world in islice(stream, 3)] == ["train-00000", "train-00001", "train-00002"]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_what_is_written_is_what_is_read(elsewhere, suite):
+    for split in ("val", "test"):
+        assert load_dataset(suite, n=10, seed=3, split=split) == list(worlds(suite, "default", 10, 3, split))
+
+
+def test_the_folder_is_named_after_what_was_asked(elsewhere):
+    base = elsewhere / "data/generated"
+    assert dataset_folder("spatial", "hard", 50, 1337) == base / "spatial/hard/50_1337"
+    assert dataset_folder("episodic_capacity", "default", 50, 1, 256) == base / "episodic_capacity/default/50_1_c256"
+    assert dataset_folder("spatial", "default", 50, 1, 512, {"grid_size": 5}).name.startswith("50_1_")
+
+
+def test_two_builds_are_the_same_bytes(elsewhere):
+    folder = write_dataset("spatial", n=15)
+    first = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    folder.rename(elsewhere / "aside")
+    again = write_dataset("spatial", n=15)
+    assert {path.name: path.read_bytes() for path in again.rglob("*") if path.is_file()} == first
+
+
+def test_the_card_tells_what_is_there(elsewhere):
+    told = card.read_card(write_dataset("babi", n=20))
+    assert told["suite"] == "babi"
+    assert told["splits"]["test"]["items"] == told["splits"]["val"]["items"] == 20
+    assert set(told["exempt_from"]) == {"one gold", "competitors", "no shared facts"}
+    assert "CC BY 3.0" in told["licence"]
+    assert sum(told["splits"]["test"]["kinds"].values()) == 20
+
+
+def test_the_card_says_how_to_build_it_again(elsewhere):
+    folder = write_dataset("spatial", n=5, overrides={"grid_size": 3})
+    code = card.read_card(folder)["rebuild"].removeprefix('python -c "').removesuffix('"')
+    before = (folder / "test/facts.jsonl").read_bytes()
+    folder.rename(elsewhere / "aside")
+    exec(code, {})
+    assert (folder / "test/facts.jsonl").read_bytes() == before
+
+
+def test_an_existing_data_set_is_not_built_again(elsewhere):
+    folder = write_dataset("spatial", n=5)
+    before = folder.stat().st_ino
+    write_dataset("spatial", n=5)
+    assert folder.stat().st_ino == before
+
+
+def test_a_data_set_of_other_code_or_settings_is_built_again(elsewhere):
+    folder = write_dataset("spatial", n=5)
+    content = json.loads((folder / "dataset_card.json").read_text())
+    (folder / "dataset_card.json").write_text(json.dumps({**content, "source": "older"}))
+    assert load_dataset("spatial", n=5)
+    assert card.read_card(folder) == content
+
+
+@pytest.mark.parametrize("name", ["val/facts.jsonl", "val/items.jsonl", "test/facts.jsonl", "test/items.jsonl"])
+def test_a_damaged_file_is_named_with_the_way_out(elsewhere, name):
+    folder = write_dataset("spatial", n=5)
+    path = folder / name
+    path.write_bytes(path.read_bytes().replace(b"north", b"south", 1) + b"\n")
+    with pytest.raises(LabError, match=f"{name} has another checksum.*delete the folder .*make datasets"):
+        load_dataset("spatial", n=5)
+
+
+@pytest.mark.parametrize("name", ["test/facts.jsonl", "checksums.json", "dataset_card.json"])
+def test_a_missing_file_is_named_with_the_way_out(elsewhere, name):
+    (write_dataset("spatial", n=5) / name).unlink()
+    with pytest.raises(LabError, match=f"{name} is missing; delete the folder .*make datasets"):
+        load_dataset("spatial", n=5)
+
+
+def test_a_card_that_is_no_json_is_named(elsewhere):
+    (write_dataset("spatial", n=5) / "dataset_card.json").write_text("{")
+    with pytest.raises(LabError, match=r"dataset_card\.json is not valid JSON"):
+        load_dataset("spatial", n=5)
+
+
+def test_builders_at_the_same_time_do_not_clash(elsewhere):
+    with ThreadPoolExecutor(4) as pool:
+        folders = list(pool.map(lambda _: write_dataset("spatial", n=40), range(8)))
+    assert len(set(folders)) == 1
+    assert len(load_dataset("spatial", n=40)) == 8
+    assert [path.name for path in folders[0].parent.iterdir()] == ["40_1337"]
+
+
+def test_renewers_at_the_same_time_do_not_clash(elsewhere):
+    folder = write_dataset("spatial", n=40)
+    content = json.loads((folder / "dataset_card.json").read_text())
+    (folder / "dataset_card.json").write_text(json.dumps({**content, "source": "older"}))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: write_dataset("spatial", n=40), range(8)))
+    assert len(load_dataset("spatial", n=40)) == 8
+    assert [path.name for path in folder.parent.iterdir()] == ["40_1337"]
+
+
+def test_nothing_is_left_of_a_build_that_fails(elsewhere):
+    with pytest.raises(LabError):
+        write_dataset("spatial", n=5, overrides={"n_items": 200})
+    assert not list((elsewhere / "data").glob("generated/spatial/default/*"))
+    assert not list((elsewhere / "data").glob("generated/spatial/default/.*"))
+
+
+def test_unknown_names_list_the_legal_ones():
+    with pytest.raises(LabError, match=r"unknown suite 'spacial'; legal: .*spatial"):
+        get_suite("spacial")
+    with pytest.raises(LabError, match=r"unknown profile of suite spatial 'easy'; legal: base, default, hard"):
+        settings_for("spatial", "easy")
+    with pytest.raises(LabError, match=r"unknown setting of suite spatial 'gridsize'; legal: .*grid_size"):
+        settings_for("spatial", "default", {"gridsize": 3})
+    with pytest.raises(LabError, match=r"grid_size: .*integer.*got 'big'"):
+        settings_for("spatial", "default", {"grid_size": "big"})
+    with pytest.raises(LabError, match=r"unknown split 'dev'; legal: test, train, val"):
+        worlds("spatial", split="dev")
+    with pytest.raises(LabError, match="at least 1, got 0"):
+        worlds("spatial", n=0)
+    with pytest.raises(LabError, match="train worlds are streamed"):
+        load_dataset("spatial", split="train")
+
+
+def test_the_context_limit_reaches_the_suites_that_use_it():
+    short, long = (next(worlds("episodic_capacity", n=1, context_limit=limit)) for limit in (128, 512))
+    assert len(short.facts) < len(long.facts)
+    assert next(worlds("spatial", n=1, context_limit=128)) == next(worlds("spatial", n=1, context_limit=512))

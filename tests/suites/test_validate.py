@@ -1,0 +1,113 @@
+"""Every suite keeps the rules, and each rule catches the worlds that break it."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from hippo_core.suites import PROFILES, SUITES, get_suite, settings_for
+from hippo_core.suites.build import worlds
+from hippo_core.suites.types import Fact, Item, World
+from hippo_core.suites.validate import model_rules, rules, shared_facts
+
+OWN = SUITES["episodic"]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_world_keeps_the_rules(suite, profile):
+    least = settings_for(suite, profile).n_competitors
+    for split in ("train", "val", "test"):
+        assert rules(list(worlds(suite, profile, 100, 11, split)), get_suite(suite), least) == []
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_splits_share_no_fact_across_seeds(suite, profile):
+    train = [world for seed in (1, 2) for world in worlds(suite, profile, 150, seed, "train")]
+    kept = {split: list(worlds(suite, profile, 150, 1337, split)) for split in ("val", "test")}
+    assert shared_facts(get_suite(suite), train=train, **kept) == []
+
+
+def fact(number, text, **slots):
+    return Fact(f"f{number}", "w", text, slots, number)
+
+
+FACTS = (
+    fact(0, "Ada sold a lamp.", who="Ada", what="lamp"),
+    fact(1, "Ada lost a ring.", who="Ada", what="ring"),
+    fact(2, "Ada found a coin.", who="Ada", what="coin"),
+    fact(3, "Ada hid a lamp.", who="Ada", what="lamp"),
+)
+ALL = tuple(told.id for told in FACTS)
+ITEM = Item("q0", "w", "What did Ada sell?", ("lamp",), ("f0",), "what", distance=3, cue={"who": "Ada"}, window=ALL, taught=ALL)
+GOOD = World("w", FACTS, (ITEM,))
+
+
+def broken(world, n_competitors=3):
+    return {finding.rule for finding in rules([world], OWN, n_competitors)}
+
+
+def test_a_good_world_has_no_findings():
+    assert rules([GOOD], OWN, 3) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"gold_facts": ("f9",)}, "known facts"),
+        ({"gold_facts": ()}, "known facts"),
+        ({"taught": ("f1", "f2", "f3"), "window": ()}, "known facts"),
+        ({"taught": ("f0",)}, "known facts"),
+        ({"window": ("f3", "f0"), "distance": 0}, "known facts"),
+        ({"distance": 2}, "distance"),
+        ({"answers": ("key",)}, "answer told"),
+        ({"answers": ("Ada",)}, "answer hidden"),
+        ({"answers": ("lamp", " ")}, "answer hidden"),
+        ({"question": "Ada sold a lamp. What did she sell?"}, "leak"),
+        ({"cue": {"what": "lamp"}}, "competitors"),
+        ({"world": "v"}, "ids"),
+    ],
+)
+def test_a_broken_item_is_found(change, rule):
+    assert rule in broken(World("w", FACTS, (replace(ITEM, **change),)))
+
+
+def test_part_of_a_word_is_not_the_word():
+    assert "answer hidden" not in broken(World("w", FACTS, (replace(ITEM, question="What did Ada sell, by lamplight?"),)))
+
+
+def test_two_golds_for_one_question_are_found():
+    other = replace(ITEM, id="q1", answers=("ring",), gold_facts=("f1",), distance=2)
+    assert broken(World("w", FACTS, (ITEM, other))) == {"one gold"}
+
+
+def test_ids_must_differ():
+    assert broken(World("w", FACTS, (ITEM, ITEM))) == {"ids"}
+    assert {finding.rule for finding in rules([GOOD, GOOD], OWN, 3)} == {"ids"}
+    assert {finding.rule for finding in rules([GOOD, replace(GOOD, id="v")], OWN, 3)} == {"ids"}
+
+
+def test_a_suite_is_exempt_only_from_what_its_card_says():
+    other = replace(ITEM, id="q1", answers=("ring",), gold_facts=("f1",), distance=1)
+    found = {finding.rule for finding in rules([World("w", FACTS, (ITEM, other))], SUITES["babi"], 9)}
+    assert found == {"distance"}
+
+
+def test_shared_facts_are_found_and_named():
+    assert [finding.rule for finding in shared_facts(OWN, val=[GOOD], test=[GOOD])] == ["no shared facts"] * len(FACTS)
+    assert shared_facts(OWN, val=[GOOD]) == []
+    assert shared_facts(SUITES["babi"], val=[GOOD], test=[GOOD]) == []
+
+
+def rows(score, chance=0.1):
+    return pd.DataFrame({"score": [score] * 10, "chance": [chance] * 10})
+
+
+@pytest.mark.parametrize(
+    ("alone", "oracle", "found"),
+    [(0.2, 0.8, []), (0.21, 0.8, ["question only"]), (0.2, 0.79, ["oracle"]), (1.0, 0.0, ["question only", "oracle"])],
+)
+def test_the_model_rules(alone, oracle, found):
+    assert [finding.rule for finding in model_rules(rows(alone), rows(oracle), OWN)] == found
+    assert model_rules(rows(alone), rows(oracle), SUITES["spatial"]) == []

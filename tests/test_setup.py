@@ -1,0 +1,84 @@
+"""The lock, pyproject.toml and environment.yml give the same versions; the Makefile and CI do what they say."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def name(text: str) -> str:
+    return re.sub(r"[-_.]+", "-", text).lower()
+
+
+def pins(lines: list[str]) -> dict[str, str]:
+    found = {}
+    for line in lines:
+        package, equals, version = line.partition("==")
+        assert equals and re.fullmatch(r"[0-9][0-9A-Za-z.]*", version), (
+            f"{line} is not pinned as name==version, without a local tag or a hash"
+        )
+        found[name(package)] = version
+    return found
+
+
+@pytest.fixture(scope="module")
+def lock():
+    return pins((ROOT / "requirements.lock").read_text().splitlines())
+
+
+@pytest.fixture(scope="module")
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_pyproject_has_the_versions_of_the_lock(lock, project):
+    direct = pins(project["dependencies"] + project["optional-dependencies"]["dev"])
+    assert {package: lock.get(package) for package in direct} == direct
+
+
+def test_conda_has_the_same_direct_versions(project):
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    python = next(entry for entry in environment["dependencies"] if isinstance(entry, str) and entry.startswith("python"))
+    listed = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
+    assert python == "python=3.11"
+    assert listed[0] == "--constraint requirements.lock"
+    assert pins(listed[1:]) == pins(project["dependencies"] + project["optional-dependencies"]["dev"])
+
+
+def test_torch_is_the_agreed_version(lock):
+    assert lock["torch"] == "2.13.0"
+
+
+def test_the_lock_holds_all_that_the_direct_dependencies_need(lock, project):
+    from importlib.metadata import distribution
+
+    from packaging.requirements import Requirement
+
+    waiting, seen = list(pins(project["dependencies"] + project["optional-dependencies"]["dev"])), set()
+    while waiting:
+        package = waiting.pop()
+        if package in seen:
+            continue
+        seen.add(package)
+        needs = [Requirement(text) for text in distribution(package).requires or ()]
+        waiting += [name(need.name) for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})]
+    free = {"pip", "setuptools"} | {package for package in seen if package.startswith(("nvidia-", "cuda-")) or package == "triton"}
+    assert seen - set(lock) - free == set()
+
+
+def test_ci_is_make_test():
+    assert (ROOT / ".ci/run").read_text() == "make test\n"
+
+
+def test_help_has_a_line_for_every_target():
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.M)[1].split())
+    said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {line.split()[1] for line in said.splitlines()} == targets
+    wanted = "datasets base-model base-model-card eval-baselines grid grid-plan report lab lint test bench clean"
+    assert set(wanted.split()) <= targets
