@@ -25,9 +25,9 @@ setup: .venv/.ready ## create .venv from requirements.lock (other commands do it
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	@echo "Set-up: $$(grep -c == requirements.lock) pinned packages into .venv, about 2.4 GB on disk with a CPU build of torch (a CUDA build takes several more);"
 	@echo "        pip's own settings hold (PIP_INDEX_URL, PIP_FIND_LINKS, pip.conf). First torch, then the rest."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock torch
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint requirements.lock torch
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --editable .
 	@touch $@
 	@echo "Set-up: done."
 

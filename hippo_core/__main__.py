@@ -7,11 +7,13 @@ from hippo_core.files import LabError
 
 
 def main() -> None:
-    """Run the command line; turn a mistake and a full disk into one line each."""
-    from hippo_core.lab.command import app
-
+    """Run the command line; turn a mistake, a full disk and Ctrl-C into one line each."""
     try:
+        from hippo_core.lab.command import app
+
         app()
+    except KeyboardInterrupt:
+        sys.exit(_say("stopped before anything ran", 130))
     except LabError as error:
         sys.exit(_say(str(error), 2))
     except OSError as error:

@@ -75,6 +75,7 @@ def _attempt(cell: Cell, folder: Path, said: LastLine, started: float) -> Outcom
         if cell.phase != BASELINE:
             begin_record(folder, *_plain_origin(cell))
         run_notebook(notebooks.notebook_path(cell.phase), folder / runner_files.NOTEBOOK, given(cell, folder), said)
+        message = "" if read_meta(folder)["cell"] == cell.id else "code or settings were changed while the grid ran; call it again"
     except OSError:
         raise
     except Exception as error:  # whatever a notebook or its kernel raises fails this cell and no other
@@ -101,8 +102,9 @@ def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: L
 
     notebooks.check_values(source, parameters)
     quiet = ["--log-level=50"]  # a kernel's own log would run through the table; what goes wrong in a cell stands in the notebook
+    patience: dict[str, Any] = {"start_timeout": 300, "iopub_timeout": 60}  # seconds; a busy machine is no error
     names = {"kernel_name": "python3", "progress_bar": False, "stdout_file": said, "extra_arguments": quiet}
-    papermill.execute_notebook(str(source), str(target), parameters=parameters, **names)
+    papermill.execute_notebook(str(source), str(target), parameters=parameters, **names, **patience)
 
 
 def given(cell: Cell, folder: Path) -> dict[str, Any]:

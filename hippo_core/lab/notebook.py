@@ -116,7 +116,7 @@ def figure(open_cell: OpenCell, rows: "pd.DataFrame") -> bytes:
     from hippo_core.results import plots
 
     told = open_cell.parameters
-    by = "rung" if rows["rung"].nunique() > 1 else "kind"
+    by = "rung" if len(set(rows["rung"])) > 1 else "kind"
     title = f"{told.preset.split('/')[-1]} answers {rows['score'].mean():.0%} of {rows['score'].count()} {told.suite} questions right"
     return plots.png(plots.accuracy_by(rows.assign(preset=told.preset, regime=told.regime), by, title=title))
 

@@ -132,7 +132,9 @@ def make_question(
         slices += ["new_template"] if form in held_out else []
         named = {slot: value for slot, value in words.slots().items() if slot in cue or slot == "action"}
         used = wording.ask(form, kind, named, words)
-        slices += ["new_synonym"] if any(value in lexicon.HELD_OUT and value in used for value in (*named.values(), words.action.base)) else []
+        slices += (
+            ["new_synonym"] if any(value in lexicon.HELD_OUT and value in used for value in (*named.values(), words.action.base)) else []
+        )
     cue_words = {slot: value for slot, value in words.slots().items() if slot in cue}
     text = wording.ask(form, kind, cue_words, words)
     if rung != "noisy":
@@ -164,7 +166,10 @@ def make_world(random: Random, settings: EpisodicSettings, place: Place, motion:
         rungs = [settings.rungs[(place.index * settings.n_items + i) % len(settings.rungs)] for i in range(settings.n_items)]
         early = max(settings.n_items, settings.n_facts // 4)
         order = random.sample(range(early if whole_window else settings.n_facts), min(settings.n_items, settings.n_facts))
-        drawn = [(gold, rung, make_item(random, events, words, gold, rung, settings, place.split == "train")) for gold, rung in zip(order, rungs, strict=False)]
+        drawn = [
+            (gold, rung, make_item(random, events, words, gold, rung, settings, place.split == "train"))
+            for gold, rung in zip(order, rungs, strict=False)
+        ]
         if all(item for *_, item in drawn):
             break
     asked = {gold for gold, *_ in drawn}

@@ -1,7 +1,7 @@
 """episodic_multi: what people say of themselves, and take back. The last mention wins.
 
-    taught   Lea lives in Rome. ... Tobias has a parrot as a pet. ... Actually, Lea lives in Oslo.
-    asked    In which city does Lea live?      gold: Oslo
+taught   Lea lives in Rome. ... Tobias has a parrot as a pet. ... Actually, Lea lives in Oslo.
+asked    In which city does Lea live?      gold: Oslo
 """
 
 from dataclasses import dataclass
@@ -29,28 +29,62 @@ class Relation:
 
 
 RELATIONS = {
-    "home": Relation("lives in", "", "In which city does {who} live?", ("Where is the home of {who}?", "Which city is {who} living in?"),
-        ("Tell me the city where {who} lives.", "What town does {who} call home?"), lexicon.CITIES),
-    "color": Relation("likes the color", "", "Which color does {who} like?", ("What is the favorite color of {who}?", "Which color pleases {who}?"),
+    "home": Relation(
+        "lives in", "",
+        "In which city does {who} live?",
+        ("Where is the home of {who}?", "Which city is {who} living in?"),
+        ("Tell me the city where {who} lives.", "What town does {who} call home?"),
+        lexicon.CITIES,
+    ),
+    "color": Relation(
+        "likes the color", "",
+        "Which color does {who} like?",
+        ("What is the favorite color of {who}?", "Which color pleases {who}?"),
         ("Tell me the color that {who} likes.", "What color is {who} fond of?"),
-        ("red", "green", "blue", "yellow", "purple", "orange", "white", "black", "pink", "brown", "silver", "gray")),
-    "pet": Relation("has a", " as a pet", "What does {who} have as a pet?", ("Which animal does {who} keep?", "What is the pet of {who}?"),
+        ("red", "green", "blue", "yellow", "purple", "orange", "white", "black", "pink", "brown", "silver", "gray"),
+    ),
+    "pet": Relation(
+        "has a", " as a pet",
+        "What does {who} have as a pet?",
+        ("Which animal does {who} keep?", "What is the pet of {who}?"),
         ("Tell me the animal that {who} has.", "What pet does {who} own?"),
-        ("dog", "cat", "parrot", "rabbit", "hamster", "turtle", "pony", "goldfish", "snake", "goat", "mouse", "canary")),
-    "job": Relation("works as a", "", "What does {who} work as?", ("What is the job of {who}?", "Which profession does {who} have?"),
+        ("dog", "cat", "parrot", "rabbit", "hamster", "turtle", "pony", "goldfish", "snake", "goat", "mouse", "canary"),
+    ),
+    "job": Relation(
+        "works as a", "",
+        "What does {who} work as?",
+        ("What is the job of {who}?", "Which profession does {who} have?"),
         ("Tell me the job that {who} has.", "What does {who} do for a living?"),
-        ("baker", "nurse", "teacher", "farmer", "pilot", "painter", "lawyer", "sailor", "tailor", "plumber", "judge", "singer")),
-    "drink": Relation("prefers to drink", "", "What does {who} prefer to drink?", ("What is the favorite drink of {who}?", "Which drink does {who} choose?"),
+        ("baker", "nurse", "teacher", "farmer", "pilot", "painter", "lawyer", "sailor", "tailor", "plumber", "judge", "singer"),
+    ),
+    "drink": Relation(
+        "prefers to drink", "",
+        "What does {who} prefer to drink?",
+        ("What is the favorite drink of {who}?", "Which drink does {who} choose?"),
         ("Tell me the drink that {who} prefers.", "What beverage does {who} enjoy most?"),
-        ("tea", "coffee", "milk", "water", "juice", "cocoa", "cider", "lemonade", "wine", "beer")),
-    "music": Relation("plays the", "", "Which instrument does {who} play?", ("What does {who} make music with?", "What is the instrument of {who}?"),
+        ("tea", "coffee", "milk", "water", "juice", "cocoa", "cider", "lemonade", "wine", "beer"),
+    ),
+    "music": Relation(
+        "plays the", "",
+        "Which instrument does {who} play?",
+        ("What does {who} make music with?", "What is the instrument of {who}?"),
         ("Tell me the instrument that {who} plays.", "What musical instrument does {who} practice?"),
-        ("piano", "flute", "violin", "harp", "trumpet", "cello", "banjo", "organ", "clarinet", "tuba")),
-    "food": Relation("eats", " for lunch", "What does {who} eat for lunch?", ("Which food does {who} have at noon?", "What is the lunch of {who}?"),
+        ("piano", "flute", "violin", "harp", "trumpet", "cello", "banjo", "organ", "clarinet", "tuba"),
+    ),
+    "food": Relation(
+        "eats", " for lunch",
+        "What does {who} eat for lunch?",
+        ("Which food does {who} have at noon?", "What is the lunch of {who}?"),
         ("Tell me the food that {who} eats for lunch.", "What is {who} having for lunch?"),
-        ("soup", "pasta", "rice", "bread", "cheese", "salad", "fish", "pizza", "beans", "noodles", "eggs", "pie")),
+        ("soup", "pasta", "rice", "bread", "cheese", "salad", "fish", "pizza", "beans", "noodles", "eggs", "pie"),
+    ),
 }  # fmt: skip
-CORRECTIONS = ("Actually, {statement}", "Correction: {statement}", "Since then things have changed: {statement}", "No, that was wrong: {statement}")
+CORRECTIONS = (
+    "Actually, {statement}",
+    "Correction: {statement}",
+    "Since then things have changed: {statement}",
+    "No, that was wrong: {statement}",
+)
 
 
 class MultiSettings(Settings):

@@ -49,8 +49,15 @@ FRAMES = {
         ("{who} visited the {name} college.", "{who} wrote a letter to the {name} college."),
         "In which city does the friend of {friend} study?"),
 }  # fmt: skip
-SITES = ("The {name} {firm} is in {city}.", "The {name} {firm} stands in {city}.", "The city register says that the {name} {firm} is in {city}.")
-RUMORS = ("Rumor has it that the {name} {firm} is in {city}.", "Someone heard that the {name} {firm} is in {city}, but nobody confirmed it.")
+SITES = (
+    "The {name} {firm} is in {city}.",
+    "The {name} {firm} stands in {city}.",
+    "The city register says that the {name} {firm} is in {city}.",
+)
+RUMORS = (
+    "Rumor has it that the {name} {firm} is in {city}.",
+    "Someone heard that the {name} {firm} is in {city}, but nobody confirmed it.",
+)
 MOVES = ("Later the {name} {firm} moved to {city}.", "Since then the {name} {firm} has moved to {city}.")
 SITE_NEAR_MISSES = ("The {name} {firm} sends letters to {city}.", "The {name} {firm} was once praised in {city}.")
 FRIENDS = ("{friend} is a friend of {who}.", "{who} has {friend} as a friend.")
@@ -223,7 +230,11 @@ def choose_questions(random: Random, draft: Draft, chains: list[Chain], settings
         if chain is None:
             return []
         pool.remove(chain)
-        cue = {"who": chain.who, "relation": FRAMES[chain.frame].relation} if hops == 2 else {"friend": chain.friend, "relation": FRAMES[chain.frame].relation}
+        cue = (
+            {"who": chain.who, "relation": FRAMES[chain.frame].relation}
+            if hops == 2
+            else {"friend": chain.friend, "relation": FRAMES[chain.frame].relation}
+        )
         if chain.thing:
             cue["what"] = chain.thing.split(" ", 1)[1]
         gold = [chain.firm.fact, chain.link] if hops == 2 else [chain.firm.fact, chain.link, chain.friendship]

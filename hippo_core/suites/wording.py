@@ -57,9 +57,19 @@ MOTION_FACT_FORMS = ("{when}, {who} {past}{where}.", "{who} {past}{where} {when}
 
 # {inverted} is the clause with its verb in front ("did Carla sell a guitar"), {plain} the same in normal order.
 QUESTION_FORMS = {
-    "who": ("Who {plain}{rest}?", "Which person {plain}{rest}?", "What is the name of the person who {plain}{rest}?", "{first}who {plain}?"),
+    "who": (
+        "Who {plain}{rest}?",
+        "Which person {plain}{rest}?",
+        "What is the name of the person who {plain}{rest}?",
+        "{first}who {plain}?",
+    ),
     "what": ("What {inverted}{rest}?", "Which thing {inverted}{rest}?", "What is the thing that {plain}{rest}?", "{first}what {inverted}?"),
-    "where": ("Where {inverted}{rest}?", "At which place {inverted}{rest}?", "What is the place where {plain}{rest}?", "{first}where {inverted}?"),
+    "where": (
+        "Where {inverted}{rest}?",
+        "At which place {inverted}{rest}?",
+        "What is the place where {plain}{rest}?",
+        "{first}where {inverted}?",
+    ),
     "when": ("When {inverted}{rest}?", "At what time {inverted}{rest}?", "What is the time when {plain}{rest}?", "{first}when {inverted}?"),
 }
 HELD_OUT_FORMS = {kind: (f"Do you recall {kind} {{plain}}{{rest}}?", f"Tell me {kind} {{plain}}{{rest}}.") for kind in QUESTION_FORMS}

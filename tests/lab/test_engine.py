@@ -43,6 +43,14 @@ def kernels_of(place):
     return found
 
 
+def start(place, **options):
+    """A grid in the background, given back when its first kernel is there."""
+    running = subprocess.Popen([*COMMAND, "grid", "quick"], cwd=place, env=environment(place), text=True, **options)
+    while running.poll() is None and not kernels_of(place):
+        time.sleep(0.1)
+    return running
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A lab whose quick grid has run undisturbed, and what that printed."""
@@ -96,8 +104,8 @@ def test_a_plan_skips_what_is_finished_and_estimates_the_rest(finished):
 def test_a_killed_grid_goes_on_to_equal_records(finished, tmp_path):
     place, moment = make_lab(tmp_path / "lab"), random.Random(7)
     for _ in range(2):
-        running = subprocess.Popen([*COMMAND, "grid", "quick"], cwd=place, env=environment(place), stdout=subprocess.DEVNULL)
-        time.sleep(moment.uniform(2, 7))
+        running = start(place, stdout=subprocess.DEVNULL)
+        time.sleep(moment.uniform(0, 6))
         running.send_signal(signal.SIGKILL)
         running.wait()
     assert lab(place, "grid", "quick").returncode == 0
@@ -108,10 +116,9 @@ def test_a_killed_grid_goes_on_to_equal_records(finished, tmp_path):
 
 def test_ctrl_c_stops_cleanly(tmp_path):
     place = make_lab(tmp_path / "lab")
-    running = subprocess.Popen([*COMMAND, "grid", "quick"], cwd=place, env=environment(place), stderr=subprocess.PIPE, text=True)
-    time.sleep(4)
+    running = start(place, stderr=subprocess.PIPE)
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=30)
+    _, said = running.communicate(timeout=120)
     assert running.returncode == 130
     assert said.strip().splitlines()[-1].startswith("stopped")
     assert kernels_of(place) == []
@@ -220,8 +227,9 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(runner_files, "seal", full)
-    monkeypatch.setattr(execute, "run_notebook", lambda *_: (next(cell.record.parent.glob(".*")) / "meta.json").write_text("{}"))
     cell = baseline_cell(check({"model": "model", "n": 4, "run_id": "full"}, "test")[0])
+    written = json.dumps({"cell": cell.id})
+    monkeypatch.setattr(execute, "run_notebook", lambda _, target, *__: (target.parent / "meta.json").write_text(written))
     with pytest.raises(LabError, match="disk is full"):
         execute.execute(cell, execute.LastLine(), Event())
     assert not cell.record.exists()

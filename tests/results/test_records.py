@@ -124,7 +124,7 @@ def test_rows_are_read_back_exactly(record):
     assert set(back["record"]) == {"baselines/core/episodic/12_1/delayed-test-00000000"}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(texts=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), min_size=12, max_size=12))
 def test_any_text_is_read_back(tmp_path_factory, texts):
     run = tmp_path_factory.mktemp("any") / "run"

@@ -81,7 +81,12 @@ def world_lesson(random: Random, world: World) -> Lesson:
     number = {fact.id: index for index, fact in enumerate(chosen)}
     facts = tuple((fact.text, tuple(fact.slots.values())) for fact in chosen)
     branches = (
-        Branch(item.question, item.answers[0], tuple(number[gold] for gold in item.gold_facts), item.answers[0] in facts[number[item.gold_facts[-1]]][0])
+        Branch(
+            item.question,
+            item.answers[0],
+            tuple(number[gold] for gold in item.gold_facts),
+            item.answers[0] in facts[number[item.gold_facts[-1]]][0],
+        )
         for item in world.items
         if item.taught == taught
     )
@@ -112,14 +117,18 @@ def trim(random: Random, lesson: Lesson, n_facts: int) -> Lesson:
     kept |= set(random.sample(others, max(0, min(len(others), n_facts - len(kept)))))
     order = sorted(kept)
     branches = [
-        Branch(b.question, b.answer, tuple(order.index(index) for index in b.gold), b.guided) for b in lesson.branches if kept >= set(b.gold)
+        Branch(b.question, b.answer, tuple(order.index(index) for index in b.gold), b.guided)
+        for b in lesson.branches
+        if kept >= set(b.gold)
     ]
     return Lesson(tuple(lesson.facts[index] for index in order), tuple(branches))
 
 
-STOP_WORDS = frozenset(
-    "who what where when which person thing place time did was were is are the a an at in on to of name that by does do has have city tell me "
-    "do you recall".split()
+STOP_WORDS = frozenset(  # of questions: all else is content
+    (
+        *("who", "what", "where", "when", "which", "person", "thing", "place", "time", "city", "name", "did", "do", "does", "was", "were"),
+        *("is", "are", "has", "have", "the", "a", "an", "at", "in", "on", "to", "of", "that", "by", "tell", "me", "you", "recall"),
+    )
 )
 
 
@@ -217,7 +226,9 @@ class Encoder:
             targets += [("bind", first + token, keys) for token in _closing(encoding, spans)]
         return targets
 
-    def _guide(self, first: int, asker: int, question: Encoded, answer: list[int], branch: Branch, lesson: Lesson, places: list) -> list[Aim]:
+    def _guide(
+        self, first: int, asker: int, question: Encoded, answer: list[int], branch: Branch, lesson: Lesson, places: list
+    ) -> list[Aim]:
         content = tuple(first + i for i, token in enumerate(question.tokens) if token.strip("▁?.,").lower() not in STOP_WORDS | {""})
         targets = [("read", asker, content)] if content else []
         for kind, fact in zip(("locate", "hop"), reversed(branch.gold), strict=False):
@@ -291,7 +302,9 @@ def make_lesson(random: Random, progress: float) -> Lesson:
         settings = semantic.SemanticSettings(
             n_facts=random.randint(20, 26), n_competitors=0, contradictions=random.randint(0, 3), near_misses=random.randint(0, 3)
         )
-        lesson = trim(random, world_lesson(random, semantic.make_world(random, settings, Place("train", 0, random.randrange(30)))), n_facts + 3)
+        lesson = trim(
+            random, world_lesson(random, semantic.make_world(random, settings, Place("train", 0, random.randrange(30)))), n_facts + 3
+        )
     if random.random() < 0.06:
         lesson = gold_only(random, lesson)
     return Lesson(lesson.facts, lesson.branches, plain=random.random() < 0.04)

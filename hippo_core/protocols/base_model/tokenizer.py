@@ -11,7 +11,7 @@ from random import Random
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from hippo_core.files import root
+from hippo_core.protocols.base_model.stories import stories
 from hippo_core.suites import SUITES, lexicon
 from hippo_core.suites.build import worlds
 
@@ -22,12 +22,6 @@ CHAT_TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-STORIES = "data/samples/tinystories/train_head_2MiB.txt"
-
-
-def stories() -> list[str]:
-    """The TinyStories sample, story by story."""
-    return [story.strip() for story in (root() / STORIES).read_text(encoding="utf-8").split("<|endoftext|>") if story.strip()]
 
 
 def corpus(seed: int) -> Iterator[str]:
@@ -47,9 +41,7 @@ def corpus(seed: int) -> Iterator[str]:
 def train(seed: int) -> PreTrainedTokenizerFast:
     """Learn the vocabulary; the same seed gives the same tokenizer."""
     tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL["unk"], byte_fallback=True, fuse_unk=True))
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁"), normalizers.Replace("\n", "\n▁")]
-    )
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁"), normalizers.Replace("\n", "\n▁")])
     words = Regex(r"▁?[A-Za-z]+|▁?[0-9]|\n|▁?[^A-Za-z0-9▁\n]|▁")
     tokenizer.pre_tokenizer = pre_tokenizers.Split(words, behavior="isolated")
     tokenizer.decoder = decoders.Sequence(
@@ -57,7 +49,9 @@ def train(seed: int) -> PreTrainedTokenizerFast:
     )
     special = [*SPECIAL.values(), *ROLES]
     bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
-    trainer = trainers.BpeTrainer(vocab_size=VOCABULARY, special_tokens=special + bytes_, limit_alphabet=200, min_frequency=2, show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY, special_tokens=special + bytes_, limit_alphabet=200, min_frequency=2, show_progress=False
+    )
     tokenizer.train_from_iterator(corpus(seed), trainer)
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
     return PreTrainedTokenizerFast(

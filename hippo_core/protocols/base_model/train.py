@@ -12,13 +12,14 @@ from random import Random
 
 import torch
 from pydantic import BaseModel, ConfigDict
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch.nn.functional import cross_entropy
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from hippo_core.files import LabError
 from hippo_core.protocols.base_model import guidance, lessons
-from hippo_core.protocols.base_model.tokenizer import stories
+from hippo_core.protocols.base_model.stories import training_stories
 
 
 class Recipe(BaseModel):
@@ -72,16 +73,6 @@ def batches(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, first: int) -> I
         yield encoder.batches(drawn, random.sample(pool, recipe.stories), recipe.parts)
 
 
-def training_stories() -> list[str]:
-    """The stories that training may see: all but every twentieth."""
-    return [story for number, story in enumerate(stories()) if number % 20]
-
-
-def held_out_stories() -> list[str]:
-    """The stories that training never sees."""
-    return stories()[::20]
-
-
 def rate(recipe: Recipe, step: int) -> float:
     """Share of the full learning rate: up over the warm-up, level, then down in a line to nothing."""
     left = (recipe.steps - step) / max(1, round(recipe.steps * recipe.cooldown))
@@ -128,8 +119,10 @@ def optimizers(model: LlamaForCausalLM, recipe: Recipe) -> list[torch.optim.Opti
     ]
 
 
-def train(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, folder: Path, say: Callable[[str], None] = print) -> LlamaForCausalLM:
-    """Train, with a checkpoint every 200 steps in `folder` from which a second call goes on; the log is `folder/log.jsonl`."""
+def train(
+    recipe: Recipe, tokenizer: PreTrainedTokenizerFast, folder: Path, say: Callable[[str], None] = print, every: int = 200
+) -> LlamaForCausalLM:
+    """Train, with a checkpoint every `every` steps in `folder`, from which a second call goes on; the log is `folder/log.jsonl`."""
     torch.set_num_threads(recipe.threads)
     model = new_model(recipe, tokenizer)
     optimizer_list = optimizers(model, recipe)
@@ -146,15 +139,19 @@ def train(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, folder: Path, say:
         for optimizer in optimizer_list:
             optimizer.step()
         model.zero_grad(set_to_none=True)
-        if (step + 1) % 50 == 0 or step + 1 == recipe.steps:
-            seconds = time.perf_counter() - started
-            line = {"step": step + 1, "seconds": round(seconds), "answers": round(answers, 4), "guidance": round(guided, 4)}
-            with (folder / "log.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
-            say(f"step {step + 1}/{recipe.steps}  {seconds / 60:.1f} min  answers {answers:.3f}  guidance {guided:.3f}")
-        if (step + 1) % 200 == 0 or step + 1 == recipe.steps:
-            checkpoint(model, optimizer_list, recipe, step + 1, time.perf_counter() - started, folder)
+        done, seconds = step + 1, time.perf_counter() - started
+        if done % (every // 4 or 1) == 0 or done == recipe.steps:
+            log(folder, {"step": done, "seconds": round(seconds), "answers": round(answers, 4), "guidance": round(guided, 4)})
+            say(f"step {done}/{recipe.steps}  {seconds / 60:.1f} min  answers {answers:.3f}  guidance {guided:.3f}")
+        if done % every == 0 or done == recipe.steps:
+            checkpoint(model, optimizer_list, recipe, done, seconds, folder)
     return model.eval()
+
+
+def log(folder: Path, line: dict[str, float]) -> None:
+    """Add a line to the training's log."""
+    with (folder / "log.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
 
 
 def checkpoint(model, optimizer_list, recipe: Recipe, step: int, seconds: float, folder: Path) -> None:
@@ -174,8 +171,6 @@ def resume(model, optimizer_list, recipe: Recipe, folder: Path) -> tuple[int, fl
     path = folder / "checkpoint.safetensors"
     if not path.exists():
         return 0, 0.0
-    from safetensors import safe_open
-
     with safe_open(path, "pt") as file:
         facts = file.metadata()
     if facts["recipe"] != recipe.model_dump_json():

@@ -53,7 +53,7 @@ def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "
     for record in records:
         with (record / "metrics.csv").open(encoding="utf-8", newline="") as file:
             by_header.setdefault(file.readline(), []).append(record)
-    table = pd.concat([_table(header, alike) for header, alike in by_header.items()], ignore_index=True)
+    table: Any = pd.concat([_table(header, alike) for header, alike in by_header.items()], ignore_index=True)
     rows = pd.concat([_typed(table.drop(columns="record")), _keys(table["record"], run)], axis=1)
     return rows.sort_values(["record", "idx"], kind="stable", ignore_index=True)
 
@@ -79,7 +79,7 @@ def _typed(table: "pd.DataFrame") -> "pd.DataFrame":
         if name in TEXT:
             table[name] = table[name].fillna("").astype(object)
         else:
-            numbers = pd.to_numeric(table[name], errors="raise")
+            numbers: Any = pd.to_numeric(table[name], errors="raise")
             table[name] = numbers.astype("int64" if name in WHOLE else "float64")
     return table
 

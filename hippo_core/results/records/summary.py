@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+Frame = Any  # a pandas DataFrame or Series: what its methods return is wider than the type checker can follow
+
 MEANS = {
     "em_raw": "em_raw",
     "em_norm": "em_norm",
@@ -27,7 +29,7 @@ STAGES = ("pre", "post_1", "post_2", "post_3")
 
 def build_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: str, seconds: float) -> dict[str, Any]:
     """The content of `metrics.json`. `em` is the mean of the suite's primary score; what was not measured is None."""
-    main = rows[rows["stage"] == "test"] if (rows["stage"] == "test").any() else rows
+    main: Frame = rows[rows["stage"] == "test"] if "test" in set(rows["stage"]) else rows
     metrics = _score(main, "n_items") | {name: _mean(main[column]) for name, column in MEANS.items()} | _stages(rows)
     return {
         "suite": suite,
@@ -41,12 +43,12 @@ def build_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: s
     }
 
 
-def _mean(values: "pd.Series") -> float | None:
+def _mean(values: Frame) -> float | None:
     mean = float(values.mean())
     return None if math.isnan(mean) else mean
 
 
-def _score(rows: "pd.DataFrame", count: str = "n") -> dict[str, Any]:
+def _score(rows: Frame, count: str = "n") -> dict[str, Any]:
     """Mean of the primary score with its 95% interval clustered by world, and how much it rests on."""
     from hippo_core.results.statistics import cluster_interval
 
@@ -58,21 +60,21 @@ def _score(rows: "pd.DataFrame", count: str = "n") -> dict[str, Any]:
     return {"em": _mean(scored["score"]), "low": low, "high": high, count: len(scored), "n_worlds": int(scored["world"].nunique())}
 
 
-def _groups(rows: "pd.DataFrame", column: str) -> dict[str, Any]:
+def _groups(rows: Frame, column: str) -> dict[str, Any]:
     return {str(name): _score(group) for name, group in rows.groupby(column, sort=True)}
 
 
-def _slices(rows: "pd.DataFrame") -> dict[str, Any]:
+def _slices(rows: Frame) -> dict[str, Any]:
     names = sorted({name for joined in rows["slices"] for name in joined.split(";") if name})
     return {name: _score(rows[[name in joined.split(";") for joined in rows["slices"]]]) for name in names}
 
 
-def _stages(rows: "pd.DataFrame") -> dict[str, float | None]:
+def _stages(rows: Frame) -> dict[str, float | None]:
     """`pre_em`, `post_1_em` ...: the primary score around a replay or a consolidation; None for a cell that has no such stage."""
     return {f"{stage}_em": _mean(rows.loc[rows["stage"] == stage, "score"]) for stage in STAGES}
 
 
-def _compute(rows: "pd.DataFrame", seconds: float) -> dict[str, Any]:
+def _compute(rows: Frame, seconds: float) -> dict[str, Any]:
     read, said = int(rows["prompt_tokens"].sum()), int(rows["generated_tokens"].sum())
     return {
         "tokens": read + said,

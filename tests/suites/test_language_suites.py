@@ -1,0 +1,151 @@
+"""The suites in words: what is asked has one answer, what is held out stays out, flags mean what they say."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.suites import episodic, get_suite, lexicon, multi, semantic
+from hippo_core.suites.build import worlds
+from hippo_core.suites.types import Place, World
+
+NAMES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic")
+
+
+def some(name: str, n: int = 200, split: str = "test", profile: str = "default", **overrides) -> list[World]:
+    return list(worlds(name, profile, n, 7, split, 512, overrides))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("profile", ["base", "default", "hard"])
+def test_every_profile_gives_worlds_whose_gold_facts_hold_the_answer(name, profile):
+    for world in some(name, 60, profile=profile):
+        text = {fact.id: fact.text for fact in world.facts}
+        for item in world.items:
+            assert item.answers[0] in text[item.gold_facts[-1]]
+            assert set(item.gold_facts) <= set(item.taught)
+            assert set(item.window) <= set(item.taught)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_splits_share_no_fact(name):
+    told = {split: {fact.text for world in some(name, 400, split) for fact in world.facts} for split in ("train", "val", "test")}
+    assert not told["train"] & told["test"]
+    assert not told["train"] & told["val"]
+    assert not told["val"] & told["test"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_training_never_sees_what_is_held_out(name):
+    new = set(lexicon.names(held_out=True))
+    for world in some(name, 300, "train"):
+        assert not any(item.slices for item in world.items)
+        for text in (*(fact.text for fact in world.facts), *(item.question for item in world.items if item.rung != "noisy")):
+            assert not new & set(text.replace(",", " ").replace(".", " ").split())
+            assert not any(f" {word} " in f" {text.strip('?.')} " for word in lexicon.HELD_OUT)
+            assert not text.startswith(("Tell me", "Do you recall"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tests_do_see_new_names_and_new_wordings(name):
+    slices = [part for world in some(name, 400) for item in world.items for part in item.slices]
+    assert {"new_name", "new_template"} <= set(slices)
+
+
+@pytest.mark.parametrize(("name", "rungs"), [("episodic", 4), ("episodic_cross", 4), ("episodic_capacity", 4), ("episodic_multi", 3)])
+def test_rungs_are_evenly_mixed(name, rungs):
+    counts = np.unique([item.rung for world in some(name, 240) for item in world.items], return_counts=True)[1]
+    assert len(counts) == rungs
+    assert counts.max() - counts.min() <= 5
+
+
+def test_a_noisy_cue_differs_from_the_exact_one():
+    for world in some("episodic", 200):
+        for item in world.items:
+            if item.rung == "noisy":
+                words = [word for slot, value in item.cue.items() if slot != "action" for word in value.split()]
+                exact = [word for word in words if word in item.question]
+                assert len(exact) < len(words) or len(item.cue) < 4
+
+
+def test_flags_go_with_being_asked_later_and_are_not_the_same():
+    facts = [fact for world in some("episodic", 2000) for fact in world.facts]
+    asked = np.array([fact.asked for fact in facts])
+    flagged = np.array([fact.reward or fact.pin for fact in facts])
+    assert np.corrcoef(asked, flagged)[0, 1] == pytest.approx(0.7, abs=0.03)
+    assert all(("remember" in fact.text) == fact.pin and ("success" in fact.text) == fact.reward for fact in facts)
+
+
+@pytest.mark.parametrize("limit", [256, 512, 1024])
+def test_what_follows_a_capacity_question_s_fact_is_longer_than_the_context(limit):
+    for world in worlds("episodic_capacity", "default", 40, 7, "test", limit):
+        number = {fact.id: index for index, fact in enumerate(world.facts)}
+        for item in world.items:
+            later = world.facts[number[item.gold_facts[0]] + 1 :]
+            assert sum(len(fact.text.split()) for fact in later) >= limit
+
+
+def test_cross_items_have_no_window_and_several_sessions():
+    for world in some("episodic_cross", 60):
+        assert not any(item.window for item in world.items)
+        assert len({fact.context_key for fact in world.facts}) == 4
+    assert not get_suite("episodic_cross").has_window
+
+
+def test_the_last_mention_is_gold():
+    for world in some("episodic_multi", 300):
+        for item in world.items:
+            said = [fact for fact in world.facts if fact.slots["who"] == item.cue["who"] and fact.slots["relation"] == item.cue["relation"]]
+            assert said[-1].slots["value"] == item.answers[0]
+            assert item.kind == ("corrected" if len(said) > 1 else "plain")
+            assert all("ctually" in f.text or "orrection" in f.text or "changed" in f.text or "wrong" in f.text for f in said[1:])
+
+
+def city_of(world: World, firm: str) -> str:
+    """Where a firm is, by the rules of the suite: a rumor is never believed, the latest of the others is."""
+    sites = [f for f in world.facts if f.slots.get("firm") == firm and "city" in f.slots and f.schema_fit and f.provenance != "rumor"]
+    return sites[-1].slots["city"]
+
+
+@pytest.mark.parametrize("profile", ["base", "default", "hard"])
+def test_a_join_over_the_facts_gives_the_gold_city_and_no_other(profile):
+    for world in some("semantic", 200, profile=profile):
+        for item in world.items:
+            cue = dict(item.cue)
+            if friend := cue.pop("friend", None):
+                bonds = [f.slots for f in world.facts if f.slots.get("relation") == "friend" and friend in (f.slots["who"], f.slots["friend"])]
+                [bond] = bonds
+                cue["who"] = bond["who"] if bond["friend"] == friend else bond["friend"]
+            links = [f for f in world.facts if f.schema_fit and all(f.slots.get(slot) == value for slot, value in cue.items())]
+            assert {city_of(world, link.slots["firm"]) for link in links} == {item.answers[0]}
+            assert len(item.gold_facts) == item.hops
+
+
+def test_a_rumor_and_a_move_occur_and_are_asked_about():
+    facts = [fact for world in some("semantic", 300) for fact in world.facts]
+    assert any(fact.provenance == "rumor" for fact in facts)
+    assert any("moved" in fact.text for fact in facts)
+    assert any(item.kind == "contradiction" for world in some("semantic", 300) for item in world.items)
+
+
+def test_settings_that_no_world_can_meet_are_an_error_and_no_hang():
+    with pytest.raises(LabError, match="raise n_facts"):
+        multi.make_world(Random(0), multi.MultiSettings(n_facts=8, n_items=20), Place("test", 0, 0))
+    with pytest.raises(LabError, match="raise n_facts"):
+        semantic.make_world(Random(0), semantic.SemanticSettings(n_facts=12, n_items=40), Place("test", 0, 0))
+
+
+def test_questions_are_english_sentences():
+    random = Random(3)
+    settings = episodic.EpisodicSettings()
+    for index in range(100):
+        for item in episodic.make_world(random, settings, Place("test", 0, index)).items:
+            assert item.question[0].isupper() or item.rung == "noisy"
+            assert item.question.endswith(("?", "."))
+            assert "  " not in item.question
+            assert "{" not in item.question
+
+
+def test_an_article_fits_its_noun():
+    assert [lexicon.article(word) for word in ("lamp", "umbrella", "hat", "organ")] == ["a lamp", "an umbrella", "a hat", "an organ"]
