@@ -11,6 +11,10 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 LAB := $(BIN)/python -m hippo_core
 
+# glibc gives large temporaries back to the system and faults them in again at every tensor operation; kept, training is up to 3 times faster.
+export MALLOC_MMAP_THRESHOLD_ := 4000000000
+export MALLOC_TRIM_THRESHOLD_ := 8000000000
+
 .PHONY: help setup datasets base-model base-model-card eval-baselines grid grid-plan report lab lint test bench clean
 
 help: ## list these commands

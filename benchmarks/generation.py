@@ -14,7 +14,7 @@ from hippo_core.models.language_model import LanguageModel, pad_left
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render
 from hippo_core.models.spec import load_spec
-from hippo_core.suites.build import worlds
+from hippo_core.suites.datasets.build import worlds
 
 NEW_TOKENS, BATCH, ROUNDS = 8, 32, 5
 

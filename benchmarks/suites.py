@@ -7,7 +7,7 @@ import time
 from statistics import median
 
 from hippo_core.suites import SUITES
-from hippo_core.suites.build import worlds
+from hippo_core.suites.datasets.build import worlds
 
 ITEMS, ROUNDS, ALLOWED = 1000, 3, 2.0
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.results.records import record_folder, run_folder
-from hippo_core.suites import card
-from hippo_core.suites.build import CONTEXT_LIMIT
+from hippo_core.suites.datasets import card
+from hippo_core.suites.datasets.build import CONTEXT_LIMIT
 
 from . import fingerprints
 from .parameters import PLACE, BaselineParameters, resolve

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hippo_core.conditions import Preset
 from hippo_core.files import LabError, root, unknown
 from hippo_core.results import records
-from hippo_core.suites import build
+from hippo_core.suites.datasets import build
 from hippo_core.suites.types import Suite, World
 
 from . import closing, fingerprints, runner_files
@@ -113,7 +113,7 @@ def sentence(open_cell: OpenCell, metrics: dict[str, Any]) -> str:
 
 def figure(open_cell: OpenCell, rows: "pd.DataFrame") -> bytes:
     """The picture (PNG) of a cell: accuracy by rung of the cue, or by kind of question where the suite has one rung only."""
-    from hippo_core.results import plots
+    from hippo_core.results.figures import plots
 
     told = open_cell.parameters
     by = "rung" if len(set(rows["rung"])) > 1 else "kind"

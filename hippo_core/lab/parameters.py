@@ -13,7 +13,7 @@ from hippo_core.files import LabError, unknown
 from hippo_core.models.spec import ModelSpec, load_spec, validated
 from hippo_core.results.records import run_folder
 from hippo_core.suites import get_suite
-from hippo_core.suites.build import suite_settings
+from hippo_core.suites.datasets.build import suite_settings
 from hippo_core.suites.types import Settings, Suite
 
 DRY_ITEMS = 5

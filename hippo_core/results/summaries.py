@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.files import LabError
+from hippo_core.results.figures.palette import REGIMES, ordered, shared_between_regimes
 from hippo_core.results.frames import Frame
-from hippo_core.results.palette import REGIMES, ordered, shared_between_regimes
 from hippo_core.results.statistics import Comparison, cluster_interval, compare
 
 PAIRING = ("key", "cluster", "seed", "world", "question", "answer", "score")

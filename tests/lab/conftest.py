@@ -33,7 +33,7 @@ metrics = lab.finish(cell, rows)
 DATASETS = (
     """
 from hippo_core.lab.parameters import assignments
-from hippo_core.suites.build import write_dataset
+from hippo_core.suites.datasets.build import write_dataset
 
 print(write_dataset(suites[0], profile, n, seed, context_limit, assignments(overrides)).name)
 """,

@@ -1,6 +1,5 @@
 """The file of criteria is whole, plain and strict."""
 
-
 import pytest
 import yaml
 from invented import A_OVER_B, HEAD

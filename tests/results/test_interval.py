@@ -7,8 +7,8 @@ import pytest
 from invented import table
 
 from hippo_core.files import LabError
-from hippo_core.results.interval import effective_number, variance_of_mean
 from hippo_core.results.statistics import cluster_interval, compare, expected_range, range_warning, ratio_interval, wilson
+from hippo_core.results.statistics.interval import effective_number, variance_of_mean
 
 
 def test_variance_of_mean_of_single_item_worlds_is_the_textbooks():

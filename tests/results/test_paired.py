@@ -12,8 +12,8 @@ from invented import random_pair, table
 from scipy import stats
 
 from hippo_core.files import LabError
-from hippo_core.results.paired import needed
 from hippo_core.results.statistics import compare, permutation_test
+from hippo_core.results.statistics.paired import needed
 
 
 def test_permutation_by_hand():
@@ -36,6 +36,7 @@ def test_p_is_uniform_under_the_null():
 
 def test_a_drawn_p_is_never_zero():
     assert permutation_test(np.ones(40), np.arange(40), draws=999) == 1 / 1000
+
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1000))
@@ -86,6 +87,7 @@ def test_needed_grows_with_the_likeness_inside_worlds_and_gives_the_power_it_pro
         again = random.choice(d, n)
         wins += permutation_test(again, np.arange(n), draws=400) <= 0.05
     assert 0.7 <= wins / 200 <= 0.9
+
 
 def _mismatches():
     good = table([1.0, 0, 1, 1, 0, 1], per_world=2)

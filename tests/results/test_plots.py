@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from hippo_core.results import claims, drawing, plots, summaries
-from hippo_core.results.palette import LOOKS, look, ordered
+from hippo_core.results import summaries
+from hippo_core.results.figures import claims, drawing, plots
+from hippo_core.results.figures.palette import LOOKS, look, ordered
 
 FIGURES = (plots.conditions_overview, plots.rungs_by_condition, plots.recall_at_k, plots.tokens_against_accuracy)
 

@@ -12,10 +12,9 @@ import pytest
 
 from hippo_core.conditions import Preset
 from hippo_core.files import LabError
-from hippo_core.results import cautions
 from hippo_core.results.digits import probability, quantity, share, span
-from hippo_core.results.report import write_report
-from hippo_core.results.runs import CONDITION_KEYS, load_run
+from hippo_core.results.report import cautions, write_report
+from hippo_core.results.report.runs import CONDITION_KEYS, load_run
 
 SUITES = ("episodic", "episodic_cross")
 NASTY = '<script>alert("x")</script> | & "quoted"'

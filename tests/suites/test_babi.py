@@ -4,7 +4,7 @@ import pytest
 
 from hippo_core.files import LabError, root, sha256
 from hippo_core.suites.babi import FILES, ROOMS, stories
-from hippo_core.suites.build import worlds
+from hippo_core.suites.datasets.build import worlds
 
 
 def asked(split="test", n=1000, **overrides):

@@ -7,8 +7,9 @@ from itertools import islice
 import pytest
 
 from hippo_core.files import LabError, root
-from hippo_core.suites import PROFILES, SUITES, card, get_suite, settings_for
-from hippo_core.suites.build import dataset_folder, load_dataset, worlds, write_dataset
+from hippo_core.suites import PROFILES, SUITES, get_suite, settings_for
+from hippo_core.suites.datasets import card
+from hippo_core.suites.datasets.build import dataset_folder, load_dataset, worlds, write_dataset
 from hippo_core.suites.splits import SPLITS
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from hippo_core.files import LabError
 from hippo_core.suites import get_suite, settings_for
-from hippo_core.suites.build import load_dataset, worlds
+from hippo_core.suites.datasets.build import load_dataset, worlds
 from hippo_core.suites.folder import read_folder
 
 FACTS = [

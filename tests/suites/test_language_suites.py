@@ -7,7 +7,7 @@ import pytest
 
 from hippo_core.files import LabError
 from hippo_core.suites import episodic, get_suite, lexicon, multi, semantic
-from hippo_core.suites.build import worlds
+from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import Place, World
 
 NAMES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic")
@@ -114,7 +114,9 @@ def test_a_join_over_the_facts_gives_the_gold_city_and_no_other(profile):
         for item in world.items:
             cue = dict(item.cue)
             if friend := cue.pop("friend", None):
-                bonds = [f.slots for f in world.facts if f.slots.get("relation") == "friend" and friend in (f.slots["who"], f.slots["friend"])]
+                bonds = [
+                    f.slots for f in world.facts if f.slots.get("relation") == "friend" and friend in (f.slots["who"], f.slots["friend"])
+                ]
                 [bond] = bonds
                 cue["who"] = bond["who"] if bond["friend"] == friend else bond["friend"]
             links = [f for f in world.facts if f.schema_fit and all(f.slots.get(slot) == value for slot, value in cue.items())]

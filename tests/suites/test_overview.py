@@ -3,8 +3,8 @@
 import pytest
 
 from hippo_core.files import root
-from hippo_core.suites import overview
-from hippo_core.suites.build import worlds
+from hippo_core.suites.datasets import overview
+from hippo_core.suites.datasets.build import worlds
 
 
 @pytest.fixture

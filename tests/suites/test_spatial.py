@@ -8,12 +8,12 @@ import pytest
 
 from hippo_core.files import LabError
 from hippo_core.suites import settings_for
-from hippo_core.suites import spatial_words as words
-from hippo_core.suites.build import worlds
+from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.spatial import SPATIAL
-from hippo_core.suites.spatial_items import share_out
-from hippo_core.suites.spatial_map import MOVES, OPPOSITE, read_map
-from hippo_core.suites.spatial_path import FILLER, score_path
+from hippo_core.suites.spatial import words as words
+from hippo_core.suites.spatial.items import share_out
+from hippo_core.suites.spatial.map import MOVES, OPPOSITE, read_map
+from hippo_core.suites.spatial.path import FILLER, score_path
 
 PROFILES = ("base", "default", "hard")
 

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from hippo_core.suites import PROFILES, SUITES, get_suite, settings_for
-from hippo_core.suites.build import worlds
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.datasets.validate import model_rules, rules, shared_facts
 from hippo_core.suites.types import Fact, Item, World
-from hippo_core.suites.validate import model_rules, rules, shared_facts
 
 OWN = SUITES["episodic"]
 

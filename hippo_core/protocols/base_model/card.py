@@ -110,8 +110,8 @@ def figure(skills: pd.DataFrame) -> Figure:
     """Accuracy of every skill with its interval, its chance level (tick) and its goal (ring). Further right is better."""
     import matplotlib
 
-    from hippo_core.results.drawing import STYLE
-    from hippo_core.results.palette import INK, QUIET, RULE
+    from hippo_core.results.figures.drawing import STYLE
+    from hippo_core.results.figures.palette import INK, QUIET, RULE
 
     with matplotlib.rc_context(STYLE):
         plot = Figure(figsize=(8, 0.3 * len(skills) + 1.1), layout="constrained")

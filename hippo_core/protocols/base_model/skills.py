@@ -18,7 +18,7 @@ from hippo_core.protocols.base_model.stories import held_out_stories
 from hippo_core.protocols.evaluate import evaluate
 from hippo_core.results.statistics import cluster_interval
 from hippo_core.suites import get_suite
-from hippo_core.suites.build import worlds
+from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import Item, World
 
 SEED = 90210  # no experiment uses the worlds of this seed

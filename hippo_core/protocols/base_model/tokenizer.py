@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerFast
 
 from hippo_core.protocols.base_model.stories import stories
 from hippo_core.suites import SUITES, lexicon
-from hippo_core.suites.build import worlds
+from hippo_core.suites.datasets.build import worlds
 
 VOCABULARY = 2048
 SPECIAL = {"bos": "<|begin|>", "end": "<|end|>", "pad": "<|pad|>", "unk": "<|unk|>"}

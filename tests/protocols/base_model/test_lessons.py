@@ -25,8 +25,15 @@ def encoder(tokenizer):
 
 
 LESSON = Lesson(
-    facts=(("On Friday, Carla sold a guitar at the market.", ("Carla", "sold", "guitar", "market", "Friday")), ("Zendaya, in May, bought a hat.", ())),
-    branches=(Branch("Who sold a guitar?", "Carla", (0,)), Branch("When did Carla sell a guitar?", "Friday", (0,)), Branch("", "Carla sold.", (0,))),
+    facts=(
+        ("On Friday, Carla sold a guitar at the market.", ("Carla", "sold", "guitar", "market", "Friday")),
+        ("Zendaya, in May, bought a hat.", ()),
+    ),
+    branches=(
+        Branch("Who sold a guitar?", "Carla", (0,)),
+        Branch("When did Carla sell a guitar?", "Friday", (0,)),
+        Branch("", "Carla sold.", (0,)),
+    ),
 )
 
 
@@ -60,7 +67,9 @@ def test_packed_branches_give_the_logits_of_single_prompts(tokenizer, encoder):
     with torch.no_grad():
         packed = model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None]).logits[0]
         for number, branch in enumerate(LESSON.branches[:2], 1):
-            ids = tokenizer(f"{prompt_of(tokenizer, branch)}{branch.answer}<|end|>", add_special_tokens=False, return_tensors="pt").input_ids
+            ids = tokenizer(
+                f"{prompt_of(tokenizer, branch)}{branch.answer}<|end|>", add_special_tokens=False, return_tensors="pt"
+            ).input_ids
             causal = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril()[None, None]
             alone = model(ids, attention_mask=causal).logits[0]
             places = [place for place, owner in enumerate(row["branch"]) if owner == number]

@@ -1,0 +1,167 @@
+"""Verdicts on the success criteria: met, missed or not judged, each with its number, interval, test and reason."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from hippo_core.files import LabError, write_json
+from hippo_core.results.criteria.criterion import Criteria, Criterion, load_criteria
+from hippo_core.results.criteria.evidence import Evidence, NotJudged, gather
+from hippo_core.results.statistics.paired import holm
+
+__all__ = ["Criteria", "Criterion", "Verdict", "judge", "load_criteria", "write_criteria"]
+
+NEEDED = ("run_id", "suite", "preset", "model", "regime", "mode", "profile", "n", "seed", "cell", "item_id", "world", "stage")
+NAN = math.nan
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One criterion judged for one model.
+
+    `p` is the world-level permutation test of the difference (of a ratio: of its two sides), `p_holm` the same adjusted over the criteria
+    of the family that claim superiority and could be judged. Numbers that do not exist are NaN or None.
+    """
+
+    id: str
+    question: str
+    text: str
+    family: str
+    model: str
+    suite: str
+    profile: str
+    regime: str
+    rule: str
+    target: float | tuple[float, float]
+    verdict: Literal["met", "missed", "not judged"]
+    reason: str
+    value: float = NAN
+    low: float = NAN
+    high: float = NAN
+    n: int = 0
+    n_worlds: int = 0
+    mean_a: float = NAN
+    mean_b: float = NAN
+    p: float = NAN
+    p_holm: float = NAN
+    p_mcnemar: float = NAN
+    only_a: int | None = None
+    only_b: int | None = None
+    n_needed: float = NAN
+    cells: tuple[str, ...] = ()
+
+
+def judge(criteria: Criteria, rows: pd.DataFrame, chosen: Mapping[str, str] | None = None) -> list[Verdict]:
+    """A verdict for every criterion and model, in the order of the file.
+
+    `rows` are all item rows of a run with the columns of its cells (run_id, suite, preset, model, regime, mode, profile, n, seed, cell;
+    optional: overrides). Seeds are pooled, worlds of different seeds are different clusters. `chosen` names for a suite the rag preset
+    that did best on validation worlds; without it the highest on the test rows stands for best_rag, which is the hardest rival of a
+    memory; where it would instead make a claim easier, the interval is widened (Bonferroni).
+    """
+    missing = [column for column in NEEDED if column not in rows]
+    if missing:
+        raise LabError(f"the rows of a run need the columns {', '.join(missing)}")
+    if "split" in rows and len(rows["split"].unique()) > 1:
+        raise LabError("criteria are judged on the rows of one split; pass test rows and validation rows apart")
+    verdicts = []
+    for model in sorted(rows["model"].unique()) or [""]:
+        verdicts += _judge_model(criteria, rows.loc[rows["model"] == model], str(model), chosen or {})
+    return verdicts
+
+
+def _judge_model(criteria: Criteria, rows: pd.DataFrame, model: str, chosen: Mapping[str, str]) -> list[Verdict]:
+    singles, found = criteria.single(), {}
+    for criterion in singles:
+        try:
+            found[criterion.id] = gather(criteria, criterion, rows, chosen)
+        except (NotJudged, LabError) as reason:  # rows that do not pair are no evidence; the report still stands
+            found[criterion.id] = str(reason)
+    corrected = _holm_by_family(singles, found)
+    return [_verdict(criteria, one, model, found[one.id], corrected.get(one.id, NAN)) for one in singles]
+
+
+def _holm_by_family(singles: Sequence[Criterion], found: Mapping[str, Evidence | str]) -> dict[str, float]:
+    """Adjusted p values of the superiority claims that could be judged, by id."""
+    corrected = {}
+    for family in sorted({one.family for one in singles}):
+        claims = {
+            one.id: seen.comparison.p_permutation
+            for one in singles
+            if one.family == family and one.superiority and isinstance(seen := found[one.id], Evidence) and seen.comparison
+        }
+        corrected |= dict(zip(claims, holm(list(claims.values())), strict=True))
+    return corrected
+
+
+def _verdict(criteria: Criteria, one: Criterion, model: str, found: Evidence | str, p_holm: float) -> Verdict:
+    place: dict[str, Any] = {"model": model, "suite": one.suites[0], "profile": one.profile, "regime": one.regime}
+    what: dict[str, Any] = {name: getattr(one, name) for name in ("id", "question", "text", "family", "rule", "target")}
+    if isinstance(found, str):
+        return Verdict(**what, **place, verdict="not judged", reason=found)
+    seen, pair = found.interval, found.comparison
+    verdict, reason = _decide(criteria, one, found, p_holm)
+    tests: dict[str, Any] = {} if pair is None else {
+        "mean_a": pair.mean_a, "mean_b": pair.mean_b, "p": pair.p_permutation, "p_mcnemar": pair.p_mcnemar,
+        "only_a": pair.only_a, "only_b": pair.only_b, "n_needed": pair.n_needed,
+    }  # fmt: skip
+    return Verdict(
+        **what, **place, verdict=verdict, reason="; ".join([reason, *found.remarks]), value=seen.mean, low=seen.low, high=seen.high,
+        n=seen.n, n_worlds=seen.n_worlds, p_holm=p_holm, cells=found.cells, **tests,
+    )  # fmt: skip
+
+
+def _decide(criteria: Criteria, one: Criterion, found: Evidence, p_holm: float) -> tuple[Literal["met", "missed", "not judged"], str]:
+    """The verdict by the table in `Criterion`, and why."""
+    seen = found.interval
+    if any(map(math.isnan, (seen.mean, seen.low, seen.high))):
+        return "not judged", f"no interval can be given for {seen.n} scored items in {seen.n_worlds} worlds"
+    if not _reached(one, seen.mean):
+        return "missed", f"{seen.mean:.3f} misses the target ({_target(one)})"
+    lowest, highest = _support(one, criteria.margin if one.margin is None else one.margin)
+    unshown = f"{seen.mean:.3f} meets the target ({_target(one)}) but this is not shown: "
+    if seen.low <= lowest:
+        return "missed", f"{unshown}lower bound {seen.low:.3f} is not above {lowest:.3f}"
+    if seen.high >= highest:
+        return "missed", f"{unshown}upper bound {seen.high:.3f} is not below {highest:.3f}"
+    if one.superiority and not p_holm <= criteria.alpha:
+        return "missed", f"{unshown}p after Holm's correction is {p_holm:.3f}"
+    return "met", f"{seen.mean:.3f} meets the target ({_target(one)}) and the interval supports it"
+
+
+def _target(one: Criterion) -> str:
+    words = f"{one.target[0]:g} to {one.target[1]:g}" if isinstance(one.target, tuple) else f"{one.target:g}"
+    return f"{one.rule.replace('_', ' ')} {words}"
+
+
+def _reached(one: Criterion, value: float) -> bool:
+    slack = 1e-9
+    if isinstance(one.target, tuple):
+        return one.target[0] - slack <= value <= one.target[1] + slack
+    return value >= one.target - slack if one.rule in ("at_least", "not_below") else value <= one.target + slack
+
+
+def _support(one: Criterion, margin: float) -> tuple[float, float]:
+    """The open range in which the interval must lie."""
+    if isinstance(one.target, tuple):
+        return one.target[0] - margin, one.target[1] + margin
+    if one.difference:
+        return (0.0 if one.superiority else -margin), math.inf
+    if one.rule == "at_least":
+        return one.target - margin, math.inf
+    return -math.inf, (1.0 if one.superiority else one.target + margin)
+
+
+def write_criteria(path: Path, verdicts: Sequence[Verdict]) -> None:
+    """Write verdicts as JSON; what does not exist (NaN, infinity) is null."""
+    write_json(path, {"schema_version": 1, "criteria": [{name: _plain(value) for name, value in asdict(one).items()} for one in verdicts]})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return list(value) if isinstance(value, tuple) else value

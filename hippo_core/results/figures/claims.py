@@ -1,0 +1,90 @@
+"""The title of each figure: one sentence, made from the numbers, that says what the figure shows. No number, no claim.
+
+A change is called a change only where the two intervals do not overlap; otherwise the sentence says that none is clear.
+"""
+
+from hippo_core.results import summaries
+from hippo_core.results.digits import percent
+from hippo_core.results.figures.palette import look, ordered, shared_between_regimes
+from hippo_core.results.frames import Frame, Row
+
+_SPAN = "baselines/span_short"
+
+
+def _find(table: Frame, **where: str) -> Row | None:
+    """The one row of an estimate that fits, or None."""
+    for column, value in where.items():
+        table = table[table[column] == value]
+    return None if table.empty else table.iloc[0]
+
+
+def _leader(table: Frame) -> Row | None:
+    """The best condition that is no control and does not read the window: what one would use after the session has ended."""
+    blind = table["condition"].map(shared_between_regimes)
+    own = table[(table["regime"] == "delayed") & blind & ~table["condition"].str.startswith("controls/")]
+    return None if own.empty else own.loc[own["mean"].idxmax()]
+
+
+def overview(rows: Frame) -> str:
+    """What the window gives, what is left when it is gone, and what the best other condition brings back."""
+    rows = summaries.in_both_regimes(rows)
+    table = summaries.estimate(rows, ["condition", "regime"])
+    now, later = _find(table, condition=_SPAN, regime="immediate"), _find(table, condition=_SPAN, regime="delayed")
+    leader = _leader(table)
+    parts = []
+    if now is not None and later is not None:
+        parts.append(f"span_short gets {percent(now['mean'])} right with the facts in its prompt, {percent(later['mean'])} without them")
+    elif later is not None:
+        parts.append(f"Without the facts in its prompt span_short gets {percent(later['mean'])} right")
+    if leader is not None:
+        name, reached = look(leader["condition"]).label, percent(leader["mean"])
+        parts.append(f"{name} brings it to {reached}" if parts else f"{name} gets {reached} right")
+    if not parts and len(table):
+        best = table.loc[table["mean"].idxmax()]
+        parts.append(f"{look(best['condition']).label} gets {percent(best['mean'])} right")
+    return "; ".join(parts) or "Nothing was scored"
+
+
+def ladder(rows: Frame) -> str:
+    """How the best retrieval (without one, the best condition) fares from the easiest to the hardest cue."""
+    rows = summaries.labelled(rows)
+    rows = rows[rows["regime"] == "delayed"]
+    rungs = summaries.order_of(rows, "rung")
+    leader = _leader(summaries.estimate(rows, ["condition", "regime"]))
+    name = summaries.best_rag(rows)[0] or (None if leader is None else leader["condition"])
+    table = summaries.estimate(rows[rows["condition"] == name], ["rung"])
+    first, last = (_find(table, rung=rung) for rung in (rungs[0], rungs[-1])) if len(rungs) > 1 else (None, None)
+    if first is None or last is None:
+        return "Accuracy by kind of cue"
+    ends = percent(first["mean"]), percent(last["mean"])
+    if not (first["low"] > last["high"] or last["low"] > first["high"]):
+        return f"{look(str(name)).label}: no clear change from {rungs[0]} to {rungs[-1]} cues ({ends[0]} and {ends[1]})"
+    verb = "falls" if first["mean"] > last["mean"] else "rises"
+    return f"{look(str(name)).label} {verb} from {ends[0]} on {rungs[0]} cues to {ends[1]} on {rungs[-1]} ones"
+
+
+def recall(rows: Frame) -> str:
+    """Where the gold fact stands in the best ranking."""
+    rows = summaries.labelled(rows)
+    measured = rows[rows["recall_1"].notna()]
+    if measured.empty:
+        return "No condition ranks facts"
+    means = measured.groupby("condition")[["recall_1", "recall_5"]].mean()
+    best = next(name for name in ordered(means.index) if means.loc[name, "recall_1"] == means["recall_1"].max())
+    first, five = means.loc[best, "recall_1"], means.loc[best, "recall_5"]
+    return f"{look(best).label} puts the gold fact first for {percent(first)} of the questions, among its first five for {percent(five)}"
+
+
+def cost(rows: Frame) -> str:
+    """What the longest prompt buys over the best retrieval."""
+    rows = summaries.labelled(rows)
+    table = summaries.estimate(rows, ["condition", "regime"])
+    long = _find(table, condition="baselines/longctx", regime="delayed")
+    rag, _ = summaries.best_rag(rows)
+    short = _find(table, condition=rag, regime="delayed") if rag else None
+    tokens = rows.groupby("condition")["prompt_tokens"].mean()
+    if long is None or short is None:
+        return "Tokens in the prompt against accuracy"
+    ratio = tokens["baselines/longctx"] / tokens[rag]
+    ends = f"{percent(long['mean'])} right against {percent(short['mean'])}"
+    return f"longctx reads {ratio:.1f} times the tokens of {look(str(rag)).label} and gets {ends}"

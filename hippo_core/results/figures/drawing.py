@@ -1,0 +1,146 @@
+"""What all figures share: the style, the canvas with its title, dots with intervals, the chance line, labels that do not collide."""
+
+import io
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import matplotlib.colors
+import numpy as np
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look
+from hippo_core.results.frames import Frame
+
+WIDTH = 7.2
+HEADER = 0.66
+DPI = 200
+TITLE = {"fontsize": 12.5, "fontweight": "bold", "va": "bottom", "linespacing": 1.25}
+STYLE: Any = {
+    **seaborn.axes_style("ticks"),
+    **seaborn.plotting_context("paper", font_scale=1.2),
+    "font.family": "DejaVu Sans",
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": False,
+    "grid.color": RULE,
+    "svg.hashsalt": "hippo",
+    "axes.linewidth": 0.8,
+}
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as PNG bytes; the same rows give the same bytes, whatever the clock says."""
+    with matplotlib.rc_context(STYLE), io.BytesIO() as buffer:
+        figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
+        return buffer.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """Where panels stand in a figure, in inches: free space at the sides, below and above, and the gaps between columns and rows."""
+
+    left: float
+    right: float
+    gap: float = 0.0
+    foot: float = 0.52
+    between: float = 0.4
+    head: float = 0.3
+
+
+def grid(title: str, lines: int, columns: int, body: float, margins: Margins) -> tuple[Figure, list[Axes]]:
+    """A figure with its title in the header and a grid of panels in the `body` inches below; the foot is part of the body."""
+    height = HEADER + margins.head + body
+    wide, tall = WIDTH - margins.left - margins.right, body - margins.foot
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, height))
+        FigureCanvasAgg(figure)
+        figure.text(0.1 / WIDTH, 1 - (HEADER - 0.08) / height, textwrap.fill(title, 66, max_lines=2, placeholder=" …"), **TITLE)
+        panels = figure.subplots(lines, columns, squeeze=False)
+        figure.subplots_adjust(
+            left=margins.left / WIDTH,
+            right=1 - margins.right / WIDTH,
+            top=1 - (HEADER + margins.head) / height,
+            bottom=margins.foot / height,
+            wspace=margins.gap / ((wide - margins.gap * (columns - 1)) / columns),
+            hspace=margins.between / ((tall - margins.between * (lines - 1)) / lines),
+        )
+    return figure, list(panels.flat)
+
+
+def bars(panel: Axes, places: ArrayLike, table: Frame, style: Look, across: bool, size: float = 6.5) -> None:
+    """Markers at the means of a table's rows with their intervals, along x (`across`, places are heights) or along y."""
+    means = table["mean"].to_numpy()
+    ends = np.clip(np.nan_to_num([means - table["low"], table["high"] - means]), 0, None)
+    x, y = (means, places) if across else (places, means)
+    panel.errorbar(
+        x,
+        y,
+        xerr=ends if across else None,
+        yerr=None if across else ends,
+        fmt=style.marker,
+        color=style.colour,
+        markerfacecolor="white" if style.hollow else style.colour,
+        markeredgewidth=1.4,
+        markersize=size,
+        elinewidth=1.8,
+        capsize=0,
+        zorder=3,
+        clip_on=False,
+    )
+
+
+def chance_line(panel: Axes, chance: float, upright: bool, beside: bool = False) -> None:
+    """The accuracy of a guess, dashed and labelled: at the top of an upright line, at the right end of a level one (`beside`: outside)."""
+    if np.isnan(chance):
+        return
+    (panel.axvline if upright else panel.axhline)(chance, color=CHANCE, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    ink = {"fontsize": 9, "color": CHANCE}
+    if upright:
+        panel.text(chance + 0.015, panel.get_ylim()[1] + 0.1, f"chance {chance:.2f}", ha="left", va="top", **ink)
+    elif beside:
+        panel.text(panel.get_xlim()[1], chance, f" chance\n {chance:.2f}", va="center", **ink)
+
+
+def label_points(panel: Axes, x: float, table: Frame) -> None:
+    """Names in a column at the right of the panel, each with a hairline to its point."""
+    heights = _spread([table.loc[name, "mean"] for name in table.index], 0.105)
+    for name, y in zip(table.index, heights, strict=True):
+        panel.plot([table.loc[name, "tokens"], x * 0.995], [table.loc[name, "mean"], y], color=RULE, linewidth=0.7, zorder=1, clip_on=False)
+        panel.text(x, y, look(name).label, fontsize=10, va="center", color=_ink(look(name)))
+
+
+def label_ends(panel: Axes, x: float, ends: dict[str, float]) -> None:
+    for (name, value), y in zip(ends.items(), _spread(list(ends.values()), 0.085), strict=True):
+        panel.text(x, y, f"{look(name).label}  {value:.2f}", fontsize=11, va="center", color=_ink(look(name)))
+
+
+def _ink(style: Look) -> str:
+    """The colour of a label: the condition's own, darkened so that thin letters stay readable."""
+    red, green, blue = matplotlib.colors.to_rgb(style.colour)
+    return matplotlib.colors.to_hex((0.62 * red, 0.62 * green, 0.62 * blue))
+
+
+def _spread(heights: list[float], gap: float) -> list[float]:
+    """Heights moved apart to at least `gap`, kept in order and within the axis."""
+    order = np.argsort(heights, kind="stable")
+    placed = np.array(heights, float)[order]
+    for i in range(1, len(placed)):
+        placed[i] = max(placed[i], placed[i - 1] + gap)
+    if len(placed) and placed[-1] > 1.0:
+        placed[-1] = 1.0
+        for i in range(len(placed) - 2, -1, -1):
+            placed[i] = min(placed[i], placed[i + 1] - gap)
+    found = np.empty(len(placed))
+    found[order] = placed
+    return found.tolist()

@@ -1,0 +1,165 @@
+"""The lab's figures. Each function takes item rows and returns a matplotlib Figure whose title is its claim.
+
+Bars are always 95% intervals, bootstrapped by world. Axes of proportions run from 0 to 1 with the chance line drawn. Looks: `palette`.
+The top `HEADER` inches of every figure hold nothing but the title, so that a page may show the title as text instead.
+"""
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from hippo_core.results import summaries
+from hippo_core.results.figures import claims
+from hippo_core.results.figures.drawing import HEADER, STYLE, WIDTH, Margins, bars, chance_line, grid, label_ends, label_points, png
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look, ordered
+from hippo_core.results.frames import Frame
+
+__all__ = [
+    "HEADER",
+    "WIDTH",
+    "accuracy_by",
+    "conditions_overview",
+    "png",
+    "recall_at_k",
+    "rungs_by_condition",
+    "tokens_against_accuracy",
+]
+
+
+def conditions_overview(rows: Frame) -> Figure:
+    """A dot and interval for each condition; immediate and delayed side by side. Higher is better."""
+    rows = summaries.in_both_regimes(rows)
+    table = summaries.estimate(rows, ["condition", "regime"])
+    names, regimes = ordered(table["condition"]), summaries.regimes_of(table)
+    figure, panels = grid(claims.overview(rows), 1, len(regimes), 0.31 * len(names) + 0.62, Margins(1.35, 0.55, 0.62))
+    with matplotlib.rc_context(STYLE):
+        for panel, regime in zip(panels, regimes, strict=True):
+            here = table[table["regime"] == regime].set_index("condition")
+            _dots(panel, here, names)
+            chance_line(panel, here["chance"].mean(), upright=True)
+            panel.set_title(regime, loc="left", fontsize=11, color=QUIET, pad=6)
+        panels[0].set_yticks(range(len(names)), [look(name).label for name in names], fontsize=11)
+    return figure
+
+
+def _dots(panel: Axes, table: Frame, names: list[str]) -> None:
+    for place, name in enumerate(names):
+        panel.axhline(place, color=RULE, linewidth=0.6, zorder=0)
+        if name in table.index:
+            style, row = look(name), table.loc[name]
+            bars(panel, [place], table.loc[[name]], style, across=True)
+            panel.text(1.04, place, f"{row['mean']:.2f}", fontsize=10.5, va="center", color=INK)
+    panel.set(xlim=(-0.02, 1.02), ylim=(len(names) - 0.5, -1.05), xticks=[0, 0.25, 0.5, 0.75, 1], yticks=[])
+    panel.set_xticklabels(["0", "", "0.5", "", "1"])
+    panel.spines["left"].set_visible(False)
+    panel.set_xlabel("share of answers right", fontsize=10)
+    panel.tick_params(axis="y", length=0)
+
+
+def accuracy_by(rows: Frame, column: str, joined: bool = False, title: str = "") -> Figure:
+    """Accuracy along the values of a column (rung, kind, hops, distance), a small panel for each condition and regime. Higher is better."""
+    rows = summaries.labelled(rows)
+    table = summaries.estimate(rows, ["condition", "regime", column])
+    panels_of = [
+        (name, regime) for name in ordered(table["condition"]) for regime in summaries.regimes_of(table[table["condition"] == name])
+    ]
+    values = summaries.order_of(rows, column)
+    lines = -(-len(panels_of) // 5)
+    columns = -(-len(panels_of) // lines)
+    margins = Margins(0.45, 0.7, 0.16, foot=0.95 if _tilted(values) else 0.55, between=0.55, head=0.42)
+    body = 1.25 * lines + 0.55 * (lines - 1) + margins.foot
+    figure, panels = grid(title or f"Accuracy by {column}", lines, columns, body, margins)
+    with matplotlib.rc_context(STYLE):
+        for panel in panels[len(panels_of) :]:
+            panel.set_visible(False)
+        for place, (panel, (name, regime)) in enumerate(zip(panels, panels_of, strict=False)):
+            here = table[(table["condition"] == name) & (table["regime"] == regime)].set_index(column)
+            _small(panel, here, values, look(name), joined)
+            panel.set_title(look(name).label, loc="left", fontsize=10, color=INK, pad=14)
+            panel.text(0, 1.03, _regime_note(table, name, regime), transform=panel.transAxes, fontsize=8.5, color=QUIET, va="bottom")
+            last = place % columns == columns - 1 or place == len(panels_of) - 1
+            chance_line(panel, here["chance"].mean(), upright=False, beside=last)
+            _ticks(panel, values, below=place + columns >= len(panels_of), left=place % columns == 0)
+    return figure
+
+
+def _tilted(values: list) -> bool:
+    """Whether the names of the values need to be written aslant."""
+    return max(len(str(value)) for value in values) * len(values) > 12
+
+
+def _ticks(panel: Axes, values: list, below: bool, left: bool) -> None:
+    turn = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if _tilted(values) else {}
+    panel.set_xticks(range(len(values)), [str(value) if below else "" for value in values], fontsize=9.5, **turn)
+    panel.set_yticks([0, 0.5, 1], ["0", "0.5", "1"] if left else [""] * 3, fontsize=9.5)
+
+
+def rungs_by_condition(rows: Frame) -> Figure:
+    """Accuracy down the ladder of cues: exact, partial, paraphrase, noisy. A flat line is a condition that cues do not trouble."""
+    return accuracy_by(rows, "rung", joined=True, title=claims.ladder(rows))
+
+
+def _regime_note(table: Frame, name: str, regime: str) -> str:
+    windowed = (table["regime"] == "immediate").any()
+    return "both regimes" if windowed and summaries.shared_between_regimes(name) else regime
+
+
+def _small(panel: Axes, table: Frame, values: list, style: Look, joined: bool) -> None:
+    for height in (0.5, 1):
+        panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
+    places = [place for place, value in enumerate(values) if value in table.index]
+    found = table.loc[[values[place] for place in places]]
+    if joined:
+        panel.plot(places, found["mean"], style.line, color=style.colour, linewidth=1.3, alpha=0.8, zorder=2)
+    bars(panel, places, found, style, across=False, size=5)
+    panel.set(xlim=(-0.5, len(values) - 0.5), ylim=(-0.03, 1.03))
+
+
+def recall_at_k(rows: Frame) -> Figure:
+    """The share of gold facts among the first k of each ranking. Higher and earlier is better."""
+    rows = summaries.labelled(rows)
+    rows = rows[rows["recall_1"].notna() & (rows["regime"] == "delayed")]
+    names, ks = ordered(rows["condition"]), (1, 3, 5, 10)
+    figure, (panel,) = grid(claims.recall(rows), 1, 1, 2.75, Margins(0.7, 1.9))
+    found = pd.concat([summaries.estimate(rows, ["condition"], f"recall_{k}") for k in ks]).set_index("condition")
+    with matplotlib.rc_context(STYLE):
+        for place, name in enumerate(names):
+            style, shift = look(name), 0.1 * (place - (len(names) - 1) / 2)
+            panel.plot(np.arange(4) + shift, found.loc[name, "mean"], style.line, color=style.colour, linewidth=1.5)
+            bars(panel, np.arange(4) + shift, found.loc[name], style, across=False)
+        label_ends(panel, 3.25, {name: found.loc[name, "mean"].iloc[-1] for name in names})
+        panel.set(xlim=(-0.35, 3.2), ylim=(-0.03, 1.03), xticks=range(4), yticks=[0, 0.25, 0.5, 0.75, 1])
+        panel.set_xticklabels([f"first {k}" if k > 1 else "first" for k in ks], fontsize=11)
+        panel.set_yticklabels(["0", "", "0.5", "", "1"], fontsize=11)
+        panel.grid(axis="y", linewidth=0.6)
+        panel.set_ylabel("gold facts found", fontsize=10.5)
+    return figure
+
+
+def tokens_against_accuracy(rows: Frame) -> Figure:
+    """Mean prompt tokens of a condition against its accuracy. Up and to the left is better."""
+    rows = summaries.in_both_regimes(rows)
+    table = summaries.estimate(rows, ["condition", "regime"])
+    tokens = rows.groupby(["condition", "regime"])["prompt_tokens"].mean()
+    table["tokens"] = [tokens[pair] for pair in zip(table["condition"], table["regime"], strict=True)]
+    regimes = summaries.regimes_of(table)
+    figure, panels = grid(claims.cost(rows), 1, len(regimes), 3.0, Margins(0.6, 1.25, 1.35))
+    with matplotlib.rc_context(STYLE):
+        for panel, regime in zip(panels, regimes, strict=True):
+            here = table[table["regime"] == regime].set_index("condition")
+            here = here.loc[ordered(here.index)]
+            for name in here.index:
+                bars(panel, [here.loc[name, "tokens"]], here.loc[[name]], look(name), across=False)
+            widest = 1.08 * table["tokens"].max()
+            label_points(panel, 1.04 * widest, here)
+            chance_line(panel, here["chance"].mean(), upright=False)
+            chance = here["chance"].mean()
+            panel.text(0.99 * widest, chance, f"chance {chance:.2f}", fontsize=9, color=CHANCE, ha="right", va="bottom")
+            panel.set(xlim=(0, widest), ylim=(-0.03, 1.03), yticks=[0, 0.25, 0.5, 0.75, 1])
+            panel.set_yticklabels(["0", "", "0.5", "", "1"])
+            panel.set_title(regime, loc="left", fontsize=11, color=QUIET, pad=6)
+            panel.set_xlabel("tokens in the prompt", fontsize=10)
+        panels[0].set_ylabel("share of answers right", fontsize=10)
+    return figure

@@ -1,0 +1,121 @@
+"""The pages behind the numbers: every item of a cell with its prompt and answer, and every item of a setting under all conditions."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.results.digits import NONE, count, missing, share
+from hippo_core.results.figures.palette import look, ordered
+from hippo_core.results.frames import Frame
+from hippo_core.results.report.pages import html
+from hippo_core.results.report.runs import Cell, Run
+from hippo_core.results.summaries import order_of, regimes_of
+
+
+def pages(run: Run, setting: str, slug: str, out: Path) -> Iterator[tuple[str, str]]:
+    """(file name, text) of the setting's page and of each of its cells' pages; `out` is the report's folder, for links to the records."""
+    rows = pd.concat([run.rows, run.validation]) if len(run.validation) else run.rows
+    rows = rows[rows["setting"] == setting]
+    by_record = dict(tuple(rows.groupby("record", sort=False)))
+    for cell in (cell for cell in run.cells if cell.setting == setting):
+        folder = os.path.relpath(run.folder / cell.record, out / "items")
+        yield cell.page, _cell_page(cell, by_record[cell.record], slug, Path(folder).as_posix())
+    yield f"{slug}.html", _pairs_page(run, setting, slug, rows[rows["split"] == "test"])
+
+
+def _cell_page(cell: Cell, rows: Frame, slug: str, record: str) -> str:
+    split = "" if cell.split == "test" else f", {cell.split} worlds"
+    return html(
+        "items.html.j2",
+        title=f"{cell.setting}: {look(cell.condition).label}, {cell.regime}{split}",
+        facts=f"{cell.model}, n={cell.n}, seed {cell.seed}. Chance {share(rows['chance'].mean())}.",
+        record=record,
+        slug=slug,
+        rungs=_choices(rows, "rung"),
+        kinds=_choices(rows, "kind"),
+        ranks=bool(rows["recall_1"].notna().any()),
+        items=[_item(row) for row in rows.to_dict("records")],
+    )
+
+
+def _choices(rows: Frame, column: str) -> list[str]:
+    return [str(value) for value in order_of(rows, column) if value != ""]
+
+
+def _item(row: dict[str, Any]) -> dict[str, Any]:
+    verdict = _verdict(row["score"])
+    return {
+        "id": row["item_id"],
+        "rung": row["rung"],
+        "kind": row["kind"],
+        "question": row["question"],
+        "prompt": row["prompt"],
+        "answer": row["answer"],
+        "pred": _said(row["pred"]),
+        "flags": row["flags"].replace(";", ", "),
+        "verdict": verdict,
+        "mark": _MARKS[verdict],
+        "score": _score(row["score"]),
+        "f1": share(row["f1"]),
+        "recall": share(row["recall_1"]),
+        "tokens": count(row["prompt_tokens"]),
+    }
+
+
+_MARKS = {"1": "✓", "0": "✗", "": NONE}
+_LOOKS = {"1": "right", "0": "wrong", "": "quiet"}
+
+
+def _verdict(score: float) -> str:
+    return "" if missing(score) else "1" if score >= 0.5 else "0"
+
+
+def _said(text: str) -> str:
+    return text if text.strip() else "(nothing)"
+
+
+def _score(score: float) -> str:
+    """A score of 0 or 1 without decimals, another with two."""
+    return f"{score:.0f}" if score in (0, 1) else share(score)
+
+
+def _pairs_page(run: Run, setting: str, slug: str, rows: Frame) -> str:
+    sides = [(name, regime) for name in ordered(rows["condition"]) for regime in regimes_of(rows[rows["condition"] == name])]
+    columns = [f"{look(name).label}, {regime}" for name, regime in sides]
+    where = {cell.record: cell.page for cell in run.cells_of(setting)}
+    answers = {side: _answers(group, where) for side, group in rows.groupby(["condition", "regime"], sort=False)}
+    several = rows["seed"].nunique() > 1
+    items = [
+        {
+            "id": f"{row['seed']}/{row['item_id']}" if several else row["item_id"],
+            "rung": row["rung"],
+            "kind": row["kind"],
+            "question": row["question"],
+            "answer": row["answer"],
+            "cells": [{"column": column, **answers[side].get(row["key"], _NOTHING)} for column, side in zip(columns, sides, strict=True)],
+        }
+        for row in rows.drop_duplicates("key").to_dict("records")
+    ]
+    words = {"rungs": _choices(rows, "rung"), "kinds": _choices(rows, "kind"), "columns": columns, "items": items}
+    return html("pairs.html.j2", title=f"{setting}: all items", slug=slug, **words)
+
+
+_NOTHING = {"score": "", "look": "quiet", "mark": NONE, "pred": "", "link": ""}
+
+
+def _answers(rows: Frame, where: dict[str, str]) -> dict[str, dict[str, str]]:
+    """By item key: mark, wrong answer, and the way to the item in its cell's page."""
+    found = {}
+    for row in rows[["key", "item_id", "record", "score", "pred"]].to_dict("records"):
+        verdict = _verdict(row["score"])
+        found[row["key"]] = {
+            "score": "" if missing(row["score"]) else f"{row['score']:g}",
+            "look": _LOOKS[verdict],
+            "mark": _MARKS[verdict],
+            "pred": "" if verdict == "1" else _said(row["pred"]),
+            "link": f"{where[row['record']]}#{row['item_id']}",
+        }
+    return found

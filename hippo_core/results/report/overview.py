@@ -1,0 +1,87 @@
+"""What the report says of a run as a whole: the matrix of all scores, what the records are made of, where they lie."""
+
+import json
+from typing import Any
+
+from hippo_core.results import summaries
+from hippo_core.results.digits import NONE, share, span
+from hippo_core.results.figures.palette import look, ordered, shared_between_regimes
+from hippo_core.results.frames import Frame
+from hippo_core.results.report.links import Links
+from hippo_core.results.report.runs import Run
+
+
+def glance(run: Run, links: dict[str, Links]) -> dict[str, Any]:
+    """The matrix of all settings and conditions, with the tint of each number."""
+    table = summaries.estimate(run.rows, ["setting", "condition", "regime"]).set_index(["setting", "condition", "regime"])
+    lines = []
+    for name in ordered(run.rows["condition"]):
+        for regime in summaries.regimes_of(run.rows[run.rows["condition"] == name]):
+            cells = [_tinted(table, one, name, regime, links[one]) for one in run.settings]
+            lines.append(
+                {"name": look(name).label, "look": look(name), "regime": "" if shared_between_regimes(name) else regime, "cells": cells}
+            )
+    chance = [share(run.rows.loc[run.rows["setting"] == one, "chance"].mean()) for one in run.settings]
+    return {"columns": [name.replace("_", " ") for name in run.settings], "lines": lines, "chance": chance}
+
+
+def _tinted(table: Frame, name: str, condition: str, regime: str, links: Links) -> dict[str, Any]:
+    if (name, condition, regime) not in table.index:
+        return {"em": NONE, "link": "", "interval": ""}
+    row = table.loc[(name, condition, regime)]
+    depth = float(row["mean"]) ** 1.5
+    tint = "#" + "".join(f"{round(paper + depth * (ink - paper)):02x}" for paper, ink in zip((243, 246, 250), (42, 96, 158), strict=True))
+    words = f"{span(row['low'], row['high'])}, n = {row['n']:.0f}"
+    return {"em": share(row["mean"]), "link": links.items(condition, regime), "interval": words, "tint": tint, "dark": depth > 0.55}
+
+
+def facts(run: Run) -> str:
+    """The run in one sentence."""
+    rows = run.rows
+    models = ", ".join(sorted(rows["model"].unique()))
+    records, settings = len(run.cells), len(run.settings)
+    dry = " Dry run: five items a cell, for plumbing only." if run.dry else ""
+    return f"{models}; {records} records, {settings} settings, {rows['condition'].nunique()} conditions, {len(rows):,} answers scored.{dry}"
+
+
+def versions(run: Run) -> list[tuple[str, str]]:
+    """What all records share, and where they do not, each value with the number of its records."""
+    seen: dict[str, dict[str, int]] = {}
+    for cell in run.cells:
+        for name, value in _identity(cell.meta):
+            counts = seen.setdefault(name, {})
+            counts[value] = counts.get(value, 0) + 1
+    seeds = ", ".join(str(seed) for seed in sorted({cell.seed for cell in run.cells}))
+    return [("seeds", seeds), *((name, _shares(counts)) for name, counts in seen.items())]
+
+
+def _shares(counts: dict[str, int]) -> str:
+    """The one value of all records, or each value with the number of its records."""
+    return next(iter(counts)) if len(counts) == 1 else "; ".join(f"{value} ({n} records)" for value, n in counts.items())
+
+
+def _identity(meta: dict[str, Any]) -> list[tuple[str, str]]:
+    """What identifies the code and machine of a record; the data and config hashes of each stand in the table of records."""
+    found = [("commit", meta.get("git_sha")), ("device", meta.get("device")), ("threads", meta.get("threads"))]
+    found += sorted(meta.get("versions", {}).items())
+    found += [(f"{name} sha256", value) for name, value in sorted(meta.get("checksums", {}).items()) if name != "data"]
+    return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in found if value is not None]
+
+
+def cells(run: Run) -> list[dict[str, Any]]:
+    """A line for each record: which cell it is and where its files lie."""
+    return [
+        {
+            "setting": cell.setting,
+            "condition": look(cell.condition).label,
+            "regime": cell.regime,
+            "split": cell.split,
+            "n": cell.n,
+            "seed": cell.seed,
+            "record": cell.record,
+            "items": f"items/{cell.page}",
+            "data": str(cell.meta.get("checksums", {}).get("data", NONE)),
+            "config": str(cell.meta.get("config_hash", NONE)),
+        }
+        for cell in run.cells
+    ]

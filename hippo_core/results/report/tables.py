@@ -1,0 +1,99 @@
+"""The tables of a setting, as rows of ready words and links: conditions, rungs and kinds, expected ranges."""
+
+from typing import Any
+
+from hippo_core.results import summaries
+from hippo_core.results.digits import NONE, count, quantity, share, span
+from hippo_core.results.figures.palette import look, ordered, shared_between_regimes
+from hippo_core.results.frames import Frame, Row
+from hippo_core.results.report import cautions
+from hippo_core.results.report.links import Links
+from hippo_core.results.report.svg import dot_and_bar
+
+UNIT = (0.0, 1.0)
+
+
+def primary(rows: Frame) -> str:
+    """What `score` is in these rows, found from the data: success, EM norm or EM raw."""
+    if rows["success"].notna().any():
+        return "success"
+    return "EM norm" if (rows["score"] == rows["em_norm"]).all() else "EM raw"
+
+
+def conditions(rows: Frame, links: Links) -> list[dict[str, Any]]:
+    """For each regime the table of conditions: n, worlds, score with interval, other scores, recall, tokens, latency."""
+    both = summaries.in_both_regimes(rows)
+    table = summaries.estimate(both, ["condition", "regime"]).set_index(["condition", "regime"])
+    names = ["em_raw", "em_norm", "f1", "success", "recall_1", "recall_5", "prompt_tokens", "generated_tokens", "latency_ms"]
+    means = both.groupby(["condition", "regime"])[names].mean()
+    once = both.groupby(["condition", "regime"])["shared"].max()
+    found = []
+    for regime in summaries.regimes_of(both):
+        here = [name for name in ordered(both["condition"]) if (name, regime) in table.index]
+        lines = [
+            _condition(name, regime, table.loc[name, regime], means.loc[name, regime], bool(once[name, regime]), links) for name in here
+        ]
+        found.append({"regime": regime, "lines": lines, "shared": any(line["shared"] for line in lines)})
+    return found
+
+
+def _condition(name: str, regime: str, row: Row, means: Row, shared: bool, links: Links) -> dict[str, Any]:
+    said = f"{look(name).label} {share(row['mean'])}, 95% interval {span(row['low'], row['high'])}"
+    return {
+        "name": look(name).label,
+        "look": look(name),
+        "shared": shared,
+        "link": links.items(name, regime),
+        "n": count(row["n"]),
+        "worlds": count(row["n_worlds"]),
+        "em": share(row["mean"], row["low"], row["high"]),
+        "interval": span(row["low"], row["high"]),
+        "value": row["mean"],
+        "bar": dot_and_bar(row["mean"], row["low"], row["high"], UNIT, look(name).colour, said, guide=row["chance"]),
+        "chance": share(row["chance"]),
+        **{column: share(means[column]) for column in ("em_raw", "em_norm", "f1", "success", "recall_1", "recall_5")},
+        "tokens": quantity(means["prompt_tokens"]),
+        "said": quantity(means["generated_tokens"]),
+        "latency": quantity(means["latency_ms"]),
+    }
+
+
+def groups(rows: Frame, column: str, links: Links) -> dict[str, Any] | None:
+    """Score by the values of a column (rung, kind): a line a condition and regime. None where the column has fewer than two values."""
+    values = [value for value in summaries.order_of(rows, column) if value != ""]
+    if len(values) < 2:
+        return None
+    table = summaries.estimate(rows, ["condition", "regime", column]).set_index(["condition", "regime", column])
+    lines = []
+    for name in ordered(rows["condition"]):
+        for regime in summaries.regimes_of(rows[rows["condition"] == name]):
+            label = _both(rows, name, regime)
+            cells = [_group(table, name, regime, column, value, links) for value in values]
+            lines.append({"name": look(name).label, "look": look(name), "regime": label, "cells": cells})
+    return {"column": column, "values": [str(value) for value in values], "lines": lines, "sizes": _sizes(table)}
+
+
+def _both(rows: Frame, name: str, regime: str) -> str:
+    return "both" if (rows["regime"] == "immediate").any() and shared_between_regimes(name) else regime
+
+
+def _group(table: Frame, name: str, regime: str, column: str, value: Any, links: Links) -> dict[str, str]:
+    if (name, regime, value) not in table.index:
+        return {"em": NONE, "interval": "", "link": ""}
+    row = table.loc[(name, regime, value)]
+    link = links.items(name, regime, **{column: value})
+    return {"em": share(row["mean"], row["low"], row["high"]), "interval": span(row["low"], row["high"]), "link": link}
+
+
+def _sizes(table: Frame) -> str:
+    low, high, worlds = table["n"].min(), table["n"].max(), table["n_worlds"].max()
+    return f"{low:.0f}{'' if low == high else f' to {high:.0f}'} items in up to {worlds:.0f} worlds each"
+
+
+def expected_ranges(rows: Frame, validation: Frame) -> list[dict[str, Any]]:
+    """Each condition's test score beside the range that its validation cell makes us expect."""
+    found = []
+    for condition, regime, mean, (low, high) in cautions.expected(rows, validation):
+        verdict = "not known" if low != low else "inside" if low - 1e-9 <= mean <= high + 1e-9 else "outside"
+        found.append({"name": look(condition).label, "regime": regime, "em": share(mean), "range": span(low, high), "verdict": verdict})
+    return found

@@ -1,0 +1,141 @@
+"""The verdict table: each success criterion as a reader sees it, with its effect as a dot and bar and the way to its evidence."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from hippo_core.results.criteria import Verdict
+from hippo_core.results.digits import NONE, count, missing, probability, share, span
+from hippo_core.results.figures.palette import look
+from hippo_core.results.report.comparisons import needed
+from hippo_core.results.report.links import Links
+from hippo_core.results.report.runs import Cell, Run
+from hippo_core.results.report.svg import dot_and_bar, strip
+
+COLOURS = {"met": "#0b6b4f", "missed": "#a63603", "not judged": "#6b7280"}
+MARKS = {"met": "✓", "missed": "✗", "not judged": "–"}
+
+
+def rows(run: Run, verdicts: Sequence[Verdict], links: dict[str, Links]) -> list[dict[str, Any]]:
+    """A row of ready words for each verdict, in the order of the criteria. `links` lead to the items of a setting."""
+    cells = {cell.id: cell for cell in run.cells}
+    many = len({verdict.model for verdict in verdicts}) > 1
+    return [_row(verdict, [cells[name] for name in verdict.cells if name in cells], links, many) for verdict in verdicts]
+
+
+def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], many_models: bool) -> dict[str, Any]:
+    kind, domain, guide = _scale(verdict)
+    signed = kind == "difference"
+    value, interval = share(verdict.value, verdict.low, verdict.high, signed), span(verdict.low, verdict.high, signed)
+    target = _mark(verdict)
+    paired = not missing(verdict.only_a)
+    return {
+        "id": verdict.id,
+        "question": verdict.question,
+        "text": verdict.text,
+        "reason": verdict.reason,
+        "family": verdict.family,
+        "verdict": verdict.verdict,
+        "mark": MARKS[verdict.verdict],
+        "place": _place(verdict, many_models),
+        "kind": kind,
+        "value": value,
+        "interval": interval,
+        "target": _target(verdict),
+        "order": verdict.value,
+        "domain": domain,
+        "guide": guide,
+        "ticks": target,
+        "bar": dot_and_bar(
+            verdict.value, verdict.low, verdict.high, domain, COLOURS[verdict.verdict], f"{kind} {value}, {interval}", guide, target
+        ),
+        "n": count(verdict.n) if verdict.n else NONE,
+        "worlds": count(verdict.n_worlds) if verdict.n_worlds else NONE,
+        "p": probability(verdict.p if missing(verdict.p_holm) else verdict.p_holm),
+        "corrected": not missing(verdict.p_holm),
+        "p_mcnemar": probability(verdict.p_mcnemar),
+        "needed": needed(verdict.n_needed),
+        "only_a": count(verdict.only_a),
+        "only_b": count(verdict.only_b),
+        "paired": paired,
+        "differing": _differing(cells, links) if paired else "",
+        "cells": [_evidence(cell, len({one.seed for one in cells}) > 1) for cell in cells],
+    }
+
+
+def questions(judged: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The judged rows gathered by question: one line where it was asked once, else a summary line over its suites and models."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in judged:
+        found.setdefault((row["question"], row["text"]), []).append(row)
+    return [_question(question, text, rows) for (question, text), rows in found.items()]
+
+
+def _question(question: str, text: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    met, values = sum(row["verdict"] == "met" for row in rows), [row["order"] for row in rows]
+    verdict = "met" if met == len(rows) else "missed" if met == 0 else "mixed"
+    words = f"met in {met} of {len(rows)}" if verdict == "mixed" else f"{verdict} in all {len(rows)}"
+    first = rows[0]
+    sign = first["kind"] != "mean" and first["kind"] != "ratio"
+    dots = [(row["order"], COLOURS[row["verdict"]]) for row in rows]
+    return {
+        "question": question,
+        "text": text,
+        "rows": rows,
+        "verdict": verdict,
+        "mark": MARKS.get(verdict, "±"),
+        "words": words,
+        "kind": first["kind"],
+        "target": first["target"],
+        "values": f"{share(min(values), sign=sign)} to {share(max(values), sign=sign)}",
+        "strip": strip(dots, first["domain"], f"{words}: {share(min(values))} to {share(max(values))}", first["guide"], first["ticks"]),
+    }
+
+
+def _scale(verdict: Verdict) -> tuple[str, tuple[float, float], float | None]:
+    """What the value is, the axis it is drawn on, and its guide line (no effect)."""
+    if verdict.rule == "at_most_chance_plus":
+        return "above chance", (-1.0, 1.0), 0.0
+    if missing(verdict.mean_a):
+        return "mean", (0.0, 1.0 if missing(verdict.high) or verdict.high <= 1 else 2.0), None
+    if math.isclose(verdict.value, verdict.mean_a - verdict.mean_b, abs_tol=1e-6):
+        return "difference", (-1.0, 1.0), 0.0
+    return "ratio", (0.0, 2.0), 1.0
+
+
+def _mark(verdict: Verdict) -> float | tuple[float, float]:
+    return tuple(verdict.target) if isinstance(verdict.target, tuple | list) else verdict.target  # type: ignore[return-value]
+
+
+def _target(verdict: Verdict) -> str:
+    if isinstance(verdict.target, tuple | list):
+        return f"{share(verdict.target[0])} to {share(verdict.target[1])}"
+    signs = {"at_least": "≥ ", "not_below": "≥ ", "at_most": "≤ ", "at_most_chance_plus": "≤ chance + "}
+    return signs.get(verdict.rule, "") + share(verdict.target)
+
+
+def _place(verdict: Verdict, many_models: bool) -> str:
+    parts = [verdict.suite, "" if verdict.profile == "default" else verdict.profile, verdict.regime, verdict.model if many_models else ""]
+    return " · ".join(filter(None, parts))
+
+
+def _evidence(cell: Cell, several: bool) -> dict[str, str]:
+    return {
+        "name": look(cell.condition).label + (f", seed {cell.seed}" if several else ""),
+        "items": f"items/{cell.page}",
+        "record": cell.record,
+    }
+
+
+def _differing(cells: list[Cell], links: dict[str, Links]) -> str:
+    """The page of the items on which the two sides differ, where the cells are those of two conditions of one setting."""
+    sides = list(dict.fromkeys((cell.condition, cell.regime) for cell in cells))
+    settings = {cell.setting for cell in cells}
+    return links[settings.pop()].differing(sides[0], sides[1]) if len(sides) == 2 and len(settings) == 1 else ""
+
+
+def tally(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    """How many criteria are met, missed and not judged."""
+    counts = Counter(verdict.verdict for verdict in verdicts)
+    return {name: counts[name] for name in MARKS}  # type: ignore[index]

@@ -1,0 +1,119 @@
+"""What the report says of each setting and of the run, gathered once for the HTML page and the markdown files."""
+
+import base64
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from hippo_core.results import summaries
+from hippo_core.results.digits import share
+from hippo_core.results.figures import claims, plots
+from hippo_core.results.frames import Frame
+from hippo_core.results.report import cautions, comparisons, tables
+from hippo_core.results.report.links import Links
+from hippo_core.results.report.runs import Run
+
+HOW = "Bars are 95% intervals, bootstrapped by world"
+FIGURES: tuple[tuple[str, Callable[[Frame], str], Callable[[Frame], Figure], str], ...] = (
+    (
+        "conditions",
+        claims.overview,
+        plots.conditions_overview,
+        f"Each dot is the share of answers right, further right is better. {HOW}; the dashed line is what a guess would get. "
+        "Baselines are muted, controls hollow, memories in colour.",
+    ),
+    (
+        "rungs",
+        claims.ladder,
+        plots.rungs_by_condition,
+        f"One panel a condition; the cues grow harder from left to right, higher is better. {HOW}; the dashed line is chance. "
+        "Where bars overlap, the data do not tell the points apart.",
+    ),
+    (
+        "recall",
+        claims.recall,
+        plots.recall_at_k,
+        f"The share of gold facts among the first k that a condition ranks, whatever the model says; higher and earlier is better. {HOW}. "
+        "There is no chance line: it depends on the size of the world.",
+    ),
+    (
+        "cost",
+        claims.cost,
+        plots.tokens_against_accuracy,
+        f"Up and to the left is better: more right answers from fewer tokens. {HOW}; the dashed line is chance.",
+    ),
+)
+
+
+def slug(setting: str) -> str:
+    """A setting as a file name and anchor."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", setting).strip("-")
+
+
+def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The view of one setting, and its figures as PNG by file name."""
+    numbers = run.numbers
+    rows, validation = numbers[numbers["setting"] == name], run.validation[run.validation["setting"] == name]
+    drawn = {key: (claim(rows), draw, caption) for key, claim, draw, caption in FIGURES if _can_draw(key, rows)}
+    pictures = {key: plots.png(draw(rows)) for key, (_, draw, _) in drawn.items()}
+    blocks = comparisons.comparisons(rows, validation, links)
+    view = {
+        "name": name,
+        "slug": slug(name),
+        "folder": slug(name),
+        "pairs_page": links.pairs_page,
+        "facts": _facts(rows, validation),
+        "primary": tables.primary(rows),
+        "warnings": cautions.warnings(rows, validation),
+        "figures": [_figure(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
+        "conditions": tables.conditions(rows, links),
+        "groups": list(filter(None, (tables.groups(rows, by, links) for by in ("rung", "kind")))),
+        "comparisons": blocks,
+        "paired_note": _paired_note(blocks),
+        "expected": tables.expected_ranges(rows, validation),
+    }
+    return view, {f"figures/{slug(name)}_{key}.png": data for key, data in pictures.items()}
+
+
+def _can_draw(key: str, rows: Frame) -> bool:
+    needs = {"rungs": _has_rungs(rows), "recall": rows["recall_1"].notna().any(), "cost": rows["prompt_tokens"].notna().any()}
+    return bool(needs.get(key, rows["score"].notna().any()))
+
+
+def _has_rungs(rows: Frame) -> bool:
+    return len(summaries.order_of(rows, "rung")) > 1
+
+
+def _figure(file: str, name: str, claim: str, caption: str, data: bytes) -> dict[str, Any]:
+    """A picture for the page. `crop` is the share of its width that the title takes, which the page shows as text instead."""
+    width, height = struct.unpack(">II", data[16:24])
+    picture = base64.b64encode(data).decode()
+    crop = f"{100 * plots.HEADER / plots.WIDTH:.3f}"
+    return {
+        "name": name,
+        "file": file,
+        "claim": claim,
+        "caption": caption,
+        "data": picture,
+        "crop": crop,
+        "width": width // 2,
+        "height": height // 2,
+    }
+
+
+def _facts(rows: Frame, validation: Frame) -> str:
+    seeds = ", ".join(map(str, sorted(rows["seed"].unique())))
+    items, worlds = rows["key"].nunique(), rows["cluster"].nunique()
+    chance = share(rows["chance"].mean())
+    checked = "; ranges and rivals chosen on validation worlds" if len(validation) else ""
+    who = f"{rows['model'].iloc[0]}, profile {rows['profile'].iloc[0]}"
+    return f"{who}: {items} items in {worlds} worlds, seed {seeds}; chance {chance}{checked}."
+
+
+def _paired_note(blocks: list[dict[str, Any]]) -> str:
+    lines = [line for block in blocks for line in block["lines"]]
+    clear = sum(line["p_value"] <= 0.05 for line in lines)
+    return f"{clear} of {len(lines)} differ with p ≤ 0.05, each taken alone"

@@ -1,0 +1,92 @@
+"""The report of a run: one HTML page that needs no network, markdown beside it, figures, verdicts, and the items behind every number.
+
+    out/index.html, index.md         the report
+    out/criteria.json                every success criterion with its verdict
+    out/<setting>/summary.md         tables and claims of one setting
+    out/figures/*.png                the figures, with their titles
+    out/items/*.html                 the items of each cell, and of each setting under all conditions
+
+The same records give the same bytes: nothing here depends on the clock or on where the run lies.
+"""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from hippo_core.files import LabError, write_text
+from hippo_core.results.criteria import Verdict, judge, load_criteria, write_criteria
+from hippo_core.results.report import cautions, items, overview, verdicts, views
+from hippo_core.results.report.links import Links
+from hippo_core.results.report.pages import html, markdown
+from hippo_core.results.report.runs import Run, load_run
+from hippo_core.results.summaries import best_rag
+
+MADE = ("items", "figures")
+
+
+def write_report(run_folder: Path, out: Path) -> Path:
+    """Write the report of `run_folder` to `out` and return the path of its HTML page.
+
+    A report that stands there already is replaced. Raises LabError where the run holds no finished record with test rows, or where `out`
+    lies inside the run.
+    """
+    if out.resolve().is_relative_to(run_folder.resolve()):
+        raise LabError(f"a report cannot lie among the records: {out} is inside {run_folder}; name another folder")
+    run = load_run(run_folder)
+    judged = verdicts_of(run)
+    links = {name: Links(run.cells_of(name), f"{views.slug(name)}.html") for name in run.settings}
+    for name in MADE:
+        shutil.rmtree(out / name, ignore_errors=True)
+    settings = [_write_setting(run, name, links[name], out) for name in run.settings]
+    words = _words(run, judged, links, settings, out)
+    write_criteria(out / "criteria.json", judged)
+    write_text(out / "index.md", markdown("index.md.j2", **words))
+    write_text(out / "index.html", html("report.html.j2", **words))
+    return out / "index.html"
+
+
+def verdicts_of(run: Run) -> list[Verdict]:
+    """Every success criterion judged on the run; the best rag of a suite is the one chosen on validation worlds, where there are any."""
+    chosen = {}
+    for suite, rows in run.rows.groupby("suite"):
+        best, derived = best_rag(rows, run.validation[run.validation["suite"] == suite])
+        if best and derived and "[" not in best:
+            chosen[str(suite)] = best
+    return judge(load_criteria(), run.numbers, chosen)
+
+
+def _write_setting(run: Run, name: str, links: Links, out: Path) -> dict[str, Any]:
+    view, pictures = views.setting(run, name, links)
+    for file, data in pictures.items():
+        (out / file).parent.mkdir(parents=True, exist_ok=True)
+        (out / file).write_bytes(data)
+    for file, text in items.pages(run, name, view["slug"], out):
+        _write(out / "items" / file, text)
+    write_text(out / view["folder"] / "summary.md", markdown("summary.md.j2", run=run.folder.name, one=view))
+    return view
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: list[dict[str, Any]], out: Path) -> dict[str, Any]:
+    rows = verdicts.rows(run, judged, links)
+    judged_rows = [row for row in rows if row["verdict"] != "not judged"]
+    return {
+        "run": run.folder.name,
+        "facts": overview.facts(run),
+        "records": Path(os.path.relpath(run.folder, out)).as_posix(),
+        "tally": verdicts.tally(judged),
+        "failed": run.unfinished,
+        "settings": settings,
+        "glance": overview.glance(run, links),
+        "judged": judged_rows,
+        "questions": verdicts.questions(judged_rows),
+        "unjudged": [row for row in rows if row["verdict"] == "not judged"],
+        "not_measured": cautions.not_measured(run),
+        "versions": overview.versions(run),
+        "cells": overview.cells(run),
+    }

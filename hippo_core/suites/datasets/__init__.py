@@ -1,0 +1,1 @@
+"""Data sets on disk: built, described, checked, read back."""

@@ -1,0 +1,125 @@
+"""What lies beside a data set's worlds: its card (what it is, from what, how to build it again) and its checksums."""
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hippo_core.files import LabError, root, sha256, write_json
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.validate import EXEMPT
+from hippo_core.suites.folder import PREFIX
+from hippo_core.suites.types import Settings
+
+VERSION = 1
+CARD, CHECKSUMS = "dataset_card.json", "checksums.json"
+SPLIT_RULES = {
+    "babi": "test: the public test files; val: the last 80 stories of each train file; train: the stories before them",
+    "own": "test: the folder's files; val and train: its subfolders of these names, where it has them",
+    "drawn": "a hash of its words says in which split a fact may be told: no fact is shared between train, val and test",
+}
+MATERIAL = {
+    "babi": ("bAbI tasks 1-3, English, v1.2 (data/samples/babi/PROVENANCE.md)", "CC BY 3.0, copyright Facebook, Inc."),
+    "own": ("the user's own folder", "the user's own"),
+    "drawn": ("sentences drawn from the lab's word lists; given names from data/samples/names", "this repository's; given names: MIT"),
+}
+
+
+def digest(value: Any) -> str:
+    """The SHA-256 of a value's JSON, in hex."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+@cache
+def library_source() -> str:
+    """The SHA-256 of the suites' code and of the samples that they draw on."""
+    samples = root() / "data/samples"
+    files = [*Path(__file__).parents[1].rglob("*.py"), *(samples / "babi").glob("*.txt"), *(samples / "names").glob("*.txt")]
+    return digest({path.name: sha256(path) for path in sorted(files)})
+
+
+def source(suite_name: str, settings: Settings) -> str:
+    """A hash of all that a data set depends on besides its name: code, material, settings."""
+    own: dict[str, str] = {}
+    if suite_name.startswith(PREFIX):
+        folder = root() / Path(suite_name.removeprefix(PREFIX)).expanduser()
+        own = {str(path.relative_to(folder)): sha256(path) for path in sorted(folder.rglob("*.jsonl"))}
+    return digest([VERSION, library_source(), own, settings.model_dump(mode="json")])
+
+
+def is_current(folder: Path, expected: str) -> bool:
+    """Whether a data set is there that was built from this source."""
+    return folder.is_dir() and read_card(folder).get("source") == expected
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """The card of a data set."""
+    return _read(folder, CARD)
+
+
+def family(suite_name: str) -> str:
+    """What a suite's worlds come from: the public stories, the user's own folder, or a draw."""
+    return "own" if suite_name.startswith(PREFIX) else "babi" if suite_name == "babi" else "drawn"
+
+
+Told = tuple[str, str, int, int, int, dict[str, Any]]  # the arguments of `write_dataset`
+
+
+def write(folder: Path, told: Told, settings: Settings, made_of: str, counts: dict[str, Any]) -> None:
+    """Write card and checksums of the worlds that lie in the folder."""
+    suite_name, profile, n, seed, context_limit, overrides = told
+    suite = get_suite(suite_name)
+    material, licence = MATERIAL[family(suite_name)]
+    content = {
+        "schema_version": VERSION,
+        "suite": suite_name,
+        "summary": suite.summary,
+        "profile": profile,
+        "n": n,
+        "seed": seed,
+        "context_limit": context_limit if suite.uses_context_limit else None,
+        "overrides": overrides,
+        "settings": settings.model_dump(mode="json"),
+        "primary": suite.primary,
+        "answer_budget": suite.answer_budget,
+        "splits": counts,
+        "split_rule": SPLIT_RULES[family(suite_name)],
+        "exempt_from": EXEMPT.get(suite_name, {}),
+        "material": material,
+        "licence": licence,
+        "source": made_of,
+        "rebuild": f'python -c "from hippo_core.suites.datasets.build import write_dataset; write_dataset{told!r}"',
+    }
+    write_json(folder / CARD, content)
+    files = sorted(path for path in folder.rglob("*.json*") if path.is_file())
+    write_json(folder / CHECKSUMS, {path.relative_to(folder).as_posix(): sha256(path) for path in files})
+
+
+def verify(folder: Path) -> None:
+    """LabError where a file of the data set is missing or not as it was written."""
+    for name, expected in _read(folder, CHECKSUMS).items():
+        path = folder / name
+        if not path.is_file():
+            raise broken(path, "is missing")
+        if sha256(path) != expected:
+            raise broken(path, f"has another checksum than {CHECKSUMS} says")
+
+
+def broken(path: Path, what: str) -> LabError:
+    """The error for a data set that was altered after it was built."""
+    folder = path.parent if path.name in (CARD, CHECKSUMS) else path.parent.parent
+    return LabError(f"{path} {what}; delete the folder {folder} and build it again: `make datasets`")
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    path = folder / name
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise broken(path, "is missing") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise broken(path, "is not valid JSON") from None
+    if not isinstance(content, dict):
+        raise broken(path, "is not a JSON object")
+    return content

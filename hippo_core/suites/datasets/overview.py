@@ -1,0 +1,130 @@
+"""What the notebook of the data sets shows: their cards as a table, broken rules, an example world, what they are made of."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from hippo_core.files import root, write_text
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets import card
+from hippo_core.suites.datasets.build import load_dataset, worlds, write_dataset
+from hippo_core.suites.datasets.validate import rules, shared_facts
+from hippo_core.suites.types import Split, World
+
+SHADES = ("#3b5b7a", "#6f8fae", "#a9bfd3", "#d9c9a3", "#b08f4f", "#7a6a4f", "#9aa58c")
+DARK = (0, 1, 4, 5)  # numbers of the shades that carry white letters
+
+
+def build_all(
+    suites: Sequence[str], profile: str, n: int, seed: int, context_limit: int, overrides: Mapping[str, Any] | None = None
+) -> list[Path]:
+    """Build (or find) the data sets of several suites; their folders in the same order."""
+    return [write_dataset(suite, profile, n, seed, context_limit, overrides) for suite in suites]
+
+
+def load(folder: Path, split: Split) -> list[World]:
+    """The worlds of a built data set; none where it has no such split."""
+    told = card.read_card(folder)
+    if split not in told["splits"]:
+        return []
+    return load_dataset(told["suite"], told["profile"], told["n"], told["seed"], split, told["context_limit"] or 0, told["overrides"])
+
+
+def card_table(folders: Sequence[Path]) -> pd.DataFrame:
+    """One row a data set and split, from the cards: how many worlds, facts and questions, and a guesser's mean accuracy."""
+    rows = []
+    for folder in folders:
+        told = card.read_card(folder)
+        for split, counts in told["splits"].items():
+            chances = [item.chance for world in load(folder, split) for item in world.items]
+            sizes = {name: counts[name] for name in ("worlds", "facts", "items")}
+            chance = sum(chances) / len(chances)
+            rows.append({"suite": told["suite"], "split": split, **sizes, "chance": chance, "primary": told["primary"]})
+    return pd.DataFrame(rows)
+
+
+def broken_rules(folders: Sequence[Path], n_train: int = 200) -> pd.DataFrame:
+    """All findings of the validator; for shared facts the first `n_train` questions of the train worlds stand for these."""
+    rows = []
+    for folder in folders:
+        told = card.read_card(folder)
+        suite, least = get_suite(told["suite"]), told["settings"]["n_competitors"]
+        splits = {split: load(folder, split) for split in told["splits"]}
+        found = [(split, finding) for split, kept in splits.items() for finding in rules(kept, suite, least)]
+        if not told["suite"].startswith("folder:"):
+            asked = (told["suite"], told["profile"], n_train, told["seed"], "train", told["context_limit"] or 0, told["overrides"])
+            splits["train"] = list(worlds(*asked))
+        found += [("all", finding) for finding in shared_facts(suite, **splits)]
+        rows += [(told["suite"], split, finding.rule, finding.world, finding.item, finding.message) for split, finding in found]
+    return pd.DataFrame(rows, columns=["suite", "split", "rule", "world", "item", "message"])
+
+
+def example(folder: Path, number: int = 0) -> str:
+    """A world of the test split as text: what is taught, what is asked, the answer and where it comes from."""
+    world = load(folder, "test")[number]
+    place = {fact.id: i for i, fact in enumerate(world.facts, 1)}
+    lines = [f"{card.read_card(folder)['suite']}, world {world.id}", "", *(f"{place[fact.id]:3d}  {fact.text}" for fact in world.facts), ""]
+    for item in world.items:
+        gold = ", ".join(str(place[fact]) for fact in item.gold_facts)
+        lines.append(f"  ?  {item.question}  ->  {item.answers[0]}   ({item.kind}, {item.rung}; from {gold})")
+    return "\n".join(lines)
+
+
+def composition(folders: Sequence[Path]) -> pd.DataFrame:
+    """How many test questions there are of each kind and on each rung: columns suite, by, name, items."""
+    rows = []
+    for folder in folders:
+        told = card.read_card(folder)
+        for by in ("kinds", "rungs"):
+            rows += [(told["suite"], by, name, count) for name, count in told["splits"]["test"][by].items()]
+    return pd.DataFrame(rows, columns=["suite", "by", "name", "items"])
+
+
+def composition_figure(parts: pd.DataFrame) -> Figure:
+    """One bar a suite, cut into its kinds of question (left) and rungs (right), as shares of its test questions."""
+    suites = list(dict.fromkeys(parts["suite"]))
+    figure, axes = plt.subplots(1, 2, figsize=(12, 1.2 + 0.45 * len(suites)), sharey=True, layout="constrained")
+    for axis, by, title in zip(axes, ("kinds", "rungs"), ("by kind of question", "by rung of the cue"), strict=True):
+        panel = parts.loc[parts["by"] == by]
+        shade_of = {name: number % len(SHADES) for number, name in enumerate(panel["name"].unique())}
+        for row, suite in enumerate(suites):
+            _bar(axis, row, panel.loc[panel["suite"] == suite], shade_of)
+        axis.set(title=title, xlabel="share of the test questions", xlim=(0, 1), yticks=range(len(suites)), yticklabels=suites)
+        axis.spines[["top", "right", "left"]].set_visible(False)
+        axis.tick_params(left=False)
+    axes[0].invert_yaxis()
+    figure.suptitle("What each suite asks (numbers: test questions)")
+    return figure
+
+
+def _bar(axis: Axes, row: int, parts: pd.DataFrame, shade_of: Mapping[str, int]) -> None:
+    """One suite's bar; a part that is too narrow for its label goes without."""
+    total, left = parts["items"].sum(), 0.0
+    for name, count in zip(parts["name"], parts["items"], strict=True):
+        width, shade, text = count / total, shade_of[name], f"{name} {count}"
+        axis.barh(row, width, left=left, color=SHADES[shade], edgecolor="white", height=0.8)
+        if width > 0.0105 * len(text):
+            ink = "white" if shade in DARK else "black"
+            axis.text(left + width / 2, row, text, ha="center", va="center", fontsize=7.5, color=ink)
+        left += width
+
+
+def sentence(table: pd.DataFrame, broken: pd.DataFrame) -> str:
+    """What was built and whether it keeps the rules, in one sentence from the numbers."""
+    suites, chance = table["suite"].nunique(), table["chance"].mean()
+    kept = "all rules are kept" if broken.empty else f"{len(broken)} findings break rules in {', '.join(sorted(broken['suite'].unique()))}"
+    return (
+        f"{suites} suite{'s' * (suites > 1)} with {table['items'].sum()} questions about {table['facts'].sum()} facts in "
+        f"{table['worlds'].sum()} worlds: {kept}; a blind guess is right in {chance:.0%} of the cases on average."
+    )
+
+
+def keep_table(table: pd.DataFrame, record_dir: str) -> None:
+    """Write the table as `datasets.csv` into a record's folder (from the repository's root); nothing where none is named."""
+    if record_dir:
+        write_text(root() / record_dir / "datasets.csv", table.to_csv(index=False))

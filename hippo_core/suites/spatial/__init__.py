@@ -1,0 +1,79 @@
+"""The spatial suite: a map told in sentences; ways, procedures, things at places, and where a walker ends up.
+
+    taught   The well is north of the mill. The barn lies east of the well. The milk round goes from the mill: north, east, south, west.
+    asked    Which directions lead from the mill to the barn?     gold: north, east
+
+A world is a grid with obstacles or a graph of paths. Questions name labelled places, never coordinates. Paths are scored by walking
+them on the true map. No fact is shared between splits: a link, a thing at a place, a procedure, a walker's start and each kind of
+step belong to the split that the hash of their words says.
+"""
+
+from dataclasses import replace
+from functools import cache
+from random import Random
+
+from hippo_core.files import LabError
+from hippo_core.suites.spatial import words as words
+from hippo_core.suites.spatial.facts import tell_world
+from hippo_core.suites.spatial.items import draw_items
+from hippo_core.suites.spatial.map import Map, draw_graph, draw_grid, name_places
+from hippo_core.suites.spatial.path import score_path
+from hippo_core.suites.spatial.settings import SpatialSettings
+from hippo_core.suites.splits import belongs
+from hippo_core.suites.types import Place, Split, Suite, World
+
+ATTEMPTS = 500  # draws of a world before its settings count as impossible
+NAMINGS = 20  # tries to label a map before it is drawn anew
+
+
+@cache
+def allowed_labels(split: Split) -> tuple[frozenset[int], ...]:
+    """For each label the numbers of those that it may be linked with in this split."""
+
+    def together(a: str, b: str) -> bool:
+        return a != b and belongs("|".join(sorted((a, b))), split)
+
+    return tuple(frozenset(i for i, b in enumerate(words.PLACES) if together(a, b)) for a in words.PLACES)
+
+
+def draw_map(random: Random, settings: SpatialSettings, split: Split, is_grid: bool) -> tuple[Map, list[tuple[str, str]]] | None:
+    """A named map and the (place, direction) pairs at which an obstacle bars the way; None where this draw will not do."""
+    if is_grid:
+        links, bars = draw_grid(random, settings.grid_size, settings.obstacles)
+    else:
+        links, bars = draw_graph(random, settings.graph_places, settings.graph_extra), []
+    if sum(len(near) == 1 for near in links.values()) < settings.dead_ends:
+        return None
+    for _ in range(NAMINGS):
+        drawn = name_places(random, links, words.PLACES, allowed_labels(split), is_grid)
+        if drawn:
+            name = dict(zip(links, drawn.steps, strict=True))
+            return drawn, [(name[node], direction) for node, direction in bars]
+    return None
+
+
+def make_world(random: Random, settings: SpatialSettings, place: Place) -> World:
+    """One world. A draw that cannot carry its questions is thrown away and drawn again."""
+    is_grid = random.random() >= settings.graph_share
+    for _ in range(ATTEMPTS):
+        drawn = draw_map(random, settings, place.split, is_grid)
+        telling = tell_world(random, settings, place, *drawn) if drawn else None
+        items = draw_items(random, settings, place, telling) if telling else None
+        if telling and items:
+            asked = {fact for item in items for fact in item.gold_facts}
+            return World(place.id, tuple(replace(fact, asked=fact.id in asked) for fact in telling.facts), items)
+    raise LabError(
+        f"spatial: {ATTEMPTS} draws gave no world that carries {settings.n_items} questions under these settings; "
+        "lower n_items, n_competitors, dead_ends or obstacles, or enlarge the map"
+    )
+
+
+SPATIAL = Suite(
+    "spatial",
+    "maps of labelled places: ways, procedures, things at places, walks",
+    SpatialSettings,
+    make_world,
+    primary="success",
+    answer_budget=40,
+    score_path=score_path,
+)
