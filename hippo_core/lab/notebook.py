@@ -91,10 +91,16 @@ def begin(phase: str, namespace: Mapping[str, Any]) -> OpenCell:
 
 
 def finish(open_cell: OpenCell, rows: "pd.DataFrame", device: str = "cpu") -> dict[str, Any]:
-    """Write rows and metrics, glue the metrics as scraps, and return them. Without a runner the record is sealed here."""
+    """Write rows and metrics, glue the metrics as scraps, and return them. Without a runner the record is sealed here.
+
+    The rows are first scored again against the suite's files: LabError where answers were shifted or a score is not the strict one.
+    """
     import scrapbook
 
+    from hippo_core.results.scores import check_rows
+
     told = open_cell.parameters
+    check_rows(open_cell.suite, open_cell.worlds(), rows)
     seconds = time.monotonic() - open_cell.started
     metrics = records.build_metrics(rows, told.suite, told.n, told.seed, told.preset, seconds)
     added = {"seconds": round(seconds, 3), "device": device, "stages": sorted(rows["stage"].unique()), "dataset": open_cell.dataset()}

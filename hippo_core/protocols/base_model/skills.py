@@ -90,7 +90,8 @@ def measure_skill(lm: LanguageModel, skill: Skill, n: int, batch_size: int) -> d
 def choose_worlds(skill: Skill, n: int, context_limit: int) -> list[World]:
     """Validation worlds cut down to the items of a skill, each with what was told, until there are `n` items."""
     chosen, count = [], 0
-    for world in worlds(skill.suite, skill.profile, 20 * n if skill.suite != "babi" else n, SEED, "val", context_limit):
+    only = {"rungs": list(skill.rungs)} if skill.rungs else {}
+    for world in worlds(skill.suite, skill.profile, 1000 if skill.suite == "babi" else 40 * n, SEED, "val", context_limit, only):
         items = tuple(narrow(world, item, skill.n_facts) for item in world.items if belongs(skill, item))[: n - count]
         if items:
             chosen.append(replace(world, items=items))

@@ -1,0 +1,60 @@
+"""Every notebook runs from its first cell to its last on smoke parameters, through papermill, as the grid and a reader run it."""
+
+import json
+
+import papermill
+import pytest
+
+from hippo_core.files import root
+
+SMOKE = {
+    "00_base_model": {"n": 10},
+    "01_build_datasets": {"n": 10, "suites": ["episodic", "spatial"]},
+    "02_baseline": {"run_id": "smoke-test", "suite": "semantic", "preset": "controls/oracle", "dry_run": True},
+    "05_report": {"run_id": "smoke-test"},
+}
+NAMES = sorted(path.stem for path in (root() / "notebooks").glob("*.ipynb"))
+
+
+def test_every_notebook_has_smoke_parameters():
+    assert sorted(SMOKE) == NAMES
+
+
+@pytest.fixture(scope="module")
+def a_root_of_its_own(tmp_path_factory):
+    """A root of its own for what the notebooks write, with the repository's code, data and parameters linked into it."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = tmp_path_factory.mktemp("root")
+        for name in ("hippo_core", "params", "notebooks", "requirements.lock", "pyproject.toml"):
+            (place / name).symlink_to(root() / name)
+        (place / "data").mkdir()
+        for name in ("samples", "weights"):
+            (place / "data" / name).symlink_to(root() / "data" / name)
+        patch.setenv("HIPPO_ROOT", str(place))
+        patch.chdir(place)
+        yield place
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory, a_root_of_its_own):
+    folder = tmp_path_factory.mktemp("notebooks")
+    executed = {}
+    for name in NAMES:  # in order: the report needs the record of the baseline
+        target = folder / f"{name}.ipynb"
+        papermill.execute_notebook(str(root() / "notebooks" / f"{name}.ipynb"), str(target), SMOKE[name], progress_bar=False)
+        executed[name] = json.loads(target.read_text(encoding="utf-8"))
+    return executed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_runs_and_ends_with_a_sentence_or_a_figure(ran, name):
+    code = [cell for cell in ran[name]["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["execution_count"] for cell in code)
+    assert not any(output["output_type"] == "error" for cell in code for output in cell["outputs"])
+    assert code[-1]["outputs"], "the last cell shows nothing"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_glues_its_result(ran, name):
+    scraps = [output for cell in ran[name]["cells"] for output in cell.get("outputs", []) if "scrapbook" in output.get("metadata", {})]
+    assert scraps
