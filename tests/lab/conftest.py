@@ -25,7 +25,7 @@ told = {"stage": "test", "prompt_tokens": 7, "generated_tokens": 2, "kv_mb": 0.1
 told |= {f"recall_{k}": float("nan") for k in (1, 3, 5, 10)}
 rows = pd.DataFrame([
     {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "slices": ";".join(item.slices),
-     "pred": said, **score_item(cell.suite, world, item, said), **told}
+     "question": item.question, "answer": " | ".join(item.answers), "pred": said, **score_item(cell.suite, world, item, said), **told}
     for place, ((world, item), said) in enumerate(zip(items, says))
 ])
 metrics = lab.finish(cell, rows)
@@ -75,13 +75,13 @@ def baseline_parameters() -> str:
     return next("".join(cell["source"]) for cell in cells if "parameters" in cell["metadata"].get("tags", []))
 
 
-def make_lab(place: Path) -> Path:
-    """Fill a folder with what a lab needs."""
+def make_lab(place: Path, source: Path = REPOSITORY) -> Path:
+    """Fill a folder with what a lab needs; library and settings are those of `source`."""
     for name in ("data/samples", "requirements.lock"):
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).symlink_to(REPOSITORY / name)
-    shutil.copytree(REPOSITORY / "hippo_core", place / "hippo_core", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(REPOSITORY / "params", place / "params")
+    shutil.copytree(source / "hippo_core", place / "hippo_core", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(source / "params", place / "params")
     (place / "params/grids/tiny.yaml").write_text(GRID)
     (place / "params/grids/quick.yaml").write_text(GRID.replace(", episodic_cross", ""))
     (place / "model").mkdir()

@@ -104,7 +104,7 @@ def test_a_plan_skips_what_is_finished_and_estimates_the_rest(finished):
 
 
 def test_a_killed_grid_goes_on_to_equal_records(finished, tmp_path):
-    place, moment = make_lab(tmp_path / "lab"), random.Random(7)
+    place, moment = make_lab(tmp_path / "lab", finished[0]), random.Random(7)
     for _ in range(2):
         running = start(place, stdout=subprocess.DEVNULL)
         time.sleep(moment.uniform(0, 6))
@@ -134,7 +134,7 @@ def test_a_failed_cell_keeps_its_notebook_and_the_others_go_on(tmp_path):
     path.write_text(whole.replace("worlds = cell.worlds()", "worlds = cell.worlds() if 'rag' not in preset else [][1]"))
     ran = lab(place, "grid", "quick")
     assert ran.returncode == 1
-    assert "4 done, 0 skipped, 1 failed" in ran.stdout
+    assert "4 done, 0 skipped, 1 failed" in ran.stdout, ran.stdout
     assert "IndexError: list index out of range" in ran.stdout
     assert len(list(place.glob("executed/quick/**/notebook.failed.ipynb"))) == 1
     alone = next(line.split("alone:")[1].split() for line in ran.stdout.splitlines() if "alone:" in line)
