@@ -63,7 +63,7 @@ lint: .venv/.ready ## ruff (modules and notebooks), pyright, notebooks without o
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright hippo_core
-	@$(BIN)/nbstripout --verify notebooks/*.ipynb
+	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
 
 test: .venv/.ready ## all tests
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile

@@ -14,6 +14,7 @@ from hippo_core.models.spec import load_spec
 from . import notebooks
 
 ROW_MAKERS = ("kernels", "memory", "models", "suites", "conditions", "protocols")  # packages that can change a row
+ABOUT_WEIGHTS = ("README.md", "card.json", "training.json")  # files beside weights that say how they were made and measured
 ROW_KEEPERS = ("scores", "records.summary", "records.write")  # modules of the results that do; what they import is added
 
 
@@ -80,7 +81,8 @@ def weights(model: str) -> str:
     spec = load_spec(model)
     if not spec.is_local:
         return f"{spec.source}@{spec.revision or 'main'}"
-    files = [spec.path] if spec.path.is_file() else sorted(path for path in spec.path.glob("*") if path.is_file() and path.suffix != ".md")
+    found = [spec.path] if spec.path.is_file() else sorted(path for path in spec.path.glob("*") if path.is_file())
+    files = [path for path in found if path.name not in ABOUT_WEIGHTS]
     return of_files(files, spec.path.parent)
 
 
