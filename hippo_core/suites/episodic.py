@@ -8,11 +8,13 @@ sessions, which never stand in an item's prompt; `episodic_capacity` shows a win
 """
 
 from random import Random
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
 from hippo_core.suites import lexicon, wording
 from hippo_core.suites.attempts import attempts
+from hippo_core.suites.lexicon import Group
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import RUNGS, Fact, Item, Place, Settings, Suite, World
 from hippo_core.suites.wording import Event, Words
@@ -23,18 +25,18 @@ FLAG_CORRELATION = 0.7  # phi between "asked later" and "rewarded or pinned": th
 class EpisodicSettings(Settings):
     """A world of the episodic suites."""
 
-    n_facts: int = Field(32, ge=4)
-    window: int = Field(8, ge=1)  # facts that stand before a question, the gold one among them
-    swaps: float = Field(0.0, ge=0, le=1)  # share of facts that repeat an earlier one with two slots changed
-    new_names: float = Field(0.25, ge=0, le=1)  # share of worlds whose names no training saw
+    n_facts: Annotated[int, Field(ge=4)] = 32
+    window: Annotated[int, Field(ge=1)] = 8  # facts that stand before a question, the gold one among them
+    swaps: Annotated[float, Field(ge=0, le=1)] = 0.0  # share of facts that repeat an earlier one with two slots changed
+    new_names: Annotated[float, Field(ge=0, le=1)] = 0.25  # share of worlds whose names no training saw
     rungs: tuple[str, ...] = RUNGS
-    sessions: int = Field(1, ge=1)  # occasions on which the facts are told
+    sessions: Annotated[int, Field(ge=1)] = 1  # occasions on which the facts are told
 
 
 class CapacitySettings(EpisodicSettings):
     """A world that is longer than the context: `n_facts` follows from the limit."""
 
-    context_limit: int = Field(512, ge=64)  # tokens; every word is at least one
+    context_limit: Annotated[int, Field(ge=64)] = 512  # tokens; every word is at least one
 
 
 def make_events(random: Random, settings: EpisodicSettings, place: Place, motion: bool) -> list[Event]:
@@ -47,7 +49,7 @@ def make_events(random: Random, settings: EpisodicSettings, place: Place, motion
         return random.sample(values, min(size, len(values)))
 
     who, where, when = few(pool), few(lexicon.PLACES), few(lexicon.TIMES)
-    what = [None] if motion else few(lexicon.THINGS)
+    what: list[Group] | list[None] = [None] if motion else few(lexicon.THINGS)
     actions = lexicon.MOTIONS if motion else random.sample(lexicon.ACTIONS, min(4, size))
     events: dict[str, Event] = {}
     for _ in attempts(settings, "set of distinct events"):
@@ -57,7 +59,7 @@ def make_events(random: Random, settings: EpisodicSettings, place: Place, motion
             old = random.choice(list(events.values()))
             event = Event(random.choice(who), old.action, old.what, old.where, random.choice(when))
         else:
-            event = Event(*(random.choice(values) for values in (who, actions, what, where, when)))
+            event = Event(random.choice(who), random.choice(actions), random.choice(what), random.choice(where), random.choice(when))
         if belongs(event.key, place.split):
             events.setdefault(event.key, event)
     return list(events.values())
@@ -145,58 +147,78 @@ def make_question(
     return text, tuple(slot for slot in cue if cue_words[slot] not in gone), tuple(slices)
 
 
-def make_item(random: Random, events: list[Event], words: list[Words], gold: int, rung: str, settings: EpisodicSettings, training: bool):
-    """A question about the gold event: (kind, question, cue, slices), or None where no kind can be asked on this rung."""
+class Drawn(NamedTuple):
+    """A question about the event number `gold`, before it has a place in a world."""
+
+    gold: int
+    rung: str
+    kind: str
+    question: str
+    cue: dict[str, str]
+    slices: tuple[str, ...]
+
+
+def make_question_about(
+    random: Random, events: list[Event], words: list[Words], gold: int, rung: str, settings: EpisodicSettings, training: bool
+) -> Drawn | None:
+    """A question about the gold event, or None where no kind can be asked on this rung."""
     kinds = [slot for slot in wording.SLOTS if getattr(events[gold], slot) is not None]
     for kind in random.sample(kinds, len(kinds)):
         cue = find_cue(random, events, words, gold, kind, rung, settings.n_competitors)
-        for _ in range(8 if cue else 0):
+        if cue is None:
+            continue
+        for _ in range(8):
             question, legible, slices = make_question(random, events[gold], words[gold], kind, cue, rung, training=training)
             if rung != "noisy" or fits(events, words, gold, kind, legible, settings.n_competitors):
-                named = named_slots(events[gold], kind, legible)
-                return kind, question, {slot: words[gold].slots()[slot] for slot in named}, slices
+                named = {slot: words[gold].slots()[slot] for slot in named_slots(events[gold], kind, legible)}
+                return Drawn(gold, rung, kind, question, named, slices)
     return None
 
 
 def make_world(random: Random, settings: EpisodicSettings, place: Place, motion: bool = False, whole_window: bool = False) -> World:
     """One world. A draw that cannot carry its questions is thrown away and drawn again."""
+    events, words, drawn = [], [], []
+    rungs = [settings.rungs[(place.index * settings.n_items + number) % len(settings.rungs)] for number in range(settings.n_items)]
+    early = max(settings.n_items, settings.n_facts // 4) if whole_window else settings.n_facts
     for _ in attempts(settings, "world of events"):
         events = make_events(random, settings, place, motion)
         words = [wording.choose_words(random, event) for event in events]
-        rungs = [settings.rungs[(place.index * settings.n_items + i) % len(settings.rungs)] for i in range(settings.n_items)]
-        early = max(settings.n_items, settings.n_facts // 4)
-        order = random.sample(range(early if whole_window else settings.n_facts), min(settings.n_items, settings.n_facts))
-        drawn = [
-            (gold, rung, make_item(random, events, words, gold, rung, settings, place.split == "train"))
+        order = random.sample(range(early), min(settings.n_items, settings.n_facts))
+        tried = [
+            make_question_about(random, events, words, gold, rung, settings, place.split == "train")
             for gold, rung in zip(order, rungs, strict=False)
         ]
-        if all(item for *_, item in drawn):
+        drawn = [question for question in tried if question]
+        if len(drawn) == len(tried):
             break
-    asked = {gold for gold, *_ in drawn}
-    facts = make_facts(random, settings, place, words, asked)
+    facts = make_facts(random, settings, place, words, {question.gold for question in drawn})
+    windows = [facts if whole_window else draw_window(random, facts, question.gold, settings.window) for question in drawn]
     new = words[0].who in set(lexicon.names(held_out=True))
-    items = []
-    for number, (gold, rung, (kind, question, cue, slices)) in enumerate(drawn):
-        first = 0 if whole_window else random.randint(max(0, gold - settings.window + 1), min(gold, max(0, len(facts) - settings.window)))
-        window = facts if whole_window else facts[first : first + settings.window]
-        items.append(
-            Item(
-                id=f"{place.id}.q{number}",
-                world=place.id,
-                question=question,
-                answers=(words[gold].slots()[kind],),
-                gold_facts=(facts[gold].id,),
-                kind=kind,
-                rung=rung,
-                distance=first + len(window) - 1 - gold,
-                chance=1 / len({getattr(event, kind) for event in events}),
-                cue=cue,
-                window=() if settings.sessions > 1 else tuple(fact.id for fact in window),
-                taught=tuple(fact.id for fact in facts),
-                slices=(*slices, "new_name") if new else slices,
-            )
+    items = tuple(
+        Item(
+            id=f"{place.id}.q{number}",
+            world=place.id,
+            question=question.question,
+            answers=(words[question.gold].slots()[question.kind],),
+            gold_facts=(facts[question.gold].id,),
+            kind=question.kind,
+            rung=question.rung,
+            distance=window[-1].time - question.gold,
+            chance=1 / len({getattr(event, question.kind) for event in events}),
+            cue=question.cue,
+            window=() if settings.sessions > 1 else tuple(fact.id for fact in window),
+            taught=tuple(fact.id for fact in facts),
+            slices=(*question.slices, "new_name") if new else question.slices,
         )
-    return World(place.id, facts, tuple(items))
+        for number, (question, window) in enumerate(zip(drawn, windows, strict=True))
+    )
+    return World(place.id, facts, items)
+
+
+def draw_window(random: Random, facts: tuple[Fact, ...], gold: int, size: int) -> tuple[Fact, ...]:
+    """`size` facts in a row, the gold one somewhere among them."""
+    first = random.randint(max(0, gold - size + 1), min(gold, max(0, len(facts) - size)))
+    return facts[first : first + size]
 
 
 def make_facts(random: Random, settings: EpisodicSettings, place: Place, words: list[Words], asked: set[int]) -> tuple[Fact, ...]:

@@ -6,6 +6,7 @@ asked    In which city does Lea live?      gold: Oslo
 
 from dataclasses import dataclass
 from random import Random
+from typing import Annotated
 
 from pydantic import Field
 
@@ -90,9 +91,9 @@ CORRECTIONS = (
 class MultiSettings(Settings):
     """A world of corrections. All of it stands before each question."""
 
-    n_facts: int = Field(16, ge=8)
-    corrections: float = Field(0.35, ge=0, le=0.6)  # share of the facts that take back an earlier one
-    new_names: float = Field(0.25, ge=0, le=1)
+    n_facts: Annotated[int, Field(ge=8)] = 16
+    corrections: Annotated[float, Field(ge=0, le=0.6)] = 0.35  # share of the facts that take back an earlier one
+    new_names: Annotated[float, Field(ge=0, le=1)] = 0.25
     rungs: tuple[str, ...] = ("exact", "paraphrase", "noisy")
 
 

@@ -10,6 +10,7 @@ near misses: relations that sound like the right one and are not.
 
 from dataclasses import dataclass
 from random import Random
+from typing import Annotated
 
 from pydantic import Field
 
@@ -66,11 +67,11 @@ FRIENDS = ("{friend} is a friend of {who}.", "{who} has {friend} as a friend.")
 class SemanticSettings(Settings):
     """A world of chains. All of it stands before each question."""
 
-    n_facts: int = Field(20, ge=12)
+    n_facts: Annotated[int, Field(ge=12)] = 20
     hops: tuple[int, ...] = (2, 2, 3)  # of the questions in turn
-    contradictions: int = Field(2, ge=0)  # firms whose city is contradicted
-    near_misses: int = Field(1, ge=0)  # facts that do not fit any schema
-    new_names: float = Field(0.25, ge=0, le=1)
+    contradictions: Annotated[int, Field(ge=0)] = 2  # firms whose city is contradicted
+    near_misses: Annotated[int, Field(ge=0)] = 1  # facts that do not fit any schema
+    new_names: Annotated[float, Field(ge=0, le=1)] = 0.25
 
 
 @dataclass
@@ -79,7 +80,7 @@ class Draft:
 
     rows: list[tuple[str, dict[str, str], bool, str, int]]
 
-    def add(self, text: str, *, fit: bool = True, by: str = "told", late: int = 0, **slots: str) -> int:
+    def add(self, text: str, slots: dict[str, str], *, fit: bool = True, by: str = "told", late: int = 0) -> int:
         self.rows.append((text[0].upper() + text[1:], slots, fit, by, late))
         return len(self.rows) - 1
 
@@ -104,13 +105,13 @@ def make_firms(random: Random, draft: Draft, settings: SemanticSettings, place: 
         own = own if len(own) > 1 else [city for city in lexicon.CITIES if belongs(f"{name}|{kind}|{city}", place.split)]
         city, other = random.sample(own, 2)
         contradicted = random.choice(("rumor", "move")) if number < settings.contradictions else ""
-        fact = draft.add(random.choice(SITES).format(name=name, firm=kind, city=city), firm=name, relation="is in", city=city)
+        fact = draft.add(random.choice(SITES).format(name=name, firm=kind, city=city), {"firm": name, "relation": "is in", "city": city})
         if contradicted == "rumor":
             text = random.choice(RUMORS).format(name=name, firm=kind, city=other)
-            draft.add(text, by="rumor", firm=name, relation="is in", city=other)
+            draft.add(text, {"firm": name, "relation": "is in", "city": other}, by="rumor")
         elif contradicted == "move":
             text = random.choice(MOVES).format(name=name, firm=kind, city=other)
-            city, fact = other, draft.add(text, late=1, firm=name, relation="moved to", city=other)
+            city, fact = other, draft.add(text, {"firm": name, "relation": "moved to", "city": other}, late=1)
         firms.append(Firm(name, kind, city, fact, contradicted))
     return firms
 
@@ -136,7 +137,7 @@ def make_friends(random: Random, draft: Draft, people: list[str], place: Place) 
     for who, friend in random.sample(pairs, len(pairs)):
         if len(friends) < 2 and not taken & {who, friend}:
             text = random.choice(FRIENDS).format(friend=friend, who=who)
-            friends[who] = (friend, draft.add(text, who=who, relation="friend", friend=friend))
+            friends[who] = (friend, draft.add(text, {"who": who, "relation": "friend", "friend": friend}))
             taken |= {who, friend}
     return friends
 
@@ -155,7 +156,7 @@ def make_chains(random: Random, draft: Draft, firms: list[Firm], people: list[st
             firm = random.choice(fitting)
             text = random.choice(frame.link).format(who=who, thing=thing, name=firm.name)
             slots = {"who": who, "relation": frame.relation, "firm": firm.name} | ({"what": thing.split(" ", 1)[1]} if thing else {})
-            chains.append(Chain(who, name, thing, firm, draft.add(text, **slots), *friends.get(who, ("", -1))))
+            chains.append(Chain(who, name, thing, firm, draft.add(text, slots), *friends.get(who, ("", -1))))
     return chains
 
 
@@ -171,7 +172,7 @@ def add_near_misses(random: Random, draft: Draft, settings: SemanticSettings, fi
             text = form.format(**slots, thing=thing, name=firm.name, firm=firm.kind)
             if belongs(text, place.split):
                 break
-        draft.add(text, fit=False, firm=firm.name, **slots)
+        draft.add(text, {"firm": firm.name, **slots}, fit=False)
 
 
 def make_world(random: Random, settings: SemanticSettings, place: Place) -> World:

@@ -6,12 +6,15 @@ training. Cues come on four rungs: `exact` (all other slots in the fact's words)
 (synonyms and another form), `noisy` (each content word misspelt or dropped with probability .3).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import TypeVar
 
 from hippo_core.suites import lexicon
 from hippo_core.suites.lexicon import Group, Verb
 
+T = TypeVar("T")
 SLOTS = ("who", "what", "where", "when")
 
 
@@ -78,7 +81,7 @@ HELD_OUT_FORMS = {kind: (f"Do you recall {kind} {{plain}}{{rest}}?", f"Tell me {
 def choose_words(random: Random, event: Event, *, usual: bool = False) -> Words:
     """Words for an event among those that training may use; `usual`: the first of each group."""
 
-    def pick(group):
+    def pick(group: Sequence[T]) -> T:
         return group[0] if usual else random.choice(group)
 
     return Words(
@@ -94,7 +97,7 @@ def choose_words(random: Random, event: Event, *, usual: bool = False) -> Words:
 def synonyms(random: Random, event: Event, words: Words, *, training: bool) -> Words:
     """Other words for the same event, each slot different from `words` where the language has a second word."""
 
-    def other(group, used):
+    def other(group: Sequence[T], used: T) -> T:
         return random.choice([word for word in group if word != used] or [used])
 
     verbs = lexicon.training_verbs(event.action) if training else event.action

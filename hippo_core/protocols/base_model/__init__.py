@@ -1,7 +1,5 @@
 """How hippo-tiny comes into being: its tokenizer, its lessons, its training, what it can do, and the card that says so."""
 
-import pandas as pd
-
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.score import TextLoss
@@ -9,6 +7,7 @@ from hippo_core.protocols.base_model import card, skills
 from hippo_core.protocols.base_model.card import figure, records
 from hippo_core.protocols.base_model.train import Recipe
 from hippo_core.protocols.base_model.weights import make
+from hippo_core.results.frames import Frame
 
 __all__ = ["figure", "measure", "records", "sentence", "train_if", "write_card_if"]
 
@@ -22,12 +21,12 @@ def train_if(wanted: bool, model: str, seed: int, steps: int) -> None:
     print(f"weights in {make(Recipe(seed=seed, steps=steps))}")
 
 
-def measure(lm: LanguageModel, n: int) -> tuple[pd.DataFrame, TextLoss]:
+def measure(lm: LanguageModel, n: int) -> tuple[Frame, TextLoss]:
     """All skills with `n` questions each, and the loss on held-out stories."""
     return skills.measure(lm, n=n), skills.story_loss(lm)
 
 
-def write_card_if(wanted: bool, lm: LanguageModel, table: pd.DataFrame, stories: TextLoss) -> str:
+def write_card_if(wanted: bool, lm: LanguageModel, table: Frame, stories: TextLoss) -> str:
     """Write the card where that is wanted; says what the measurement finds different from the one that was there."""
     if not wanted:
         return "the card is left as it is (card = False)"
@@ -36,7 +35,7 @@ def write_card_if(wanted: bool, lm: LanguageModel, table: pd.DataFrame, stories:
     return "\n".join([*(changed or ["every number of the card holds"]), f"card: {place}"])
 
 
-def sentence(lm: LanguageModel, table: pd.DataFrame, stories: TextLoss) -> str:
+def sentence(lm: LanguageModel, table: Frame, stories: TextLoss) -> str:
     """The result in one sentence, from its numbers."""
     judged = table[table["goal"].notna()]
     met = int((judged["accuracy"] >= judged["goal"]).sum())

@@ -8,7 +8,7 @@ teach copying densely.
 
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -64,10 +64,9 @@ def episodic_lesson(random: Random, n_facts: int, motion: bool) -> Lesson:
     branches = []
     for number in range(N_QUESTIONS):
         gold = random.randrange(len(events))
-        drawn = episodic.make_item(random, events, words, gold, RUNGS[number % 4], settings, True)
+        drawn = episodic.make_question_about(random, events, words, gold, RUNGS[number % 4], settings, True)
         if drawn:
-            kind, question, *_ = drawn
-            branches.append(Branch(question, words[gold].slots()[kind], (gold,)))
+            branches.append(Branch(drawn.question, words[gold].slots()[drawn.kind], (gold,)))
     for _ in range(N_RESTATEMENTS):
         gold = random.randrange(len(events))
         branches.append(Branch("", wording.tell(random, words[gold]), (gold,)))
@@ -282,7 +281,8 @@ def curriculum(random: Random, progress: float) -> int:
     return random.randint(1, limit) if limit < 16 or random.random() < 0.6 else random.randint(4, 16)
 
 
-BABI, SPATIAL = settings_for("babi", "base", {}), settings_for("spatial", "base", {})
+BABI: Any = settings_for("babi", "base", {})
+SPATIAL: Any = settings_for("spatial", "base", {})
 
 
 def make_lesson(random: Random, progress: float) -> Lesson:

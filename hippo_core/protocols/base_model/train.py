@@ -20,6 +20,9 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from hippo_core.files import LabError
 from hippo_core.protocols.base_model import guidance, lessons
 from hippo_core.protocols.base_model.stories import training_stories
+from hippo_core.protocols.base_model.tokenizer import SPECIAL
+
+END_TOKENS = {"bos": SPECIAL["bos"], "eos": SPECIAL["end"], "pad": SPECIAL["pad"]}
 
 
 class Recipe(BaseModel):
@@ -55,11 +58,10 @@ def new_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlamaForCau
         num_key_value_heads=recipe.heads,
         max_position_embeddings=512,
         tie_word_embeddings=True,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        attn_implementation=guidance.register(),
     )
+    for role, token in END_TOKENS.items():
+        setattr(config, f"{role}_token_id", tokenizer.convert_tokens_to_ids(token))
+    config._attn_implementation = guidance.register()
     return LlamaForCausalLM(config)
 
 

@@ -42,7 +42,7 @@ def ship(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, recipe: Re
     shutil.rmtree(old, ignore_errors=True)
     with new_folder(folder.with_name(f"{folder.name}.new")) as new:
         model.config._attn_implementation = "sdpa"
-        model.to(torch.bfloat16).save_pretrained(new)
+        model.bfloat16().save_pretrained(new)
         tokenizer.save_pretrained(new)
         write_json(new / "training.json", made | {"machine": platform.machine(), "threads": recipe.threads, "curve": curve})
     if folder.exists():
