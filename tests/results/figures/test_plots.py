@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-import fake_records
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +10,7 @@ from matplotlib.colors import to_rgb
 from hippo_core.results import summaries
 from hippo_core.results.figures import claims, drawing, plots
 from hippo_core.results.figures.palette import LOOKS, look, ordered
+from tests.results import fake_records
 
 FIGURES = (plots.conditions_overview, plots.rungs_by_condition, plots.recall_at_k, plots.tokens_against_accuracy)
 

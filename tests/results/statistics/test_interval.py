@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from invented import table
 
 from hippo_core.files import LabError
 from hippo_core.results.statistics import cluster_interval, compare, expected_range, range_warning, ratio_interval, wilson
 from hippo_core.results.statistics.interval import effective_number, variance_of_mean
+from tests.results.invented import table
 
 
 def test_variance_of_mean_of_single_item_worlds_is_the_textbooks():

@@ -2,10 +2,10 @@
 
 import pytest
 import yaml
-from invented import A_OVER_B, HEAD
 
 from hippo_core.files import LabError
 from hippo_core.results.criteria import load_criteria
+from tests.results.invented import A_OVER_B, HEAD
 
 
 def test_the_file_holds_the_targets_of_the_evaluation_plan():

@@ -5,9 +5,9 @@ import math
 
 import pandas as pd
 import pytest
-from invented import A_OVER_B, HEAD, RAGS, cell, verdict
 
 from hippo_core.results.criteria import Criteria, judge, load_criteria, write_criteria
+from tests.results.invented import A_OVER_B, HEAD, RAGS, cell, verdict
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
-import fake_records
 import numpy as np
 import pytest
 
@@ -15,6 +14,7 @@ from hippo_core.files import LabError
 from hippo_core.results.digits import probability, quantity, share, span
 from hippo_core.results.report import cautions, write_report
 from hippo_core.results.report.runs import CONDITION_KEYS, load_run
+from tests.results import fake_records
 
 SUITES = ("episodic", "episodic_cross")
 NASTY = '<script>alert("x")</script> | & "quoted"'

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invented import random_pair, table
 from scipy import stats
 
 from hippo_core.files import LabError
 from hippo_core.results.statistics import compare, permutation_test
 from hippo_core.results.statistics.paired import needed
+from tests.results.invented import random_pair, table
 
 
 def test_permutation_by_hand():

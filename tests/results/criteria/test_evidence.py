@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from invented import A_OVER_B, RAGS, cell, criteria, verdict
 
 from hippo_core.files import LabError
 from hippo_core.results.criteria import judge, load_criteria
+from tests.results.invented import A_OVER_B, RAGS, cell, criteria, verdict
 
 
 def test_seeds_are_pooled_and_the_largest_size_of_each_counts():
