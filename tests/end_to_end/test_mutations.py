@@ -32,6 +32,12 @@ def test_the_untouched_rows_pass(asked):
     assert compare(told, alone).n == 30
 
 
+def test_a_model_that_is_cut_off_from_its_facts_would_be_noticed(asked):
+    _, _, told, alone = asked
+    assert told["score"].mean() >= 0.8
+    assert alone["score"].mean() <= alone["chance"].mean() + 0.1
+
+
 def test_a_lenient_scorer_is_caught():
     with pytest.raises(LabError, match="scorer is wrong"):
         scores.self_check(norm=lambda prediction, answers: int(any(answer in prediction for answer in answers)))
