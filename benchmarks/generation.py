@@ -1,33 +1,40 @@
-"""Our greedy generation beside transformers' own, on the same model, prompts and batches, in turn; the last line is their ratio.
+"""Our greedy generation beside transformers' own, on the same model, prompts and batches, in turn; each last line is their ratio.
 
 python benchmarks/generation.py [MODEL] [ITEMS]
 """
 
 import sys
 import time
+from collections.abc import Callable
 from statistics import median
+from typing import TypeVar
 
 import torch
 
 from hippo_core.models.generate import generate
 from hippo_core.models.language_model import LanguageModel, pad_left
 from hippo_core.models.load import load
-from hippo_core.models.prompt import render
+from hippo_core.models.prompt import fit, render
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.datasets.build import worlds
 
-NEW_TOKENS, BATCH, ROUNDS = 8, 32, 5
+T = TypeVar("T")
+NEW_TOKENS, BATCH, ROUNDS = 8, 32, 3
+FACTS, TOGETHER = 24, 8  # behind the same facts, as many questions: few enough that none is cut off
 
 
-def prompts_of(lm: LanguageModel, count: int) -> list[str]:
-    """Episodic questions behind one to eight of the facts taught for them: prompts of different length."""
-    made = []
-    for world in worlds("episodic", "default", count, 1337, "test", lm.spec.context_limit):
-        texts = {fact.id: fact.text for fact in world.facts}
-        for item in world.items:
-            shown = [texts[fact] for fact in item.taught[: 1 + len(made) % 8]]
-            made.append(render(lm, shown, item.question, "short"))
-    return made
+def prompts_of(lm: LanguageModel, count: int) -> dict[str, list[str]]:
+    """Episodic questions, each behind one to eight facts taught for it, and behind facts that it shares with its neighbours."""
+    drawn = list(worlds("episodic", "default", count, 1337, "test", lm.spec.context_limit))
+    texts = {fact.id: fact.text for world in drawn for fact in world.facts}
+    told = list(texts.values())
+    own, shared = [], []
+    for number, item in enumerate(item for world in drawn for item in world.items):
+        shown = [texts[fact] for fact in item.taught[: 1 + number % 8]]
+        own.append(render(lm, shown, item.question, "short"))
+        first = number // TOGETHER * FACTS % len(told)
+        shared.append(fit(lm, told[first : first + FACTS], item.question, "short", NEW_TOKENS).prompt)
+    return {"facts of its own": own, f"{FACTS} facts shared by {TOGETHER} questions": shared}
 
 
 @torch.inference_mode()
@@ -48,7 +55,7 @@ def until_stop(tokens: list[int], stops: tuple[int, ...]) -> list[int]:
     return tokens[:end]
 
 
-def seconds(call) -> tuple[float, list[list[int]]]:
+def seconds(call: Callable[[], T]) -> tuple[float, T]:
     """How long a call takes, and what it returns."""
     begin = time.perf_counter()
     found = call()
@@ -58,19 +65,26 @@ def seconds(call) -> tuple[float, list[list[int]]]:
 def main(name: str = "hippo-tiny", count: int = 200) -> None:
     """Time both sides in turn and compare their tokens."""
     lm = load(load_spec(name), threads=torch.get_num_threads())
-    prompts = prompts_of(lm, count)
+    for kind, prompts in prompts_of(lm, count).items():
+        print(f"{name}, {count} questions, {kind}; {torch.get_num_threads()} threads, batches of {BATCH}")
+        compare(lm, prompts)
+
+
+def compare(lm: LanguageModel, prompts: list[str]) -> None:
+    """Both sides on these prompts."""
     times: dict[str, list[float]] = {"ours": [], "transformers": []}
     for _ in range(ROUNDS):
-        spent, ours = seconds(lambda: [list(answer.tokens) for answer in generate(lm, prompts, NEW_TOKENS, BATCH)])
+        spent, answers = seconds(lambda: generate(lm, prompts, NEW_TOKENS, BATCH))
         times["ours"].append(spent)
         spent, theirs = seconds(lambda: reference(lm, prompts))
         times["transformers"].append(spent)
-    same = sum(a == b for a, b in zip(ours, theirs, strict=True))
     for side, spent in times.items():
-        print(
-            f"{side:13} {1000 * median(spent) / count:7.2f} ms an item (median of {ROUNDS}, {min(spent):.2f} to {max(spent):.2f} s in all)"
-        )
-    print(f"{same} of {count} answers have the same tokens; {torch.get_num_threads()} threads, batches of {BATCH}")
+        each = 1000 * median(spent) / len(prompts)
+        print(f"{side:13} {each:7.2f} ms an item (median of {ROUNDS}, {min(spent):.2f} to {max(spent):.2f} s in all)")
+    tokens = [sum(getattr(answer, count) for answer in answers) / len(answers) for count in ("prompt_tokens", "computed_tokens")]
+    print(f"{tokens[0]:.0f} prompt tokens an item, of which ours runs {tokens[1]:.0f}")
+    same = sum(list(ours.tokens) == other for ours, other in zip(answers, theirs, strict=True))
+    print(f"{same} of {len(prompts)} answers have the same tokens")
     print(f"ours / transformers time ratio {median(times['ours']) / median(times['transformers']):.2f}")
 
 

@@ -8,17 +8,29 @@ from typing import TYPE_CHECKING
 from hippo_core.conditions.index import WorldIndex
 from hippo_core.conditions.preset import Preset, load_preset, preset_names
 from hippo_core.conditions.table import CONDITIONS
-from hippo_core.conditions.types import Choice, Condition, Regime, Request
+from hippo_core.conditions.types import Choice, Condition, Encoder, Regime, Request
 from hippo_core.suites.types import Item, World
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
 
-__all__ = ["CONDITIONS", "Choice", "Condition", "Preset", "Regime", "Request", "WorldIndex", "choose", "load_preset", "preset_names"]
+__all__ = [
+    "CONDITIONS",
+    "Choice",
+    "Condition",
+    "Encoder",
+    "Preset",
+    "Regime",
+    "Request",
+    "WorldIndex",
+    "choose",
+    "load_preset",
+    "preset_names",
+]
 
 
 def choose(
     preset: Preset, lm: "LanguageModel", world: World, item: Item, regime: Regime = "delayed", index: WorldIndex | None = None
 ) -> Choice:
     """The facts that `preset` shows for an item. Give one `index` for all items of a world, or it is built anew for each."""
-    return CONDITIONS[preset.condition].choose(Request(item, regime, preset.k, index or WorldIndex(lm, world)))
+    return CONDITIONS[preset.condition].choose(Request(item, regime, preset.k, preset.encoder, index or WorldIndex(lm, world)))

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from hippo_core.conditions.table import CONDITIONS
+from hippo_core.conditions.types import Encoder
 from hippo_core.files import LabError, root, unknown
 from hippo_core.models.spec import read_mapping, validated
 
@@ -12,8 +13,8 @@ from hippo_core.models.spec import read_mapping, validated
 class Preset(BaseModel):
     """A condition with its settings. Unknown keys are an error, and so is a setting that the condition does not read.
 
-    `decoding` short: chat template and instruction; plain: neither. `k`: how many facts are shown. `encoder` own: dense vectors
-    come from the model that answers.
+    `decoding` short: chat template and instruction; plain: neither. `k`: how many facts are shown. `encoder`: whose vectors dense
+    retrieval compares; own: those of the model that answers, minilm: those of all-MiniLM-L6-v2 (`make models` brings it).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -22,7 +23,7 @@ class Preset(BaseModel):
     condition: str
     decoding: Literal["short", "plain"] = "short"
     k: Annotated[int, Field(ge=1)] | None = None
-    encoder: Literal["own"] | None = None
+    encoder: Encoder | None = None
 
     @property
     def uses_window(self) -> bool:

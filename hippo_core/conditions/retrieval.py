@@ -13,9 +13,9 @@ import numpy as np
 
 from hippo_core.conditions.index import WorldIndex
 from hippo_core.conditions.lexical import bm25_scores
-from hippo_core.conditions.types import Choice, Request
+from hippo_core.conditions.types import Choice, Encoder, Request
 
-Scorer = Callable[[WorldIndex, tuple[str, ...], str], np.ndarray]  # index, taught facts, question -> a score for each fact
+Scorer = Callable[..., np.ndarray]  # index, taught facts, question, and what else it must be told -> a score for each fact
 
 
 def rag_bm25(request: Request) -> Choice:
@@ -24,25 +24,27 @@ def rag_bm25(request: Request) -> Choice:
 
 
 def rag_dense(request: Request) -> Choice:
-    """The k best by cosine of the model's own states."""
-    return _retrieve(request, dense_scores)
+    """The k best by cosine of the encoder's vectors."""
+    return _retrieve(request, dense_scores, request.encoder)
 
 
 def rag_hybrid(request: Request) -> Choice:
     """The k best by the sum of both, each standardised over the taught facts."""
-    return _retrieve(request, hybrid_scores)
+    return _retrieve(request, hybrid_scores, request.encoder)
 
 
-def dense_scores(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
-    """Cosine in the model's own space; imported only when it is asked for, as it needs torch."""
-    from hippo_core.conditions.dense import cosines
+def dense_scores(index: WorldIndex, taught: tuple[str, ...], question: str, encoder: Encoder | None = "own") -> np.ndarray:
+    """Cosine in an encoder's space: the model's own, or MiniLM's. Each is imported only when it is asked for, as it needs torch."""
+    if encoder == "minilm":
+        from hippo_core.conditions import minilm as space
+    else:
+        from hippo_core.conditions import own as space
+    return space.cosines(index, taught, question)
 
-    return cosines(index, taught, question)
 
-
-def hybrid_scores(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
+def hybrid_scores(index: WorldIndex, taught: tuple[str, ...], question: str, encoder: Encoder | None = "own") -> np.ndarray:
     """The sum of the z-scores of BM25 and cosine."""
-    return standardised(bm25_scores(index, taught, question)) + standardised(dense_scores(index, taught, question))
+    return standardised(bm25_scores(index, taught, question)) + standardised(dense_scores(index, taught, question, encoder))
 
 
 def standardised(scores: np.ndarray) -> np.ndarray:
@@ -52,13 +54,17 @@ def standardised(scores: np.ndarray) -> np.ndarray:
     return (scores - scores.mean()) / spread if spread > 1e-9 else np.zeros(len(scores))
 
 
-def _retrieve(request: Request, scorer: Scorer) -> Choice:
+def _retrieve(request: Request, scorer: Scorer, *told: Encoder | None) -> Choice:
     item, taught = request.item, request.item.taught
     if not taught:
         return Choice((), (), math.nan)
-    request.index.once((scorer, taught), lambda: scorer(request.index, taught, item.question))  # builds the index, untimed
+
+    def score() -> np.ndarray:
+        return scorer(request.index, taught, item.question, *told)
+
+    request.index.once((scorer, told, taught), score)  # builds the index, untimed
     begin = time.perf_counter()
-    scores = np.round(scorer(request.index, taught, item.question).astype(np.float64), 6)
+    scores = np.round(score().astype(np.float64), 6)
     ranking = tuple(taught[place] for place in np.argsort(-scores, kind="stable"))
     elapsed = (time.perf_counter() - begin) * 1000
     return Choice(request.among_taught(set(ranking[: request.k])), ranking, elapsed)

@@ -8,6 +8,7 @@ from hippo_core.conditions.index import WorldIndex
 from hippo_core.suites.types import Fact, Item
 
 Regime = Literal["immediate", "delayed"]
+Encoder = Literal["own", "minilm"]  # whose vectors dense retrieval compares: those of the model that answers, or of all-MiniLM-L6-v2
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Request:
     item: Item
     regime: Regime
     k: int | None
+    encoder: Encoder | None
     index: WorldIndex
 
     @property

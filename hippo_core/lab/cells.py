@@ -53,9 +53,10 @@ def baseline_cell(parameters: BaselineParameters) -> Cell:
     needs = (dataset_cell(parameters).id,)
     identity = cell_id(f"{parameters.regime}-test", BASELINE, told, needs, checksums(parameters))
     place = (parameters.run_id, parameters.preset, parameters.suite, parameters.n, parameters.seed)
-    extra = [*([parameters.split] if parameters.split != "test" else []), *parameters.overrides]
+    usual = BaselineParameters()
+    extra = [*(getattr(parameters, name) for name in ("split", "model") if getattr(parameters, name) != getattr(usual, name))]
     size = f"{parameters.n}_{parameters.seed}"
-    label = " ".join([parameters.suite, parameters.preset, parameters.regime, size, *extra])
+    label = " ".join([parameters.suite, parameters.preset, parameters.regime, size, *extra, *parameters.overrides])
     return Cell(BASELINE, told, identity, record_folder(*place, identity), label, needs)
 
 

@@ -66,9 +66,10 @@ def result(cell: Cell) -> str:
 def sentence(told: BaselineParameters, metrics: dict[str, Any]) -> str:
     """A cell's result as a sentence, from its numbers."""
     found = metrics["metrics"][told.suite]
+    how = f" ({', '.join(told.overrides)})" if told.overrides else ""
     if found["em"] is None:
-        return f"{told.preset} on {told.suite} ({told.regime}): nothing could be scored."
-    right = f"{told.model} with {told.preset} answers {found['em']:.0%} of {found['n_items']} {told.suite} questions right"
+        return f"{told.preset}{how} on {told.suite} ({told.regime}): nothing could be scored."
+    right = f"{told.model} with {told.preset}{how} answers {found['em']:.0%} of {found['n_items']} {told.suite} questions right"
     bounds = "" if found["low"] is None else f" (95% interval {found['low']:.0%} to {found['high']:.0%}, {found['n_worlds']} worlds)"
     chance = "" if found["chance"] is None else f"; a guess gets {found['chance']:.0%}"
     return f"{right}, {told.regime}{bounds}{chance}."

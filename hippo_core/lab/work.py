@@ -12,11 +12,11 @@ from hippo_core.results.records import RUNS, is_complete, records_of, run_folder
 from hippo_core.suites import SUITES
 
 from . import closing, execute, notebooks, runner_files
-from .cells import Cell, baseline_cell, dataset_cell, report_cell
+from .cells import BASELINE, Cell, baseline_cell, dataset_cell, report_cell
 from .engine import end_kernels, run_cells
 from .execute import LastLine, Outcome
 from .grid import Grid, expand
-from .parameters import assignments, check, require_weights
+from .parameters import BaselineParameters, assignments, check, require_encoders, require_weights, resolve
 from .progress import Progress, duration
 from .standing import estimate, stand, supersede
 
@@ -53,6 +53,7 @@ def _run(cells: Sequence[Cell], jobs: int, skipped: int) -> list[Outcome]:
     if not cells:
         return []
     require_weights({cell.parameters["model"] for cell in cells if "model" in cell.parameters})
+    require_encoders(resolve(BaselineParameters(**cell.parameters)).preset for cell in cells if cell.phase == BASELINE)
     known = [seconds for seconds in estimate(cells) if seconds is not None]
     with stops_cleanly(), Progress(len(cells), jobs, skipped, sum(known) / len(known) * len(cells) if known else None) as progress:
         return run_cells(cells, jobs, progress)

@@ -1,4 +1,4 @@
-"""Greedy generation: batches of similar length, keys and values cached, logits at the last position only."""
+"""Greedy generation: what prompts begin with in common is run once, keys and values are cached, logits at the last position only."""
 
 import time
 from collections.abc import Sequence
@@ -10,17 +10,21 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from hippo_core.files import LabError
-from hippo_core.models.language_model import LanguageModel, pad_left
+from hippo_core.models.kv import KV, inputs
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.prefix import Shared
 
 
 @dataclass(frozen=True)
 class Generation:
     """An answer. `tokens` are all that the model produced, the one that ended it included; `latency_ms` is its batch's time
-    divided by the size of the batch."""
+    divided by the size of the batch, with its part of what was run once for all batches. `prompt_tokens` is the whole prompt,
+    `computed_tokens` what was run for it: tokens run once for several rows are divided among them."""
 
     text: str
     tokens: tuple[int, ...]
     prompt_tokens: int
+    computed_tokens: float
     generated_tokens: int
     latency_ms: float
 
@@ -54,25 +58,32 @@ def generate(
     rows = [lm.encode(prompt) for prompt in prompts]
     if not all(rows):
         raise LabError("an empty prompt: there is nothing for the model to go on from")
-    order = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
     answers: dict[int, Generation] = {}
-    for start in range(0, len(order), batch_size):
-        batch = order[start : start + batch_size]
+    begin = time.perf_counter()
+    shared = Shared(lm, rows, batch_size)
+    for_all = (time.perf_counter() - begin) * 1000 / max(1, len(rows))
+    for batch in shared.batches:
         begin = time.perf_counter()
-        produced = continue_greedily(lm, prefill(lm, [rows[row] for row in batch]), max_new_tokens, stop)
-        latency = (time.perf_counter() - begin) * 1000 / len(batch)
-        for row, tokens in zip(batch, produced, strict=True):
-            answers[row] = Generation(_text(lm, tokens, stop), tuple(tokens), len(rows[row]), len(tokens), latency)
+        tails, before = shared.split(batch)
+        produced = continue_greedily(lm, prefill(lm, tails, before, room=max_new_tokens), max_new_tokens, stop)
+        latency = for_all + (time.perf_counter() - begin) * 1000 / len(batch.rows)
+        for row, tokens in zip(batch.rows, produced, strict=True):
+            answers[row] = said(lm, tokens, stop, len(rows[row]), shared.computed(batch, row), latency)
     return [answers[row] for row in range(len(rows))]
 
 
 @torch.inference_mode()
-def prefill(lm: LanguageModel, rows: list[list[int]]) -> Running:
-    """Run the prompts, rows of token ids, and choose the first token of each answer."""
-    ids, mask, positions = pad_left(lm, rows)
-    cache = DynamicCache(config=lm.model.config)
-    token = _next_token(lm, ids, mask, positions, cache)
-    return Running(cache, mask, token, positions[:, -1] + 1)
+def prefill(
+    lm: LanguageModel,
+    rows: Sequence[list[int]],
+    before: Sequence[Sequence[KV]] | None = None,
+    starts: Sequence[int] | None = None,
+    room: int = 0,
+) -> Running:
+    """Run rows of token ids behind the KV of `before` (see `inputs` in models/kv.py) and choose the first token of each answer."""
+    given = inputs(lm, rows, before, starts, room)
+    token = _likeliest(lm.model(**given, logits_to_keep=1).logits)
+    return Running(given["past_key_values"], given["attention_mask"], token, given["position_ids"][:, -1] + 1)
 
 
 @torch.inference_mode()
@@ -94,9 +105,18 @@ def continue_greedily(lm: LanguageModel, running: Running, max_new_tokens: int, 
             running.keep(left)
             alive = [alive[row] for row in left]
         running.mask = torch.cat([running.mask, running.mask.new_ones(len(alive), 1)], dim=1)
-        running.token = _next_token(lm, running.token[:, None], running.mask, running.position[:, None], running.cache)
+        running.token = _next_token(lm, running)
         running.position = running.position + 1
     return produced
+
+
+def said(
+    lm: LanguageModel, tokens: list[int], stop: Sequence[str], prompt_tokens: int, computed_tokens: float, latency_ms: float
+) -> Generation:
+    """The answer that these tokens are: their text, without special tokens, up to the first stop string after words."""
+    text = _decode(lm, tokens)
+    cut = _cut(text, stop)
+    return Generation((text if cut is None else cut).strip(), tuple(tokens), prompt_tokens, computed_tokens, len(tokens), latency_ms)
 
 
 def kv_cache_mb(config: Any, tokens: int, bytes_per_value: int) -> float:
@@ -106,9 +126,14 @@ def kv_cache_mb(config: Any, tokens: int, bytes_per_value: int) -> float:
     return 2 * config.num_hidden_layers * heads * width * bytes_per_value * tokens / 2**20
 
 
-def _next_token(lm: LanguageModel, ids: Tensor, mask: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:
-    out = lm.model(input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1)
-    return out.logits[:, -1].float().argmax(-1)
+def _next_token(lm: LanguageModel, running: Running) -> Tensor:
+    ids, positions = running.token[:, None], running.position[:, None]
+    out = lm.model(input_ids=ids, attention_mask=running.mask, position_ids=positions, past_key_values=running.cache, use_cache=True)
+    return _likeliest(out.logits)
+
+
+def _likeliest(logits: Tensor) -> Tensor:
+    return logits[:, -1].float().argmax(-1)
 
 
 def _decode(lm: LanguageModel, tokens: list[int]) -> str:
@@ -120,9 +145,3 @@ def _cut(text: str, stop: Sequence[str]) -> str | None:
     text = text.lstrip()
     found = [place for place in (text.find(string) for string in stop) if place > 0]
     return text[: min(found)] if found else None
-
-
-def _text(lm: LanguageModel, tokens: list[int], stop: Sequence[str]) -> str:
-    text = _decode(lm, tokens)
-    cut = _cut(text, stop)
-    return (text if cut is None else cut).strip()

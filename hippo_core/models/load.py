@@ -1,19 +1,22 @@
 """Load a causal language model and its tokenizer: safetensors or GGUF only, nothing fetched where the source is local."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
 from huggingface_hub import snapshot_download
 from huggingface_hub.utils import logging as hub_logging
-from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
 from transformers.utils import logging
 
 from hippo_core.files import LabError, read_yaml, root
 from hippo_core.models.language_model import LanguageModel, Shot
 from hippo_core.models.spec import ModelSpec
 from hippo_core.models.template import Template, template_for
+from hippo_core.models.weights import missing
 
 FILES = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model"]  # of a repository: weights, settings, tokenizer
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
@@ -23,7 +26,7 @@ def load(spec: ModelSpec, device: str | None = None, threads: int | None = None)
     """Load the model of a spec onto `device` (a GPU where there is one, else the CPU) for `threads` CPU threads.
 
     Weights come from safetensors or GGUF, never from a pickle, and no code of a repository is run. On a CPU, `dtype: auto` is float32.
-    LabError says what is missing and how to get it.
+    A spec's adapter is merged into the weights in float32. LabError says what is missing and how to get it.
     """
     if threads is not None:
         torch.set_num_threads(threads)
@@ -33,7 +36,11 @@ def load(spec: ModelSpec, device: str | None = None, threads: int | None = None)
         where = _where(spec)
         tokenizer = AutoTokenizer.from_pretrained(**where, padding_side="left")
         safe = None if spec.is_gguf else True
-        model: Any = AutoModelForCausalLM.from_pretrained(**where, use_safetensors=safe, **_placing(spec, place, device))
+        placing = _placing(spec, place, device)
+        held: dict[str, Any] = {"dtype": torch.float32} if spec.adapter else placing
+        model: Any = AutoModelForCausalLM.from_pretrained(**where, use_safetensors=safe, **held)
+    if spec.adapter_path:
+        model = _adapted(model, spec.adapter_path, where, placing["dtype"])
     model = (model if getattr(model, "hf_device_map", None) else model.to(place)).eval()
     _check_size(spec, model, tokenizer)
     if tokenizer.pad_token_id is None:
@@ -61,6 +68,16 @@ def _snapshot(spec: ModelSpec) -> str:
         return snapshot_download(**wanted)
 
 
+def _adapted(model: Any, adapter: Path, where: dict[str, Any], dtype: torch.dtype | Literal["auto"]) -> Any:
+    """The model with its adapter merged in, then held in `dtype`; "auto" is the type its weights are stored in."""
+    with quiet(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft's calls of transformers
+        from hippo_core.models.adapter import merge  # it brings peft, which takes a second
+
+        merged = merge(model, adapter, Path(where["pretrained_model_name_or_path"], where.get("gguf_file", "")))
+        return merged.to(AutoConfig.from_pretrained(**where).dtype if dtype == "auto" else dtype)
+
+
 def _placing(spec: ModelSpec, place: torch.device, asked: str | None) -> dict[str, Any]:
     """The arguments that say in which type the weights are held, and on which device."""
     stored = "auto" if place.type != "cpu" else torch.float32
@@ -80,12 +97,11 @@ def _placing(spec: ModelSpec, place: torch.device, asked: str | None) -> dict[st
 def _check(spec: ModelSpec, place: torch.device) -> None:
     if spec.quantization == "nf4" and place.type != "cuda":
         raise LabError(f"model {spec.name}: nf4 needs a CUDA GPU, this is {place.type}; set quantization: none in params/models")
-    if not spec.is_local:
-        return
-    if not spec.path.exists():
-        way = "run `make base-model`" if spec.name == "hippo-tiny" else "put the weights there, or change `source`"
-        raise LabError(f"model {spec.name}: no weights at {spec.source}; {way}")
-    if spec.is_gguf:
+    if spec.adapter and (spec.quantization, spec.device_map) != ("none", "none"):
+        raise LabError(f"model {spec.name}: an adapter is merged into whole weights; set quantization: none and device_map: none")
+    if reason := missing(spec):
+        raise LabError(reason)
+    if spec.is_gguf or not spec.is_local:
         return
     if not (spec.path / "config.json").is_file() or not list(spec.path.glob("*.safetensors")):
         pickles = [path.name for pattern in PICKLES for path in spec.path.glob(pattern)]
@@ -124,6 +140,9 @@ def _shots(count: int) -> tuple[Shot, ...]:
 def quiet() -> Iterator[None]:
     """Without progress bars and warnings of the libraries: what matters is checked by the lab."""
     level, hub_level, bars = logging.get_verbosity(), hub_logging.get_verbosity(), logging.is_progress_bar_enabled()
+    kernels = logging.get_logger("bitsandbytes")  # complains of optional kernels
+    kernels_level = kernels.level
+    kernels.setLevel(40)  # errors only
     logging.set_verbosity_error()
     hub_logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -132,6 +151,7 @@ def quiet() -> Iterator[None]:
     finally:
         logging.set_verbosity(level)
         hub_logging.set_verbosity(hub_level)
+        kernels.setLevel(kernels_level)
         if bars:
             logging.enable_progress_bar()
 

@@ -1,6 +1,8 @@
 """The one place where a prompt is made: context lines, then the question, cut to the model's context limit."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate, chain
 from typing import Literal, NamedTuple
 
 from hippo_core.files import LabError
@@ -20,6 +22,19 @@ class Fitted(NamedTuple):
     tokens: int
 
 
+class Pieces(NamedTuple):
+    """A prompt as rows of token ids: what stands before the context lines, each line with its line break, what stands behind them.
+
+    `exact` says whether one behind the other they are the tokens of the prompt; where a tokenizer joins words over their borders
+    they are a little different and the model reads them all the same.
+    """
+
+    prefix: list[int]
+    blocks: list[list[int]]
+    tail: list[int]
+    exact: bool
+
+
 def render(lm: LanguageModel, context: Sequence[str], question: str, decoding: Decoding) -> str:
     """The prompt as the model will see it, special tokens included.
 
@@ -37,6 +52,23 @@ def render(lm: LanguageModel, context: Sequence[str], question: str, decoding: D
     if not lm.template.has_system:
         turns[0]["content"] = f"{INSTRUCTION}\n{turns[0]['content']}"
     return chat(lm.tokenizer, lm.template.text, turns)
+
+
+def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: Decoding) -> Pieces:
+    """The prompt of `render` in pieces, so that lines can be run apart from each other and kept for other questions.
+
+    The prefix is the same for all questions, a block for all questions and neighbours. LabError where the chat template changes
+    the words of the user's turn.
+    """
+    lines = [f"{line}\n" for line in context]
+    opening = question if decoding == "short" else _plain((), question)
+    prompt = render(lm, context, question, decoding)
+    before, found, after = prompt.rpartition("".join(lines) + opening)
+    if not found:
+        raise LabError(f"the chat template of {lm.spec.name} changes the user's words, so facts cannot be told from the rest")
+    prefix, tail = _tokens(lm, before, opening + after)
+    blocks = [_tokens(lm, before, line, opening + after)[1] for line in lines]
+    return Pieces(prefix, blocks, tail, [*prefix, *chain(*blocks), *tail] == lm.encode(prompt))
 
 
 def stops(lm: LanguageModel, decoding: Decoding) -> tuple[str, ...]:
@@ -78,6 +110,19 @@ def _first_line_that_fits(lm: LanguageModel, texts: Sequence[str], room: int) ->
         if room < 0:
             return index + 1
     return 0
+
+
+def _tokens(lm: LanguageModel, *texts: str) -> list[list[int]]:
+    """The tokens of texts that stand one behind the other, each token with the text in which it ends.
+
+    A tokenizer may open a text of its own, or close it, otherwise than one between others, so none is tokenised alone.
+    """
+    found = lm.tokenizer("".join(texts), add_special_tokens=False, return_offsets_mapping=True)
+    borders = list(accumulate(map(len, texts[:-1])))
+    rows: list[list[int]] = [[] for _ in texts]
+    for token, (start, end) in zip(found.input_ids, found.offset_mapping, strict=True):
+        rows[bisect_right(borders, max(start, end - 1))].append(token)
+    return rows
 
 
 def _plain(context: Sequence[str], question: str) -> str:

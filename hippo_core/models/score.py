@@ -1,5 +1,6 @@
 """What a model makes of given text: log-likelihood of continuations, loss a token and a byte, hidden states."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -7,9 +8,14 @@ from typing import Literal
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
+from transformers import DynamicCache
 
 from hippo_core.files import LabError
+from hippo_core.models.kv import inputs
 from hippo_core.models.language_model import LanguageModel, pad_left
+from hippo_core.models.prefix import Shared
+
+LOGITS = 2**25  # of text_loss at a time: 128 MiB in float32
 
 
 @dataclass(frozen=True)
@@ -47,15 +53,18 @@ def log_likelihood(lm: LanguageModel, contexts: Sequence[str], continuations: Se
     (end of text where there is none).
     """
     pairs = [_split(lm, context, more) for context, more in zip(contexts, continuations, strict=True)]
-    order = sorted(range(len(pairs)), key=lambda pair: (-sum(map(len, pairs[pair])), pair))
+    asked: dict[tuple[int, ...], list[int]] = {}  # pairs by what is read for them: their last token is predicted, not read
+    for pair, (context, more) in enumerate(pairs):
+        asked.setdefault(tuple((context + more)[:-1]), []).append(pair)
+    askers = list(asked.values())
+    keep = [max(len(pairs[pair][1]) for pair in here) for here in askers]
+    shared = Shared(lm, [list(row) for row in asked], batch_size, keep)
     results: dict[int, Likelihood] = {}
-    for start in range(0, len(order), batch_size):
-        batch = order[start : start + batch_size]
-        ids, mask, positions = pad_left(lm, [context + more for context, more in (pairs[pair] for pair in batch)])
-        keep = 1 + max(len(pairs[pair][1]) for pair in batch)
-        out = lm.model(input_ids=ids, attention_mask=mask, position_ids=positions, logits_to_keep=keep)
-        for pair, logits in zip(batch, out.logits, strict=True):
-            results[pair] = _likelihood(logits[:-1], pairs[pair][1])
+    for batch in shared.batches:
+        given = inputs(lm, *shared.split(batch))
+        out = lm.model(**given, logits_to_keep=max(keep[row] for row in batch.rows))
+        for row, logits in zip(batch.rows, out.logits, strict=True):
+            results |= {pair: _likelihood(logits, pairs[pair][1]) for pair in askers[row]}
     return [results[pair] for pair in range(len(pairs))]
 
 
@@ -71,13 +80,25 @@ def text_loss(lm: LanguageModel, texts: Sequence[str], window: int | None = None
     if not rows:
         raise LabError("no token to predict: the texts are empty")
     rows.sort(key=len, reverse=True)
-    nats = 0.0
-    for start in range(0, len(rows), batch_size):
-        ids, mask, positions = pad_left(lm, rows[start : start + batch_size])
-        logits = lm.model(input_ids=ids[:, :-1], attention_mask=mask[:, :-1], position_ids=positions[:, :-1]).logits
-        losses = cross_entropy(logits.float().transpose(1, 2), ids[:, 1:], reduction="none")
-        nats += (losses.double() * (mask[:, 1:] * mask[:, :-1])).sum().item()
+    batches = (rows[start : start + batch_size] for start in range(0, len(rows), batch_size))
+    nats = math.fsum(_nats(lm, batch) for batch in batches)
     return TextLoss(nats, sum(len(row) - 1 for row in rows), sum(len(text.encode()) for text in texts))
+
+
+def _nats(lm: LanguageModel, rows: list[list[int]]) -> float:
+    """The loss over all tokens of the rows but their first, in sum. A few positions at a time, the cache carrying on: the logits
+    of whole windows over a large vocabulary would not fit into memory."""
+    ids, mask, positions = pad_left(lm, rows)
+    cache = DynamicCache(config=lm.model.config)
+    step = max(1, LOGITS // (len(rows) * lm.config.vocab_size))
+    nats = 0.0
+    for start in range(0, ids.shape[1] - 1, step):
+        end = min(start + step, ids.shape[1] - 1)
+        here = slice(start, end)
+        out = lm.model(ids[:, here], attention_mask=mask[:, :end], position_ids=positions[:, here], past_key_values=cache, use_cache=True)
+        losses = cross_entropy(out.logits.flatten(0, 1).float(), ids[:, start + 1 : end + 1].flatten(), reduction="none")
+        nats += (losses.double() * mask[:, here].flatten()).sum().item()
+    return nats
 
 
 def loss_per_token(lm: LanguageModel, text: str) -> float:

@@ -18,6 +18,7 @@ class ModelSpec(BaseModel):
     `source` is a Hugging Face repository id, a folder (relative to the repository's root) or a .gguf file. `dtype: auto` means
     float32 on a CPU and the stored type on a GPU. `chat_template` is "model" (the tokenizer's own, or the lab's generic one where
     it has none), "generic", or a Jinja template. `shots` worked examples of params/shots.yaml stand before every question.
+    `adapter` is a folder (relative to the repository's root) with a LoRA that is merged into the weights when they are loaded.
     `device_map: auto` lets accelerate place the layers, on at most `max_memory_gb` of GPU memory; it has no effect on a CPU.
     """
 
@@ -26,6 +27,7 @@ class ModelSpec(BaseModel):
     name: str
     source: str
     revision: str | None = None  # of a Hugging Face repository; None: its main branch
+    adapter: str | None = None
     dtype: Literal["float32", "bfloat16", "float16", "auto"] = "auto"
     quantization: Literal["none", "nf4"] = "none"
     chat_template: str = "model"
@@ -39,6 +41,11 @@ class ModelSpec(BaseModel):
     def path(self) -> Path:
         """The source as a path; one that is not absolute is relative to the repository's root."""
         return root() / self.source
+
+    @property
+    def adapter_path(self) -> Path | None:
+        """The adapter's folder, there yet or not; None for a model without one."""
+        return root() / self.adapter if self.adapter else None
 
     @property
     def is_gguf(self) -> bool:

@@ -9,9 +9,10 @@ import pandas as pd
 
 from hippo_core.conditions import Choice, Preset, Regime, WorldIndex, choose
 from hippo_core.files import LabError
+from hippo_core.models.blocks import ask_blocks, encode_blocks
 from hippo_core.models.generate import Generation, generate, kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.prompt import Fitted, fit, stops
+from hippo_core.models.prompt import Fitted, fit, split, stops
 from hippo_core.results.scores import score_item
 from hippo_core.suites.types import Item, Suite, World
 
@@ -41,20 +42,43 @@ class Question:
 
 
 def evaluate(
-    lm: LanguageModel, suite: Suite, worlds: Iterable[World], preset: Preset, regime: Regime = "delayed", batch_size: int = 32
+    lm: LanguageModel,
+    suite: Suite,
+    worlds: Iterable[World],
+    preset: Preset,
+    regime: Regime = "delayed",
+    batch_size: int = 32,
+    blocks: bool = False,
 ) -> pd.DataFrame:
     """The row table of the items of `worlds`, in their order: prompt, answer, scores, recall of the gold facts, cost.
 
-    Decoding is greedy with the suite's answer budget. LabError for a regime that the suite does not have, and where a fact's text
-    stands in a prompt that must not hold it.
+    Decoding is greedy with the suite's answer budget. `blocks`: the facts chosen are not read as one text, each is run apart from
+    the others and its keys and values are put before the question. LabError for a regime that the suite does not have, and where a
+    fact's text stands in a prompt that must not hold it.
     """
     if regime == "immediate" and preset.uses_window and not suite.has_window:
         raise LabError(f"suite {suite.name} has no window: its facts are taught in another session; use regime=delayed")
     questions = [question for world in worlds for question in _questions(lm, suite, world, preset, regime)]
-    prompts = [question.fitted.prompt for question in questions]
-    answers = generate(lm, prompts, suite.answer_budget, batch_size, stops(lm, preset.decoding))
+    if blocks:
+        answers = _ask_blocks(lm, questions, preset, suite.answer_budget, batch_size)
+    else:
+        prompts = [question.fitted.prompt for question in questions]
+        answers = generate(lm, prompts, suite.answer_budget, batch_size, stops(lm, preset.decoding))
     rows = [_row(lm, suite, *pair) for pair in zip(questions, answers, strict=True)]
     return pd.DataFrame([{"idx": number, **row} for number, row in enumerate(rows)], columns=COLUMNS)
+
+
+def _ask_blocks(lm: LanguageModel, questions: list[Question], preset: Preset, budget: int, batch_size: int) -> list[Generation]:
+    """Answers with each shown fact as a block of its own; a block is run once, however many questions it is put before."""
+    texts = [[question.choice.facts[place].text for place in question.fitted.kept] for question in questions]
+    pieces = [split(lm, lines, question.item.question, preset.decoding) for lines, question in zip(texts, questions, strict=True)]
+    if not pieces:
+        return []
+    different = {tuple(block): block for piece in pieces for block in piece.blocks}
+    known = encode_blocks(lm, pieces[0].prefix, list(different.values()), batch_size)
+    kv = dict(zip(different, known.blocks, strict=True))
+    chosen = [[kv[tuple(block)] for block in piece.blocks] for piece in pieces]
+    return ask_blocks(lm, known.prefix, chosen, [piece.tail for piece in pieces], budget, stops(lm, preset.decoding), batch_size)
 
 
 def _questions(lm: LanguageModel, suite: Suite, world: World, preset: Preset, regime: Regime) -> list[Question]:

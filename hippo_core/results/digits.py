@@ -34,8 +34,8 @@ def span(low: float | None, high: float | None, sign: bool = False) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A proportion in a sentence: 94%."""
-    return NONE if missing(value) else f"{100 * float(value):.0f}%"  # type: ignore[arg-type]
+    """A proportion in a sentence: 94%, where a table says 0.94."""
+    return NONE if missing(value) else f"{100 * float(share(abs(value))):.0f}%"  # type: ignore[arg-type]
 
 
 def probability(value: float | None) -> str:

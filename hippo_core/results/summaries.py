@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.files import LabError
-from hippo_core.results.figures.palette import REGIMES, ordered, shared_between_regimes
+from hippo_core.results.figures.palette import REGIMES, base, condition_name, ordered, shared_between_regimes
 from hippo_core.results.frames import Frame
+from hippo_core.results.rivals import rivals
 from hippo_core.results.statistics import Comparison, cluster_interval, compare
 
 PAIRING = ("key", "cluster", "seed", "world", "question", "answer", "score")
@@ -19,10 +20,11 @@ RUNGS = ("exact", "partial", "paraphrase", "noisy")
 
 
 def labelled(rows: Frame) -> Frame:
-    """The rows with the columns that pairing needs, where they lack them: condition, cluster (seed and world), key (seed and item)."""
+    """The rows with columns of a run where they lack them: condition, encoder, regime, cluster (seed and world), key (seed and item)."""
     seed = rows["seed"].astype(str) if "seed" in rows else pd.Series("", index=rows.index)
     extra = {
         "condition": lambda: rows["preset"],
+        "encoder": lambda: pd.Series("", index=rows.index),
         "regime": lambda: pd.Series("delayed", index=rows.index),
         "cluster": lambda: seed + "/" + rows["world"].astype(str),
         "key": lambda: seed + "/" + rows["item_id"].astype(str),
@@ -75,16 +77,24 @@ def order_of(rows: Frame, column: str) -> list:
 
 
 def best_rag(rows: Frame, validation: Frame | None = None) -> tuple[str | None, bool]:
-    """The rag condition with the highest mean, and whether it was chosen on validation worlds (else on the rows: a hard rival)."""
-    derived, source = False, rows
-    if validation is not None and validation["condition"].str.startswith("baselines/rag").any():
-        derived, source = True, validation
-    rag = source[source["condition"].str.startswith("baselines/rag")]
-    if rag.empty:
-        return None, False
-    means = rag.groupby("condition")["score"].mean()
-    best = next(name for name in ordered(means.index) if means[name] == means.max())
-    return (best, derived) if (rows["condition"] == best).any() else (None, False)
+    """The rag with the highest mean, and whether it was chosen on validation worlds, which must hold all rags of the rows.
+
+    Without those it is the highest on the rows themselves: a hard rival. Rags with other settings do not stand for it, nor do those on
+    the model's own vectors where one with a published encoder is there.
+    """
+    names = _rags(rows)
+    derived = validation is not None and len(validation) > 0 and set(names) <= set(validation["condition"])
+    means = (validation if derived else labelled(rows)).groupby("condition")["score"].mean()  # type: ignore[union-attr]
+    best = max((means[name] for name in names), default=None)
+    return next(((name, derived) for name in names if means[name] == best), (None, False))
+
+
+def _rags(rows: Frame) -> list[str]:
+    rows = labelled(rows)
+    encoders = dict(zip(rows["condition"], rows["encoder"], strict=True))
+    rags = [name for name in ordered(encoders) if name.startswith("baselines/rag")]
+    plain = [name for name in rags if name in (base(name), condition_name(base(name), encoders[name]))]
+    return rivals(plain, [encoders[name] for name in plain])
 
 
 def pair(rows: Frame, a: tuple[str, str], b: tuple[str, str]) -> Comparison | None:

@@ -12,13 +12,23 @@ from hippo_core.conditions.retrieval import dense_scores, hybrid_scores, standar
 from hippo_core.suites.types import Fact
 from tests.models.handmade import worlds
 
-RANKING = ["baselines/rag_bm25", "baselines/rag_dense", "baselines/rag_hybrid"]
+MINILM = [("baselines/rag_dense", "minilm"), ("baselines/rag_hybrid", "minilm")]
+RANKING = [("baselines/rag_bm25", None), ("baselines/rag_dense", "own"), ("baselines/rag_hybrid", "own"), *MINILM]
+EVERY = [*((name, None) for name in preset_names()), *MINILM]
 WORLD, SMALL = worlds()
 ITEM = WORLD.items[0]
+pytestmark = pytest.mark.usefixtures("minilm")
+
+
+def preset_of(told, **overrides):
+    """The preset of a (name, encoder); None leaves the encoder as it is."""
+    name, encoder = told
+    return load_preset(name, {**({"encoder": encoder} if encoder else {}), **overrides})
 
 
 def shown(preset, lm, item=ITEM, regime="delayed", world=WORLD, **overrides) -> list[str]:
-    choice = choose(load_preset(preset, overrides), lm, world, item, regime)
+    told = (preset, None) if isinstance(preset, str) else preset
+    choice = choose(preset_of(told, **overrides), lm, world, item, regime)
     return [fact.id.partition("/")[2] for fact in choice.facts]
 
 
@@ -49,63 +59,63 @@ def test_random_facts_are_spread_over_items(loaded):
     assert len(drawn) == 7
 
 
-@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("preset", EVERY, ids=str)
 def test_only_presets_that_use_the_window_depend_on_the_regime(lm, preset):
     immediate, delayed = (shown(preset, lm, regime=regime) for regime in ("immediate", "delayed"))
-    assert (immediate != delayed) == load_preset(preset).uses_window
+    assert (immediate != delayed) == preset_of(preset).uses_window
 
 
-@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("preset", EVERY, ids=str)
 @pytest.mark.parametrize("regime", ["immediate", "delayed"])
 def test_what_was_not_taught_is_never_seen(lm, preset, regime):
     untaught = dataclasses.replace(ITEM, taught=ITEM.taught[2:6], window=ITEM.taught[3:6])
-    choice = choose(load_preset(preset), lm, WORLD, untaught, regime)
+    choice = choose(preset_of(preset), lm, WORLD, untaught, regime)
     assert {fact.id for fact in choice.facts} <= set(untaught.taught)
     assert choice.ranking is None or sorted(choice.ranking) == sorted(untaught.taught)
 
 
-@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("preset", EVERY, ids=str)
 def test_changing_an_untaught_fact_changes_nothing(lm, preset):
     item = dataclasses.replace(ITEM, taught=ITEM.taught[:6], window=ITEM.taught[3:6])
     tempting = [dataclasses.replace(fact, text=ITEM.question) for fact in WORLD.facts[6:]]
     other = dataclasses.replace(WORLD, facts=(*WORLD.facts[:6], *tempting))
-    before, after = (choose(load_preset(preset), lm, world, item) for world in (WORLD, other))
+    before, after = (choose(preset_of(preset), lm, world, item) for world in (WORLD, other))
     assert (before.facts, before.ranking) == (after.facts, after.ranking)
 
 
-@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("preset", EVERY, ids=str)
 def test_nothing_taught_is_nothing_shown(lm, preset):
-    choice = choose(load_preset(preset), lm, WORLD, dataclasses.replace(ITEM, taught=(), window=()))
+    choice = choose(preset_of(preset), lm, WORLD, dataclasses.replace(ITEM, taught=(), window=()))
     assert choice.facts == ()
 
 
-@pytest.mark.parametrize("preset", RANKING)
+@pytest.mark.parametrize("preset", RANKING, ids=str)
 @pytest.mark.parametrize("k", [1, 3, 8, 100])
 def test_the_k_best_are_shown_in_order_of_telling(lm, preset, k):
-    choice = choose(load_preset(preset, {"k": k}), lm, WORLD, ITEM)
+    choice = choose(preset_of(preset, k=k), lm, WORLD, ITEM)
     ids = [fact.id for fact in choice.facts]
     assert ids == sorted(choice.ranking[:k])
     assert len(ids) == min(k, 8)
     assert choice.retrieval_ms > 0
 
 
-@pytest.mark.parametrize("preset", RANKING)
+@pytest.mark.parametrize("preset", RANKING, ids=str)
 def test_an_index_that_is_shared_changes_nothing(lm, preset):
-    index, told = WorldIndex(lm, WORLD), load_preset(preset)
+    index, told = WorldIndex(lm, WORLD), preset_of(preset)
     for item in WORLD.items:
         assert choose(told, lm, WORLD, item, index=index).ranking == choose(told, lm, WORLD, item).ranking
 
 
-@pytest.mark.parametrize("preset", RANKING)
+@pytest.mark.parametrize("preset", RANKING, ids=str)
 def test_equal_facts_rank_in_order_of_telling(lm, preset):
     same = tuple(dataclasses.replace(fact, text="Mara sold a guitar.") for fact in WORLD.facts)
-    assert choose(load_preset(preset), lm, dataclasses.replace(WORLD, facts=same), ITEM).ranking == ITEM.taught
+    assert choose(preset_of(preset), lm, dataclasses.replace(WORLD, facts=same), ITEM).ranking == ITEM.taught
 
 
-@pytest.mark.parametrize("preset", RANKING)
+@pytest.mark.parametrize("preset", RANKING, ids=str)
 def test_a_fact_that_is_the_question_comes_first(lm, preset):
     facts = (*WORLD.facts[:7], dataclasses.replace(WORLD.facts[7], text=ITEM.question))
-    assert choose(load_preset(preset), lm, dataclasses.replace(WORLD, facts=facts), ITEM).ranking[0] == WORLD.facts[7].id
+    assert choose(preset_of(preset), lm, dataclasses.replace(WORLD, facts=facts), ITEM).ranking[0] == WORLD.facts[7].id
 
 
 def test_bm25_finds_shared_words(loaded):

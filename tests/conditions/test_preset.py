@@ -34,6 +34,12 @@ def test_k_is_three_unless_told_otherwise():
     assert load_preset("baselines/rag_hybrid", {"k": "10"}).k == 10
 
 
+@pytest.mark.parametrize("name", ["baselines/rag_dense", "baselines/rag_hybrid"])
+def test_the_encoder_is_the_model_itself_unless_told_otherwise(name):
+    assert load_preset(name).encoder == "own"
+    assert load_preset(name, {"encoder": "minilm"}).encoder == "minilm"
+
+
 @pytest.mark.parametrize(
     ("name", "overrides", "message"),
     [
@@ -42,7 +48,7 @@ def test_k_is_three_unless_told_otherwise():
         ("baselines/rag_bm25", {"kk": 3}, "kk: unknown key; legal: name, condition, decoding, k, encoder"),
         ("baselines/rag_bm25", {"k": 0}, "k: .*got 0"),
         ("baselines/rag_bm25", {"k": "many"}, "k: .*got 'many'"),
-        ("baselines/rag_dense", {"encoder": "minilm"}, "encoder: .*'own'.*got 'minilm'"),
+        ("baselines/rag_dense", {"encoder": "glove"}, "encoder: .*'own' or 'minilm'.*got 'glove'"),
         ("baselines/core", {"k": 3}, "condition window does not read k; those that do: random_facts, rag_bm25"),
         ("baselines/rag_bm25", {"encoder": "own"}, "condition rag_bm25 does not read encoder; those that do: rag_dense, rag_hybrid"),
         ("baselines/core", {"condition": "oracle"}, "condition cannot be replaced"),

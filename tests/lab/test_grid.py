@@ -7,7 +7,7 @@ from hippo_core.files import LabError
 from hippo_core.lab import fingerprints
 from hippo_core.lab.cells import baseline_cell
 from hippo_core.lab.grid import expand
-from hippo_core.lab.parameters import check, forget
+from hippo_core.lab.parameters import BaselineParameters, check, forget, resolve
 
 
 def write_grid(place, **changes):
@@ -119,6 +119,26 @@ def test_the_lab_and_figures_do_not_count_as_code(place):
         before = fingerprints.library()
 
 
+def of_preset(grid, name):
+    return [cell for cell in of_phase(grid, "02_baseline") if cell.parameters["preset"] == f"baselines/{name}"]
+
+
+def test_encoders_are_an_axis_of_the_presets_that_read_one(place):
+    grid = write_grid(place, presets=["baselines/rag_bm25", "baselines/rag_dense"], encoders=["own", "minilm"], suites=["episodic"])
+    assert [cell.parameters["overrides"] for cell in of_preset(grid, "rag_bm25")] == [[]]
+    assert [cell.parameters["overrides"] for cell in of_preset(grid, "rag_dense")] == [[], ["encoder=minilm"]]
+    assert of_preset(grid, "rag_dense")[1].label.endswith("encoder=minilm")
+
+
+def test_an_encoder_stands_beside_overrides_and_the_usual_one_is_no_override(place):
+    told = {"presets": ["baselines/rag_hybrid"], "overrides": [["n_facts=8"], []], "suites": ["episodic"]}
+    before = [cell.id for cell in write_grid(place, **told).cells]
+    assert [cell.id for cell in write_grid(place, **told, encoders=["own"]).cells] == before
+    grid = write_grid(place, **told, encoders=["minilm"])
+    assert [cell.parameters["overrides"] for cell in of_preset(grid, "rag_hybrid")] == [["n_facts=8", "encoder=minilm"], ["encoder=minilm"]]
+    assert [resolve(BaselineParameters(**cell.parameters)).preset.encoder for cell in of_preset(grid, "rag_hybrid")] == ["minilm"] * 2
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -128,6 +148,8 @@ def test_the_lab_and_figures_do_not_count_as_code(place):
         ({"profiles": ["easy"]}, "default"),
         ({"regimes": ["later"]}, "delayed"),
         ({"sizes": ["many"]}, "many"),
+        ({"encoders": ["glove"]}, "minilm"),
+        ({"encoders": ["minilm"], "presets": ["baselines/rag_dense"], "overrides": [["encoder=own"]]}, "encoder is given twice"),
         ({"overrides": [["n_fact=3"]]}, "n_facts"),
         ({"overrides": [["n_facts"]]}, "key=value"),
         ({"colours": ["red"]}, "suites"),
@@ -146,10 +168,42 @@ def test_an_unknown_grid_lists_those_there_are(place):
         expand("tinny")
 
 
-@pytest.mark.parametrize("name", ["smoke", "default", "full"])
+@pytest.mark.parametrize("name", ["smoke", "default", "full", "real"])
 def test_the_grids_of_the_lab_are_whole(place, name):
     grid = expand(name, models=("model",))
     cells = of_phase(grid, "02_baseline")
     assert {c.parameters["suite"] for c in cells} >= {"episodic", "semantic", "spatial", "babi"}
     assert len({c.record for c in cells}) == len(cells)
     assert bool(grid.not_there) == (name == "full")
+
+
+def told_of(cell):
+    """What sets a cell of `real` apart."""
+    given = cell.parameters
+    return given["model"], given["split"], given["suite"], tuple(text for text in given["overrides"] if not text.startswith("encoder"))
+
+
+def test_the_grid_real_compares_equals_with_a_published_encoder():
+    """In the repository itself, whose models it names: they need not be there for that."""
+    forget()
+    cells = of_phase(expand("real"), "02_baseline")
+    dense = [cell for cell in cells if cell.parameters["preset"].endswith(("rag_dense", "rag_hybrid"))]
+    assert dense and all("encoder=minilm" in cell.parameters["overrides"] for cell in dense)
+    assert not any("encoder=minilm" in cell.parameters["overrides"] for cell in cells if cell not in dense)
+    presets = {}
+    for cell in cells:
+        presets.setdefault(told_of(cell), set()).add(cell.parameters["preset"].split("/")[1])
+    rags = {"rag_bm25", "rag_dense", "rag_hybrid"}
+    everything = rags | {"span_short", "longctx", "oracle", "random_facts"}
+    assert {key: names for key, names in presets.items() if names != (everything if key[1] == "test" else rags)} == {}
+    tested = {key[0] + key[2] + str(key[3]) for key in presets if key[1] == "test"}
+    assert tested == {key[0] + key[2] + str(key[3]) for key in presets if key[1] == "val"}  # each has its own best rag
+    assert len(tested) == 3 + 6 + 1
+
+
+def test_the_claims_of_the_grid_real_rest_on_twenty_worlds():
+    forget()
+    for cell in of_phase(expand("real"), "02_baseline"):
+        given = BaselineParameters(**cell.parameters)
+        if given.split == "test" and given.n == 200:
+            assert given.n / resolve(given).settings.n_items >= 20

@@ -28,6 +28,19 @@ def test_tokens_are_those_of_transformers(lm):
         assert list(ours.tokens) == theirs[0, ids.shape[1] :].tolist()
 
 
+def test_tokens_of_the_lab_s_own_model_are_those_of_transformers():
+    lm = load(load_spec("hippo-tiny"), device="cpu")
+    prompts = items_prompts(lm) + [render(lm, [], item.question, "short") for world in worlds() for item in world.items]
+    together = generate(lm, prompts, 8)
+    assert sum(answer.computed_tokens for answer in together) < sum(answer.prompt_tokens for answer in together) / 2
+    for prompt, ours in zip(prompts, together, strict=True):
+        ids = torch.tensor([lm.encode(prompt)])
+        theirs = lm.model.generate(
+            ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=8, eos_token_id=list(lm.stop_ids)
+        )
+        assert list(ours.tokens) == theirs[0, ids.shape[1] :].tolist()
+
+
 @pytest.mark.parametrize("batch_size", [2, 3, 9])
 def test_a_batch_of_one_equals_a_batch_of_many(lm, batch_size):
     prompts = PROMPTS + items_prompts(lm)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, root
 from hippo_core.models.language_model import describe
 from hippo_core.models.load import load
 from hippo_core.models.spec import ModelSpec, load_spec
@@ -40,6 +40,15 @@ def test_half_types_are_used_when_asked_for(folders):
 def test_missing_weights_say_how_to_get_them():
     with pytest.raises(LabError, match=r"no weights at data/weights/nowhere; run `make base-model`"):
         load(ModelSpec(name="hippo-tiny", source="data/weights/nowhere"))
+
+
+def test_packaged_weights_come_with_make_models(tmp_path, monkeypatch):
+    reader = load_spec("smollm2-135m-reader")
+    (tmp_path / "params").mkdir()
+    shutil.copy(root() / "params/packages.yaml", tmp_path / "params")
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+    with pytest.raises(LabError, match=r"no weights at data/models/smollm2-135m; run `make models`"):
+        load(reader)
 
 
 def test_pickles_are_refused(folders, tmp_path):

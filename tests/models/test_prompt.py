@@ -1,17 +1,33 @@
 """Prompts: what stands in them, and that truncation keeps as many of the newest lines as fit."""
 
+import copy
 import dataclasses
 
 import pytest
+from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers
+from tokenizers.models import BPE
+from transformers import PreTrainedTokenizerFast
 
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.load import Shot
-from hippo_core.models.prompt import INSTRUCTION, fit, render, stops
-from tests.models.handmade import TOLD
+from hippo_core.models.load import Shot, load
+from hippo_core.models.prompt import INSTRUCTION, fit, render, split, stops
+from hippo_core.models.spec import load_spec
+from tests.models.handmade import SPECIAL, TOLD
 
 FACTS = TOLD["test-00000"]
 QUESTION = "Who sold a guitar?"
+# In the manner of Llama 3 and of Qwen 2.5: what stands around the words of a turn.
+LLAMA_3 = (
+    "{{ bos_token }}{% for message in messages %}<|user|>{{ message['role'] }}\n\n{{ message['content'] | trim }}<|im_end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>assistant\n\n{% endif %}"
+)
+QWEN = (
+    "{% if messages[0]['role'] == 'system' %}<|im_start|>system\n{{ messages[0]['content'] }}<|im_end|>\n"
+    "{% else %}<|im_start|>system\nYou are helpful.<|im_end|>\n{% endif %}{% for message in messages %}"
+    "{% if message['role'] != 'system' %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
 
 
 def limited(lm: LanguageModel, limit: int) -> LanguageModel:
@@ -85,3 +101,66 @@ def test_the_newest_lines_that_fit_are_kept(lm, decoding, limit):
 def test_without_lines_the_prompt_is_the_question(lm):
     fitted = fit(lm, [], QUESTION, "short", 8)
     assert (fitted.prompt, fitted.dropped, len(fitted.kept)) == (render(lm, [], QUESTION, "short"), 0, 0)
+
+
+@pytest.mark.parametrize("decoding", ["short", "plain"])
+@pytest.mark.parametrize("shots", [(), (Shot(("Pim owns a boat.",), "Who owns a boat?", "Pim"),)])
+def test_pieces_are_the_prompt(lm, decoding, shots):
+    lm = dataclasses.replace(lm, shots=shots)
+    pieces = split(lm, FACTS, QUESTION, decoding)
+    assert pieces.exact
+    assert [lm.tokenizer.decode(block) for block in pieces.blocks] == [f"{fact}\n" for fact in FACTS]
+    assert lm.tokenizer.decode(pieces.tail).startswith(QUESTION if decoding == "short" else f"Question: {QUESTION}")
+    whole = [*pieces.prefix, *(token for block in pieces.blocks for token in block), *pieces.tail]
+    assert whole == lm.encode(render(lm, FACTS, QUESTION, decoding))
+
+
+@pytest.mark.parametrize("decoding", ["short", "plain"])
+def test_prefix_and_blocks_do_not_depend_on_question_or_neighbours(lm, decoding):
+    pieces = split(lm, FACTS, QUESTION, decoding)
+    alone = split(lm, FACTS[2:3], "Where?", decoding)
+    assert (alone.prefix, alone.blocks) == (pieces.prefix, pieces.blocks[2:3])
+    assert split(lm, [], QUESTION, decoding)[:3] == (pieces.prefix, [], pieces.tail)
+
+
+@pytest.mark.parametrize("template", [LLAMA_3, QWEN])
+def test_templates_of_known_models_come_apart(loaded, template):
+    lm = dataclasses.replace(loaded["qwen2"], template=dataclasses.replace(loaded["qwen2"].template, text=template))
+    pieces = split(lm, FACTS, QUESTION, "short")
+    assert pieces.exact
+    assert INSTRUCTION in lm.tokenizer.decode(pieces.prefix)
+    assert lm.tokenizer.decode(pieces.prefix).endswith("\n")
+
+
+def test_the_lab_s_own_model_reads_its_prompts_in_pieces():
+    lm = load(load_spec("hippo-tiny"), device="cpu")
+    assert split(lm, FACTS, QUESTION, "short").exact
+    assert split(lm, FACTS, QUESTION, "plain").exact
+
+
+def test_a_tokenizer_that_opens_every_text_with_a_space(loaded):
+    """As those of Llama 2 and Phi-3 do: words behind others do not begin with the space that a text of their own gets."""
+    words = Tokenizer(BPE(unk_token="?"))
+    lines = pre_tokenizers.Split("\n", "isolated")
+    words.pre_tokenizer = pre_tokenizers.Sequence([lines, pre_tokenizers.Metaspace(prepend_scheme="first")])
+    words.decoder = decoders.Metaspace(prepend_scheme="first")
+    prompt = render(loaded["qwen2"], FACTS, QUESTION, "short")
+    words.train_from_iterator([prompt], trainers.BpeTrainer(special_tokens=["?", *SPECIAL], show_progress=False))
+    lm = dataclasses.replace(loaded["qwen2"], tokenizer=PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<|endoftext|>"))
+    assert lm.encode(FACTS[0]) != lm.encode(f"\n{FACTS[0]}")[1:]
+    assert split(lm, FACTS, QUESTION, "short").exact
+
+
+def test_a_template_that_changes_the_words_is_refused(loaded):
+    shouting = "{% for message in messages %}{{ message['content'] | upper }}{% endfor %}"
+    lm = dataclasses.replace(loaded["qwen2"], template=dataclasses.replace(loaded["qwen2"].template, text=shouting))
+    with pytest.raises(LabError, match="changes the user's words"):
+        split(lm, FACTS, QUESTION, "short")
+
+
+def test_words_joined_over_a_border_are_told(loaded):
+    joining = copy.deepcopy(loaded["qwen2"].tokenizer)
+    joining.add_tokens(["\n\n"])
+    lm = dataclasses.replace(loaded["qwen2"], tokenizer=joining)
+    assert split(lm, ["a"], QUESTION, "short").exact
+    assert not split(lm, ["a", "\nb"], QUESTION, "short").exact

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from hippo_core.files import LabError
+from hippo_core.models import score
 from hippo_core.models.generate import generate
 from hippo_core.models.score import hidden, log_likelihood, loss_per_token, text_loss, token_states
 from tests.models.handmade import TOLD
@@ -73,6 +74,12 @@ def test_windows_predict_each_token_once(lm):
     assert got.nats == pytest.approx(math.fsum(due), rel=1e-5)
 
 
+def test_a_few_positions_at_a_time_or_all_at_once(lm, monkeypatch):
+    whole = text_loss(lm, FACTS, window=20, batch_size=3)
+    monkeypatch.setattr(score, "LOGITS", 3 * lm.config.vocab_size * 4)
+    assert text_loss(lm, FACTS, window=20, batch_size=3).nats == pytest.approx(whole.nats, rel=1e-6)
+
+
 def test_a_text_as_long_as_the_model_can_hold(lm):
     assert math.isfinite(loss_per_token(lm, " ".join(FACTS * 12)))
 
@@ -90,3 +97,14 @@ def test_pooled_states(lm):
     assert torch.allclose(hidden(lm, FACTS, 1), torch.stack([states[text][1].mean(0) for text in FACTS]))
     assert torch.allclose(hidden(lm, FACTS, 1, "last"), torch.stack([states[text][1][-1] for text in FACTS]))
     assert hidden(lm, [""], 1).abs().sum() == 0
+
+
+def test_pairs_of_one_context_are_each_scored(lm):
+    """Continuations of one token read the same; longer ones share their beginning; equal pairs get equal scores."""
+    more = ["a", "b", "ab", "abc", "a"]
+    together = log_likelihood(lm, [FACTS[0]] * len(more), more)
+    for text, got in zip(more, together, strict=True):
+        [alone] = log_likelihood(lm, [FACTS[0]], [text])
+        assert (got.tokens, got.greedy) == (alone.tokens, alone.greedy)
+        assert got.nats == pytest.approx(alone.nats, abs=CLOSE)
+    assert together[0] == together[4]

@@ -7,7 +7,7 @@ from hippo_core.files import LabError, root
 from hippo_core.models.spec import ModelSpec, load_spec, model_names, validated
 
 
-@pytest.mark.parametrize("name", ["hippo-tiny", "qwen2.5-1.5b-instruct", "phi-3.5-mini-instruct", "llama-3.2-3b-instruct"])
+@pytest.mark.parametrize("name", ["hippo-tiny", "qwen2.5-1.5b-instruct", "phi-3.5-mini-instruct", "llama-3.2-3b-instruct", "smollm2-135m"])
 def test_named_models_load(name):
     assert load_spec(name).name == name
 
@@ -16,6 +16,13 @@ def test_context_limits_are_those_of_the_decree():
     assert {name: load_spec(name).context_limit for name in model_names()} == {
         name: 512 if name == "hippo-tiny" else 1024 for name in model_names()
     }
+
+
+def test_an_adapter_is_relative_to_the_repository():
+    spec = load_spec("smollm2-135m-reader")
+    assert spec.adapter_path == root() / "data/weights/smollm2-135m-reader"
+    assert spec.source == load_spec("smollm2-135m").source
+    assert load_spec("smollm2-135m").adapter_path is None
 
 
 def test_a_folder_takes_its_limit_from_its_positions(folders):

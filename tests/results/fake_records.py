@@ -35,6 +35,8 @@ SKILL = {
     "controls/random_facts": 0.2,
     "controls/oracle": 0.98,
 }
+ENCODED = ("baselines/rag_dense", "baselines/rag_hybrid")
+SUITE_SETTINGS = {"n_facts": 32, "n_items": 5, "window": 8}
 WINDOWED = ("baselines/core", "baselines/span_short")
 HAS_RUNGS = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic")
 WHERE = ("the pier", "the mill", "the library", "the old dock", "the market", "the chapel", "the quarry")
@@ -113,18 +115,20 @@ def add_record(
     overrides: tuple[str, ...] = (),
     rows: pd.DataFrame | None = None,
     failed: str = "",
+    model: str = "hippo-tiny",
+    profile: str = "default",
 ) -> Path:
     """Write one invented record (or, with `failed`, the remains of a failed cell) and return its folder."""
-    tag = sum(map(ord, f"{suite}{preset}{regime}{n}{seed}{split}{overrides}"))
+    tag = sum(map(ord, f"{suite}{preset}{regime}{n}{seed}{split}{overrides}{model}{profile}"))
     folder = run / preset / suite / f"{n}_{seed}" / f"{regime}-test-{tag:08x}"
     folder.mkdir(parents=True)
     parameters = {
         "run_id": run.name,
         "suite": suite,
         "preset": preset,
-        "model": "hippo-tiny",
+        "model": model,
         "regime": regime,
-        "profile": "default",
+        "profile": profile,
         "n": n,
         "seed": seed,
         "split": split,
@@ -134,7 +138,9 @@ def add_record(
         "overrides": list(overrides),
         "record_dir": "",
     }
-    config = {"parameters": parameters}
+    told = dict(text.split("=") for text in overrides)
+    encoder = told.get("encoder", "own") if preset in ENCODED else None
+    config = {"parameters": parameters, "preset": {"name": preset, "encoder": encoder}, "suite": {"settings": SUITE_SETTINGS}}
     begin_record(folder, config, _meta(parameters, tag))
     (folder / "notebook.ipynb").write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     if failed:
@@ -153,8 +159,8 @@ def _meta(parameters: dict, tag: int) -> dict:
         "config_hash": f"{tag:064x}",
         "phase": "02_baseline",
         "parameters": parameters,
-        "model": "hippo-tiny",
-        "profile": "default",
+        "model": parameters["model"],
+        "profile": parameters["profile"],
         "regime": parameters["regime"],
         "mode": "test",
         "stages": ["test"],

@@ -6,8 +6,9 @@ import pandas as pd
 from hippo_core.results.criteria import Criteria, judge
 
 RAGS = ("baselines/rag_bm25", "baselines/rag_dense", "baselines/rag_hybrid")
+DENSE = [{"preset": preset, "encoder": encoder} for encoder in ("minilm", "own") for preset in RAGS[1:]]
 HEAD = {
-    "groups": {"best_core": ["baselines/core", "baselines/span_short"], "best_rag": list(RAGS)},
+    "groups": {"best_core": ["baselines/core", "baselines/span_short"], "best_rag": [RAGS[0], *DENSE]},
     "shows_window": ["baselines/core", "baselines/span_short"],
 }
 RUNGS = ("exact", "partial", "paraphrase", "noisy")
@@ -30,7 +31,7 @@ def cell(preset, rate, n=200, seed=1337, regime="delayed", per_world=5, **column
     """The rows of one cell: item i is right where its fixed place in [0, 1) lies below `rate`, so that higher rates contain lower ones."""
     place = np.random.default_rng(seed).permutation(n) / n
     given = {"run_id": "r", "suite": "episodic", "preset": preset, "model": "tiny", "regime": regime, "mode": "test", "profile": "default",
-             "n": n, "seed": seed, "stage": "test"} | columns  # fmt: skip
+             "n": n, "seed": seed, "stage": "test", "encoder": "own" if preset in RAGS[1:] else ""} | columns  # fmt: skip
     rows = pd.DataFrame({"item_id": [f"i{i}" for i in range(n)], "world": [f"w{i // per_world}" for i in range(n)]})
     rows = rows.assign(answer="gold " + rows["item_id"], rung=[RUNGS[i % 4] for i in range(n)], hops=1, kind="who", chance=0.1)
     rows = rows.assign(score=(place < rate).astype(float), refusal=0.0, latency_ms=10 * rate + place)

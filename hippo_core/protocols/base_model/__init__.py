@@ -1,46 +1,60 @@
-"""How hippo-tiny comes into being: its tokenizer, its lessons, its training, what it can do, and the card that says so."""
+"""How the lab's own models come into being: lessons, training, what they can do, and the card that says so.
+
+hippo-tiny is trained from nothing; a reader is a small adapter on a pretrained model.
+"""
 
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.score import TextLoss
-from hippo_core.protocols.base_model import card, skills
-from hippo_core.protocols.base_model.card import figure, records
-from hippo_core.protocols.base_model.train import Recipe
-from hippo_core.protocols.base_model.weights import make
-from hippo_core.results.frames import Frame
+from hippo_core.protocols.base_model import card
+from hippo_core.protocols.base_model.card import Measured, measure, records
+from hippo_core.protocols.base_model.curve import skills_figure
+from hippo_core.protocols.base_model.reader import ReaderRecipe
+from hippo_core.protocols.base_model.tiny import Recipe
+from hippo_core.protocols.base_model.weights import make_reader, make_tiny
 
-__all__ = ["figure", "measure", "records", "sentence", "train_if", "write_card_if"]
+__all__ = ["Measured", "measure", "records", "sentence", "skills_figure", "train_if", "write_card_if"]
+READERS = {"smollm2-135m": "smollm2-135m-reader"}
 
 
-def train_if(wanted: bool, model: str, seed: int, steps: int) -> None:
-    """Train hippo-tiny where that is wanted; LabError for another model, which this recipe does not make."""
+def train_if(wanted: bool, model: str, seed: int, steps: int) -> str:
+    """Train where that is wanted: hippo-tiny from nothing, smollm2-135m to a reader; returns the name of the model to measure.
+
+    `steps` 0: as many as the recipe has. LabError for a model without a recipe.
+    """
     if not wanted:
-        return
-    if model != "hippo-tiny":
-        raise LabError(f"train=true makes hippo-tiny; {model!r} is another model: set train=false to measure it")
-    print(f"weights in {make(Recipe(seed=seed, steps=steps))}")
+        return model
+    told = {"seed": seed} | ({"steps": steps} if steps else {})
+    if model == "hippo-tiny":
+        folder = make_tiny(Recipe(**told))
+    elif model in READERS:
+        folder = make_reader(ReaderRecipe(base=model, **told))
+    else:
+        legal = ", ".join(["hippo-tiny", *READERS])
+        raise LabError(f"train=true makes hippo-tiny, or a reader; {model!r} has no recipe (those that have: {legal}); set train=false")
+    print(f"weights in {folder}")
+    return folder.name
 
 
-def measure(lm: LanguageModel, n: int) -> tuple[Frame, TextLoss]:
-    """All skills with `n` questions each, and the loss on held-out stories."""
-    return skills.measure(lm, n=n), skills.story_loss(lm)
-
-
-def write_card_if(wanted: bool, lm: LanguageModel, table: Frame, stories: TextLoss) -> str:
+def write_card_if(wanted: bool, lm: LanguageModel, found: Measured) -> str:
     """Write the card where that is wanted; says what the measurement finds different from the one that was there."""
     if not wanted:
         return "the card is left as it is (card = False)"
-    changed = card.differences(table, card.folder_of(lm))
-    place = card.write_card(lm, table, stories, card.folder_of(lm))
+    folder = card.folder_of(lm)
+    changed = card.differences(found.skills, folder)
+    place = card.write_card(lm, found, folder)
     return "\n".join([*(changed or ["every number of the card holds"]), f"card: {place}"])
 
 
-def sentence(lm: LanguageModel, table: Frame, stories: TextLoss) -> str:
+def sentence(lm: LanguageModel, found: Measured) -> str:
     """The result in one sentence, from its numbers."""
-    judged = table[table["goal"].notna()]
+    judged = found.skills[found.skills["goal"].notna()]
+    tail = f"held-out stories cost {found.stories.per_token:.2f} nats a token."
+    if judged.empty:
+        best = found.skills.loc[found.skills["accuracy"].idxmax()]
+        return f'{lm.spec.name} has no goals; its best skill is "{best["skill"]}" with {best["accuracy"]:.2f}; {tail}'
     met = int((judged["accuracy"] >= judged["goal"]).sum())
     worst = judged.loc[(judged["accuracy"] - judged["goal"]).idxmin()]
     return (
         f'{lm.spec.name} reaches {met} of {len(judged)} goals; furthest from its goal is "{worst["skill"]}" with {worst["accuracy"]:.2f} '
-        f"for {worst['goal']:.2f}; held-out stories cost {stories.per_token:.2f} nats a token."
+        f"for {worst['goal']:.2f}; {tail}"
     )

@@ -98,7 +98,8 @@ GUIDED_LAYERS = frozenset(head.layer for head in HEADS)
 def attend(module, query, key, value, attention_mask, scaling, dropout=0.0, kept: Attention | None = None, **_):
     """Attention in fp32 inside an autocast region (its backward in bf16 is slower on a CPU), keeping what the guidance needs."""
     with torch.autocast("cpu", enabled=False):
-        query, key, value = query.float(), key.float(), value.float()
+        groups = query.shape[1] // key.shape[1]
+        query, key, value = query.float(), key.float().repeat_interleave(groups, 1), value.float().repeat_interleave(groups, 1)
         if kept is not None and module.layer_idx in GUIDED_LAYERS:
             kept.kept[module.layer_idx] = (query, key, scaling)
         out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)

@@ -11,6 +11,7 @@ from random import Random
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
+from hippo_core.protocols.base_model.drills import DRILLS
 from hippo_core.protocols.base_model.stories import stories
 from hippo_core.suites import SUITES, lexicon
 from hippo_core.suites.datasets.build import worlds
@@ -25,11 +26,17 @@ CHAT_TEMPLATE = (
 
 
 def corpus(seed: int) -> Iterator[str]:
-    """The text that the vocabulary is learnt from: train worlds of every suite, the whole lexicon, the training names, stories."""
+    """The text that the vocabulary is learnt from: train worlds of every suite, drills, the whole lexicon, training names, stories."""
     for name in SUITES:
         for world in worlds(name, "default", 600, seed, "train", 512):
             yield from (fact.text for fact in world.facts)
             yield from (item.question for item in world.items)
+    for name, drill in DRILLS.items():
+        random = Random(f"tokenizer/{seed}/{name}")
+        for _ in range(200):
+            lesson = drill(random, 8, "train")
+            yield from (text for text, _ in lesson.facts)
+            yield from (text for branch in lesson.branches for text in (branch.question, branch.answer))
     verbs = [form for group in lexicon.ACTIONS + lexicon.MOTIONS for verb in group for form in (verb.past, verb.base)]
     nouns = [word for group in lexicon.THINGS + lexicon.PLACES for word in group]
     yield from verbs + nouns + [time for _, time in lexicon.TIMES] + list(lexicon.CITIES + lexicon.SURNAMES)

@@ -1,173 +1,122 @@
-"""Training hippo-tiny from a seed: a Llama of under four million parameters, an hour on two CPU cores.
+"""Training as a loop that can be killed: checkpoints, resumption, a log; what is trained, and on what, is the trainee's business.
 
-Every step's batch follows from (seed, step), so a run that was killed goes on from its last checkpoint to the same weights' recipe.
-Muon for the matrices, AdamW for embeddings and norms, bf16 autocast with attention in fp32, logits only where there is a loss.
+Every step's batch follows from (seed, step), so a run that was killed goes on from its last checkpoint as if nothing had been.
 """
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from random import Random
+from typing import Any, Protocol
 
 import torch
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 from torch.nn.functional import cross_entropy
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from hippo_core.files import LabError
-from hippo_core.protocols.base_model import guidance, lessons
-from hippo_core.protocols.base_model.stories import training_stories
-from hippo_core.protocols.base_model.tokenizer import SPECIAL
+from hippo_core.protocols.base_model import packing
 
-END_TOKENS = {"bos": SPECIAL["bos"], "eos": SPECIAL["end"], "pad": SPECIAL["pad"]}
+Log = dict[str, float]
 
 
-class Recipe(BaseModel):
-    """Everything that the weights depend on."""
+class Trainee(Protocol):
+    """What learns: its recipe, the tensors that change, their optimizers, and what a step and a look at validation lessons do."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    recipe: Any
+    optimizers: list[torch.optim.Optimizer]
 
-    seed: int = 1337
-    steps: int = 4000
-    lessons: int = 22  # a batch
-    stories: int = 2  # a batch
-    parts: int = 3  # a batch is worked off in so many parts of like lengths
-    matrix_rate: float = 0.02  # Muon
-    other_rate: float = 3e-3  # AdamW: embeddings and norms
-    warmup: int = 100  # steps
-    cooldown: float = 0.5  # share of the steps over which the rates fall linearly to nothing
-    width: int = 256
-    layers: int = 6
-    heads: int = 4
-    mlp: int = 384
-    threads: int = 2
+    def weights(self) -> dict[str, Tensor]:
+        """The tensors that are trained, by name."""
+        ...
+
+    def learn(self, step: int) -> Log:
+        """Draw the batch of a step and learn from it; numbers for the log."""
+        ...
+
+    def examine(self) -> Log:
+        """Accuracy on validation lessons, by skill."""
+        ...
 
 
-def new_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
-    """An untrained model of the recipe's shape."""
-    torch.manual_seed(recipe.seed)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=recipe.width,
-        intermediate_size=recipe.mlp,
-        num_hidden_layers=recipe.layers,
-        num_attention_heads=recipe.heads,
-        num_key_value_heads=recipe.heads,
-        max_position_embeddings=512,
-        tie_word_embeddings=True,
-    )
-    for role, token in END_TOKENS.items():
-        setattr(config, f"{role}_token_id", tokenizer.convert_tokens_to_ids(token))
-    config._attn_implementation = guidance.register()
-    return LlamaForCausalLM(config)
+def train(trainee: Trainee, folder: Path, say: Callable[[str], None] = print, every: int = 200) -> None:
+    """Train to the recipe's last step, with a checkpoint every `every` steps in `folder`, from which a second call goes on.
 
-
-def batches(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, first: int) -> Iterator[list[lessons.Batch]]:
-    """The batches of a recipe from step `first` on, each a function of (seed, step) alone."""
-    encoder = lessons.Encoder(tokenizer)
-    pool = training_stories()
+    The log is `folder/log.jsonl`. LabError where the folder holds another recipe's checkpoint.
+    """
+    recipe = trainee.recipe
+    torch.set_num_threads(recipe.threads)
+    first, seconds = resume(trainee, folder)
+    started = time.perf_counter() - seconds
     for step in range(first, recipe.steps):
-        random = Random(f"hippo-tiny/{recipe.seed}/{step}")
-        drawn = [lessons.make_lesson(random, step / recipe.steps) for _ in range(recipe.lessons)]
-        yield encoder.batches(drawn, random.sample(pool, recipe.stories), recipe.parts)
+        numbers = trainee.learn(step)
+        done, seconds = step + 1, time.perf_counter() - started
+        last = done == recipe.steps
+        if done % every == 0 or last:
+            numbers = numbers | trainee.examine()
+        if done % (every // 4 or 1) == 0 or last:
+            log(folder, {"step": done, "seconds": round(seconds)} | {name: round(value, 4) for name, value in numbers.items()})
+            shown = "  ".join(f"{name} {value:.3f}" for name, value in numbers.items() if value == value)
+            say(f"step {done}/{recipe.steps}  {seconds / 60:.1f} min  {shown}")
+        if done % every == 0 or last:
+            checkpoint(trainee, done, time.perf_counter() - started, folder)
 
 
-def rate(recipe: Recipe, step: int) -> float:
-    """Share of the full learning rate: up over the warm-up, level, then down in a line to nothing."""
-    left = (recipe.steps - step) / max(1, round(recipe.steps * recipe.cooldown))
-    return min(1.0, (step + 1) / recipe.warmup, left)
+def share_of_rate(step: int, steps: int, warmup: int, cooldown: float) -> float:
+    """Share of the full learning rate: up over the warm-up, level, then down in a line to nothing over the last `cooldown` of all."""
+    return min(1.0, (step + 1) / warmup, (steps - step) / max(1, round(steps * cooldown)))
 
 
-def guidance_weight(progress: float) -> float:
-    """Weight of the guided attention: from 1 in a line to a tenth at half of the training."""
-    return max(0.1, 1 - 1.8 * progress)
+def set_rates(optimizers: list[torch.optim.Optimizer], full: tuple[float, ...], share: float) -> None:
+    """Set each optimizer's learning rate to a share of its full one."""
+    for optimizer, rate in zip(optimizers, full, strict=True):
+        for group in optimizer.param_groups:
+            group["lr"] = rate * share
 
 
-def loss_of(model: LlamaForCausalLM, batch: lessons.Batch, weight: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The loss of a batch (answers, restatements, stories, guidance), and for the log the answers' part and the guidance's."""
-    kept = guidance.Attention()
+def answer_loss(model: Any, batch: packing.Batch, **kept: Any) -> tuple[Tensor, Tensor]:
+    """The weighted mean loss of a batch's targets, and the mean loss of the answers alone; logits only where there is a loss."""
     with torch.autocast("cpu", torch.bfloat16):
-        hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False, kept=kept)[0]
-        chosen = batch.labels != lessons.IGNORE
+        hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False, **kept)[0]
+        chosen = batch.labels != packing.IGNORE
         logits = model.lm_head(hidden[chosen])
     losses = cross_entropy(logits.float(), batch.labels[chosen], reduction="none")
     weights = batch.weights[chosen]
-    guided = kept.loss(batch.targets, batch.mask)
-    answers = losses[weights == 1.0].mean()
-    return (losses * weights).sum() / weights.sum() + weight * guided, answers.detach(), guided.detach()
+    return (losses * weights).sum() / weights.sum(), losses[weights == 1.0].mean().detach()
 
 
-def backward(model: LlamaForCausalLM, parts: list[lessons.Batch], weight: float) -> tuple[float, float]:
-    """Gradients of a whole batch, part by part; returns the mean losses for the log."""
-    logged = []
-    for part in parts:
-        loss, answers, guided = loss_of(model, part, weight)
-        (loss / len(parts)).backward()
-        logged.append((float(answers), float(guided)))
-    answers, guided = zip(*logged, strict=True)
-    return sum(answers) / len(parts), sum(guided) / len(parts)
+@torch.inference_mode()
+def right_answers(model: Any, batch: packing.Batch) -> list[tuple[str, bool]]:
+    """Of every answer its skill, and whether each of its tokens is the likeliest: greedy decoding gives the answer just then."""
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False)[0]
+        found = [
+            (skill, bool((model.lm_head(hidden[row, places]).argmax(-1) == batch.labels[row, places]).all()))
+            for row, places, skill in batch.skills
+        ]
+    return found
 
 
-def optimizers(model: LlamaForCausalLM, recipe: Recipe) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices of the blocks, AdamW for all else."""
-    matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
-    others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
-    return [
-        torch.optim.Muon(matrices, lr=recipe.matrix_rate, weight_decay=0.0),
-        torch.optim.AdamW(others, lr=recipe.other_rate, betas=(0.9, 0.98), weight_decay=0.0),
-    ]
-
-
-def train(
-    recipe: Recipe, tokenizer: PreTrainedTokenizerFast, folder: Path, say: Callable[[str], None] = print, every: int = 200
-) -> LlamaForCausalLM:
-    """Train, with a checkpoint every `every` steps in `folder`, from which a second call goes on; the log is `folder/log.jsonl`."""
-    torch.set_num_threads(recipe.threads)
-    model = new_model(recipe, tokenizer)
-    optimizer_list = optimizers(model, recipe)
-    first, seconds = resume(model, optimizer_list, recipe, folder)
-    started = time.perf_counter() - seconds
-    model.train()
-    for step, parts in enumerate(batches(recipe, tokenizer, first), first):
-        share = rate(recipe, step)
-        for optimizer, full in zip(optimizer_list, (recipe.matrix_rate, recipe.other_rate), strict=True):
-            for group in optimizer.param_groups:
-                group["lr"] = full * share
-        answers, guided = backward(model, parts, guidance_weight(step / recipe.steps))
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimizer in optimizer_list:
-            optimizer.step()
-        model.zero_grad(set_to_none=True)
-        done, seconds = step + 1, time.perf_counter() - started
-        if done % (every // 4 or 1) == 0 or done == recipe.steps:
-            log(folder, {"step": done, "seconds": round(seconds), "answers": round(answers, 4), "guidance": round(guided, 4)})
-            say(f"step {done}/{recipe.steps}  {seconds / 60:.1f} min  answers {answers:.3f}  guidance {guided:.3f}")
-        if done % every == 0 or done == recipe.steps:
-            checkpoint(model, optimizer_list, recipe, done, seconds, folder)
-    return model.eval()
-
-
-def log(folder: Path, line: dict[str, float]) -> None:
+def log(folder: Path, line: Log) -> None:
     """Add a line to the training's log."""
     with (folder / "log.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
 
 
-def checkpoint(model, optimizer_list, recipe: Recipe, step: int, seconds: float, folder: Path) -> None:
+def checkpoint(trainee: Trainee, step: int, seconds: float, folder: Path) -> None:
     """Weights and optimizer states in one safetensors file, which replaces the one before it atomically."""
-    tensors = {f"model.{name}": p.detach().clone() for name, p in model.named_parameters()}
-    for number, optimizer in enumerate(optimizer_list):
+    tensors = {f"model.{name}": weight.detach().clone() for name, weight in trainee.weights().items()}
+    for number, optimizer in enumerate(trainee.optimizers):
         for index, state in optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{number}.{index}.{key}": torch.as_tensor(value).clone() for key, value in state.items()}
-    facts = {"step": str(step), "seconds": str(seconds), "recipe": recipe.model_dump_json()}
+    facts = {"step": str(step), "seconds": str(seconds), "recipe": trainee.recipe.model_dump_json()}
     save_file(tensors, folder / "checkpoint.part", metadata=facts)
     (folder / "checkpoint.part").replace(folder / "checkpoint.safetensors")
 
 
-def resume(model, optimizer_list, recipe: Recipe, folder: Path) -> tuple[int, float]:
+def resume(trainee: Trainee, folder: Path) -> tuple[int, float]:
     """Load the folder's checkpoint, where there is one: (its step, the seconds spent so far). LabError for another recipe's."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "checkpoint.safetensors"
@@ -175,11 +124,14 @@ def resume(model, optimizer_list, recipe: Recipe, folder: Path) -> tuple[int, fl
         return 0, 0.0
     with safe_open(path, "pt") as file:
         facts = file.metadata()
+    recipe: BaseModel = trainee.recipe
     if facts["recipe"] != recipe.model_dump_json():
         raise LabError(f"{path} is of another recipe; delete {folder} to train anew, or go on with {facts['recipe']}")
     tensors = load_file(path)
-    model.load_state_dict({name: tensors[f"model.{name}"] for name, _ in model.named_parameters()}, strict=False)
-    for number, optimizer in enumerate(optimizer_list):
+    with torch.no_grad():
+        for name, weight in trainee.weights().items():
+            weight.copy_(tensors[f"model.{name}"])
+    for number, optimizer in enumerate(trainee.optimizers):
         states: dict[int, dict] = {}
         for name, tensor in tensors.items():
             kind, *rest = name.split(".")

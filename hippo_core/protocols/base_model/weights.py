@@ -1,4 +1,4 @@
-"""hippo-tiny on disk: train it or take it up again, and ship its weights: bf16 safetensors, configuration, tokenizer, how it was made."""
+"""Trained models on disk: train or take up again, and ship what came out with how it was made."""
 
 import json
 import platform
@@ -7,22 +7,48 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
-from hippo_core.files import new_folder, root, write_json
+from hippo_core.files import new_folder, root, sha256, write_json
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
 from hippo_core.protocols.base_model import tokenizer as vocabulary
-from hippo_core.protocols.base_model.train import Recipe, train
+from hippo_core.protocols.base_model.reader import Reader, ReaderRecipe
+from hippo_core.protocols.base_model.tiny import Recipe, Tiny
+from hippo_core.protocols.base_model.train import Trainee, train
 
-WEIGHTS = "data/weights/hippo-tiny"
-WORKSHOP = "data/training/hippo-tiny"
+WEIGHTS, WORKSHOP = "data/weights", "data/training"
 
 
-def make(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
+def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
     """Train hippo-tiny by a recipe (or go on where a killed run stopped) and put its weights in place; returns their folder."""
-    workshop = root() / WORKSHOP
+    workshop = root() / WORKSHOP / "hippo-tiny"
     tokenizer = make_tokenizer(recipe.seed, workshop / "tokenizer")
-    model = train(recipe, tokenizer, workshop, say)
-    return ship(model, tokenizer, recipe, workshop / "log.jsonl", root() / WEIGHTS)
+    trainee = Tiny(recipe, tokenizer)
+    train(trainee, workshop, say)
+
+    def fill(folder: Path) -> None:
+        trainee.model.config._attn_implementation = "sdpa"
+        trainee.model.bfloat16().save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+
+    return ship(trainee, "make base-model", fill, workshop / "log.jsonl", root() / WEIGHTS / "hippo-tiny")
+
+
+def make_reader(recipe: ReaderRecipe, say: Callable[[str], None] = print) -> Path:
+    """Train a reader on its base by a recipe (or go on where a killed run stopped) and put the adapter in place; returns its folder."""
+    name = f"{recipe.base}-reader"
+    base = load(load_spec(recipe.base), "cpu")
+    trainee = Reader(recipe, base)
+    workshop = root() / WORKSHOP / name
+    train(trainee, workshop, say, every=100)
+
+    def fill(folder: Path) -> None:
+        trainee.adapted.bfloat16().save_pretrained(folder)
+        (folder / "README.md").unlink(missing_ok=True)  # peft's empty card; the lab writes its own
+
+    made_from = {"base": {"name": recipe.base, "sha256": sha256(base.spec.path / "model.safetensors")}}
+    return ship(trainee, f"make base-model MODEL={recipe.base}", fill, workshop / "log.jsonl", root() / WEIGHTS / name, made_from)
 
 
 def make_tokenizer(seed: int, folder: Path) -> PreTrainedTokenizerFast:
@@ -33,20 +59,19 @@ def make_tokenizer(seed: int, folder: Path) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast.from_pretrained(folder)
 
 
-def ship(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, recipe: Recipe, log: Path, folder: Path) -> Path:
-    """Write the folder whole: what was there before is replaced only when the new one is complete."""
+def ship(trainee: Trainee, command: str, fill: Callable[[Path], None], log: Path, folder: Path, more: dict | None = None) -> Path:
+    """Write the folder whole, with `training.json`: what was there before is replaced only when the new one is complete."""
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     curve = list({line["step"]: line for line in lines}.values())  # a resumed run logs some steps twice
-    made = {"recipe": recipe.model_dump(), "command": "make base-model", "seconds": curve[-1]["seconds"], "torch": torch.__version__}
-    old = folder.with_name(f".{folder.name}.old")
+    made = {"recipe": trainee.recipe.model_dump(), "command": command, "seconds": curve[-1]["seconds"], "torch": torch.__version__}
+    machine = {"machine": platform.machine(), "threads": trainee.recipe.threads}
+    old, complete = folder.with_name(f".{folder.name}.old"), folder.with_name(f"{folder.name}.new")
     shutil.rmtree(old, ignore_errors=True)
-    with new_folder(folder.with_name(f"{folder.name}.new")) as new:
-        model.config._attn_implementation = "sdpa"
-        model.bfloat16().save_pretrained(new)
-        tokenizer.save_pretrained(new)
-        write_json(new / "training.json", made | {"machine": platform.machine(), "threads": recipe.threads, "curve": curve})
+    with new_folder(complete) as new:
+        fill(new)
+        write_json(new / "training.json", made | machine | (more or {}) | {"curve": curve})
     if folder.exists():
         folder.rename(old)
-    folder.with_name(f"{folder.name}.new").rename(folder)
+    complete.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
     return folder

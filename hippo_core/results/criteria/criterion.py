@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from hippo_core.conditions import Encoder
 from hippo_core.files import LabError, read_yaml, root
+from hippo_core.results.figures.palette import condition_name
 
 
 class Form(BaseModel):
@@ -16,11 +18,16 @@ class Form(BaseModel):
 
 
 class Side(Form):
-    """Whose rows: a preset (or a group such as best_rag) at a stage. `overrides` are a cell's, joined by ";". A bare name is a preset."""
+    """Whose rows: a preset (or a group such as best_rag) at a stage. A bare name is a preset.
+
+    `overrides` are those of the preset, joined by ";", its encoder apart: without one, the model's own vectors are meant. Rows of
+    cells that override settings of the suite never speak for a side.
+    """
 
     preset: str
     stage: str = "test"
     mode: str = "test"
+    encoder: Encoder | None = None
     overrides: str = ""
 
     @model_validator(mode="before")
@@ -29,8 +36,8 @@ class Side(Form):
         return {"preset": value} if isinstance(value, str) else value
 
     def __str__(self) -> str:
-        stage = "" if self.stage == "test" else f" at {self.stage}"
-        return self.preset + (f" [{self.overrides}]" if self.overrides else "") + stage
+        encoder = self.encoder if self.encoder and self.encoder != "own" else ""
+        return condition_name(self.preset, encoder, self.overrides) + ("" if self.stage == "test" else f" at {self.stage}")
 
 
 class Pair(Form):
@@ -135,13 +142,13 @@ class Criterion(Form):
 
 
 class Criteria(Form):
-    """The whole file. `groups` name presets of which the best counts; presets in `shows_window` differ between immediate and delayed."""
+    """The whole file. `groups` name sides of which the best counts; presets in `shows_window` differ between immediate and delayed."""
 
     margin: float = 0.05
     alpha: float = 0.05
     rung_items: int = 200
     rung_worlds: int = 20
-    groups: dict[str, tuple[str, ...]]
+    groups: dict[str, tuple[Side, ...]]
     shows_window: tuple[str, ...]
     criteria: tuple[Criterion, ...]
 

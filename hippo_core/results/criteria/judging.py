@@ -10,7 +10,8 @@ import pandas as pd
 
 from hippo_core.files import LabError, write_json
 from hippo_core.results.criteria.criterion import Criteria, Criterion, load_criteria
-from hippo_core.results.criteria.evidence import Evidence, NotJudged, gather
+from hippo_core.results.criteria.evidence import Evidence, gather
+from hippo_core.results.criteria.sides import NotJudged
 from hippo_core.results.statistics.paired import holm
 
 __all__ = ["Criteria", "Criterion", "Verdict", "judge", "load_criteria", "write_criteria"]
@@ -55,30 +56,32 @@ class Verdict:
     cells: tuple[str, ...] = ()
 
 
-def judge(criteria: Criteria, rows: pd.DataFrame, chosen: Mapping[str, str] | None = None) -> list[Verdict]:
+def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | None = None) -> list[Verdict]:
     """A verdict for every criterion and model, in the order of the file.
 
     `rows` are all item rows of a run with the columns of its cells (run_id, suite, preset, model, regime, mode, profile, n, seed, cell;
-    optional: overrides). Seeds are pooled, worlds of different seeds are different clusters. `chosen` names for a suite the rag preset
-    that did best on validation worlds; without it the highest on the test rows stands for best_rag, which is the hardest rival of a
-    memory; where it would instead make a claim easier, the interval is widened (Bonferroni).
+    optional: encoder, preset_overrides, suite_overrides). Seeds are pooled, worlds of different seeds are different clusters.
+    `validation` are rows of the same form on validation worlds: they decide which rag is the best one. Without them the highest on the
+    test rows stands for best_rag, which is the hardest rival of a memory; where it would instead make a claim easier, the interval is
+    widened (Bonferroni). The models of a run are judged apart, and so is the choice.
     """
     missing = [column for column in NEEDED if column not in rows]
     if missing:
         raise LabError(f"the rows of a run need the columns {', '.join(missing)}")
     if "split" in rows and len(rows["split"].unique()) > 1:
         raise LabError("criteria are judged on the rows of one split; pass test rows and validation rows apart")
+    tuning = rows.iloc[:0] if validation is None else validation
     verdicts = []
     for model in sorted(rows["model"].unique()) or [""]:
-        verdicts += _judge_model(criteria, rows.loc[rows["model"] == model], str(model), chosen or {})
+        verdicts += _judge_model(criteria, rows.loc[rows["model"] == model], tuning.loc[tuning["model"] == model], str(model))
     return verdicts
 
 
-def _judge_model(criteria: Criteria, rows: pd.DataFrame, model: str, chosen: Mapping[str, str]) -> list[Verdict]:
+def _judge_model(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame, model: str) -> list[Verdict]:
     singles, found = criteria.single(), {}
     for criterion in singles:
         try:
-            found[criterion.id] = gather(criteria, criterion, rows, chosen)
+            found[criterion.id] = gather(criteria, criterion, rows, validation)
         except (NotJudged, LabError) as reason:  # rows that do not pair are no evidence; the report still stands
             found[criterion.id] = str(reason)
     corrected = _holm_by_family(singles, found)

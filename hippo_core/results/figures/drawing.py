@@ -2,6 +2,7 @@
 
 import io
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import seaborn
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.textpath import TextPath
 from numpy.typing import ArrayLike
 
 from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look
@@ -76,6 +78,11 @@ def grid(title: str, lines: int, columns: int, body: float, margins: Margins) ->
             hspace=margins.between / ((tall - margins.between * (lines - 1)) / lines),
         )
     return figure, list(panels.flat)
+
+
+def room(texts: Iterable[str], size: float) -> float:
+    """The inches that the longest of some texts takes at a font size."""
+    return max(TextPath((0, 0), text, size=size).get_extents().width for text in texts) / 72
 
 
 def bars(panel: Axes, places: ArrayLike, table: Frame, style: Look, across: bool, size: float = 6.5) -> None:

@@ -5,7 +5,7 @@ baselines are muted, controls hollow, memories in full colour (Okabe and Ito's s
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 INK = "#1d2330"
 QUIET = "#6b7280"
@@ -33,7 +33,9 @@ LOOKS = {
     "baselines/longctx": Look("longctx", "#8d7f9b", "P", "--"),
     "baselines/rag_bm25": Look("rag_bm25", "#a8905f", "^", "--"),
     "baselines/rag_dense": Look("rag_dense", "#7f9bb3", "v", "-."),
+    "baselines/rag_dense (minilm)": Look("rag_dense (minilm)", "#4c6f91", "<", "-."),
     "baselines/rag_hybrid": Look("rag_hybrid", "#5f7a6b", "D"),
+    "baselines/rag_hybrid (minilm)": Look("rag_hybrid (minilm)", "#37564a", "p"),
     "memory/hei_nw": Look("hei_nw", "#0072b2", "o"),
     "memory/sgc_rss": Look("sgc_rss", "#d55e00", "s"),
     "memory/smpd": Look("smpd", "#009e73", "^"),
@@ -42,29 +44,34 @@ LOOKS = {
     "controls/oracle": Look("oracle", "#1d2330", "o", ":", hollow=True),
 }
 _UNLISTED = ("#56b4e9", "#e69f00", "#b2485f", "#6a8f2f")
-_ORDER = {preset: place for place, preset in enumerate(LOOKS)}
+_ORDER = {condition: place for place, condition in enumerate(LOOKS)}
+
+
+def condition_name(preset: str, *marks: str) -> str:
+    """The name of a condition: its preset, and in brackets what sets it apart: `baselines/rag_dense (minilm)`."""
+    said = ", ".join(filter(None, marks))
+    return f"{preset} ({said})" if said else preset
 
 
 def base(condition: str) -> str:
-    """The preset that a condition is a variant of: `baselines/rag_bm25 [k=5]` -> `baselines/rag_bm25`."""
-    return condition.split(" [", 1)[0]
+    """The preset that a condition is a variant of: `baselines/rag_bm25 (k=5)` -> `baselines/rag_bm25`."""
+    return condition.split(" (", 1)[0]
 
 
 def look(condition: str) -> Look:
     """The look of a condition; a variant has its preset's look with its settings in the label, a new preset one of four spare colours."""
     preset = base(condition)
-    variant = condition[len(preset) :]
-    known = LOOKS.get(preset)
+    known = LOOKS.get(condition) or LOOKS.get(preset)
     if known is None:
         colour = _UNLISTED[sum(map(ord, preset)) % len(_UNLISTED)]
-        return Look(preset.split("/")[-1] + variant, colour, "h", "-", preset.startswith("controls/"))
-    return Look(known.label + variant, known.colour, known.marker, known.line, known.hollow)
+        return Look(preset.split("/")[-1] + condition[len(preset) :], colour, "h", "-", preset.startswith("controls/"))
+    return known if condition in LOOKS else replace(known, label=known.label + condition[len(preset) :])
 
 
 def _place(condition: str) -> tuple[int, int, str]:
     preset = base(condition)
     family = {"baselines": 0, "controls": 2}.get(preset.split("/")[0], 1)
-    return family, _ORDER.get(preset, len(_ORDER)), condition
+    return family, _ORDER.get(condition, _ORDER.get(preset, len(_ORDER))), condition
 
 
 def ordered(conditions: Iterable[str]) -> list[str]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from hippo_core.results import summaries
 from hippo_core.results.figures import claims
-from hippo_core.results.figures.drawing import HEADER, STYLE, WIDTH, Margins, bars, chance_line, grid, label_ends, label_points, png
+from hippo_core.results.figures.drawing import HEADER, STYLE, WIDTH, Margins, bars, chance_line, grid, label_ends, label_points, png, room
 from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look, ordered
 from hippo_core.results.frames import Frame
 
@@ -33,15 +33,20 @@ def conditions_overview(rows: Frame) -> Figure:
     rows = summaries.in_both_regimes(rows)
     table = summaries.estimate(rows, ["condition", "regime"])
     names, regimes = ordered(table["condition"]), summaries.regimes_of(table)
-    figure, panels = grid(claims.overview(rows), 1, len(regimes), 0.31 * len(names) + 0.62, Margins(1.35, 0.55, 0.62))
+    left = max(1.35, room(_labels(names), 11) + 0.2)
+    figure, panels = grid(claims.overview(rows), 1, len(regimes), 0.31 * len(names) + 0.62, Margins(left, 0.55, 0.62))
     with matplotlib.rc_context(STYLE):
         for panel, regime in zip(panels, regimes, strict=True):
             here = table[table["regime"] == regime].set_index("condition")
             _dots(panel, here, names)
             chance_line(panel, here["chance"].mean(), upright=True)
             panel.set_title(regime, loc="left", fontsize=11, color=QUIET, pad=6)
-        panels[0].set_yticks(range(len(names)), [look(name).label for name in names], fontsize=11)
+        panels[0].set_yticks(range(len(names)), _labels(names), fontsize=11)
     return figure
+
+
+def _labels(names: list[str]) -> list[str]:
+    return [look(name).label for name in names]
 
 
 def _dots(panel: Axes, table: Frame, names: list[str]) -> None:
@@ -62,11 +67,10 @@ def accuracy_by(rows: Frame, column: str, joined: bool = False, title: str = "")
     """Accuracy along the values of a column (rung, kind, hops, distance), a small panel for each condition and regime. Higher is better."""
     rows = summaries.labelled(rows)
     table = summaries.estimate(rows, ["condition", "regime", column])
-    panels_of = [
-        (name, regime) for name in ordered(table["condition"]) for regime in summaries.regimes_of(table[table["condition"] == name])
-    ]
+    names = ordered(table["condition"])
+    panels_of = [(name, regime) for name in names for regime in summaries.regimes_of(table[table["condition"] == name])]
     values = summaries.order_of(rows, column)
-    lines = -(-len(panels_of) // 5)
+    lines = -(-len(panels_of) // (5 if room(_labels(names), 10) < 1.2 else 4))
     columns = -(-len(panels_of) // lines)
     margins = Margins(0.45, 0.7, 0.16, foot=0.95 if _tilted(values) else 0.55, between=0.55, head=0.42)
     body = 1.25 * lines + 0.55 * (lines - 1) + margins.foot
@@ -122,7 +126,8 @@ def recall_at_k(rows: Frame) -> Figure:
     rows = summaries.labelled(rows)
     rows = rows[rows["recall_1"].notna() & (rows["regime"] == "delayed")]
     names, ks = ordered(rows["condition"]), (1, 3, 5, 10)
-    figure, (panel,) = grid(claims.recall(rows), 1, 1, 2.75, Margins(0.7, 1.9))
+    right = max(1.9, room([f"{label}  0.00" for label in _labels(names)], 11) + 0.15)
+    figure, (panel,) = grid(claims.recall(rows), 1, 1, 2.75, Margins(0.7, right))
     found = pd.concat([summaries.estimate(rows, ["condition"], f"recall_{k}") for k in ks]).set_index("condition")
     with matplotlib.rc_context(STYLE):
         for place, name in enumerate(names):
@@ -145,7 +150,8 @@ def tokens_against_accuracy(rows: Frame) -> Figure:
     tokens = rows.groupby(["condition", "regime"])["prompt_tokens"].mean()
     table["tokens"] = [tokens[pair] for pair in zip(table["condition"], table["regime"], strict=True)]
     regimes = summaries.regimes_of(table)
-    figure, panels = grid(claims.cost(rows), 1, len(regimes), 3.0, Margins(0.6, 1.25, 1.35))
+    right = max(1.25, room(_labels(ordered(table["condition"])), 10) + 0.15)
+    figure, panels = grid(claims.cost(rows), 1, len(regimes), 3.0, Margins(0.6, right, right + 0.1))
     with matplotlib.rc_context(STYLE):
         for panel, regime in zip(panels, regimes, strict=True):
             here = table[table["regime"] == regime].set_index("condition")

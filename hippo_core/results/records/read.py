@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, read_yaml
 
 from .paths import record_folders
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 TEXT = ("item_id", "world", "stage", "kind", "rung", "slices", "question", "prompt", "answer", "pred", "shown", "flags")
 WHOLE = ("idx", "hops", "distance")
-KEYS = ("run_id", "suite", "preset", "model", "profile", "n", "seed", "split", "regime", "mode", "dry_run", "overrides", "cell", "record")
+KEYS = (
+    *("run_id", "suite", "preset", "model", "profile", "n", "seed", "split", "regime", "mode", "dry_run", "overrides"),
+    *("encoder", "preset_overrides", "suite_overrides", "cell", "record"),
+)
 
 
 def read_meta(record: Path) -> dict[str, Any]:
@@ -24,6 +27,11 @@ def read_meta(record: Path) -> dict[str, Any]:
         raise LabError(f"{record} is no record: it has no meta.json") from None
     except json.JSONDecodeError:
         raise LabError(f"{record / 'meta.json'} is damaged: not valid JSON") from None
+
+
+def read_config(record: Path) -> dict[str, Any]:
+    """The `config_snapshot.yaml` of a record: everything it was told, resolved."""
+    return read_yaml(record / "config_snapshot.yaml") or {}
 
 
 def records_of(run: Path, split: str | None = "test", dry_run: bool = False) -> list[Path]:
@@ -41,8 +49,10 @@ def records_of(run: Path, split: str | None = "test", dry_run: bool = False) -> 
 def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "pd.DataFrame":
     """All rows of a run's finished records, with the columns `KEYS` that say which cell each comes from.
 
-    `cell` is the id of the cell, `record` the path of its folder below the run. Text is text (empty where nothing was said), all
-    else is a number (NaN where not measured). Columns that only some records have are NaN elsewhere.
+    `cell` is the id of the cell, `record` the path of its folder below the run. `encoder` says whose vectors the preset compares (empty
+    where it compares none); the other overrides stand apart in `preset_overrides` and `suite_overrides`, each joined by ";". Text is
+    text (empty where nothing was said), all else is a number (NaN where not measured). Columns that only some records have are NaN
+    elsewhere.
     """
     import pandas as pd
 
@@ -92,8 +102,23 @@ def _keys(records: "pd.Series", run: Path) -> "pd.DataFrame":
 
 
 def _key(record: Path, run: Path) -> dict[str, Any]:
-    meta = read_meta(record)
+    meta, config = read_meta(record), read_config(record)
     told = meta["parameters"]
+    overrides = sorted(told.get("overrides") or [])
     key = {name: told.get(name) for name in KEYS}
-    key |= {"mode": meta["mode"], "overrides": ";".join(sorted(told.get("overrides") or []))}
+    key |= {"mode": meta["mode"], "overrides": ";".join(overrides), "encoder": (config.get("preset") or {}).get("encoder") or ""}
+    key |= _sides(overrides, set((config.get("suite") or {}).get("settings") or {}))
     return key | {"cell": record.name, "record": record.relative_to(run).as_posix()}
+
+
+def _sides(overrides: list[str], of_suite: set[str]) -> dict[str, str]:
+    """The overrides of the preset (but for its encoder) and those of the suite, which are those of the settings in `of_suite`."""
+    sides: dict[str, list[str]] = {"preset_overrides": [], "suite_overrides": []}
+    for text in overrides:
+        plain = text.removeprefix("suite.").removeprefix("preset.")
+        name = plain.split("=")[0].strip()
+        if name in of_suite and not text.startswith("preset."):
+            sides["suite_overrides"].append(plain)
+        elif name != "encoder":
+            sides["preset_overrides"].append(plain)
+    return {side: ";".join(texts) for side, texts in sides.items()}

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from hippo_core.results import summaries
 from hippo_core.results.digits import percent, share
-from hippo_core.results.figures.palette import LOOKS, USES_WINDOW, base, look, ordered
+from hippo_core.results.figures.palette import LOOKS, USES_WINDOW, base, look, ordered, suite_place
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.report.runs import Run
 from hippo_core.results.statistics import expected_range, range_warning
@@ -84,12 +84,13 @@ def expected(rows: Frame, validation: Frame) -> list[tuple[str, str, float, tupl
 def not_measured(run: Run) -> list[str]:
     """What this run says nothing about."""
     rows, found = run.rows, []
-    absent = [name for name in LOOKS if name not in set(rows["preset"])]
+    absent = [name for name in LOOKS if name == base(name) and name not in set(rows["preset"])]
     if absent:
         found.append(f"Conditions without a record in this run: {', '.join(absent)}.")
     found += _gaps(rows)
-    if rows["model"].nunique() == 1:
-        found.append(f"Other models: all rows are of {rows['model'].iloc[0]}.")
+    found += _models(rows)
+    if set(rows["encoder"]) >= {"own"} and "minilm" not in set(rows["encoder"]):
+        found.append("Retrieval with a published encoder: rag_dense and rag_hybrid compare the answering model's own vectors.")
     if rows["seed"].nunique() == 1:
         found.append(f"Other seeds: all rows are of seed {rows['seed'].iloc[0]}, so nothing here tells how results vary between data sets.")
     if run.validation.empty:
@@ -106,8 +107,17 @@ def not_measured(run: Run) -> list[str]:
 
 
 def _gaps(rows: Frame) -> Iterable[str]:
-    everywhere = ordered(rows["condition"])
+    everywhere = ordered(rows["preset"])
     for setting, group in rows.groupby("setting", sort=False):
-        absent = [look(name).label for name in everywhere if name not in set(group["condition"]) and "[" not in name]
+        absent = [look(name).label for name in everywhere if name not in set(group["preset"])]
         if absent:
             yield f"{setting}: no record of {', '.join(absent)}."
+
+
+def _models(rows: Frame) -> Iterable[str]:
+    if rows["model"].nunique() == 1:
+        yield f"Other models: all rows are of {rows['model'].iloc[0]}."
+    for model, group in rows.groupby("model"):
+        absent = sorted(set(rows["suite"]) - set(group["suite"]), key=suite_place)
+        if absent:
+            yield f"{model}: no record of the suites {', '.join(absent)}."

@@ -11,18 +11,29 @@ from hippo_core.results.report.links import Links
 from hippo_core.results.report.runs import Run
 
 
-def glance(run: Run, links: dict[str, Links]) -> dict[str, Any]:
-    """The matrix of all settings and conditions, with the tint of each number."""
+def glance(run: Run, links: dict[str, Links]) -> list[dict[str, Any]]:
+    """For each model the matrix of its settings and conditions, with the tint of each number."""
     table = summaries.estimate(run.rows, ["setting", "condition", "regime"]).set_index(["setting", "condition", "regime"])
+    return [{"model": model, **_matrix(run, model, table, links)} for model in run.models]
+
+
+def _matrix(run: Run, model: str, table: Frame, links: dict[str, Links]) -> dict[str, Any]:
+    rows, settings = run.rows[run.rows["model"] == model], run.settings_of(model)
     lines = []
-    for name in ordered(run.rows["condition"]):
-        for regime in summaries.regimes_of(run.rows[run.rows["condition"] == name]):
-            cells = [_tinted(table, one, name, regime, links[one]) for one in run.settings]
+    for name in ordered(rows["condition"]):
+        for regime in summaries.regimes_of(rows[rows["condition"] == name]):
+            cells = [_tinted(table, one, name, regime, links[one]) for one in settings]
             lines.append(
                 {"name": look(name).label, "look": look(name), "regime": "" if shared_between_regimes(name) else regime, "cells": cells}
             )
-    chance = [share(run.rows.loc[run.rows["setting"] == one, "chance"].mean()) for one in run.settings]
-    return {"columns": [name.replace("_", " ") for name in run.settings], "lines": lines, "chance": chance}
+    chance = [share(rows.loc[rows["setting"] == one, "chance"].mean()) for one in settings]
+    return {"columns": [_in_words(name) for name in settings.values()], "lines": lines, "chance": chance}
+
+
+def _in_words(setting: str) -> str:
+    """A setting as the head of a narrow column: the suite's name may be broken between its words."""
+    suite, *rest = setting.split(" · ")
+    return " · ".join([suite.replace("_", " "), *rest])
 
 
 def _tinted(table: Frame, name: str, condition: str, regime: str, links: Links) -> dict[str, Any]:
@@ -38,7 +49,7 @@ def _tinted(table: Frame, name: str, condition: str, regime: str, links: Links) 
 def facts(run: Run) -> str:
     """The run in one sentence."""
     rows = run.rows
-    models = ", ".join(sorted(rows["model"].unique()))
+    models = ", ".join(run.models)
     records, settings = len(run.cells), len(run.settings)
     dry = " Dry run: five items a cell, for plumbing only." if run.dry else ""
     return f"{models}; {records} records, {settings} settings, {rows['condition'].nunique()} conditions, {len(rows):,} answers scored.{dry}"
@@ -79,7 +90,7 @@ def cells(run: Run) -> list[dict[str, Any]]:
             "n": cell.n,
             "seed": cell.seed,
             "record": cell.record,
-            "items": f"items/{cell.page}",
+            "items": f"items/{cell.page}" if cell.setting in run.settings else "",
             "data": str(cell.meta.get("checksums", {}).get("data", NONE)),
             "config": str(cell.meta.get("config_hash", NONE)),
         }

@@ -1,6 +1,7 @@
 """A run as the report sees it: item rows with their condition and setting, the records behind them, and what failed.
 
-A *setting* is what must be equal before conditions may be compared: suite, model, profile, size and suite overrides. Seeds are pooled.
+A *setting* is what must be equal before conditions may be compared: suite, model, profile, suite overrides and size. Seeds are pooled.
+Validation worlds of the same suite, model, profile and suite overrides belong to it, however many they are.
 """
 
 import re
@@ -9,17 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from hippo_core.files import LabError
-from hippo_core.results.figures.palette import suite_place
+from hippo_core.results.figures.palette import condition_name, suite_place
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.records import read_meta, read_rows
-
-CONDITION_KEYS = frozenset({"k", "encoder", "decoding", "store_kv"})
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One record: its path below the run, the condition and setting it belongs to, and its `meta.json`."""
+    """One record: its path below the run, the condition and setting it belongs to, and its `meta.json`.
+
+    The setting of a validation cell is the first one that it is for; where there is none, it has no page of items.
+    """
 
     record: str
     condition: str
@@ -74,10 +78,26 @@ class Run:
         return self.rows.drop(columns=["prompt", "pred", "shown"])
 
     @property
+    def models(self) -> list[str]:
+        """The models, those with more rows first."""
+        sizes = self.rows["model"].value_counts()
+        return sorted(map(str, sizes.index), key=lambda model: (-sizes[model], model))
+
+    @property
     def settings(self) -> list[str]:
-        """The settings, in the order of their suites."""
-        pairs = self.rows[["suite", "setting"]].drop_duplicates().itertuples(index=False)
-        return [setting for _, setting in sorted((suite_place(suite), setting) for suite, setting in pairs)]
+        """The settings in order: by model, by suite, then by name, where numbers count as such."""
+        found = self.rows[["model", "suite", "setting"]].drop_duplicates().itertuples(index=False)
+        keys = {setting: (self.models.index(model), suite_place(suite), _natural(setting), setting) for model, suite, setting in found}
+        return sorted(keys, key=keys.__getitem__)
+
+    def settings_of(self, model: str) -> dict[str, str]:
+        """The settings of a model in order, each with its name without the model's."""
+        mine = set(self.rows.loc[self.rows["model"] == model, "setting"])
+        return {setting: setting.removeprefix(f"{model} · ") for setting in self.settings if setting in mine}
+
+    def validation_of(self, setting: str) -> Frame:
+        """The rows on validation worlds that belong to a setting."""
+        return self.validation[self.validation["place"].isin(set(self.rows.loc[self.rows["setting"] == setting, "place"]))]
 
     def cells_of(self, setting: str, split: str = "test") -> list[Cell]:
         """The records of one setting."""
@@ -108,32 +128,40 @@ def _rows(folder: Path) -> tuple[Frame, bool]:
 def _conditions(rows: Frame) -> Frame:
     """Rows with the columns `condition` (preset and what sets it apart), `cluster` (seed and world) and `key` (seed and item)."""
     seed = rows["seed"].astype(str)
-    variant = {told: _split(told)[0] for told in rows["overrides"].unique()}
-    marks = rows["overrides"].map(variant) + rows["stage"].map(lambda stage: "" if stage == "test" else f" {stage}")
-    condition = rows["preset"] + marks.map(lambda mark: f" [{mark.strip()}]" if mark.strip() else "")
-    keys = {"cluster": seed + "/" + rows["world"], "key": seed + "/" + rows["item_id"]}
-    return rows.assign(condition=condition, suite_overrides=rows["overrides"].map(lambda told: _split(told)[1]), **keys)
-
-
-def _split(overrides: str) -> tuple[str, str]:
-    """The overrides of a cell that belong to its condition, and those that belong to its suite."""
-    sides: tuple[list[str], list[str]] = [], []
-    for told in filter(None, overrides.split(";")):
-        sides[told.split("=")[0] not in CONDITION_KEYS].append(told)
-    return ", ".join(sides[0]), ", ".join(sides[1])
+    marks = rows["encoder"].replace("own", ""), rows["preset_overrides"].str.replace(";", ", "), rows["stage"].replace("test", "")
+    condition = [condition_name(*told) for told in zip(rows["preset"], *marks, strict=True)]
+    return rows.assign(condition=condition, cluster=seed + "/" + rows["world"], key=seed + "/" + rows["item_id"])
 
 
 def _settings(rows: Frame) -> Frame:
-    """Rows with the column `setting`: the suite's name, and whatever else differs between cells of that suite."""
+    """Rows with the columns `place` (what is asked, and of whom) and `setting` (the place, and the size where a suite has several)."""
+    place = _places(rows)
+    test = rows["split"] == "test"
+    several = rows[test].groupby("suite")["n"].nunique() > 1
+    first = rows[test].groupby(place[test])["n"].min()
+    sizes = rows["n"].where(test, place.map(first))
+    ends = [f" · n={n:.0f}" if several.get(suite, False) and n == n else "" for suite, n in zip(rows["suite"], sizes, strict=True)]
+    return rows.assign(place=place, setting=place + ends)
+
+
+def _places(rows: Frame) -> Frame:
+    """A name for what each row was asked: its suite, with its model, profile and overrides where cells differ in them."""
+    told = ["model", "suite", "profile", "suite_overrides"]
+    several = rows["model"].nunique() > 1
     names = {}
     for suite, group in rows.groupby("suite", sort=False):
-        parts = [name for name in ("model", "profile", "n", "suite_overrides") if group[name].nunique() > 1]
         short = str(suite) if not str(suite).startswith("folder:") else Path(str(suite)).name
-        for values in group[["model", "profile", "n", "suite_overrides"]].drop_duplicates().itertuples(index=False):
-            said = [f"n={getattr(values, part)}" if part == "n" else str(getattr(values, part)) for part in parts]
-            names[(suite, *values)] = " · ".join([short, *filter(None, said)])
-    keys = zip(rows["suite"], rows["model"], rows["profile"], rows["n"], rows["suite_overrides"], strict=True)
-    return rows.assign(setting=[names[key] for key in keys])
+        profiles, overrides = group["profile"].nunique() > 1, group["suite_overrides"].nunique() > 1
+        for model, _, profile, overridden in group[told].drop_duplicates().itertuples(index=False, name=None):
+            said = [model if several else "", short, profile if profiles else "", overridden.replace(";", ", ") if overrides else ""]
+            names[model, suite, profile, overridden] = " · ".join(filter(None, said))
+    keys = rows[told].itertuples(index=False, name=None)
+    return pd.Series([names[key] for key in keys], index=rows.index)
+
+
+def _natural(name: str) -> list[tuple[str, int]]:
+    """A sort key that counts: n_facts=8 before n_facts=128."""
+    return [(text, int(number or 0)) for text, number in re.findall(r"(\D+)(\d*)", name)]
 
 
 def _cell(folder: Path, first: Row) -> Cell:

@@ -12,33 +12,52 @@ from hippo_core.results.report.comparisons import needed
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.runs import Cell, Run
 from hippo_core.results.report.svg import dot_and_bar, strip
+from hippo_core.results.rivals import OWN_VECTORS
 
 COLOURS = {"met": "#0b6b4f", "missed": "#a63603", "not judged": "#6b7280"}
 MARKS = {"met": "✓", "missed": "✗", "not judged": "–"}
 
 
-def rows(run: Run, verdicts: Sequence[Verdict], links: dict[str, Links]) -> list[dict[str, Any]]:
-    """A row of ready words for each verdict, in the order of the criteria. `links` lead to the items of a setting."""
+def by_model(run: Run, verdicts: Sequence[Verdict], links: dict[str, Links]) -> list[dict[str, Any]]:
+    """For each model its verdicts: how many of each, the judged ones one by one and by question, and those not judged with the reason."""
+    return [_of_model(run, model, [verdict for verdict in verdicts if verdict.model == model], links) for model in run.models]
+
+
+def _of_model(run: Run, model: str, verdicts: Sequence[Verdict], links: dict[str, Links]) -> dict[str, Any]:
     cells = {cell.id: cell for cell in run.cells}
-    many = len({verdict.model for verdict in verdicts}) > 1
-    return [_row(verdict, [cells[name] for name in verdict.cells if name in cells], links, many) for verdict in verdicts]
+    mark = "" if model == run.models[0] else f"{model}--"  # an id of its own on the page
+    lines = [_row(verdict, [cells[name] for name in verdict.cells if name in cells], links, mark) for verdict in verdicts]
+    judged = [line for line in lines if line["verdict"] != "not judged"]
+    elsewhere = set(run.rows["suite"]) - set(run.rows.loc[run.rows["model"] == model, "suite"])
+    unjudged = [line for line in lines if line["verdict"] == "not judged" and line["suite"] not in elsewhere]
+    asked = [line["suite"] for line in lines if line["suite"] in elsewhere]
+    return {
+        "model": model,
+        "tally": tally(verdicts),
+        "judged": judged,
+        "questions": questions(judged),
+        "unjudged": unjudged,
+        "not_asked": f"{len(asked)} on suites that it was not asked: {', '.join(dict.fromkeys(asked))}" if asked else "",
+    }
 
 
-def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], many_models: bool) -> dict[str, Any]:
+def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str) -> dict[str, Any]:
     kind, domain, guide = _scale(verdict)
     signed = kind == "difference"
     value, interval = share(verdict.value, verdict.low, verdict.high, signed), span(verdict.low, verdict.high, signed)
     target = _mark(verdict)
     paired = not missing(verdict.only_a)
     return {
-        "id": verdict.id,
+        "id": mark + verdict.id,
+        "criterion": verdict.id,
+        "suite": verdict.suite,
         "question": verdict.question,
         "text": verdict.text,
         "reason": verdict.reason,
         "family": verdict.family,
         "verdict": verdict.verdict,
         "mark": MARKS[verdict.verdict],
-        "place": _place(verdict, many_models),
+        "place": _place(verdict),
         "kind": kind,
         "value": value,
         "interval": interval,
@@ -65,7 +84,7 @@ def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], many_mode
 
 
 def questions(judged: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The judged rows gathered by question: one line where it was asked once, else a summary line over its suites and models."""
+    """The judged rows of a model gathered by question: one line where it was asked once, else a summary line over its suites."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in judged:
         found.setdefault((row["question"], row["text"]), []).append(row)
@@ -115,9 +134,9 @@ def _target(verdict: Verdict) -> str:
     return signs.get(verdict.rule, "") + share(verdict.target)
 
 
-def _place(verdict: Verdict, many_models: bool) -> str:
-    parts = [verdict.suite, "" if verdict.profile == "default" else verdict.profile, verdict.regime, verdict.model if many_models else ""]
-    return " · ".join(filter(None, parts))
+def _place(verdict: Verdict) -> str:
+    profile = "" if verdict.profile == "default" else verdict.profile
+    return " · ".join(filter(None, [verdict.suite, profile, verdict.regime, OWN_VECTORS if OWN_VECTORS in verdict.reason else ""]))
 
 
 def _evidence(cell: Cell, several: bool) -> dict[str, str]:

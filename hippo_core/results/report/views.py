@@ -56,12 +56,14 @@ def slug(setting: str) -> str:
 def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The view of one setting, and its figures as PNG by file name."""
     numbers = run.numbers
-    rows, validation = numbers[numbers["setting"] == name], run.validation[run.validation["setting"] == name]
+    rows, validation = numbers[numbers["setting"] == name], run.validation_of(name)
     drawn = {key: (claim(rows), draw, caption) for key, claim, draw, caption in FIGURES if _can_draw(key, rows)}
     pictures = {key: plots.png(draw(rows)) for key, (_, draw, _) in drawn.items()}
     blocks = comparisons.comparisons(rows, validation, links)
     view = {
         "name": name,
+        "model": rows["model"].iloc[0],
+        "short": run.settings_of(rows["model"].iloc[0])[name],
         "slug": slug(name),
         "folder": slug(name),
         "pairs_page": links.pairs_page,
@@ -105,11 +107,12 @@ def _figure(file: str, name: str, claim: str, caption: str, data: bytes) -> dict
 
 
 def _facts(rows: Frame, validation: Frame) -> str:
-    seeds = ", ".join(map(str, sorted(rows["seed"].unique())))
+    first, seeds = rows.iloc[0], ", ".join(map(str, sorted(rows["seed"].unique())))
     items, worlds = rows["key"].nunique(), rows["cluster"].nunique()
     chance = share(rows["chance"].mean())
-    checked = "; ranges and rivals chosen on validation worlds" if len(validation) else ""
-    who = f"{rows['model'].iloc[0]}, profile {rows['profile'].iloc[0]}"
+    rival = " and the best rag" if summaries.best_rag(rows, validation)[1] else ""
+    checked = f"; expected ranges{rival} from validation worlds" if len(validation) else ""
+    who = ", ".join(filter(None, [f"{first['model']}, profile {first['profile']}", first["suite_overrides"].replace(";", ", ")]))
     return f"{who}: {items} items in {worlds} worlds, seed {seeds}; chance {chance}{checked}."
 
 

@@ -20,7 +20,6 @@ from hippo_core.results.report import cautions, items, overview, verdicts, views
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.pages import html, markdown
 from hippo_core.results.report.runs import Run, load_run
-from hippo_core.results.summaries import best_rag
 
 MADE = ("items", "figures")
 
@@ -47,13 +46,8 @@ def write_report(run_folder: Path, out: Path) -> Path:
 
 
 def verdicts_of(run: Run) -> list[Verdict]:
-    """Every success criterion judged on the run; the best rag of a suite is the one chosen on validation worlds, where there are any."""
-    chosen = {}
-    for suite, rows in run.rows.groupby("suite"):
-        best, derived = best_rag(rows, run.validation[run.validation["suite"] == suite])
-        if best and derived and "[" not in best:
-            chosen[str(suite)] = best
-    return judge(load_criteria(), run.numbers, chosen)
+    """Every success criterion judged on the run; which rag is the best one is chosen on its validation worlds, where there are any."""
+    return judge(load_criteria(), run.numbers, run.validation)
 
 
 def _write_setting(run: Run, name: str, links: Links, out: Path) -> dict[str, Any]:
@@ -73,19 +67,15 @@ def _write(path: Path, text: str) -> None:
 
 
 def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: list[dict[str, Any]], out: Path) -> dict[str, Any]:
-    rows = verdicts.rows(run, judged, links)
-    judged_rows = [row for row in rows if row["verdict"] != "not judged"]
     return {
         "run": run.folder.name,
         "facts": overview.facts(run),
         "records": Path(os.path.relpath(run.folder, out)).as_posix(),
-        "tally": verdicts.tally(judged),
         "failed": run.unfinished,
         "settings": settings,
+        "models": run.models,
         "glance": overview.glance(run, links),
-        "judged": judged_rows,
-        "questions": verdicts.questions(judged_rows),
-        "unjudged": [row for row in rows if row["verdict"] == "not judged"],
+        "verdicts": verdicts.by_model(run, judged, links),
         "not_measured": cautions.not_measured(run),
         "versions": overview.versions(run),
         "cells": overview.cells(run),

@@ -36,9 +36,16 @@ def test_a_preset_without_window_stands_for_both_regimes():
 
 
 def test_other_overrides_profiles_and_stages_stay_out():
-    told = ({"overrides": "k=5"}, {"profile": "hard"}, {"stage": "pre"}, {"mode": "consolidate"})
+    told = (
+        {"preset_overrides": "k=5"},
+        {"suite_overrides": "n_facts=8"},
+        {"encoder": "minilm"},
+        {"profile": "hard"},
+        {"stage": "pre"},
+        {"mode": "consolidate"},
+    )
     other = [cell("memory/hei_nw", 0.1, **one) for one in told]
-    rows = [cell("memory/hei_nw", 0.6, overrides=""), cell("baselines/core", 0.3, overrides=""), *other]
+    rows = [cell("memory/hei_nw", 0.6), cell("baselines/core", 0.3), *other]
     assert verdict(A_OVER_B, *rows).value == pytest.approx(0.3)
 
 
@@ -47,30 +54,83 @@ def test_stages_and_overrides_can_be_compared():
     told = {"difference": sides, "at_least": 0.03}
     assert verdict(told, cell("memory/hei_nw", 0.5, stage="post_1"), cell("memory/hei_nw", 0.3, stage="pre")).value == pytest.approx(0.2)
     told = {"difference": {"a": "memory/hei_nw", "b": {"preset": "memory/hei_nw", "overrides": "gate=off"}}, "not_below": -0.01}
-    on, off = cell("memory/hei_nw", 0.5, overrides=""), cell("memory/hei_nw", 0.5, overrides="gate=off", cell="off")
+    on, off = cell("memory/hei_nw", 0.5), cell("memory/hei_nw", 0.5, preset_overrides="gate=off", cell="off")
     assert verdict(told, on, off).verdict == "met"
 
 
+OVER_RAG = {"difference": {"a": "memory/hei_nw", "b": "best_rag"}, "at_least": 0.05}
+UNDER_ORACLE = {"difference": {"a": "best_rag", "b": "controls/oracle"}, "not_below": -0.1, "margin": 0.1}
+
+
+def rags(*rates, names=RAGS, **columns):
+    return [cell(name, rate, **columns) for name, rate in zip(names, rates, strict=True)]
+
+
+def tuned(*rates, **columns):
+    """Validation rows of the three rags."""
+    return pd.concat(rags(*rates, n=50, **columns), ignore_index=True)
+
+
 def test_the_best_rag_is_the_one_chosen_on_validation_worlds():
-    told = {"difference": {"a": "memory/hei_nw", "b": "best_rag"}, "at_least": 0.05}
-    cells = [cell("memory/hei_nw", 0.9), *(cell(name, rate) for name, rate in zip(RAGS, (0.5, 0.7, 0.6), strict=True))]
-    found = verdict(told, *cells, chosen={"episodic": "baselines/rag_hybrid"})
+    found = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6), validation=tuned(0.1, 0.2, 0.3))
     assert found.value == pytest.approx(0.3) and "rag_hybrid, chosen on validation worlds" in found.reason
 
 
 def test_without_that_a_memory_meets_the_hardest_rival():
-    told = {"difference": {"a": "memory/hei_nw", "b": "best_rag"}, "at_least": 0.05}
-    cells = [cell("memory/hei_nw", 0.9), *(cell(name, rate) for name, rate in zip(RAGS, (0.5, 0.7, 0.6), strict=True))]
-    found = verdict(told, *cells)
+    found = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6))
     assert found.value == pytest.approx(0.2)
-    assert found.reason.endswith("best_rag is baselines/rag_dense, the highest of 3 on test worlds")
+    assert "best_rag is baselines/rag_dense, the highest of 3 on test worlds" in found.reason
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"suite": "semantic"}, {"profile": "hard"}, {"model": "big"}, {"suite_overrides": "n_facts=8"}, {"preset_overrides": "k=1"}],
+    ids=str,
+)
+def test_validation_worlds_of_something_else_choose_nothing(other):
+    cells = [cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6)]
+    assert "rag_dense, the highest of 3" in verdict(OVER_RAG, *cells, validation=tuned(0.1, 0.2, 0.3, **other)).reason
+
+
+def test_validation_worlds_of_some_rags_choose_nothing():
+    weakest = tuned(0.9, 0.1, 0.1).query("preset == 'baselines/rag_bm25'")
+    found = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6), validation=weakest)
+    assert "rag_dense, the highest of 3" in found.reason
 
 
 def test_where_the_best_would_help_the_claim_the_interval_is_widened():
-    told = {"difference": {"a": "best_rag", "b": "controls/oracle"}, "not_below": -0.1, "margin": 0.1}
-    cells = [cell(name, rate) for name, rate in zip((*RAGS, "controls/oracle"), (0.5, 0.7, 0.6, 0.75), strict=True)]
-    wide, narrow = verdict(told, *cells), verdict(told, *cells, chosen={"episodic": "baselines/rag_dense"})
-    assert wide.value == narrow.value and wide.low < narrow.low and "98.3%" in wide.reason
+    cells = [*rags(0.5, 0.7, 0.6), cell("controls/oracle", 0.75)]
+    wide, narrow = verdict(UNDER_ORACLE, *cells), verdict(UNDER_ORACLE, *cells, validation=tuned(0.1, 0.3, 0.2))
+    assert wide.value == narrow.value and wide.low < narrow.low and "98.3%" in wide.reason and "interval at" not in narrow.reason
+
+
+def test_a_claim_against_rag_is_one_against_a_published_encoder():
+    own, published = rags(0.5, 0.85, 0.85), rags(0.7, 0.6, names=RAGS[1:], encoder="minilm", cell="m")
+    found = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *own, *published)
+    assert found.value == pytest.approx(0.2)
+    assert found.reason.endswith("best_rag is baselines/rag_dense (minilm), the highest of 3 on test worlds")
+    tuning = pd.concat([tuned(0.1, 0.9, 0.9), *rags(0.2, 0.3, names=RAGS[1:], encoder="minilm", n=50)])
+    chosen = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *own, *published, validation=tuning)
+    assert chosen.reason.endswith("best_rag is baselines/rag_hybrid (minilm), chosen on validation worlds")
+
+
+@pytest.mark.parametrize("validation", [None, tuned(0.3, 0.1, 0.2)])
+def test_a_claim_against_the_models_own_vectors_says_so(validation):
+    found = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6), validation=validation)
+    assert found.reason.endswith("worlds; rag with the model's own vectors")
+
+
+def test_word_search_alone_says_nothing_of_vectors():
+    found = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, names=RAGS[:1]))
+    assert found.reason.endswith("best_rag is baselines/rag_bm25, the highest of 1 on test worlds")
+
+
+def test_each_model_has_its_own_best_rag():
+    cells = [one.assign(model=model) for model, rates in (("a", (0.5, 0.7, 0.6)), ("b", (0.7, 0.5, 0.6)))
+             for one in (cell("memory/hei_nw", 0.9), *rags(*rates))]  # fmt: skip
+    tuning = pd.concat([tuned(0.1, 0.2, 0.3, model="a"), tuned(0.3, 0.2, 0.1, model="b")])
+    found = judge(criteria(**OVER_RAG), pd.concat(cells), tuning)
+    assert [(one.model, round(one.value, 6)) for one in found] == [("a", 0.3), ("b", 0.2)]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.text import Text
 
 from hippo_core.results import summaries
 from hippo_core.results.figures import claims, drawing, plots
@@ -42,8 +43,8 @@ def test_looks_of_a_family_differ_in_grey_by_lightness_or_marker(family):
 
 
 def test_a_variant_keeps_the_look_of_its_preset():
-    plain, variant = look("baselines/rag_bm25"), look("baselines/rag_bm25 [k=5]")
-    assert (variant.colour, variant.marker, variant.label) == (plain.colour, plain.marker, "rag_bm25 [k=5]")
+    plain, variant = look("baselines/rag_bm25"), look("baselines/rag_bm25 (k=5)")
+    assert (variant.colour, variant.marker, variant.label) == (plain.colour, plain.marker, "rag_bm25 (k=5)")
 
 
 @pytest.mark.parametrize("draw", FIGURES)
@@ -98,3 +99,15 @@ def test_labels_are_moved_apart_in_order_and_stay_on_the_axis(heights):
     assert all(b - a >= 0.1 - 1e-9 for a, b in pairwise(sorted(placed)))
     assert max(placed) <= max(1.0, max(heights) + 0.1 * len(heights))
     assert list(np.argsort(placed, kind="stable")) == list(np.argsort(heights, kind="stable"))
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_long_labels_stay_inside_the_picture(draw):
+    rows = rows_of()
+    encoded = rows["preset"].isin(fake_records.ENCODED)
+    rows = rows.assign(condition=rows["preset"].where(~encoded, rows["preset"] + " (minilm)"))
+    figure = draw(rows)
+    figure.draw_without_rendering()
+    width, height = figure.canvas.get_width_height()
+    boxes = {text.get_text(): text.get_window_extent() for text in figure.findobj(Text) if text.get_visible() and text.get_text()}
+    assert [words for words, box in boxes.items() if box.x0 < 0 or box.x1 > width or box.y0 < 0 or box.y1 > height] == []

@@ -6,6 +6,7 @@ import shutil
 
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -174,3 +175,23 @@ def test_metrics_are_those_of_the_rows(record):
     assert {name: part["em"] for name, part in metrics["by_rung"].items()} == {"exact": 0.0, "noisy": 1.0}
     assert metrics["by_slice"]["new_template"]["n"] == 4
     assert metrics["metrics"]["compute"]["tokens"] == 12 * 33
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ([], ("", "", "")),
+        (["n_facts=8", "k=5"], ("k=5", "n_facts=8", "")),
+        (["encoder=minilm", "n_items=10", "n_facts=8"], ("", "n_facts=8;n_items=10", "minilm")),
+        (["suite.n_facts=8", "preset.k=5", "preset.encoder=own"], ("k=5", "n_facts=8", "own")),
+        (["episodic.gate.enabled=false"], ("episodic.gate.enabled=false", "", "")),
+    ],
+    ids=str,
+)
+def test_rows_say_the_encoder_and_whose_setting_was_overridden(tmp_path, overrides, expected):
+    record = make(tmp_path / "run/baselines/core/episodic/12_1/delayed-test-00000000", overrides=overrides)
+    config = {"preset": {"encoder": expected[2] or None}, "suite": {"settings": {"n_facts": 8, "n_items": 5}}}
+    (record / "config_snapshot.yaml").write_text(yaml.safe_dump(config))
+    rows = records.read_rows(tmp_path / "run")
+    assert [set(rows[name]) for name in ("preset_overrides", "suite_overrides", "encoder")] == [{value} for value in expected]
+    assert set(rows["overrides"]) == {";".join(sorted(overrides))}

@@ -9,11 +9,10 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
-from hippo_core.conditions import Preset
 from hippo_core.files import LabError
 from hippo_core.results.digits import probability, quantity, share, span
 from hippo_core.results.report import cautions, write_report
-from hippo_core.results.report.runs import CONDITION_KEYS, load_run
+from hippo_core.results.report.runs import load_run
 from tests.results import fake_records
 
 SUITES = ("episodic", "episodic_cross")
@@ -181,12 +180,34 @@ def test_settings_part_by_size_and_suite_override_while_seeds_are_pooled(tmp_pat
     for n, seed, overrides in ((10, 1, ()), (10, 2, ()), (20, 1, ()), (10, 1, ("n_facts=32",))):
         fake_records.add_record(tmp_path / "run", "semantic", "baselines/core", "delayed", n=n, seed=seed, overrides=overrides)
     run = load_run(tmp_path / "run")
-    assert run.settings == ["semantic · n=10", "semantic · n=10 · n_facts=32", "semantic · n=20"]
-    assert run.rows.groupby("setting")["cluster"].nunique().tolist() == [4, 2, 4]
+    assert run.settings == ["semantic · n=10", "semantic · n=20", "semantic · n_facts=32 · n=10"]
+    assert run.rows.groupby("setting")["cluster"].nunique().to_dict() == dict(zip(run.settings, (4, 4, 2), strict=True))
 
 
-def test_settings_of_a_condition_are_told_from_those_of_a_suite():
-    assert set(Preset.model_fields) - {"name", "condition"} <= CONDITION_KEYS
+def test_validation_worlds_belong_to_what_they_are_drawn_like_however_many_they_are(tmp_path):
+    place = tmp_path / "run"
+    for n, split, overrides in (
+        (100, "test", ()),
+        (20, "test", ()),
+        (10, "val", ()),
+        (100, "test", ("n_facts=8",)),
+        (10, "val", ("n_facts=9",)),
+    ):
+        fake_records.add_record(place, "episodic", "baselines/rag_bm25", "delayed", n=n, split=split, overrides=overrides)
+    run = load_run(place)
+    assert run.settings == ["episodic · n=20", "episodic · n=100", "episodic · n_facts=8 · n=100"]
+    assert [len(run.validation_of(setting)) for setting in run.settings] == [10, 10, 0]
+    page = Page(write_report(place, tmp_path / "report"))
+    assert [link for link in page.links if link.startswith("items/") and not (tmp_path / "report" / link.partition("#")[0]).exists()] == []
+    assert sum("items/" in link and "val" in link for link in page.links) == 0  # no page of worlds that nothing is said about
+
+
+def test_a_run_on_the_models_own_vectors_says_so(out):
+    verdicts = json.loads((out / "criteria.json").read_text())["criteria"]
+    judged = next(one for one in verdicts if one["id"] == "rag_delayed/episodic")
+    assert "rag with the model's own vectors" in judged["reason"]
+    told = (out / "index.md").read_text(encoding="utf-8")
+    assert "episodic · delayed · rag with the model's own vectors" in told and "Retrieval with a published encoder" in told
 
 
 def test_warnings_fire_on_what_they_are_about_and_not_otherwise(run):

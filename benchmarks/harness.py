@@ -1,0 +1,161 @@
+"""Our log-likelihoods beside lm-evaluation-harness's, of the same weights on the same requests, in turn: how far apart they are and how
+long each side takes; the last line is the ratio for the labels of SST-2, each side in its best batch size.
+
+python benchmarks/harness.py [MODEL] [REQUESTS]        (after `make peers`)
+
+All is on the CPU in float32. Times are seconds of CPU (in brackets by the clock), so that other jobs of the machine do not count. What
+makes the two sides the same:
+- The harness opens a text as the tokenizer does; our contexts begin with that opening (`lm.template.begin`).
+- It puts the token that begins a text (that ends one, where there is none) before a rolling text. Ours begin with it too, and it is told
+  not to put a second one (`add_bos_token=False`).
+- Of a text longer than the model's context, all windows are the same but the last: the harness goes back to fill it with text that was
+  scored before, ours begins at the last token of the window before it. The paragraphs here fit into one window.
+- It adds up the nats of a request in float32, which rounds 2,000 nats by 1e-4: the paragraphs are short ones.
+"""
+
+import contextlib
+import copy
+import importlib.util
+import io
+import logging
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.load import load
+from hippo_core.models.score import log_likelihood, text_loss
+from hippo_core.models.spec import load_spec
+from hippo_core.protocols import language
+
+BATCHES, ROUNDS, SHOTS, PARAGRAPHS, BYTES = (1, 4, 16, 32), 3, 4, 40, (100, 250)
+SIDES = ("ours", "harness")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Requests of one kind: what each side does with them in a batch size, and the largest difference between the sides in nats."""
+
+    name: str
+    count: int
+    ours: Callable[[int], Any]
+    harness: Callable[[int], Any]
+    apart: Callable[[Any, Any], float]
+
+
+def labels(lm: LanguageModel, peer: Callable[..., Any], name: str, before: str, count: int) -> Kind:
+    """The two labels of SST-2 sentences as (context, continuation) requests, behind the text `before`."""
+    sentences = [sentence for sentence, _ in language.reviews("test")[: count // 2]]
+    contexts = [before + language.PROMPT.format(sentence=sentence) for sentence in sentences for _ in language.LABELS]
+    words = list(language.LABELS) * len(sentences)
+    opened, asked = [lm.template.begin + context for context in contexts], requests(zip(contexts, words, strict=True))
+    return Kind(
+        name,
+        len(asked),
+        lambda batch: [one.nats for one in log_likelihood(lm, opened, words, batch)],
+        lambda batch: [nats for nats, _ in peer(batch).loglikelihood(asked, disable_tqdm=True)],
+        largest,
+    )
+
+
+def paragraphs(lm: LanguageModel, peer: Callable[..., Any]) -> Kind:
+    """Short paragraphs of WikiText-2: ours are timed all together and compared one by one."""
+    lines = [line for article in language.wikipedia("valid_head") for line in article.split("\n")]
+    texts = [line for line in lines if BYTES[0] <= len(line.encode()) <= BYTES[1]][:PARAGRAPHS]
+    opening = "" if lm.template.begin else lm.tokenizer.bos_token or lm.tokenizer.eos_token
+    opened, asked = [opening + text for text in texts], requests((text,) for text in texts)
+
+    def rolling(batch: int) -> list[float]:
+        return [-nats for nats in peer(batch, add_bos_token=False).loglikelihood_rolling(asked)]
+
+    def apart(_: Any, theirs: Sequence[float]) -> float:
+        return largest([text_loss(lm, [text]).nats for text in opened], theirs)
+
+    return Kind("WikiText-2 paragraphs", len(asked), lambda batch: text_loss(lm, opened, batch_size=batch), rolling, apart)
+
+
+def examples(count: int) -> str:
+    """So many calibration sentences with their labels, as they stand before a question."""
+    told = language.reviews("calibration")[:count]
+    return "".join(f"{language.PROMPT.format(sentence=sentence)}{language.LABELS[positive]}\n\n" for sentence, positive in told)
+
+
+def requests(arguments) -> list[SimpleNamespace]:
+    """Requests as the harness takes them."""
+    return [SimpleNamespace(args=each, task_name=None) for each in arguments]
+
+
+def largest(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """The largest difference between two lists of nats."""
+    return max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
+
+
+def peer_of(lm: LanguageModel) -> Callable[..., Any]:
+    """A function from a batch size to the harness around the same weights, with a tokenizer of its own."""
+    from lm_eval.models.huggingface import HFLM
+
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    return lambda batch, **more: HFLM(
+        pretrained=lm.model, tokenizer=copy.deepcopy(lm.tokenizer), batch_size=batch, max_length=lm.spec.context_limit, **more
+    )
+
+
+def seconds(call: Callable[[], Any]) -> tuple[float, float, Any]:
+    """How long a call takes in seconds of CPU and by the clock, and what it returns."""
+    cpu, clock = time.process_time(), time.perf_counter()
+    with contextlib.redirect_stderr(io.StringIO()):  # the harness's progress bars
+        found = call()
+    return time.process_time() - cpu, time.perf_counter() - clock, found
+
+
+def compare(kind: Kind, batches: Sequence[int], rounds: int) -> float:
+    """Print a line a batch size and one for the best of each side; returns the ratio of these, ours to the harness's."""
+    best = dict.fromkeys(SIDES, (float("inf"), 0))
+    for batch in batches:
+        spent: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
+        found = {}
+        for _ in range(rounds):
+            for side in SIDES:
+                cpu, clock, found[side] = seconds(partial(getattr(kind, side), batch))
+                spent[side].append((cpu, clock))
+        cpu = {side: median(cpu for cpu, _ in spent[side]) for side in SIDES}
+        clock = {side: median(clock for _, clock in spent[side]) for side in SIDES}
+        best = {side: min(best[side], (cpu[side], batch)) for side in SIDES}
+        apart = kind.apart(*(found[side] for side in SIDES))
+        told = ", ".join(f"{side} {cpu[side]:.2f} s ({clock[side]:.2f})" for side in SIDES)
+        print(f"  batches of {batch:2}: {told}, ratio {cpu['ours'] / cpu['harness']:.2f}; at most {apart:.1e} nats apart", flush=True)
+    ratio = best["ours"][0] / best["harness"][0]
+    rates = ", ".join(f"{side} {kind.count / best[side][0]:.1f} a second in batches of {best[side][1]}" for side in SIDES)
+    print(f"  best batches:  {rates}, ratio {ratio:.2f}")
+    return ratio
+
+
+def main(name: str = "hippo-tiny", count: int = 200) -> None:
+    """Compare every kind of requests."""
+    if importlib.util.find_spec("lm_eval") is None:
+        print("lm-evaluation-harness is not installed, so nothing is compared with it: make peers")
+        return
+    spec = load_spec(name).model_copy(update={"dtype": "float32", "shots": 0})
+    lm = load(spec, device="cpu", threads=torch.get_num_threads())
+    peer = peer_of(lm)
+    kinds = [
+        (labels(lm, peer, "SST-2 labels", "", count), ROUNDS),
+        (labels(lm, peer, f"SST-2 labels behind {SHOTS} examples", examples(SHOTS), count // 4), 1),
+        (paragraphs(lm, peer), 1),
+    ]
+    ratios = []
+    for kind, rounds in kinds:
+        print(f"{name}, {kind.name}: {kind.count} requests, {torch.get_num_threads()} threads, median of {rounds}")
+        ratios.append(compare(kind, BATCHES, rounds))
+    print(f"ours / lm-evaluation-harness time ratio {ratios[0]:.2f}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2], *map(int, sys.argv[2:3]))

@@ -1,0 +1,100 @@
+"""Merge a LoRA adapter into the weights it was trained on, so that what runs is the plain model.
+
+An adapter is a folder as peft writes it (adapter_config.json, adapter_model.safetensors) with a training.json beside them whose "base"
+says which weights it belongs to. LoRA: Hu et al. 2021 (arXiv 2106.09685), W + alpha / r * B A.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
+from safetensors.torch import load_file
+
+from hippo_core.files import LabError, sha256
+
+SETTINGS, WEIGHTS, TRAINING = "adapter_config.json", "adapter_model.safetensors", "training.json"
+READ = {"r", "lora_alpha", "target_modules", "use_rslora", "rank_pattern", "alpha_pattern", "layers_to_transform", "layers_pattern"}
+ABOUT = {"task_type", "base_model_name_or_path", "inference_mode", "lora_dropout", "init_lora_weights", "peft_version", "auto_mapping"}
+
+
+def merge(model: Any, adapter: Path, base: Path) -> Any:
+    """`model`, loaded from `base` in float32, with the adapter's update in its weights.
+
+    LabError where the adapter is not whole, is no plain LoRA, holds pickles, or belongs to another base.
+    """
+    check_whole(adapter)
+    _check_base(adapter, base)
+    config = _config(adapter)
+    try:
+        tuned = get_peft_model(model, config)
+        wanted = get_peft_model_state_dict(tuned, save_embedding_layers=False)
+        update = load_file(adapter / WEIGHTS)
+        _check_shapes({name: tensor.shape for name, tensor in wanted.items()}, {name: tensor.shape for name, tensor in update.items()})
+        for name, tensor in wanted.items():  # these are the model's own tensors
+            tensor.copy_(update[name])
+            if not tensor.isfinite().all():
+                raise ValueError(f"{name} holds numbers that are not finite")
+        return tuned.merge_and_unload()
+    except Exception as error:
+        raise LabError(f"adapter {adapter} does not fit {base.name}: {' '.join(str(error).split())[:200]}") from error
+
+
+def base_identity(base: Path) -> dict[str, str]:
+    """What an adapter's training.json keeps under "base": the name of the weights' folder (or file) and their SHA-256."""
+    weights = base if base.is_file() else base / "model.safetensors"
+    if not weights.is_file():
+        raise LabError(f"an adapter needs a base whose weights are one file, there is no {weights}")
+    return {"name": base.name, "sha256": sha256(weights)}
+
+
+def check_whole(adapter: Path) -> None:
+    """LabError where a file of the adapter is missing, or where it comes as a pickle."""
+    pickles = sorted(path.name for path in adapter.glob("*.bin"))
+    if pickles:
+        raise LabError(f"adapter {adapter} holds pickles, which are not loaded ({', '.join(pickles)}); save it as {WEIGHTS}")
+    if lacking := [name for name in (SETTINGS, WEIGHTS, TRAINING) if not (adapter / name).is_file()]:
+        raise LabError(f"adapter {adapter} is not whole: no {', '.join(lacking)}")
+
+
+def _check_base(adapter: Path, base: Path) -> None:
+    trained_on = _read(adapter / TRAINING).get("base")
+    if not isinstance(trained_on, dict) or not {"name", "sha256"} <= trained_on.keys():
+        raise LabError(f"{adapter / TRAINING} does not say what the adapter was trained on: expected base: {{name, sha256}}")
+    found = base_identity(base)
+    if found["sha256"] != trained_on["sha256"]:
+        there = f"{found['name']} ({found['sha256'][:12]}...)"
+        raise LabError(
+            f"adapter {adapter} was trained on {trained_on['name']} ({str(trained_on['sha256'])[:12]}...), not on {there}; train it again"
+        )
+
+
+def _config(adapter: Path) -> LoraConfig:
+    """The settings that a merge needs; any other one that is not as usual is refused, as it would change what the weights mean."""
+    values = _read(adapter / SETTINGS)
+    usual = {**LoraConfig().to_dict(), "peft_type": "LORA"}
+    unread = sorted(key for key, value in values.items() if key not in READ | ABOUT and value != usual.get(key))
+    if values.get("peft_type") != "LORA" or unread:
+        got = ", ".join(f"{key}={values[key]!r}" for key in unread) or "no peft_type"
+        raise LabError(f"{adapter / SETTINGS}: expected a plain LoRA, got {got}")
+    try:
+        return LoraConfig(**{key: value for key, value in values.items() if key in READ})
+    except (TypeError, ValueError) as error:
+        raise LabError(f"{adapter / SETTINGS}: {error}") from None
+
+
+def _check_shapes(wanted: dict[str, Any], got: dict[str, Any]) -> None:
+    if wanted != got:
+        name = min(name for name in wanted.keys() | got.keys() if wanted.get(name) != got.get(name))
+        shapes = [str(list(shapes[name])) if name in shapes else "nothing" for shapes in (wanted, got)]
+        raise ValueError(f"for {name} the model has {shapes[0]}, the adapter {shapes[1]}")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        raise LabError(f"{path} is damaged: expected a JSON object")
+    return values

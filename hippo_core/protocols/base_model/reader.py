@@ -1,0 +1,108 @@
+"""A reader: a LoRA that calls up in a pretrained model what it can do, reading what stands before a question, as text and as blocks.
+
+Low-rank updates of all linear layers (Hu et al. 2021, arXiv 2106.09685, section 4) under bf16 autocast. So that the model stays the
+one it was on other text, each step also distils the base on plain text: the divergence of its predictions from the untouched model's.
+"""
+
+from random import Random
+from typing import Any
+
+import torch
+from peft import LoraConfig, get_peft_model
+from pydantic import BaseModel, ConfigDict
+from torch.nn.functional import kl_div
+
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.protocols.base_model import guidance
+from hippo_core.protocols.base_model.exam import examine
+from hippo_core.protocols.base_model.mixture import SHARES, SHARES_LATER, Curriculum, draw_lesson
+from hippo_core.protocols.base_model.packing import Batch, Encoder
+from hippo_core.protocols.base_model.rehearsal import Rehearsal
+from hippo_core.protocols.base_model.train import Log, answer_loss, set_rates, share_of_rate
+
+CURRICULUM = Curriculum(((0.04, 4), (0.12, 8), (1.0, 16)), 0.08, 40, SHARES, SHARES_LATER, turn=0.5)
+LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+class ReaderRecipe(BaseModel):
+    """Everything that the adapter depends on, but for the base."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    base: str = "smollm2-135m"
+    seed: int = 1337
+    steps: int = 1000
+    lessons: int = 8  # a batch
+    texts: int = 1  # a batch: plain text to be distilled
+    text_tokens: int = 192
+    text_weight: float = 0.5
+    parts: int = 3  # a batch is worked off in so many parts of like lengths
+    rate: float = 1e-3  # AdamW
+    warmup: int = 20
+    cooldown: float = 0.95
+    rank: int = 16
+    alpha: int = 32
+    threads: int = 2
+
+
+class Reader:
+    """A LoRA on a loaded base model as a trainee."""
+
+    def __init__(self, recipe: ReaderRecipe, lm: LanguageModel):
+        self.recipe, self.lm = recipe, lm
+        torch.manual_seed(recipe.seed)
+        lm.model.set_attn_implementation(guidance.register())
+        self.adapted: Any = get_peft_model(
+            lm.model, LoraConfig(r=recipe.rank, lora_alpha=recipe.alpha, target_modules=list(LAYERS), task_type="CAUSAL_LM")
+        )
+        self.model: Any = self.adapted.get_base_model()
+        self.encoder = Encoder(lm.tokenizer, lm.template)
+        self.rehearsal = Rehearsal()
+        self.optimizers: list[torch.optim.Optimizer] = [
+            torch.optim.AdamW(self.weights().values(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.0)
+        ]
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        return {name: weight for name, weight in self.adapted.named_parameters() if weight.requires_grad}
+
+    def batch(self, step: int) -> tuple[list[Batch], torch.Tensor]:
+        """The lessons of a step in parts of like lengths, and its plain text [texts, tokens]: a function of seed and step alone."""
+        random = Random(f"reader/{self.recipe.seed}/{step}")
+        drawn = [draw_lesson(random, CURRICULUM, step / self.recipe.steps) for _ in range(self.recipe.lessons)]
+        return self.encoder.batches(drawn, [], self.recipe.parts), torch.tensor([self._text(random) for _ in range(self.recipe.texts)])
+
+    def _text(self, random: Random) -> list[int]:
+        while True:
+            ids = [*self.encoder.begin, *self.encoder.ids(self.rehearsal.draw(random))]
+            if len(ids) > self.recipe.text_tokens:
+                first = random.choice((0, random.randrange(len(ids) - self.recipe.text_tokens)))
+                return ids[first : first + self.recipe.text_tokens]
+
+    def learn(self, step: int) -> Log:
+        recipe = self.recipe
+        set_rates(self.optimizers, (recipe.rate,), share_of_rate(step, recipe.steps, recipe.warmup, recipe.cooldown))
+        self.adapted.train()
+        parts, text = self.batch(step)
+        answers = 0.0
+        for part in parts:
+            loss, of_answers = answer_loss(self.model, part)
+            (loss / len(parts)).backward()
+            answers += float(of_answers) / len(parts)
+        divergence = self._divergence(text)
+        (recipe.text_weight * divergence).backward()
+        torch.nn.utils.clip_grad_norm_(self.weights().values(), 1.0)
+        self.optimizers[0].step()
+        self.adapted.zero_grad(set_to_none=True)
+        return {"answers": answers, "divergence": float(divergence)}
+
+    def _divergence(self, text: torch.Tensor) -> torch.Tensor:
+        """KL(base || adapted) in nats a token."""
+        with torch.autocast("cpu", torch.bfloat16):
+            with torch.no_grad(), self.adapted.disable_adapter():
+                wanted = self.model(text, use_cache=False).logits
+            given = self.model(text, use_cache=False).logits
+        return kl_div(given.float().log_softmax(-1), wanted.float().log_softmax(-1), reduction="none", log_target=True).sum(-1).mean()
+
+    def examine(self) -> Log:
+        self.adapted.eval()
+        return examine(self.model, self.encoder)

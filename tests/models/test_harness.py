@@ -1,0 +1,88 @@
+"""Our log-likelihoods equal lm-evaluation-harness's (`make peers` installs it), and its lock changes nothing that the lab uses."""
+
+import copy
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from hippo_core.files import root
+from hippo_core.models.score import log_likelihood, text_loss
+from tests.models.handmade import TOLD
+
+FACTS = TOLD["test-00000"]
+CLOSE = 1e-4  # nats a request
+
+
+def names(lock: str) -> list[str]:
+    """The packages of a lock, each pinned."""
+    lines = [line for line in (root() / lock).read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    pins = [re.fullmatch(r"([A-Za-z0-9_.-]+)==[0-9][0-9A-Za-z.]*", line) for line in lines]
+    assert pins and all(pins)
+    return [re.sub(r"[-_.]+", "-", pin[1]).lower() for pin in pins if pin]
+
+
+def test_peers_and_the_lab_have_no_package_in_common():
+    assert not set(names("requirements-peers.lock")) & set(names("requirements.lock"))
+
+
+@pytest.fixture
+def peer(lm):
+    """The harness around the same weights, in batches of 3."""
+    harness = pytest.importorskip("lm_eval.models.huggingface", reason="lm-evaluation-harness is not installed: make peers")
+
+    def around(**more):
+        given = {"tokenizer": copy.deepcopy(lm.tokenizer), "batch_size": 3, "max_length": lm.spec.context_limit}
+        return harness.HFLM(pretrained=lm.model, **{**given, **more})
+
+    return around
+
+
+def requests(*arguments: tuple[str, ...]) -> list[SimpleNamespace]:
+    return [SimpleNamespace(args=each, task_name=None) for each in arguments]
+
+
+@pytest.mark.parametrize("labels", [(" Mara", " Otto"), (" a lamp at the station.", " bread", "\nin the kitchen, of course"), (".",)])
+def test_continuations_of_one_and_of_several_tokens(lm, peer, labels):
+    pairs = [(fact, label) for fact in FACTS for label in labels]
+    theirs = peer().loglikelihood(requests(*pairs), disable_tqdm=True)
+    ours = log_likelihood(lm, [lm.template.begin + context for context, _ in pairs], [label for _, label in pairs], batch_size=5)
+    for one, (nats, greedy) in zip(ours, theirs, strict=True):
+        assert one.nats == pytest.approx(nats, abs=CLOSE)
+        assert one.greedy == greedy
+
+
+def test_spaces_between_context_and_continuation(lm, peer):
+    pairs = [("Who sold a lamp? ", "Ivo"), ("Who sold a lamp?", " Ivo"), ("Who sold a lamp?  ", " Ivo")]
+    theirs = peer().loglikelihood(requests(*pairs), disable_tqdm=True)
+    ours = log_likelihood(lm, [lm.template.begin + context for context, _ in pairs], [more for _, more in pairs])
+    assert [one.nats for one in ours] == pytest.approx([nats for nats, _ in theirs], abs=CLOSE)
+
+
+def test_an_empty_context(lm, peer):
+    theirs = peer().loglikelihood(requests(*(("", fact) for fact in FACTS)), disable_tqdm=True)
+    ours = log_likelihood(lm, [""] * len(FACTS), FACTS)
+    assert [one.nats for one in ours] == pytest.approx([nats for nats, _ in theirs], abs=CLOSE)
+
+
+def opened(lm, text: str) -> str:
+    """The text behind the token that the harness puts before a rolling text, where our tokenizer does not put it by itself."""
+    return text if lm.template.begin else lm.tokenizer.bos_token + text
+
+
+def test_rolling_texts_of_one_window(lm, peer):
+    theirs = peer(add_bos_token=False).loglikelihood_rolling(requests(*((fact,) for fact in FACTS)), disable_tqdm=True)
+    assert [-text_loss(lm, [opened(lm, fact)]).nats for fact in FACTS] == pytest.approx(theirs, abs=CLOSE)
+    assert -text_loss(lm, [opened(lm, fact) for fact in FACTS], batch_size=3).nats == pytest.approx(sum(theirs), abs=CLOSE)
+
+
+def test_rolling_texts_of_whole_windows_only(lm, peer):
+    text = " ".join(FACTS * 3)
+    tokens, window = len(lm.encode(text)), 8
+    while tokens % window or tokens == window:
+        text = text[:-1]
+        tokens = len(lm.encode(text))
+    [theirs] = peer(add_bos_token=False, max_length=window).loglikelihood_rolling(requests((text,)), disable_tqdm=True)
+    found = text_loss(lm, [opened(lm, text)], window)
+    assert found.tokens == tokens
+    assert -found.nats == pytest.approx(theirs, abs=CLOSE)
