@@ -14,6 +14,7 @@ from transformers.utils import logging
 
 from hippo_core.files import LabError, read_yaml, root
 from hippo_core.models.language_model import LanguageModel, Shot
+from hippo_core.models.products import quicken_products
 from hippo_core.models.spec import ModelSpec
 from hippo_core.models.template import Template, template_for
 from hippo_core.models.weights import missing
@@ -31,6 +32,8 @@ def load(spec: ModelSpec, device: str | None = None, threads: int | None = None)
     if threads is not None:
         torch.set_num_threads(threads)
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if place.type == "cpu":
+        quicken_products()
     _check(spec, place)
     with quiet(), _readable(spec):
         where = _where(spec)
