@@ -66,6 +66,22 @@ def _events(random: Random, n_facts: int, split: Split, motion: bool) -> Lesson:
     return Lesson(facts, tuple(branches))
 
 
+def other_words(random: Random, n_facts: int, split: Split) -> Lesson:
+    """Events asked for in other words only: synonyms and other forms, so that few words of a question stand in its fact."""
+    training = split == "train"
+    settings = episodic.EpisodicSettings(n_facts=max(4, n_facts), n_competitors=0)
+    events = episodic.make_events(random, settings, Place(split, 0, 0), random.random() < 0.2)[:n_facts]
+    words = [wording.choose_words(random, event) for event in events]
+    branches = []
+    for _ in range(N_QUESTIONS):
+        gold = random.randrange(len(events))
+        drawn = episodic.make_question_about(random, events, words, gold, "paraphrase", settings, training)
+        if drawn:
+            question = _asked_otherwise(random, events[gold], words[gold], drawn) if training and random.random() < 0.4 else drawn.question
+            branches.append(Branch(question, words[gold].slots()[drawn.kind], (gold,), True, "paraphrase"))
+    return Lesson(tuple((wording.tell(random, w) + random.choice(NOTES), tuple(w.slots().values())) for w in words), tuple(branches))
+
+
 def _asked_otherwise(random: Random, event: wording.Event, words: wording.Words, drawn: episodic.Drawn) -> str:
     """The question in one of the forms that only lessons have; all other slots are named, by synonyms."""
     other = wording.synonyms(random, event, words, training=True)
@@ -290,7 +306,7 @@ def open_maps(random: Random, n_facts: int, split: Split) -> Lesson:
 
 
 ALL = (
-    *(slots, journeys, nothing_said, last_mention, corrected_once, chains, tuples, plans, dialogue, needle),
+    *(slots, journeys, other_words, nothing_said, last_mention, corrected_once, chains, tuples, plans, dialogue, needle),
     *(movements, public_stories, maps, open_maps),
 )
 DRILLS: dict[str, Drill] = {drill.__name__: drill for drill in ALL}

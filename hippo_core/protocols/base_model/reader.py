@@ -15,12 +15,14 @@ from torch.nn.functional import kl_div
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.protocols.base_model import guidance
 from hippo_core.protocols.base_model.exam import examine
-from hippo_core.protocols.base_model.mixture import SHARES, SHARES_LATER, Curriculum, draw_lesson
+from hippo_core.protocols.base_model.mixture import SHARES, SHARES_LAST, SHARES_LATER, Curriculum, draw_lesson
 from hippo_core.protocols.base_model.packing import Batch, Encoder
 from hippo_core.protocols.base_model.rehearsal import Rehearsal
-from hippo_core.protocols.base_model.train import Log, answer_loss, set_rates, share_of_rate
+from hippo_core.protocols.base_model.train import Log, answer_loss, set_rates
 
-CURRICULUM = Curriculum(((0.04, 4), (0.12, 8), (1.0, 16)), 0.08, 40, SHARES, SHARES_LATER, turn=0.5)
+DESCENTS = ((1000, 1.0), (350, 0.5))  # steps, and the share of the rate that they begin with
+TURNS = ((500 / 1350, SHARES_LATER), (1000 / 1350, SHARES_LAST))
+CURRICULUM = Curriculum(((0.03, 4), (0.09, 8), (1.0, 16)), 0.08, 40, SHARES, TURNS)
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
@@ -31,7 +33,7 @@ class ReaderRecipe(BaseModel):
 
     base: str = "smollm2-135m"
     seed: int = 1337
-    steps: int = 1000
+    steps: int = 1350
     lessons: int = 8  # a batch
     texts: int = 1  # a batch: plain text to be distilled
     text_tokens: int = 192
@@ -39,7 +41,6 @@ class ReaderRecipe(BaseModel):
     parts: int = 3  # a batch is worked off in so many parts of like lengths
     rate: float = 1e-3  # AdamW
     warmup: int = 20
-    cooldown: float = 0.95
     rank: int = 16
     alpha: int = 32
     threads: int = 2
@@ -80,7 +81,7 @@ class Reader:
 
     def learn(self, step: int) -> Log:
         recipe = self.recipe
-        set_rates(self.optimizers, (recipe.rate,), share_of_rate(step, recipe.steps, recipe.warmup, recipe.cooldown))
+        set_rates(self.optimizers, (recipe.rate,), rate(step, recipe.steps, recipe.warmup))
         self.adapted.train()
         parts, text = self.batch(step)
         answers = 0.0
@@ -106,3 +107,18 @@ class Reader:
     def examine(self) -> Log:
         self.adapted.eval()
         return examine(self.model, self.encoder)
+
+
+def rate(step: int, steps: int, warmup: int) -> float:
+    """Share of the full learning rate: up over the warm-up, then twice down in a line to nothing, the second time from half.
+
+    A warm restart (Loshchilov and Hutter 2017, arXiv 1608.03983, section 3), with lines in place of cosines. The descents are
+    stretched to the recipe's steps.
+    """
+    scale = steps / sum(length for length, _ in DESCENTS)
+    first = 0.0
+    for length, height in DESCENTS:
+        if step < first + length * scale:
+            return min(height, (step + 1) / warmup, height * (1 - (step - first) / (length * scale)) / 0.95)
+        first += length * scale
+    return 0.0

@@ -44,6 +44,7 @@ def make_reader(recipe: ReaderRecipe, say: Callable[[str], None] = print) -> Pat
     train(trainee, workshop, say, every=100)
 
     def fill(folder: Path) -> None:
+        trainee.adapted.peft_config["default"].base_model_name_or_path = base.spec.source
         trainee.adapted.bfloat16().save_pretrained(folder)
         (folder / "README.md").unlink(missing_ok=True)  # peft's empty card; the lab writes its own
 
