@@ -15,7 +15,7 @@ LAB := $(BIN)/python -m hippo_core
 export MALLOC_MMAP_THRESHOLD_ := 4000000000
 export MALLOC_TRIM_THRESHOLD_ := 8000000000
 
-.PHONY: help setup models datasets base-model base-model-card eval-baselines grid grid-plan report lab lint test bench clean
+.PHONY: help setup models datasets base-model base-model-card eval-baselines grid grid-plan report lab lint test peers bench clean
 
 help: ## list these commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -72,7 +72,10 @@ test: .venv/.ready ## all tests (tries `make models` first; where that fails, te
 	@$(LAB) models || true
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-bench: .venv/.ready ## our generation against transformers.generate, and the suites' speed, as ratios of one run
+peers: .venv/.ready ## install what `make bench` compares with: lm-evaluation-harness, alone, so that nothing of the lab's lock changes
+	@$(BIN)/python -m pip install --quiet --no-deps -r requirements-peers.lock
+
+bench: .venv/.ready ## our generation, log-likelihoods (after `make peers`) and suites beside their peers, as ratios of one run
 	@$(LAB) bench
 
 clean: ## remove caches and generated data; records, reports, weights and .venv stay
