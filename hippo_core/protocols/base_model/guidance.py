@@ -1,10 +1,10 @@
-"""Guided attention: while hippo-tiny learns, some of its heads are told where to look. Nothing of it remains at inference.
+"""Guided attention: while a model learns, some of its heads are told where to look. Nothing of it remains at inference.
 
-A model of this size soon learns to copy *some* fitting word out of the context; choosing the one that matches the cue comes late or
+A small model soon learns to copy *some* fitting word out of the context; choosing the one that matches the cue comes late or
 never. The generator of the lessons knows where the answer stands, so the training adds a cross-entropy on the attention of a few
-heads. Four kinds of target, each (query position -> key positions): `bind` a token to the slots before it in its sentence,
-`read` the answer's position to the content words of its question, `hop` and `locate` it to the facts that it needs, in order,
-and `copy` each answer token's position to the token to be copied.
+heads. Five kinds of target, each (query position -> key positions): `bind` a token to the slots before it in its sentence,
+`read` the answer's position to the content words of its question, `hop` and `locate` it to the ends of the facts that it needs, in
+order, `fact` to all of the last one, and `copy` each answer token's position to the token to be copied.
 """
 
 from dataclasses import dataclass, field
@@ -35,26 +35,17 @@ class Head:
     spread: bool
 
 
-HEADS = (
-    Head("bind", 0, (0,), 0.3, True),
-    Head("bind", 1, (0,), 0.3, True),
-    Head("read", 1, (1,), 0.3, True),
-    Head("hop", 2, (0, 1), 1.0, False),
-    Head("locate", 3, (0, 1), 1.0, False),
-    Head("copy", 4, (0, 1), 1.0, False),
-)
-
-
 @dataclass
 class Attention:
-    """What the attention function keeps of one forward pass: queries and keys of the guided layers, [B, H, T, D] in fp32."""
+    """What the attention function keeps of one forward pass: queries and keys of the layers of `heads`, [B, H, T, D] in fp32."""
 
+    heads: tuple[Head, ...]
     kept: dict[int, tuple[Tensor, Tensor, float]] = field(default_factory=dict)
 
     def loss(self, targets: list[Target], mask: Tensor) -> Tensor:
         """Weighted mean cross-entropy over all kinds; `mask` [B, T, T] says who may see whom."""
         total = mask.new_zeros((), dtype=torch.float32)
-        for head in HEADS:
+        for head in self.heads:
             chosen = [target for target in targets if target.kind == head.kind]
             if chosen:
                 total = total + head.weight * self._head_loss(head, chosen, mask)
@@ -92,17 +83,25 @@ def _pack(targets: list[Target], n_rows: int, length: int) -> tuple[Tensor, Tens
     return torch.tensor(list(by_row)), at, wanted
 
 
-GUIDED_LAYERS = frozenset(head.layer for head in HEADS)
+SHORT = 512  # tokens: up to here plain products are faster on a CPU than the fused attention, most of all backwards
 
 
 def attend(module, query, key, value, attention_mask, scaling, dropout=0.0, kept: Attention | None = None, **_):
-    """Attention in fp32 inside an autocast region (its backward in bf16 is slower on a CPU), keeping what the guidance needs."""
+    """Attention in fp32 inside an autocast region (its backward in bf16 is slower on a CPU), keeping what the guidance needs.
+
+    `attention_mask` is boolean, who may see whom; None is causal.
+    """
     with torch.autocast("cpu", enabled=False):
-        groups = query.shape[1] // key.shape[1]
+        groups, length = query.shape[1] // key.shape[1], query.shape[2]
         query, key, value = query.float(), key.float().repeat_interleave(groups, 1), value.float().repeat_interleave(groups, 1)
-        if kept is not None and module.layer_idx in GUIDED_LAYERS:
+        if kept is not None and any(head.layer == module.layer_idx for head in kept.heads):
             kept.kept[module.layer_idx] = (query, key, scaling)
-        out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)
+        seen = torch.ones(length, length, dtype=torch.bool).tril() if attention_mask is None else attention_mask
+        if length <= SHORT:
+            unseen = torch.zeros(seen.shape).masked_fill_(~seen, float("-inf"))
+            out = ((query * scaling) @ key.transpose(2, 3)).add_(unseen).softmax(-1) @ value
+        else:
+            out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=seen, scale=scaling)
     return out.transpose(1, 2).contiguous(), None
 
 

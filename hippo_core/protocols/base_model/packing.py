@@ -180,7 +180,7 @@ def _bind(first: int, encoding: Encoded, text: str, slots: tuple[str, ...]) -> l
 
 
 def _guide(first: int, asker: int, question: Encoded, answer: list[int], branch: Branch, lesson: Lesson, places: list) -> list[Aim]:
-    content = tuple(first + i for i, token in enumerate(question.tokens) if token.strip("▁?.,").lower() not in STOP_WORDS | {""})
+    content = tuple(first + i for i, token in enumerate(question.tokens) if token.strip("▁Ġ?.,").lower() not in STOP_WORDS | {""})
     targets = [("read", asker, content)] if content else []
     for kind, fact in zip(("locate", "hop"), reversed(branch.gold), strict=False):
         at, encoding = places[fact]
@@ -190,6 +190,7 @@ def _guide(first: int, asker: int, question: Encoded, answer: list[int], branch:
             targets.append((kind, asker, tuple(at + token for token in _closing(encoding, spans))))
     if branch.gold:
         at, encoding = places[branch.gold[-1]]
+        targets.append(("fact", asker, tuple(range(at, at + len(encoding.ids)))))
         span = _tokens(encoding, lesson.facts[branch.gold[-1]][0], branch.answer)
         if span and [encoding.ids[token] for token in span] == answer:
             targets += [("copy", asker + step, (at + token,)) for step, token in enumerate(span)]

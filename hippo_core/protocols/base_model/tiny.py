@@ -22,6 +22,16 @@ END_TOKENS = {"bos": SPECIAL["bos"], "eos": SPECIAL["end"], "pad": SPECIAL["pad"
 CURRICULUM = Curriculum(((0.06, 3), (0.15, 5), (0.3, 8), (1.0, 16)), long_share=0.06, long_limit=24, shares=SHARES_FROM_NOTHING)
 
 
+HEADS = (  # who looks where: two of six blocks bind a word to its sentence, the next find the facts, then the answer
+    guidance.Head("bind", 0, (0,), 0.3, True),
+    guidance.Head("bind", 1, (0,), 0.3, True),
+    guidance.Head("read", 1, (1,), 0.3, True),
+    guidance.Head("hop", 2, (0, 1), 1.0, False),
+    guidance.Head("locate", 3, (0, 1), 1.0, False),
+    guidance.Head("copy", 4, (0, 1), 1.0, False),
+)
+
+
 class Recipe(BaseModel):
     """Everything that the weights depend on."""
 
@@ -75,7 +85,7 @@ class Tiny:
         parts = self.batch(step)
         answers = guided = 0.0
         for part in parts:
-            kept = guidance.Attention()
+            kept = guidance.Attention(HEADS)
             loss, of_answers = answer_loss(self.model, part, kept=kept)
             attention = kept.loss(part.targets, part.mask)
             ((loss + guidance_weight(progress) * attention) / len(parts)).backward()

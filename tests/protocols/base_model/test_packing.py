@@ -116,8 +116,18 @@ def test_copy_guidance_points_at_the_token_to_be_copied(encoder):
 def test_guidance_is_lowest_where_the_heads_look_at_their_targets():
     query, key = torch.zeros(1, 1, 3, 2), torch.tensor([[[[0.0, 0.0], [9.0, 0.0], [0.0, 0.0]]]])
     query[0, 0, 2] = torch.tensor([5.0, 0.0])
-    kept = guidance.Attention({head.layer: (query.expand(1, 2, 3, 2), key.expand(1, 2, 3, 2), 1.0) for head in guidance.HEADS})
+    kept = guidance.Attention(tiny.HEADS, {head.layer: (query.expand(1, 2, 3, 2), key.expand(1, 2, 3, 2), 1.0) for head in tiny.HEADS})
     mask = torch.ones(1, 3, 3, dtype=torch.bool).tril()
     hit = kept.loss([guidance.Target("copy", 0, 2, (1,))], mask)
     miss = kept.loss([guidance.Target("copy", 0, 2, (0,))], mask)
     assert hit < 1e-6 < 10 < miss
+
+
+@pytest.mark.parametrize("length", [9, guidance.SHORT + 1])
+def test_guided_attention_is_causal_attention_where_no_mask_is_given(length):
+    query, key, value = torch.randn(3, 2, 4, length, 8, generator=torch.Generator().manual_seed(0))
+    mask = torch.ones(length, length, dtype=torch.bool).tril()
+    found = [guidance.attend(None, query, key[:, :2], value[:, :2], seen, 0.3)[0] for seen in (None, mask)]
+    shared = (key[:, :2].repeat_interleave(2, 1), value[:, :2].repeat_interleave(2, 1))
+    wanted = torch.nn.functional.scaled_dot_product_attention(query, *shared, is_causal=True, scale=0.3).transpose(1, 2)
+    assert all(torch.allclose(one, wanted, atol=1e-5) for one in found)

@@ -12,7 +12,9 @@ from hippo_core.protocols.base_model.tiny import Recipe, Tiny
 from hippo_core.protocols.base_model.train import share_of_rate, train
 
 RECIPE = Recipe(width=32, mlp=48, heads=2, lessons=3, stories=1, steps=6, warmup=2, threads=1)
-READER = ReaderRecipe(base="hippo-tiny", steps=4, lessons=2, text_tokens=32, rank=2, alpha=4, parts=1, warmup=1, threads=1)
+READER = ReaderRecipe(
+    base="hippo-tiny", steps=4, lessons=2, text_tokens=32, rank=2, alpha=4, parts=1, warmup=1, guided=((2, (0,)),), threads=1
+)
 
 
 @pytest.fixture(scope="module")
