@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from hippo_core.files import LabError
+from hippo_core.models.products import quicken_products
 from hippo_core.protocols.base_model import packing
 
 Log = dict[str, float]
@@ -48,6 +49,7 @@ def train(trainee: Trainee, folder: Path, say: Callable[[str], None] = print, ev
     """
     recipe = trainee.recipe
     torch.set_num_threads(recipe.threads)
+    quicken_products()
     first, seconds = resume(trainee, folder)
     started = time.perf_counter() - seconds
     for step in range(first, recipe.steps):
