@@ -39,18 +39,20 @@ class CapacitySettings(EpisodicSettings):
     context_limit: Annotated[int, Field(ge=64)] = 512  # tokens; every word is at least one
 
 
-def make_events(random: Random, settings: EpisodicSettings, place: Place, motion: bool) -> list[Event]:
-    """Distinct events of the place's split; every slot draws from a small pool, so that most values occur several times."""
+def make_events(
+    random: Random, settings: EpisodicSettings, place: Place, motion: bool, pools: lexicon.Pools = lexicon.POOLS
+) -> list[Event]:
+    """Distinct events of the place's split; every slot draws from a few words of its pool, so that most values occur several times."""
     size = max(3, round(settings.n_facts / 3))
     new = place.split != "train" and random.random() < settings.new_names
-    pool = lexicon.names(held_out=new)
+    people = lexicon.names(held_out=new)
 
     def few(values):
         return random.sample(values, min(size, len(values)))
 
-    who, where, when = few(pool), few(lexicon.PLACES), few(lexicon.TIMES)
-    what: list[Group] | list[None] = [None] if motion else few(lexicon.THINGS)
-    actions = lexicon.MOTIONS if motion else random.sample(lexicon.ACTIONS, min(4, size))
+    who, where, when = few(people), few(pools.places), few(lexicon.TIMES)
+    what: list[Group] | list[None] = [None] if motion else few(pools.things)
+    actions = pools.motions if motion else random.sample(pools.actions, min(4, size))
     events: dict[str, Event] = {}
     for _ in attempts(settings, "set of distinct events"):
         if len(events) == settings.n_facts:

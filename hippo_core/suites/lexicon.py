@@ -7,6 +7,7 @@ their own. Names are split the same way, by hash.
 
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 from zlib import crc32
 
 from hippo_core.files import LabError, root
@@ -22,35 +23,36 @@ class Verb:
     base: str
 
 
-def _verbs(*words: str) -> tuple[Verb, ...]:
+def verb_group(*words: str) -> tuple[Verb, ...]:
+    """Verbs of one meaning, each "past/base"."""
     return tuple(Verb(*word.split("/")) for word in words)
 
 
 # What one does to a thing, somewhere: "sold a guitar at the market". The last word of each group is held out.
 ACTIONS = (
-    _verbs("bought/buy", "purchased/purchase", "got hold of/get hold of", "acquired/acquire"),
-    _verbs("sold/sell", "sold off/sell off", "traded away/trade away", "auctioned/auction"),
-    _verbs("found/find", "discovered/discover", "dug up/dig up", "spotted/spot"),
-    _verbs("lost/lose", "misplaced/misplace", "left behind/leave behind", "mislaid/mislay"),
-    _verbs("repaired/repair", "fixed/fix", "mended/mend", "restored/restore"),
-    _verbs("cleaned/clean", "washed/wash", "scrubbed/scrub", "polished/polish"),
-    _verbs("painted/paint", "colored/color", "put paint on/put paint on", "coated/coat"),
-    _verbs("opened/open", "opened up/open up", "unlocked/unlock", "unsealed/unseal"),
-    _verbs("carried/carry", "hauled/haul", "lugged/lug", "transported/transport"),
-    _verbs("dropped/drop", "let fall/let fall", "let slip/let slip", "fumbled/fumble"),
-    _verbs("examined/examine", "inspected/inspect", "looked over/look over", "scrutinized/scrutinize"),
-    _verbs("wrapped/wrap", "packed/pack", "bundled up/bundle up", "packaged/package"),
-    _verbs("built/build", "made/make", "put together/put together", "constructed/construct"),
-    _verbs("displayed/display", "exhibited/exhibit", "put on show/put on show", "presented/present"),
+    verb_group("bought/buy", "purchased/purchase", "got hold of/get hold of", "acquired/acquire"),
+    verb_group("sold/sell", "sold off/sell off", "traded away/trade away", "auctioned/auction"),
+    verb_group("found/find", "discovered/discover", "dug up/dig up", "spotted/spot"),
+    verb_group("lost/lose", "misplaced/misplace", "left behind/leave behind", "mislaid/mislay"),
+    verb_group("repaired/repair", "fixed/fix", "mended/mend", "restored/restore"),
+    verb_group("cleaned/clean", "washed/wash", "scrubbed/scrub", "polished/polish"),
+    verb_group("painted/paint", "colored/color", "put paint on/put paint on", "coated/coat"),
+    verb_group("opened/open", "opened up/open up", "unlocked/unlock", "unsealed/unseal"),
+    verb_group("carried/carry", "hauled/haul", "lugged/lug", "transported/transport"),
+    verb_group("dropped/drop", "let fall/let fall", "let slip/let slip", "fumbled/fumble"),
+    verb_group("examined/examine", "inspected/inspect", "looked over/look over", "scrutinized/scrutinize"),
+    verb_group("wrapped/wrap", "packed/pack", "bundled up/bundle up", "packaged/package"),
+    verb_group("built/build", "made/make", "put together/put together", "constructed/construct"),
+    verb_group("displayed/display", "exhibited/exhibit", "put on show/put on show", "presented/present"),
 )
 # How one gets somewhere: "cycled to the harbor".
 MOTIONS = (
-    _verbs("walked/walk", "went on foot/go on foot", "strolled/stroll", "ambled/amble"),
-    _verbs("cycled/cycle", "biked/bike", "went by bicycle/go by bicycle", "pedaled/pedal"),
-    _verbs("ran/run", "jogged/jog", "hurried/hurry", "sprinted/sprint"),
-    _verbs("drove/drive", "went by car/go by car", "took the car/take the car", "motored/motor"),
-    _verbs("sailed/sail", "went by boat/go by boat", "took a boat/take a boat", "cruised/cruise"),
-    _verbs("rode/ride", "went on horseback/go on horseback", "took a horse/take a horse", "trotted/trot"),
+    verb_group("walked/walk", "went on foot/go on foot", "strolled/stroll", "ambled/amble"),
+    verb_group("cycled/cycle", "biked/bike", "went by bicycle/go by bicycle", "pedaled/pedal"),
+    verb_group("ran/run", "jogged/jog", "hurried/hurry", "sprinted/sprint"),
+    verb_group("drove/drive", "went by car/go by car", "took the car/take the car", "motored/motor"),
+    verb_group("sailed/sail", "went by boat/go by boat", "took a boat/take a boat", "cruised/cruise"),
+    verb_group("rode/ride", "went on horseback/go on horseback", "took a horse/take a horse", "trotted/trot"),
 )
 # The second word of every other group is held out: one synonym in two groups of two words, a quarter of all words.
 THINGS: tuple[Group, ...] = (
@@ -97,6 +99,18 @@ def held_out_words() -> frozenset[str]:
 
 
 HELD_OUT = held_out_words()
+
+
+class Pools(NamedTuple):
+    """The groups of words that events are drawn from."""
+
+    actions: tuple[tuple[Verb, ...], ...]
+    motions: tuple[tuple[Verb, ...], ...]
+    things: tuple[Group, ...]
+    places: tuple[Group, ...]
+
+
+POOLS = Pools(ACTIONS, MOTIONS, THINGS, PLACES)
 
 
 def training_words(group: Group) -> Group:

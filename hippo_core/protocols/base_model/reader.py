@@ -20,7 +20,7 @@ from hippo_core.protocols.base_model.packing import Batch, Encoder
 from hippo_core.protocols.base_model.rehearsal import Rehearsal
 from hippo_core.protocols.base_model.train import Log, answer_loss, set_rates
 
-DESCENTS = ((1000, 1.0), (350, 0.5), (300, 0.4))  # steps, and the share of the rate that they begin with
+DESCENTS = ((1000, 1.0), (350, 0.5), (250, 0.4))  # steps, and the share of the rate that they begin with
 STEPS = sum(steps for steps, _ in DESCENTS)
 TURNS = ((500 / STEPS, SHARES_LATER), (1000 / STEPS, SHARES_OTHER_WORDS), (1350 / STEPS, SHARES_LAST))
 CURRICULUM = Curriculum(((0.025, 4), (0.075, 8), (1.0, 16)), 0.08, 40, SHARES, TURNS)

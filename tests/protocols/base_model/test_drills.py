@@ -6,6 +6,7 @@ import pytest
 
 from hippo_core.protocols.base_model import drills, lessons, mixture
 from hippo_core.protocols.base_model.lessons import UNKNOWN
+from hippo_core.protocols.base_model.wide_words import WIDE
 from hippo_core.suites import lexicon, wording
 
 CURRICULUM = mixture.Curriculum(((0.5, 4), (1.0, 12)), 0.1, 20, mixture.SHARES)
@@ -102,3 +103,37 @@ def test_the_curriculum_grows():
     late = [CURRICULUM.draw(random, 0.9) for _ in range(200)]
     assert max(early) == 4
     assert 12 < max(late) <= 20
+
+
+def words_of(pools: lexicon.Pools) -> list[str]:
+    """Every word of every group once for each time that it stands there; of a verb its past."""
+    return [
+        verb.past for group in (*pools.actions, *pools.motions) for verb in group
+    ] + [word for group in (*pools.things, *pools.places) for word in group]  # fmt: skip
+
+
+def test_wide_words_have_one_meaning_and_are_none_of_the_suites():
+    wide = words_of(WIDE)
+    assert len(wide) == len(set(wide))
+    assert not set(wide) & (set(words_of(lexicon.POOLS)) | lexicon.HELD_OUT)
+    assert all(len(group) > 1 for pool in WIDE for group in pool)
+
+
+@pytest.mark.parametrize("drill", [drills.wide_slots, drills.wide_other_words, drills.plainly_unsaid])
+def test_lessons_of_a_reader_have_answers_in_their_gold_facts_and_no_held_out_names(drill):
+    for number in range(30):
+        lesson = drill(Random(number), 1 + number % 12, "train")
+        assert lesson == drill(Random(number), 1 + number % 12, "train")
+        for branch in lesson.branches:
+            if branch.question and branch.gold and branch.answer not in ("yes", "no"):
+                assert branch.answer in lesson.facts[branch.gold[-1]][0]
+        assert not {word for _, words in lesson.facts for word in words} & set(lexicon.names(held_out=True))
+
+
+def test_only_plain_questions_are_left_without_an_answer():
+    for number in range(20):
+        lesson = drills.plainly_unsaid(Random(number), 8, "train")
+        unsaid = [branch for branch in lesson.branches if branch.answer == UNKNOWN]
+        assert unsaid
+        assert any(branch.gold for branch in lesson.branches)
+        assert all(branch.question.startswith(("Who", "What", "Where", "When")) for branch in unsaid)
