@@ -3,6 +3,8 @@
 hippo-tiny is trained from nothing; a reader is a small adapter on a pretrained model.
 """
 
+from typing import Any
+
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.protocols.base_model import card
@@ -23,7 +25,7 @@ def train_if(wanted: bool, model: str, seed: int, steps: int) -> str:
     """
     if not wanted:
         return model
-    told = {"seed": seed} | ({"steps": steps} if steps else {})
+    told: dict[str, Any] = {"seed": seed} | ({"steps": steps} if steps else {})
     if model == "hippo-tiny":
         folder = make_tiny(Recipe(**told))
     elif model in READERS:

@@ -89,7 +89,7 @@ class Tiny:
             loss, of_answers = answer_loss(self.model, part, kept=kept)
             attention = kept.loss(part.targets, part.mask)
             ((loss + guidance_weight(progress) * attention) / len(parts)).backward()
-            answers, guided = answers + float(of_answers) / len(parts), guided + float(attention) / len(parts)
+            answers, guided = answers + float(of_answers) / len(parts), guided + float(attention.detach()) / len(parts)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
             optimizer.step()
