@@ -11,10 +11,6 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 LAB := $(BIN)/python -m hippo_core
 
-# glibc gives large temporaries back to the system and faults them in again at every tensor operation; kept, a training step took 1.5 s instead of 2.7 (reports/LOG.md).
-export MALLOC_MMAP_THRESHOLD_ := 4000000000
-export MALLOC_TRIM_THRESHOLD_ := 8000000000
-
 .PHONY: help setup models datasets base-model base-model-card eval-baselines grid grid-plan report lab lint test peers bench clean
 
 help: ## list these commands

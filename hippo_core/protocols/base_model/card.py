@@ -196,7 +196,8 @@ def _making(lm: LanguageModel, made: dict[str, Any]) -> list[str]:
         how = (
             f"`{made['command']}`: a LoRA of rank {recipe['rank']} on all linear layers of {made['base']['name']} ({size:.1f} MB in "
             f"bfloat16), {recipe['steps']} steps of {recipe['lessons']} lessons from seed {recipe['seed']}, {cost} {machine}. Half of the "
-            "lessons come as blocks. So that it stays the model it was, each step also pulls its predictions on plain text to the base's."
+            "lessons come as blocks. So that it stays the model it was, each step also pulls its predictions on plain text to the base's. "
+            "Late in the training a few heads are told where the right fact stands (`guided` in the recipe)."
         )
         data = OWN + REHEARSED
     else:
@@ -206,8 +207,10 @@ def _making(lm: LanguageModel, made: dict[str, Any]) -> list[str]:
             "norms, bf16 autocast, guided attention in training only (`hippo_core/protocols/base_model`). Weights: safetensors in bfloat16."
         )
         data = OWN
+    remark = ["", made["remark"]] if "remark" in made else []  # what the command alone does not tell of these weights
     return [
         how,
+        *remark,
         "",
         "![The training: loss of the answers, and accuracy on validation lessons with some eight facts](curve.png)",
         "",

@@ -3,9 +3,12 @@
 Every step's batch follows from (seed, step), so a run that was killed goes on from its last checkpoint as if nothing had been.
 """
 
+import ctypes
 import json
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -52,18 +55,40 @@ def train(trainee: Trainee, folder: Path, say: Callable[[str], None] = print, ev
     quicken_products()
     first, seconds = resume(trainee, folder)
     started = time.perf_counter() - seconds
-    for step in range(first, recipe.steps):
-        numbers = trainee.learn(step)
-        done, seconds = step + 1, time.perf_counter() - started
-        last = done == recipe.steps
-        if done % every == 0 or last:
-            numbers = numbers | trainee.examine()
-        if done % (every // 4 or 1) == 0 or last:
-            log(folder, {"step": done, "seconds": round(seconds)} | {name: round(value, 4) for name, value in numbers.items()})
-            shown = "  ".join(f"{name} {value:.3f}" for name, value in numbers.items() if value == value)
-            say(f"step {done}/{recipe.steps}  {seconds / 60:.1f} min  {shown}")
-        if done % every == 0 or last:
-            checkpoint(trainee, done, time.perf_counter() - started, folder)
+    with freed_memory_kept():
+        for step in range(first, recipe.steps):
+            numbers = trainee.learn(step)
+            done, seconds = step + 1, time.perf_counter() - started
+            last = done == recipe.steps
+            if done % every == 0 or last:
+                numbers = numbers | trainee.examine()
+            if done % (every // 4 or 1) == 0 or last:
+                log(folder, {"step": done, "seconds": round(seconds)} | {name: round(value, 4) for name, value in numbers.items()})
+                shown = "  ".join(f"{name} {value:.3f}" for name, value in numbers.items() if value == value)
+                say(f"step {done}/{recipe.steps}  {seconds / 60:.1f} min  {shown}")
+            if done % every == 0 or last:
+                checkpoint(trainee, done, time.perf_counter() - started, folder)
+
+
+@contextmanager
+def freed_memory_kept() -> Iterator[None]:
+    """While it lasts, glibc keeps what large tensors leave behind instead of giving it back and faulting it in again at every step.
+
+    Made for steps that are all alike; measuring sees many lengths, and what is kept for each of them fills the memory. Nothing happens
+    where the C library has no `mallopt`.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is None:
+        yield
+        return
+    trim, mmap = -1, -3  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of malloc.h
+    mallopt(trim, 2**31 - 1)
+    mallopt(mmap, 2**31 - 1)
+    try:
+        yield
+    finally:  # as far as glibc's own, which grow with use, go at most
+        mallopt(trim, 2**26)
+        mallopt(mmap, 2**25)
 
 
 def share_of_rate(step: int, steps: int, warmup: int, cooldown: float) -> float:
