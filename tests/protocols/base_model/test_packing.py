@@ -113,6 +113,18 @@ def test_copy_guidance_points_at_the_token_to_be_copied(encoder):
             assert row.ids[key] == row.labels[query]
 
 
+def test_guidance_starts_at_the_token_that_answers_and_ends_in_the_facts_that_it_needs(encoder):
+    lesson = replace(LESSON, branches=(Branch("What did the seller of the guitar buy?", "hat", (0, 1)),), blocks=True)
+    row = encoder.row(lesson)
+    places = {fact: [place for place, part in enumerate(row.part) if part == -1 - fact][:-1] for fact in (0, 1)}  # without the newline
+    aims = {kind: (query, keys) for kind, query, keys in row.targets if kind in ("hop", "locate", "fact")}
+    answers = next(place for place, label in enumerate(row.labels) if label != IGNORE)
+    assert {query for query, _ in aims.values()} == {answers}
+    assert aims["fact"][1] == tuple(places[1])
+    assert set(aims["hop"][1]) < set(places[0])  # its end; the other fact has no slots, so it has no end to look at
+    assert "locate" not in aims
+
+
 def test_guidance_is_lowest_where_the_heads_look_at_their_targets():
     query, key = torch.zeros(1, 1, 3, 2), torch.tensor([[[[0.0, 0.0], [9.0, 0.0], [0.0, 0.0]]]])
     query[0, 0, 2] = torch.tensor([5.0, 0.0])
@@ -121,6 +133,8 @@ def test_guidance_is_lowest_where_the_heads_look_at_their_targets():
     hit = kept.loss([guidance.Target("copy", 0, 2, (1,))], mask)
     miss = kept.loss([guidance.Target("copy", 0, 2, (0,))], mask)
     assert hit < 1e-6 < 10 < miss
+    mask[0, 2, 1] = False  # what nobody may see takes no attention away
+    assert kept.loss([guidance.Target("copy", 0, 2, (0,))], mask) < 1.0
 
 
 @pytest.mark.parametrize("length", [9, guidance.SHORT + 1])
