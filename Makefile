@@ -40,8 +40,8 @@ datasets: .venv/.ready ## build the data sets of all suites under data/generated
 base-model: .venv/.ready ## train hippo-tiny from its seeds, or the reader (MODEL=smollm2-135m); resumes; up to two hours on 2 cores
 	@$(LAB) notebook 00_base_model model=$(MODEL) train=true n=200
 
-base-model-card: .venv/.ready ## measure a model again and write its card (MODEL=hippo-tiny, smollm2-135m or smollm2-135m-reader)
-	@$(LAB) notebook 00_base_model model=$(MODEL) card=true n=200 threads=2
+base-model-card: .venv/.ready ## measure a model again and write its card (MODEL=hippo-tiny, smollm2-135m or smollm2-135m-reader; N=200 questions a skill)
+	@$(LAB) notebook 00_base_model model=$(MODEL) card=true n=$(or $(N),200) threads=2
 
 eval-baselines: .venv/.ready ## baselines and controls only, of a grid (GRID=smoke, default or full; JOBS=2; RUN_ID)
 	@$(LAB) grid $(GRID) --only 'baselines/*' --only 'controls/*' --jobs $(JOBS) --run-id $(RUN_ID)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 
@@ -44,8 +45,9 @@ def kernels_of(place):
 
 
 def start(place, **options):
-    """A grid in the background, given back when its first kernel is there."""
-    running = subprocess.Popen([*COMMAND, "grid", "quick"], cwd=place, env=environment(place), text=True, **options)
+    """A grid in the background, given back when its first kernel is there. It hears Ctrl-C, even where the tests themselves do not."""
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    running = subprocess.Popen([*COMMAND, "grid", "quick"], cwd=place, env=environment(place), text=True, preexec_fn=heard, **options)
     while running.poll() is None and not kernels_of(place):
         time.sleep(0.1)
     return running

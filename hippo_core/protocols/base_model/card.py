@@ -108,7 +108,8 @@ def text(lm: LanguageModel, found: Measured, made: dict[str, Any] | None, base: 
         f"A {facts['architecture']} of {facts['parameters'] / 1e6:.2f} million parameters ({facts['layers']} layers), vocabulary "
         f"{len(lm.tokenizer)}, context {lm.spec.context_limit}, used in {facts['used_dtype']}.{shots}",
         "",
-        f"This card is generated: `make base-model-card MODEL={lm.spec.name}` measures everything again and writes it anew.",
+        f"This card is generated: `make base-model-card MODEL={lm.spec.name} N={found.skills['n'].max()}` measures everything again and "
+        "writes it anew.",
         "",
         "## What it can read",
         "",
