@@ -181,7 +181,7 @@ def drilled_worlds(skill: Skill) -> Iterator[World]:
 
 
 def lesson_world(lesson: Lesson, name: str) -> World:
-    """A lesson's facts and questions as a world and its items. A guess says yes or no, or picks one of the facts."""
+    """A lesson's facts and questions as a world and its items. A guess says yes or no, or picks one of several facts."""
     facts = tuple(Fact(f"{name}.f{number}", name, text, {}, number) for number, (text, _) in enumerate(lesson.facts))
     told = tuple(fact.id for fact in facts)
     items = tuple(
@@ -192,7 +192,7 @@ def lesson_world(lesson: Lesson, name: str) -> World:
             answers=(branch.answer,),
             gold_facts=tuple(facts[index].id for index in branch.gold),
             kind=branch.skill,
-            chance=0.5 if branch.answer in ("yes", "no") else 1 / max(1, len(facts)),
+            chance=0.5 if branch.answer in ("yes", "no") else 1 / len(facts) if len(facts) > 1 else math.nan,
             window=told,
             taught=told,
         )
