@@ -38,7 +38,7 @@ def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
 def make_reader(recipe: ReaderRecipe, say: Callable[[str], None] = print) -> Path:
     """Train a reader on its base by a recipe (or go on where a killed run stopped) and put the adapter in place; returns its folder."""
     name = f"{recipe.base}-reader"
-    base = load(load_spec(recipe.base), "cpu")
+    base = load(load_spec(recipe.base).model_copy(update={"chat_template": "model"}), "cpu")  # in which the reader will be asked
     trainee = Reader(recipe, base)
     workshop = root() / WORKSHOP / name
     train(trainee, workshop, say, every=100)
