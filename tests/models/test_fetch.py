@@ -92,6 +92,7 @@ def test_the_lab_pins_two_packages():
 @pytest.mark.skipif(available("smollm2-135m") is not None, reason=str(available("smollm2-135m")))
 def test_the_real_model_answers_as_it_should():
     lm = load(load_spec("smollm2-135m"), device="cpu", threads=1)
-    assert (lm.template.origin, lm.config.max_position_embeddings, lm.model.num_parameters()) == ("model", 8192, 134_515_008)
+    assert (lm.template.origin, lm.config.max_position_embeddings, lm.model.num_parameters()) == ("generic", 8192, 134_515_008)
+    assert lm.tokenizer.chat_template is not None  # a reader is asked in it
     ids = torch.tensor([lm.encode("The capital of France is")])
     assert lm.tokenizer.decode(lm.model(ids).logits[0, -1].argmax()) == " Paris"
