@@ -38,6 +38,18 @@ def test_the_batch_size_changes_no_row(lm, preset):
     pd.testing.assert_frame_equal(rows(lm, preset, batch_size=1).drop(columns=TIMES), rows(lm, preset, batch_size=5).drop(columns=TIMES))
 
 
+def test_blocks_are_whole_rows_whatever_the_batch_and_one_block_is_the_plain_prompt(lm):
+    def asked(name, batch_size, blocks):
+        return evaluate(lm, suite(), worlds(), load_preset(name, {}), batch_size=batch_size, blocks=blocks).drop(columns=TIMES)
+
+    for name in ("baselines/longctx", "controls/oracle"):
+        pd.testing.assert_frame_equal(asked(name, 1, True), asked(name, 5, True))
+    together, text = asked("controls/oracle", 5, True), asked("controls/oracle", 5, False)
+    one = together["n_shown"] == 1
+    assert one.any()
+    pd.testing.assert_frame_equal(together[one], text[one])
+
+
 @pytest.mark.parametrize("preset", WINDOWED)
 def test_the_window_stands_in_the_prompt_or_nothing_does(lm, preset):
     texts = {fact.id: fact.text for world in worlds() for fact in world.facts}
