@@ -86,8 +86,8 @@ def freed_memory_kept() -> Iterator[None]:
     mallopt(mmap, 2**31 - 1)
     try:
         yield
-    finally:  # as far as glibc's own, which grow with use, go at most
-        mallopt(trim, 2**26)
+    finally:  # what the Makefile sets
+        mallopt(trim, 2**28)
         mallopt(mmap, 2**25)
 
 
