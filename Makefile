@@ -11,7 +11,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 LAB := $(BIN)/python -m hippo_core
 
-# glibc gives large temporaries back to the system and faults them in again: with 256 MiB kept, a cell takes a tenth less CPU (reports/LOG.md).
+# glibc gives large temporaries back to the system and faults them in again: with 256 MiB kept it is half as much (reports/LOG.md).
 export MALLOC_MMAP_THRESHOLD_ := 33554432
 export MALLOC_TRIM_THRESHOLD_ := 268435456
 
