@@ -7,7 +7,7 @@ from transformers import DynamicCache
 from hippo_core.files import LabError
 from hippo_core.models.generate import generate, kv_cache_mb
 from hippo_core.models.load import load
-from hippo_core.models.prompt import render
+from hippo_core.models.prompt import render, stops
 from hippo_core.models.spec import load_spec
 from tests.models.handmade import worlds
 
@@ -72,6 +72,16 @@ def test_a_stop_string_cuts_after_words_and_not_before(loaded):
     assert cut.generated_tokens <= free.generated_tokens
     [whole] = generate(lm, ["Mara"], 12, stop=[free.text[:1]])
     assert whole.text.startswith(free.text[:1])
+
+
+def test_an_answer_in_plain_text_ends_with_its_line():
+    lm = load(load_spec("hippo-tiny"), device="cpu")
+    prompts = [render(lm, [fact.text for fact in world.facts], item.question, "plain") for world in worlds() for item in world.items]
+    budget = 12
+    for answer in generate(lm, prompts, budget, stop=stops(lm, "plain")):
+        assert "\n" not in answer.text
+        assert answer.generated_tokens < budget
+        assert lm.tokenizer.decode(answer.tokens[-1:]) == "\n"
 
 
 def test_nothing_to_ask_is_nothing_answered(loaded):

@@ -5,10 +5,11 @@ cross a word, a digit, a punctuation mark or a line end. So the tokens of a prom
 which is what lets facts be encoded one by one.
 """
 
+import json
 from collections.abc import Iterator
 from random import Random
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 from hippo_core.protocols.base_model.drills import DRILLS
@@ -60,7 +61,7 @@ def train(seed: int) -> PreTrainedTokenizerFast:
         vocab_size=VOCABULARY, special_tokens=special + bytes_, limit_alphabet=200, min_frequency=2, show_progress=False
     )
     tokenizer.train_from_iterator(corpus(seed), trainer)
-    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
+    tokenizer = _only_special(tokenizer, special)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token=SPECIAL["bos"],
@@ -73,3 +74,11 @@ def train(seed: int) -> PreTrainedTokenizerFast:
         model_max_length=512,
         clean_up_tokenization_spaces=False,
     )
+
+
+def _only_special(tokenizer: Tokenizer, special: list[str]) -> Tokenizer:
+    """The same with these special tokens alone. The trainer takes bytes in as special tokens only, and what is special is left out
+    of a decoded answer: so would be a line break, which is a byte."""
+    parts = json.loads(tokenizer.to_str())
+    parts["added_tokens"] = [token for token in parts["added_tokens"] if token["content"] in special]
+    return Tokenizer.from_str(json.dumps(parts))
