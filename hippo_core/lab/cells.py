@@ -74,7 +74,8 @@ def dataset_cell(parameters: BaselineParameters) -> Cell:
     }
     identity = cell_id(f"{parameters.profile}-build", DATASETS, told, (), {"data": card.source(parameters.suite, resolved.settings)})
     record = record_folder(parameters.run_id, "datasets", parameters.suite, parameters.items, parameters.seed, identity)
-    return Cell(DATASETS, told, identity, record, f"{parameters.suite} data {parameters.profile} {parameters.items}_{parameters.seed}")
+    size = f"{parameters.items}_{parameters.seed}"
+    return Cell(DATASETS, told, identity, record, " ".join([parameters.suite, "data", parameters.profile, size, *told["overrides"]]))
 
 
 def report_cell(run_id: str, finished: list[str]) -> Cell:
