@@ -32,6 +32,7 @@ setup: .venv/.ready ## create .venv from requirements.lock (other commands do it
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint requirements.lock torch
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --requirement requirements.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --editable .
+	@$(BIN)/python -m hippo_core.lab.warm.spec
 	@touch $@
 	@echo "Set-up: done."
 

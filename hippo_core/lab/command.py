@@ -10,6 +10,7 @@ import typer
 from hippo_core.files import LabError, root
 
 from . import work
+from .execute import Kernel
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="The hippocampal memory lab.")
 records_app = typer.Typer(no_args_is_help=True, help="Compare and check records.")
@@ -21,11 +22,13 @@ RunId = Annotated[str, typer.Option(help="name of the run's folder below execute
 Only = Annotated[list[str] | None, typer.Option(help="keep presets that match this pattern; may be repeated")]
 Models = Annotated[list[str] | None, typer.Option("--model", help="take these models instead of the grid's; may be repeated")]
 
+KernelKind = Annotated[Kernel, typer.Option(envvar="KERNEL", help="warm: forked from a process that has its imports done; or cold")]
+
 
 @app.command()
-def grid(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, model: Models = None) -> None:
+def grid(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, model: Models = None, kernel: KernelKind = "warm") -> None:
     """Run the cells of a grid that have no record yet, then its report."""
-    raise typer.Exit(work.run_grid(name, run_id, jobs, tuple(only or ()), tuple(model or ())))
+    raise typer.Exit(work.run_grid(name, run_id, jobs, tuple(only or ()), tuple(model or ()), kernel))
 
 
 @app.command("grid-plan")

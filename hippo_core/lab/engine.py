@@ -10,12 +10,13 @@ from threading import Event
 import psutil
 
 from .cells import Cell
-from .execute import LastLine, Outcome, execute
+from .execute import Kernel, LastLine, Outcome, execute
 from .progress import Progress
+from .warm import client
 
 
-def run_cells(cells: Sequence[Cell], jobs: int, progress: Progress) -> list[Outcome]:
-    """Run cells in order of dependence on `jobs` workers; a need that is not among them counts as met.
+def run_cells(cells: Sequence[Cell], jobs: int, progress: Progress, kernel: Kernel = "cold") -> list[Outcome]:
+    """Run cells in order of dependence on `jobs` workers, each in a kernel of its own; a need that is not among them counts as met.
 
     Ctrl-C ends the kernels of this process, keeps nothing of their cells, and raises KeyboardInterrupt.
     """
@@ -28,7 +29,7 @@ def run_cells(cells: Sequence[Cell], jobs: int, progress: Progress) -> list[Outc
                 for cell in ready(waiting, list(running.values()), outcomes)[: jobs - len(running)]:
                     waiting.remove(cell)
                     progress.began(cell, said := LastLine())
-                    running[pool.submit(execute, cell, said, stopping)] = cell
+                    running[pool.submit(execute, cell, said, stopping, kernel)] = cell
                 finished, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
                 for future in finished:
                     del running[future]
@@ -65,7 +66,8 @@ def _doomed(waiting: list[Cell], outcome: Outcome) -> list[Outcome]:
 
 
 def end_kernels(patience: float = 5.0) -> None:
-    """End the kernels that this process has started, kindly first."""
+    """End the kernels that this process has started, the forked ones at once, the others kindly first."""
+    client.close()
     kernels = [child for child in psutil.Process().children() if _is_kernel(child)]
     for kernel in kernels:
         kernel.terminate()

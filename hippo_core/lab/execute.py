@@ -16,6 +16,10 @@ from . import fingerprints, notebooks, runner_files
 from .cells import BASELINE, Cell
 from .parameters import PLACE
 from .provenance import git_sha, versions
+from .warm import NAME as WARM
+
+Kernel = Literal["warm", "cold"]  # forked from a server that has imported what cells need (see lab/warm), or an ordinary one
+KERNELS: dict[Kernel, str] = {"warm": WARM, "cold": "python3"}
 
 
 @dataclass(frozen=True)
@@ -45,19 +49,19 @@ class LastLine:
         """Nothing is held back."""
 
 
-def execute(cell: Cell, said: LastLine, stopping: Event) -> Outcome:
-    """Run a cell and keep its record, or, where it fails, its notebook and its error.
+def execute(cell: Cell, said: LastLine, stopping: Event, kernel: Kernel = "cold") -> Outcome:
+    """Run a cell in a kernel of this kind and keep its record, or, where it fails, its notebook and its error.
 
     A full disk raises LabError, for no cell can go on then. Where `stopping` is set by the time it ends, nothing is kept.
     """
     started = time.monotonic()
     try:
         folder = runner_files.open_folder(cell.record)
-        outcome = _attempt(cell, folder, said, started)
+        outcome = _attempt(cell, folder, said, started, kernel)
         if stopping.is_set():
             shutil.rmtree(folder)
         elif outcome.state == "done":
-            write_json(folder / "meta.json", {**read_meta(folder), "cell_seconds": round(outcome.seconds, 3)})
+            write_json(folder / "meta.json", {**read_meta(folder), "cell_seconds": round(outcome.seconds, 3), "kernel": kernel})
             runner_files.keep(folder, cell.record)
         else:
             kept = runner_files.keep_failed(folder, cell.record, outcome.message)
@@ -69,12 +73,12 @@ def execute(cell: Cell, said: LastLine, stopping: Event) -> Outcome:
         return Outcome(cell, "failed", time.monotonic() - started, f"{type(error).__name__}: {error}")
 
 
-def _attempt(cell: Cell, folder: Path, said: LastLine, started: float) -> Outcome:
+def _attempt(cell: Cell, folder: Path, said: LastLine, started: float, kernel: Kernel) -> Outcome:
     message = ""
     try:
         if cell.phase != BASELINE:
             begin_record(folder, *_plain_origin(cell))
-        run_notebook(notebooks.notebook_path(cell.phase), folder / runner_files.NOTEBOOK, given(cell, folder), said)
+        run_notebook(notebooks.notebook_path(cell.phase), folder / runner_files.NOTEBOOK, given(cell, folder), said, kernel)
         message = "" if read_meta(folder)["cell"] == cell.id else "code or settings were changed while the grid ran; call it again"
     except OSError:
         raise
@@ -96,14 +100,14 @@ def reason(error: Exception) -> str:
     return f"the kernel died: {words}" if isinstance(error, DeadKernelError) else f"{type(error).__name__}: {words}"
 
 
-def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: LastLine) -> None:
+def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: LastLine, kernel: Kernel = "cold") -> None:
     """Execute a notebook file; its parameters are checked against its own first, for papermill only warns of unknown ones."""
     import papermill
 
     notebooks.check_values(source, parameters)
     quiet = ["--log-level=50"]  # a kernel's own log would run through the table; what goes wrong in a cell stands in the notebook
     patience: dict[str, Any] = {"start_timeout": 300, "iopub_timeout": 60}  # seconds; a busy machine is no error
-    names = {"kernel_name": "python3", "progress_bar": False, "stdout_file": said, "extra_arguments": quiet}
+    names = {"kernel_name": KERNELS[kernel], "progress_bar": False, "stdout_file": said, "extra_arguments": quiet}
     papermill.execute_notebook(str(source), str(target), parameters=parameters, **names, **patience)
 
 

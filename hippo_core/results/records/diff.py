@@ -1,4 +1,4 @@
-"""Are two records, or two trees of records, equal? All is compared but the commit, the run's name, times and latencies."""
+"""Are two records, or two trees of records, equal? All is compared but commit, run name, kind of kernel, times and latencies."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ from .paths import DONE, record_folders
 
 TIMING_COLUMNS = ("latency_ms", "retrieval_ms")
 TIMING_KEYS = ("started", "seconds", "cell_seconds", "runtime_s", "time_s_per_100", "latency_ms_mean", "retrieval_ms_mean")
-PLACE_KEYS = ("git_sha", "run_id", "record_dir")
+PLACE_KEYS = ("git_sha", "run_id", "record_dir", "kernel")
 IGNORED = frozenset(TIMING_COLUMNS + TIMING_KEYS + PLACE_KEYS)
 
 

@@ -1,0 +1,171 @@
+"""The owner's side of the fork server: one server for this process, started when it is first needed, and the kernels it has made."""
+
+import atexit
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from typing import Any
+
+# For the server: no thread pool is started by an import, and figures go where ipykernel sends them.
+AT_IMPORT = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+}
+
+
+class Refused(Exception):
+    """The server forks no kernel; the message says why."""
+
+
+class ForkedKernel:
+    """A kernel that the server has forked, with as much of subprocess.Popen as jupyter_client's LocalProvisioner uses."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, pid: int, line: socket.socket) -> None:
+        self.pid, self.returncode = pid, None
+        self._line, self._text = line, b""
+
+    def poll(self) -> int | None:
+        """The exit status, negative for a signal; None while the kernel runs. A server that has died takes its kernels with it."""
+        if self.returncode is None:
+            self._listen(socket.MSG_DONTWAIT)
+        return self.returncode
+
+    def wait(self) -> int:
+        """The exit status, as soon as there is one."""
+        while self.returncode is None:
+            self._listen(0)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the kernel's process group; nothing where it has ended."""
+        if self.poll() is None:
+            with suppress(OSError):
+                self._line.send(bytes([number]))
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def _listen(self, flags: int) -> None:
+        try:
+            heard = self._line.recv(4096, flags)
+        except BlockingIOError:
+            return
+        except OSError:
+            heard = b""
+        self._text += heard
+        if not heard or self._text.endswith(b"\n"):
+            self.returncode = json.loads(self._text)["ended"] if self._text.endswith(b"\n") else -signal.SIGKILL
+            self._line.close()
+
+
+class ForkServer:
+    """A server process and the socket over which it is asked."""
+
+    def __init__(self, python: str) -> None:
+        ours, theirs = socket.socketpair()
+        self._asking = threading.Lock()
+        self._control = ours
+        command = [python, "-P", "-m", "hippo_core.lab.warm.server", str(theirs.fileno())]
+        apart: dict[str, Any] = {"stdin": subprocess.DEVNULL, "start_new_session": True}  # Ctrl-C is for the owner
+        self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(),), env={**os.environ, **AT_IMPORT}, **apart)
+        theirs.close()
+
+    def alive(self) -> bool:
+        """Whether it runs still."""
+        return self.process.poll() is None
+
+    def launch(self, argv: list[str], env: dict[str, str], cwd: str) -> ForkedKernel:
+        """A kernel of these arguments; Refused where the server makes none, or has died."""
+        line, theirs = socket.socketpair()
+        try:
+            with self._asking:
+                socket.send_fds(self._control, [b"k"], [theirs.fileno()])
+            theirs.close()
+            line.sendall(json.dumps({"argv": argv, "env": env, "cwd": cwd}).encode() + b"\n")
+            answer = _read_line(line)
+        except OSError as error:
+            line.close()
+            raise Refused(f"the fork server does not answer ({error})") from None
+        if "pid" not in answer:
+            line.close()
+            raise Refused(answer.get("refused", "the fork server has died"))
+        return ForkedKernel(answer["pid"], line)
+
+    def close(self) -> None:
+        """End it and its kernels."""
+        self._control.close()
+        self.process.wait()
+
+
+_servers: dict[str, ForkServer] = {}
+_starting = threading.Lock()
+
+
+def launch(python: str, argv: list[str], env: dict[str, str], cwd: str) -> ForkedKernel:
+    """A kernel, forked by this process's server for an interpreter, which is started (anew) where none runs or where its code is old.
+
+    Refused where there is no way.
+    """
+    asked = start(python)
+    try:
+        return asked.launch(argv, env, cwd)
+    except Refused:
+        _leave(python, asked)
+    return start(python).launch(argv, env, cwd)
+
+
+def start(python: str = sys.executable) -> ForkServer:
+    """The server of this process for an interpreter; it imports while its owner goes on."""
+    with _starting:
+        if python not in _servers or not _servers[python].alive():
+            _servers[python] = ForkServer(python)
+        return _servers[python]
+
+
+def running() -> bool:
+    """Whether this process has a server."""
+    with _starting:
+        return bool(_servers)
+
+
+def _leave(python: str, old: ForkServer) -> None:
+    """Ask this server no more; it goes on for the kernels that it has."""
+    with _starting:
+        if _servers.get(python) is old:
+            _left.append(_servers.pop(python))
+
+
+_left: list[ForkServer] = []
+
+
+@atexit.register
+def close() -> None:
+    """End all servers of this process and their kernels."""
+    with _starting:
+        for server in [*_servers.values(), *_left]:
+            server.close()
+        _servers.clear()
+        _left.clear()
+
+
+def _read_line(line: socket.socket) -> dict[str, Any]:
+    """An answer; empty where the other side has gone."""
+    found = b""
+    while not found.endswith(b"\n"):
+        if not (heard := line.recv(4096)):
+            return {}
+        found += heard
+    return json.loads(found)

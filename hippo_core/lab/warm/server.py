@@ -1,0 +1,196 @@
+"""The fork server: it imports what experiments need, then becomes a Jupyter kernel, in a fork, as often as it is asked.
+
+`python -m hippo_core.lab.warm.server FD` where FD is one end of a socket pair of its owner. A message on it is one byte with one
+descriptor: a socket for one order alone. Over that socket come the order (a line of JSON) and later the numbers of signals to send, and
+go the answer (a line of JSON) and, at the kernel's end, its exit status (another line). Where the owner closes its end of an order's
+socket, that kernel is killed; where it closes FD, or dies, all are.
+
+No CUDA is initialised here and no thread runs at a fork: a forked thread pool would hang, a forked CUDA context fail.
+"""
+
+import ctypes
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MODULES = (
+    *("torch", "transformers.models.llama.modeling_llama", "peft", "pandas", "scipy.stats", "matplotlib.pyplot", "seaborn", "scrapbook"),
+    *("IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
+    *("hippo_core.lab.notebook", "hippo_core.models.load", "hippo_core.protocols.evaluate"),
+    *("hippo_core.suites.datasets.build", "hippo_core.results.records", "hippo_core.results.figures.plots"),
+)
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass
+class Kernel:
+    """A kernel that runs: its process, which leads a group and a session of its own, and the socket of its order."""
+
+    pid: int
+    line: socket.socket
+
+
+@dataclass
+class Server:
+    """The loop. `control` is the owner's socket."""
+
+    control: socket.socket
+    kernels: dict[int, Kernel] = field(default_factory=dict)  # by the descriptor of their line
+    source: int = 0  # the newest change of the package's source when it was imported
+
+    def serve(self) -> dict[str, Any] | None:
+        """Take orders until the owner is gone. In a fork this returns the order to be carried out, in the server None."""
+        wake, woken = socket.socketpair()
+        for end in (wake, woken):
+            end.setblocking(False)
+        signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        while True:
+            readable, _, _ = select.select([self.control, wake, *(kernel.line for kernel in self.kernels.values())], [], [])
+            if wake in readable:
+                _drain(wake)
+                self._reap()
+            for line in readable:
+                if line.fileno() in self.kernels:
+                    self._signal(self.kernels[line.fileno()])
+            if self.control in readable:
+                _, descriptors, _, _ = socket.recv_fds(self.control, 1, 1)
+                if not descriptors:
+                    return self._end()
+                if order := self._take(socket.socket(fileno=descriptors[0])):
+                    for end in (wake, woken, self.control, *(kernel.line for kernel in self.kernels.values())):
+                        end.close()
+                    return order
+
+    def _take(self, line: socket.socket) -> dict[str, Any] | None:
+        """Carry out one order: fork, or say why not. Returns the order in the fork only."""
+        order = json.loads(_line(line) or "null")
+        if order is None:  # the owner left while it was asking
+            line.close()
+            return None
+        refusal = self._refusal()
+        if refusal:
+            _say(line, refused=refusal)
+            line.close()
+            return None
+        pid = os.fork()
+        if pid == 0:
+            line.close()
+            return order
+        self.kernels[line.fileno()] = Kernel(pid, line)
+        _say(line, pid=pid)
+        return None
+
+    def _refusal(self) -> str:
+        """Why no kernel may be forked now, or nothing."""
+        if newest_source() != self.source:
+            return "stale"
+        threads = _threads()
+        return f"{threads} threads run in the fork server" if threads > 1 else ""
+
+    def _signal(self, kernel: Kernel) -> None:
+        """Pass on the signals that an owner sends; an owner that has gone away leaves nothing behind."""
+        numbers = kernel.line.recv(64)
+        for number in numbers or (signal.SIGKILL,):
+            try:
+                os.killpg(kernel.pid, number)
+            except ProcessLookupError:  # it has not yet made its group, or has just ended
+                os.kill(kernel.pid, number)
+        if not numbers:
+            del self.kernels[kernel.line.fileno()]
+            kernel.line.close()
+
+    def _reap(self) -> None:
+        """Tell the owners of kernels that have ended how they ended."""
+        running = {kernel.pid: kernel for kernel in self.kernels.values()}
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if kernel := running.get(pid):
+                del self.kernels[kernel.line.fileno()]
+                _say(kernel.line, ended=os.waitstatus_to_exitcode(status))
+                kernel.line.close()
+
+    def _end(self) -> None:
+        """Nobody is left to work for."""
+        for kernel in self.kernels.values():
+            with suppress(ProcessLookupError):
+                os.killpg(kernel.pid, signal.SIGKILL)
+
+
+def become(order: dict[str, Any]) -> None:
+    """Be the kernel that an order asks for: `argv` (of IPKernelApp), `env`, `cwd`."""
+    import torch
+    from ipykernel.kernelapp import IPKernelApp
+
+    os.setsid()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.environ.clear()
+    os.environ.update(order["env"])
+    os.chdir(order["cwd"])
+    sys.argv = ["ipykernel_launcher", *order["argv"]]
+    torch.set_num_threads(int(order["env"].get("OMP_NUM_THREADS") or torch.get_num_threads()))
+    app = IPKernelApp.instance(parent_handle=os.getppid())  # ends with the server, where nothing else ends it
+    app.initialize(order["argv"])
+    app.start()
+
+
+def newest_source() -> int:
+    """When a file of the package was last changed, in nanoseconds; a server whose code is older than that is of no use."""
+    package = Path(__file__).parents[2]
+    return max(path.stat().st_mtime_ns for path in package.rglob("*.py"))
+
+
+def _threads() -> int:
+    tasks = Path("/proc/self/task")
+    return len(list(tasks.iterdir())) if tasks.is_dir() else 1
+
+
+def _line(end: socket.socket) -> bytes:
+    """What comes up to a line's end; a broken-off line is empty."""
+    with end.makefile("rb", buffering=0) as stream:
+        found = stream.readline()
+    return found if found.endswith(b"\n") else b""
+
+
+def _say(end: socket.socket, **words: Any) -> None:
+    with suppress(OSError):  # the owner has gone; that is seen where its socket is read
+        end.sendall(json.dumps(words).encode() + b"\n")
+
+
+def _drain(end: socket.socket) -> None:
+    with suppress(BlockingIOError):
+        while end.recv(4096):
+            pass
+
+
+def main(descriptor: int) -> None:
+    """Import, then serve."""
+    control = socket.socket(fileno=descriptor)
+    source = newest_source()
+    for name in MODULES:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+    if order := Server(control, source=source).serve():
+        become(order)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
