@@ -32,12 +32,14 @@ def environment(place):
 
 
 def kernels_of(place):
+    """The kernels that run for a lab, ordinary ones and forked ones, and those that fork them."""
     import psutil
 
     found = []
     for process in psutil.process_iter():
         try:
-            if "ipykernel" in " ".join(process.cmdline()) and process.environ().get("HIPPO_ROOT") == str(place):
+            words = " ".join(process.cmdline())
+            if ("ipykernel" in words or "lab.warm.server" in words) and process.environ().get("HIPPO_ROOT") == str(place):
                 found.append(process)
         except psutil.Error:
             continue
@@ -48,9 +50,18 @@ def start(place, **options):
     """A grid in the background, given back when its first kernel is there. It hears Ctrl-C, even where the tests themselves do not."""
     heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     running = subprocess.Popen([*COMMAND, "grid", "quick"], cwd=place, env=environment(place), text=True, preexec_fn=heard, **options)
-    while running.poll() is None and not kernels_of(place):
+    while running.poll() is None and not any(is_forked(kernel) for kernel in kernels_of(place)):
         time.sleep(0.1)
     return running
+
+
+def is_forked(kernel):
+    import psutil
+
+    try:
+        return "lab.warm.server" in " ".join(kernel.parent().cmdline())
+    except (psutil.Error, AttributeError):
+        return False
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,8 @@ AT_IMPORT = {
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
 }
+# Nothing of the folder that it is started in is imported; -P would do that too, but IPython goes by it.
+START = "import sys; del sys.path[0]; from hippo_core.lab.warm.server import main; main({})"
 
 
 class Refused(Exception):
@@ -78,7 +80,7 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         self._asking = threading.Lock()
         self._control = ours
-        command = [python, "-P", "-m", "hippo_core.lab.warm.server", str(theirs.fileno())]
+        command = [python, "-c", START.format(theirs.fileno())]
         apart: dict[str, Any] = {"stdin": subprocess.DEVNULL, "start_new_session": True}  # Ctrl-C is for the owner
         self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(),), env={**os.environ, **AT_IMPORT}, **apart)
         theirs.close()

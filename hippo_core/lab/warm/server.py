@@ -1,6 +1,6 @@
 """The fork server: it imports what experiments need, then becomes a Jupyter kernel, in a fork, as often as it is asked.
 
-`python -m hippo_core.lab.warm.server FD` where FD is one end of a socket pair of its owner. A message on it is one byte with one
+`main(FD)` runs it, where FD is one end of a socket pair of its owner. A message on it is one byte with one
 descriptor: a socket for one order alone. Over that socket come the order (a line of JSON) and later the numbers of signals to send, and
 go the answer (a line of JSON) and, at the kernel's end, its exit status (another line). Where the owner closes its end of an order's
 socket, that kernel is killed; where it closes FD, or dies, all are.
@@ -133,6 +133,7 @@ class Server:
 
 def become(order: dict[str, Any]) -> None:
     """Be the kernel that an order asks for: `argv` (of IPKernelApp), `env`, `cwd`."""
+    import numpy
     import torch
     from ipykernel.kernelapp import IPKernelApp
 
@@ -142,7 +143,8 @@ def become(order: dict[str, Any]) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.environ.clear()
-    os.environ.update(order["env"])
+    os.environ.update(order["env"] | {"JPY_PARENT_PID": str(os.getppid())})
+    numpy.random.seed()  # noqa: NPY002 - the one that notebooks share; Python's own is seeded anew at a fork
     os.chdir(order["cwd"])
     sys.argv = ["ipykernel_launcher", *order["argv"]]
     torch.set_num_threads(int(order["env"].get("OMP_NUM_THREADS") or torch.get_num_threads()))
@@ -190,7 +192,3 @@ def main(descriptor: int) -> None:
     gc.freeze()
     if order := Server(control, source=source).serve():
         become(order)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
