@@ -5,35 +5,43 @@ Threads of one process, because kernels pick their ports there without racing ea
 
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
 from threading import Event
 
 import psutil
 
 from .cells import Cell
-from .execute import Kernel, LastLine, Outcome, execute
+from .execute import USUAL, LastLine, Outcome, Way, execute
 from .progress import Progress
 from .warm import client
 
 
-def run_cells(cells: Sequence[Cell], jobs: int, progress: Progress, kernel: Kernel = "cold") -> list[Outcome]:
+def run_cells(cells: Sequence[Cell], jobs: int, progress: Progress, way: Way = USUAL) -> list[Outcome]:
     """Run cells in order of dependence on `jobs` workers, each in a kernel of its own; a need that is not among them counts as met.
 
-    Ctrl-C ends the kernels of this process, keeps nothing of their cells, and raises KeyboardInterrupt.
+    A cell whose kernel died or hung is run once more, alone, when the others are done; then it has failed. Ctrl-C ends the
+    kernels of this process, keeps nothing of their cells, and raises KeyboardInterrupt.
     """
     outcomes: list[Outcome] = []
     running: dict[Future[Outcome], Cell] = {}
-    waiting, stopping = list(cells), Event()
+    waiting, crashed, stopping = list(cells), Crashed(), Event()
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            while waiting or running:
-                for cell in ready(waiting, list(running.values()), outcomes)[: jobs - len(running)]:
-                    waiting.remove(cell)
+            while waiting or running or crashed.waiting:
+                busy = list(running.values())
+                begin = [] if crashed.is_trying(busy) else ready(waiting, [*busy, *crashed.waiting], outcomes)[: jobs - len(busy)]
+                for cell in begin or ([] if busy else crashed.next()):
+                    if cell in waiting:
+                        waiting.remove(cell)
                     progress.began(cell, said := LastLine())
-                    running[pool.submit(execute, cell, said, stopping, kernel)] = cell
+                    running[pool.submit(execute, cell, said, stopping, way)] = cell
                 finished, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
                 for future in finished:
                     del running[future]
-                    for outcome in (future.result(), *_doomed(waiting, future.result())):
+                    if not (ended := crashed.judge(future.result())):
+                        progress.again(future.result())
+                        continue
+                    for outcome in (ended, *_doomed(waiting, ended)):
                         outcomes.append(outcome)
                         progress.ended(outcome)
                 progress.tick()
@@ -43,6 +51,32 @@ def run_cells(cells: Sequence[Cell], jobs: int, progress: Progress, kernel: Kern
             end_kernels()
             raise
     return outcomes
+
+
+@dataclass
+class Crashed:
+    """Cells whose kernels died or hung: those that wait for their second attempt, and all that had a first."""
+
+    waiting: list[Cell] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+
+    def judge(self, outcome: Outcome) -> Outcome | None:
+        """How a cell has ended; None where it is to run once more."""
+        if outcome.state != "crashed":
+            return outcome
+        if outcome.cell.id in self.seen:
+            return replace(outcome, state="failed", message=f"{outcome.message} (twice, the second time alone)")
+        self.seen.add(outcome.cell.id)
+        self.waiting.append(outcome.cell)
+        return None
+
+    def next(self) -> list[Cell]:
+        """The next second attempt, where there is one."""
+        return [self.waiting.pop(0)] if self.waiting else []
+
+    def is_trying(self, running: Sequence[Cell]) -> bool:
+        """Whether a second attempt runs: nothing else begins then."""
+        return any(cell.id in self.seen for cell in running)
 
 
 def ready(waiting: Sequence[Cell], running: Sequence[Cell], outcomes: Sequence[Outcome]) -> list[Cell]:

@@ -23,11 +23,25 @@ KERNELS: dict[Kernel, str] = {"warm": WARM, "cold": "python3"}
 
 
 @dataclass(frozen=True)
+class Way:
+    """How cells are run: the kind of their kernels, and how many seconds one step of a notebook may take."""
+
+    kernel: Kernel = "cold"
+    timeout: int = 7200
+
+
+USUAL = Way()
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """How a cell ended. `message` is the error's last line and `notebook` the one that failed; both empty when it did not."""
+    """How a cell ended: done; failed, by an error that its notebook raised; crashed, where its kernel died, hung or never came.
+
+    `message` is the error's last line and `notebook` the one that it happened in; both empty when all went well.
+    """
 
     cell: Cell
-    state: Literal["done", "failed"]
+    state: Literal["done", "failed", "crashed"]
     seconds: float
     message: str = ""
     notebook: str = ""
@@ -49,19 +63,19 @@ class LastLine:
         """Nothing is held back."""
 
 
-def execute(cell: Cell, said: LastLine, stopping: Event, kernel: Kernel = "cold") -> Outcome:
-    """Run a cell in a kernel of this kind and keep its record, or, where it fails, its notebook and its error.
+def execute(cell: Cell, said: LastLine, stopping: Event, way: Way = USUAL) -> Outcome:
+    """Run a cell and keep its record, or, where it fails, its notebook and its error.
 
     A full disk raises LabError, for no cell can go on then. Where `stopping` is set by the time it ends, nothing is kept.
     """
     started = time.monotonic()
     try:
         folder = runner_files.open_folder(cell.record)
-        outcome = _attempt(cell, folder, said, started, kernel)
+        outcome = _attempt(cell, folder, said, started, way)
         if stopping.is_set():
             shutil.rmtree(folder)
         elif outcome.state == "done":
-            write_json(folder / "meta.json", {**read_meta(folder), "cell_seconds": round(outcome.seconds, 3), "kernel": kernel})
+            write_json(folder / "meta.json", {**read_meta(folder), "cell_seconds": round(outcome.seconds, 3), "kernel": way.kernel})
             runner_files.keep(folder, cell.record)
         else:
             kept = runner_files.keep_failed(folder, cell.record, outcome.message)
@@ -73,41 +87,58 @@ def execute(cell: Cell, said: LastLine, stopping: Event, kernel: Kernel = "cold"
         return Outcome(cell, "failed", time.monotonic() - started, f"{type(error).__name__}: {error}")
 
 
-def _attempt(cell: Cell, folder: Path, said: LastLine, started: float, kernel: Kernel) -> Outcome:
-    message = ""
+def _attempt(cell: Cell, folder: Path, said: LastLine, started: float, way: Way) -> Outcome:
+    message, crashed = "", False
     try:
         if cell.phase != BASELINE:
             begin_record(folder, *_plain_origin(cell))
-        run_notebook(notebooks.notebook_path(cell.phase), folder / runner_files.NOTEBOOK, given(cell, folder), said, kernel)
+        run_notebook(notebooks.notebook_path(cell.phase), folder / runner_files.NOTEBOOK, given(cell, folder), said, way)
         message = "" if read_meta(folder)["cell"] == cell.id else "code or settings were changed while the grid ran; call it again"
-    except OSError:
-        raise
     except Exception as error:  # whatever a notebook or its kernel raises fails this cell and no other
-        message = reason(error)
+        message, crashed = reason(error), is_crash(error)
+        if isinstance(error, OSError) and not crashed:  # a timeout counts as one
+            raise
         if f"[Errno {errno.ENOSPC}]" in message:
             raise disk_full(cell) from None
-    return Outcome(cell, "failed" if message else "done", time.monotonic() - started, message)
+    state = "crashed" if crashed else "failed" if message else "done"
+    return Outcome(cell, state, time.monotonic() - started, message)
 
 
 def reason(error: Exception) -> str:
     """The last line of what went wrong in a notebook, without the traceback that stands in the notebook itself."""
-    from nbclient.exceptions import DeadKernelError
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     if isinstance(error, PapermillExecutionError):
         return f"{error.ename}: {' '.join(error.evalue.split())}"
     words = " ".join(str(error).split())
+    if isinstance(error, CellTimeoutError):
+        return "a step of the notebook took longer than the grid's timeout"
     return f"the kernel died: {words}" if isinstance(error, DeadKernelError) else f"{type(error).__name__}: {words}"
 
 
-def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: LastLine, kernel: Kernel = "cold") -> None:
+def is_crash(error: Exception) -> bool:
+    """Whether what went wrong is not the notebook's own error: another attempt may go well."""
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+    no_kernel = isinstance(error, RuntimeError) and str(error).startswith("Kernel d")  # "died before replying", "didn't respond"
+    return no_kernel or isinstance(error, CellTimeoutError | DeadKernelError)
+
+
+def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: LastLine, way: Way = USUAL) -> None:
     """Execute a notebook file; its parameters are checked against its own first, for papermill only warns of unknown ones."""
     import papermill
 
     notebooks.check_values(source, parameters)
     quiet = ["--log-level=50"]  # a kernel's own log would run through the table; what goes wrong in a cell stands in the notebook
     patience: dict[str, Any] = {"start_timeout": 300, "iopub_timeout": 60}  # seconds; a busy machine is no error
-    names = {"kernel_name": KERNELS[kernel], "progress_bar": False, "stdout_file": said, "extra_arguments": quiet}
+    names = {
+        "kernel_name": KERNELS[way.kernel],
+        "execution_timeout": way.timeout,
+        "progress_bar": False,
+        "stdout_file": said,
+        "extra_arguments": quiet,
+    }
     papermill.execute_notebook(str(source), str(target), parameters=parameters, **names, **patience)
 
 

@@ -39,13 +39,16 @@ class Block(BaseModel):
 
 
 class GridFile(BaseModel):
-    """A file of params/grids. `later` lists presets that blocks may name before there is a file for them."""
+    """A file of params/grids. `later` lists presets that blocks may name before there is a file for them; `timeout`: seconds that a
+    step of a notebook may take.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
     threads: Positive = 1
     batch_size: Positive = 32
+    timeout: Positive = 7200
     later: list[str] = []
     blocks: Annotated[list[dict[str, Any]], Field(min_length=1)]
 
@@ -60,6 +63,7 @@ class Grid:
     cells: tuple[Cell, ...]
     not_there: dict[str, int]
     threads: int
+    timeout: int
 
 
 def grid_names() -> list[str]:
@@ -94,7 +98,7 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
     if not found and not not_there:
         raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
     cells = sorted(found.values(), key=lambda cell: cell.phase)
-    return Grid(name, file.title, run, tuple(cells), not_there, file.threads)
+    return Grid(name, file.title, run, tuple(cells), not_there, file.threads, file.timeout)
 
 
 def _combinations(block: Block, models: tuple[str, ...]) -> Iterator[dict[str, Any]]:

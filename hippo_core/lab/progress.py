@@ -52,6 +52,12 @@ class Progress:
             why = f"  {outcome.message}" if outcome.message else ""
             print(f"{number} {outcome.state} {outcome.cell.label} {outcome.seconds:.1f} s, {self.left()}{why}", flush=True)
 
+    def again(self, outcome: Outcome) -> None:
+        """A cell has crashed and will run once more."""
+        self.running.pop(outcome.cell.id, None)
+        if not self.live:
+            print(f"crashed: {outcome.cell.label}, {outcome.message}; it runs once more, alone", flush=True)
+
     def tick(self) -> None:
         """Time has passed."""
         if self.live:

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from hippo_core.files import LabError, root, unknown
@@ -14,7 +15,7 @@ from hippo_core.suites import SUITES
 from . import closing, execute, notebooks, runner_files
 from .cells import BASELINE, Cell, baseline_cell, dataset_cell, report_cell
 from .engine import end_kernels, run_cells
-from .execute import Kernel, LastLine, Outcome
+from .execute import USUAL, Kernel, LastLine, Outcome, Way
 from .grid import Grid, expand
 from .parameters import BaselineParameters, assignments, check, require_encoders, require_weights, resolve
 from .progress import Progress, duration
@@ -33,8 +34,9 @@ def run_grid(name: str, run_id: str, jobs: int, only: tuple[str, ...], models: t
         supersede(grid.cells)
         standing = stand(grid.cells)
         _say_start(grid, len(standing.finished), len(standing.waiting))
-        outcomes = _run(standing.waiting, jobs, len(standing.finished), kernel)
-        outcomes += _report(grid.run_id, force=bool(outcomes), kernel=kernel)
+        way = Way(kernel, grid.timeout)
+        outcomes = _run(standing.waiting, jobs, len(standing.finished), way)
+        outcomes += _report(grid.run_id, force=bool(outcomes), way=way)
     _say_end(grid.run_id, outcomes, len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes), time.monotonic() - started)
     return int(any(outcome.state == "failed" for outcome in outcomes))
 
@@ -50,25 +52,25 @@ def _say_end(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: fl
         print(line)
 
 
-def _run(cells: Sequence[Cell], jobs: int, skipped: int, kernel: Kernel = "cold") -> list[Outcome]:
+def _run(cells: Sequence[Cell], jobs: int, skipped: int, way: Way = USUAL) -> list[Outcome]:
     if not cells:
         return []
     require_weights({cell.parameters["model"] for cell in cells if "model" in cell.parameters})
     require_encoders(resolve(BaselineParameters(**cell.parameters)).preset for cell in cells if cell.phase == BASELINE)
     known = [seconds for seconds in estimate(cells) if seconds is not None]
     with stops_cleanly(), Progress(len(cells), jobs, skipped, sum(known) / len(known) * len(cells) if known else None) as progress:
-        return run_cells(cells, jobs, progress, _prepared(kernel, len(cells)))
+        return run_cells(cells, jobs, progress, _prepared(way, len(cells)))
 
 
-def _prepared(wanted: Kernel, cells: int) -> Kernel:
-    """The kind of kernel to use; for warm ones the server is started. For two cells it is not worth it."""
-    if wanted == "cold" or (cells <= 2 and not client.running()):
-        return "cold"
+def _prepared(way: Way, cells: int) -> Way:
+    """The same, with the server of warm kernels started; with cold ones where two cells are not worth it."""
+    if way.kernel == "cold" or (cells <= 2 and not client.running()):
+        return replace(way, kernel="cold")
     from .warm import spec  # imports jupyter_client, which other commands do without
 
     spec.install()
     client.start()
-    return "warm"
+    return way
 
 
 @contextmanager
@@ -82,7 +84,7 @@ def stops_cleanly() -> Iterator[None]:
         raise SystemExit(130) from None
 
 
-def _report(run_id: str, force: bool, kernel: Kernel = "cold") -> list[Outcome]:
+def _report(run_id: str, force: bool, way: Way = USUAL) -> list[Outcome]:
     """Run the report of a run over its finished records, where something is new or it is not there; older executed reports go."""
     finished = [record.name for record in records_of(run_folder(run_id), split=None)]
     if not finished:
@@ -92,7 +94,7 @@ def _report(run_id: str, force: bool, kernel: Kernel = "cold") -> list[Outcome]:
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
         shutil.rmtree(old)
-    return _run([cell], 1, 0, kernel)
+    return _run([cell], 1, 0, way)
 
 
 def run_report(run_id: str) -> int:

@@ -230,6 +230,68 @@ def test_a_finished_record_is_never_overwritten(tmp_path):
     assert (tmp_path / "run/cell.aside-1/metrics.csv").read_text() == "idx\n1\n"
 
 
+CRASH = """import os, pathlib, signal, time
+here = pathlib.Path(os.environ["HIPPO_ROOT"]) / f"attempts-{preset[-5:]}-{regime}"
+here.open("a").write(f"{time.time()}\\n")
+if len(here.read_text().split()) == 1 or "bm25" in preset:
+    HOW
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "kernel", "why"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "warm", "the kernel died"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "cold", "the kernel died"),
+        ("time.sleep(600)", "warm", "longer than the grid's timeout"),
+    ],
+)
+def test_a_crash_is_tried_once_more_alone_and_then_it_has_failed(tmp_path, how, kernel, why):
+    place = make_lab(tmp_path / "lab")
+    grid = place / "params/grids/quick.yaml"
+    grid.write_text(grid.read_text() + "timeout: 3\n")
+    path = place / "notebooks/02_baseline.ipynb"
+    notebook = json.loads(path.read_text())
+    code = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code" and "lab.begin" in "".join(cell["source"]))
+    code["source"] = CRASH.replace("HOW", how) + "".join(code["source"])
+    path.write_text(json.dumps(notebook))
+    ran = lab(place, "grid", "quick", "--kernel", kernel)
+    assert ran.returncode == 1
+    assert ran.stdout.count("it runs once more, alone") == len(list(place.glob("attempts-*"))) == 3
+    assert all(len(path.read_text().split()) == 2 for path in place.glob("attempts-*"))
+    assert f"{why}" in ran.stdout and "(twice, the second time alone)" in ran.stdout
+    assert "4 done, 0 skipped, 1 failed" in ran.stdout, ran.stdout  # a data set, two cells, the report; the third fails each time
+    assert len(list(place.glob("executed/quick/**/notebook.failed.ipynb"))) == 1
+    assert kernels_of(place) == []
+
+
+def test_second_attempts_begin_when_nothing_else_runs(tmp_path, monkeypatch):
+    from hippo_core.lab import engine
+    from hippo_core.lab.progress import Progress
+
+    log, running = [], []
+
+    def pretend(cell, *_):
+        running.append(cell.id)
+        log.append((cell.id, len(running)))
+        time.sleep(0.05)
+        running.remove(cell.id)
+        attempts = sum(name == cell.id for name, _ in log)
+        return Outcome(cell, "crashed" if cell.id in "ab" and attempts == 1 else "done", 0.05, "the kernel died")
+
+    monkeypatch.setattr(engine, "execute", pretend)
+    cells = [
+        Cell("p", {}, name, tmp_path / name, name, needs) for name, needs in (("a", ()), ("b", ()), ("c", ("a",)), ("d", ()), ("e", ()))
+    ]
+    outcomes = engine.run_cells(cells, 2, Progress(5, 2))
+    assert sorted(outcome.cell.id for outcome in outcomes) == list("abcde")
+    assert {outcome.state for outcome in outcomes} == {"done"}
+    second = [place for place, (name, _) in enumerate(log) if name in "ab"][2:]
+    assert [log[place][1] for place in second] == [1, 1]
+    assert all(log.index((name, count)) < second[0] for name, count in log if name in "de")
+    assert [name for name, _ in log].index("c") > second[0]  # it needs a
+
+
 def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
     import errno
     from threading import Event
