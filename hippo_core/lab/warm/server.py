@@ -8,6 +8,7 @@ socket, that kernel is killed; where it closes FD, or dies, all are.
 No CUDA is initialised here and no thread runs at a fork: a forked thread pool would hang, a forked CUDA context fail.
 """
 
+import atexit
 import ctypes
 import gc
 import importlib
@@ -153,6 +154,15 @@ def become(order: dict[str, Any]) -> None:
     app.start()
 
 
+def leave() -> None:
+    """End a fork as an interpreter ends, but that modules are not taken apart: of all that were imported that takes half a second."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(0)
+
+
 def newest_source() -> int:
     """When a file of the package was last changed, in nanoseconds; a server whose code is older than that is of no use."""
     package = Path(__file__).parents[2]
@@ -192,3 +202,4 @@ def main(descriptor: int) -> None:
     gc.freeze()
     if order := Server(control, source=source).serve():
         become(order)
+        leave()
