@@ -59,16 +59,19 @@ def _run(cells: Sequence[Cell], jobs: int, skipped: int, way: Way = USUAL) -> li
     require_encoders(resolve(BaselineParameters(**cell.parameters)).preset for cell in cells if cell.phase == BASELINE)
     known = [seconds for seconds in estimate(cells) if seconds is not None]
     with stops_cleanly(), Progress(len(cells), jobs, skipped, sum(known) / len(known) * len(cells) if known else None) as progress:
-        return run_cells(cells, jobs, progress, _prepared(way, len(cells)))
+        return run_cells(cells, jobs, progress, _prepared(way, cells))
 
 
-def _prepared(way: Way, cells: int) -> Way:
+def _prepared(way: Way, cells: Sequence[Cell]) -> Way:
     """The same, with the server of warm kernels started; with cold ones where two cells are not worth it."""
-    if way.kernel == "cold" or (cells <= 2 and not client.running()):
+    if way.kernel == "cold" or (len(cells) <= 2 and not client.running()):
         return replace(way, kernel="cold")
     from .warm import spec  # imports jupyter_client, which other commands do without
 
     spec.install()
+    for cell in cells:
+        if cell.phase == BASELINE:
+            client.want(cell.parameters["model"])
     client.start()
     return way
 

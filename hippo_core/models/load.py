@@ -13,6 +13,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, BitsAn
 from transformers.utils import logging
 
 from hippo_core.files import LabError, read_yaml, root
+from hippo_core.models import held
 from hippo_core.models.language_model import LanguageModel, Shot
 from hippo_core.models.products import quicken_products
 from hippo_core.models.spec import ModelSpec
@@ -34,14 +35,16 @@ def load(spec: ModelSpec, device: str | None = None, threads: int | None = None)
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if place.type == "cpu":
         quicken_products()
+        if lm := held.take(spec):
+            return lm
     _check(spec, place)
     with quiet(), _readable(spec):
         where = _where(spec)
         tokenizer = AutoTokenizer.from_pretrained(**where, padding_side="left")
         safe = None if spec.is_gguf else True
         placing = _placing(spec, place, device)
-        held: dict[str, Any] = {"dtype": torch.float32} if spec.adapter else placing
-        model: Any = AutoModelForCausalLM.from_pretrained(**where, use_safetensors=safe, **held)
+        at_first: dict[str, Any] = {"dtype": torch.float32} if spec.adapter else placing
+        model: Any = AutoModelForCausalLM.from_pretrained(**where, use_safetensors=safe, **at_first)
     if spec.adapter_path:
         model = _adapted(model, spec.adapter_path, where, placing["dtype"])
     model = (model if getattr(model, "hf_device_map", None) else model.to(place)).eval()

@@ -11,18 +11,26 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-# For the server: no thread pool is started by an import, and figures go where ipykernel sends them.
+# For the server: neither imports nor the loading of a model start a thread pool, no GPU is opened, figures go where ipykernel sends them.
 AT_IMPORT = {
     "OPENBLAS_NUM_THREADS": "1",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "HF_DEACTIVATE_ASYNC_LOAD": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # to ask for a GPU must not open it: a fork could not use it any more
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
 }
 # Nothing of the folder that it is started in is imported; -P would do that too, but IPython goes by it.
 START = "import sys; del sys.path[0]; from hippo_core.lab.warm.server import main; main({})"
+PATIENCE = 2.0  # seconds for a server to end by itself
 
 
 class Refused(Exception):
     """The server forks no kernel; the message says why."""
+
+
+class Ended(RuntimeError):
+    """This process has ended its kernels and starts no more."""
 
 
 class ForkedKernel:
@@ -96,7 +104,7 @@ class ForkServer:
             with self._asking:
                 socket.send_fds(self._control, [b"k"], [theirs.fileno()])
             theirs.close()
-            line.sendall(json.dumps({"argv": argv, "env": env, "cwd": cwd}).encode() + b"\n")
+            line.sendall(json.dumps({"argv": argv, "env": env, "cwd": cwd, "models": sorted(_wanted)}).encode() + b"\n")
             answer = _read_line(line)
         except OSError as error:
             line.close()
@@ -107,19 +115,24 @@ class ForkServer:
         return ForkedKernel(answer["pid"], line)
 
     def close(self) -> None:
-        """End it and its kernels."""
+        """End it and its kernels; one that is busy with its imports does not hear and is killed."""
         self._control.close()
-        self.process.wait()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
 _servers: dict[str, ForkServer] = {}
-_starting = threading.Lock()
+_wanted: set[str] = set()
+_starting, _ended = threading.Lock(), threading.Event()
 
 
 def launch(python: str, argv: list[str], env: dict[str, str], cwd: str) -> ForkedKernel:
     """A kernel, forked by this process's server for an interpreter, which is started (anew) where none runs or where its code is old.
 
-    Refused where there is no way.
+    Refused where there is no way; Ended after `close`.
     """
     asked = start(python)
     try:
@@ -132,9 +145,16 @@ def launch(python: str, argv: list[str], env: dict[str, str], cwd: str) -> Forke
 def start(python: str = sys.executable) -> ForkServer:
     """The server of this process for an interpreter; it imports while its owner goes on."""
     with _starting:
+        if _ended.is_set():
+            raise Ended("this process has ended its kernels and starts no more")
         if python not in _servers or not _servers[python].alive():
             _servers[python] = ForkServer(python)
         return _servers[python]
+
+
+def want(model: str) -> None:
+    """From now on servers load this model before they fork, so that kernels need not."""
+    _wanted.add(model)
 
 
 def running() -> bool:
@@ -155,7 +175,8 @@ _left: list[ForkServer] = []
 
 @atexit.register
 def close() -> None:
-    """End all servers of this process and their kernels."""
+    """End all servers of this process and their kernels, for good."""
+    _ended.set()
     with _starting:
         for server in [*_servers.values(), *_left]:
             server.close()

@@ -46,6 +46,7 @@ class Server:
 
     control: socket.socket
     kernels: dict[int, Kernel] = field(default_factory=dict)  # by the descriptor of their line
+    tried: set[str] = field(default_factory=set)  # names of models that were to be loaded
     source: int = 0  # the newest change of the package's source when it was imported
 
     def serve(self) -> dict[str, Any] | None:
@@ -78,23 +79,46 @@ class Server:
         if order is None:  # the owner left while it was asking
             line.close()
             return None
-        refusal = self._refusal()
-        if refusal:
+        self._hold(order["models"])
+        if refusal := self._refusal():
             _say(line, refused=refusal)
             line.close()
             return None
-        pid = os.fork()
+        forker, pid = os.getpid(), os.fork()
         if pid == 0:
             line.close()
-            return order
+            return order | {"forker": forker}
         self.kernels[line.fileno()] = Kernel(pid, line)
         _say(line, pid=pid)
         return None
 
+    def _hold(self, names: list[str]) -> None:
+        """Load these models, so that forks have them; where one cannot be loaded, the kernel that asks for it will say why."""
+        import torch
+        from tqdm import tqdm
+
+        from hippo_core.models import held
+        from hippo_core.models.load import load
+        from hippo_core.models.spec import load_spec
+
+        usual, tqdm.monitor_interval = tqdm.monitor_interval, 0  # or the first progress bar starts a thread
+        for name in [name for name in names if name not in self.tried]:
+            self.tried.add(name)
+            with suppress(Exception):
+                spec = load_spec(name)
+                if not torch.cuda.is_available():
+                    held.put(spec, load(spec, device="cpu", threads=1))
+                    gc.freeze()
+        tqdm.monitor_interval = usual
+
     def _refusal(self) -> str:
         """Why no kernel may be forked now, or nothing."""
+        import torch
+
         if newest_source() != self.source:
-            return "stale"
+            return "the code has changed since the fork server imported it"
+        if torch.cuda.is_initialized():
+            return "CUDA is initialised in the fork server"
         threads = _threads()
         return f"{threads} threads run in the fork server" if threads > 1 else ""
 
@@ -133,7 +157,7 @@ class Server:
 
 
 def become(order: dict[str, Any]) -> None:
-    """Be the kernel that an order asks for: `argv` (of IPKernelApp), `env`, `cwd`."""
+    """Be the kernel that an order asks for: `argv` (of IPKernelApp), `env`, `cwd`; `forker` is the server's process."""
     import numpy
     import torch
     from ipykernel.kernelapp import IPKernelApp
@@ -141,21 +165,23 @@ def become(order: dict[str, Any]) -> None:
     os.setsid()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != order["forker"]:  # it died before that
+        return
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.environ.clear()
-    os.environ.update(order["env"] | {"JPY_PARENT_PID": str(os.getppid())})
+    os.environ.update(order["env"] | {"JPY_PARENT_PID": str(order["forker"])})
     numpy.random.seed()  # noqa: NPY002 - the one that notebooks share; Python's own is seeded anew at a fork
     os.chdir(order["cwd"])
     sys.argv = ["ipykernel_launcher", *order["argv"]]
     torch.set_num_threads(int(order["env"].get("OMP_NUM_THREADS") or torch.get_num_threads()))
-    app = IPKernelApp.instance(parent_handle=os.getppid())  # ends with the server, where nothing else ends it
+    app = IPKernelApp.instance(parent_handle=order["forker"])  # ends with the server, where nothing else ends it
     app.initialize(order["argv"])
     app.start()
 
 
 def leave() -> None:
-    """End a fork as an interpreter ends, but that modules are not taken apart: of all that were imported that takes half a second."""
+    """End server or fork as an interpreter ends, but that modules are not taken apart: with so many that takes half a second."""
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
@@ -202,4 +228,4 @@ def main(descriptor: int) -> None:
     gc.freeze()
     if order := Server(control, source=source).serve():
         become(order)
-        leave()
+    leave()

@@ -193,7 +193,7 @@ def test_a_server_with_threads_forks_nothing(monkeypatch):
     ours, theirs = socket.socketpair()
     line, its_line = socket.socketpair()
     asked = server.Server(theirs, source=server.newest_source())
-    line.sendall(b'{"argv": [], "env": {}, "cwd": "/"}\n')
+    line.sendall(b'{"argv": [], "env": {}, "cwd": "/", "models": []}\n')
     assert asked._take(its_line) is None
     assert client._read_line(line) == {"refused": "4 threads run in the fork server"}
     ours.close()
@@ -206,3 +206,16 @@ def test_where_no_fork_is_to_be_had_an_ordinary_kernel_is_started(monkeypatch):
     monkeypatch.setattr(client, "launch", refuse)
     with pytest.warns(UserWarning, match="a cold kernel is started: none today"):
         assert with_a_kernel(lambda _, talk: ask(talk, "import os; print(os.getppid())")) == str(os.getpid())
+
+
+def test_a_wanted_model_is_loaded_once_for_all_forks_and_is_the_same():
+    client.want("hippo-tiny")
+    client.want("no-such-model")  # the kernel that asks for it says so
+    code = (
+        "from hippo_core.models import held\nfrom hippo_core.models.load import load\nfrom hippo_core.models.spec import load_spec\n"
+        "spec = load_spec('hippo-tiny')\nthere = len(held._held)\nlm = load(spec, threads=1)\nagain = load(spec)\n"
+        "weight, other = (next(iter(each.model.parameters())) for each in (lm, again))\nsame = bool((weight == other).all())\n"
+        "weight.data.zero_()\nprint(there, lm is not again, same, float(weight.data.sum()))"
+    )
+    for _ in range(2):  # what the first fork does to the weights the second does not see
+        assert with_a_kernel(lambda _, talk: ask(talk, code)) == "1 True True 0.0"
