@@ -79,7 +79,7 @@ peers: .venv/.ready ## install what `make bench` compares with: lm-evaluation-ha
 bench: .venv/.ready ## our generation, log-likelihoods (after `make peers`) and suites beside their peers, as ratios of one run
 	@$(LAB) bench
 
-bench-grid: .venv/.ready ## what a cell costs besides its work, and the smoke grid, in ordinary and in warm kernels (after `make peers`; 20 minutes)
+bench-grid: .venv/.ready ## what a cell costs besides its work, and the smoke grid, in ordinary and in warm kernels (after `make peers`; some 20 minutes)
 	@$(BIN)/python benchmarks/grid/overhead.py
 
 clean: ## remove caches and generated data; records, reports, weights and .venv stay
