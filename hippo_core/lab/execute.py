@@ -24,10 +24,10 @@ KERNELS: dict[Kernel, str] = {"warm": WARM, "cold": "python3"}
 
 @dataclass(frozen=True)
 class Way:
-    """How cells are run: the kind of their kernels, and how many seconds one step of a notebook may take."""
+    """How cells are run: the kind of their kernels, and how many seconds one step of a notebook may take (None: any; training takes hours)."""
 
     kernel: Kernel = "cold"
-    timeout: int = 7200
+    timeout: int | None = None
 
 
 USUAL = Way()

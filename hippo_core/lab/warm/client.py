@@ -108,6 +108,7 @@ class ForkServer:
             answer = _read_line(line)
         except OSError as error:
             line.close()
+            theirs.close()
             raise Refused(f"the fork server does not answer ({error})") from None
         if "pid" not in answer:
             line.close()
