@@ -24,7 +24,7 @@ KERNELS: dict[Kernel, str] = {"warm": WARM, "cold": "python3"}
 
 @dataclass(frozen=True)
 class Way:
-    """How cells are run: the kind of their kernels, and how many seconds one step of a notebook may take (None: any; training takes hours)."""
+    """How cells are run: the kind of their kernels, and how many seconds one step of a notebook may take (None: any)."""
 
     kernel: Kernel = "cold"
     timeout: int | None = None
