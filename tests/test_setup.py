@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def name(text: str) -> str:
-    return re.sub(r"[-_.]+", "-", text).lower()
+    return re.sub(r"[-_.]+", "-", text.partition("[")[0]).lower()
 
 
 def pins(lines: list[str]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """A cell: one notebook with fixed parameters. Its id is a hash of all that its result can depend on, so an equal id is an equal record."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,3 +84,10 @@ def report_cell(run_id: str, finished: list[str]) -> Cell:
     told: dict[str, Any] = {"run_id": run_id}
     identity = cell_id("report", REPORT, told, tuple(finished), {"results": fingerprints.report_sources(), "lock": fingerprints.lock()})
     return Cell(REPORT, told, identity, run_folder(run_id) / "report" / identity, f"report of {run_id}")
+
+
+def materials(cells: Iterable[Cell]) -> tuple[list[str], list[str]]:
+    """The models and the encoders that cells need where they run, by name."""
+    told = [BaselineParameters(**cell.parameters) for cell in cells if cell.phase == BASELINE]
+    encoders = {str(resolve(one).preset.encoder) for one in told if resolve(one).preset.encoder}
+    return sorted({one.model for one in told}), sorted(encoders)

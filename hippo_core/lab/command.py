@@ -25,16 +25,34 @@ Models = Annotated[list[str] | None, typer.Option("--model", help="take these mo
 KernelKind = Annotated[Kernel, typer.Option(envvar="KERNEL", help="warm: forked from a process that has its imports done; or cold")]
 
 
+Executor = Annotated[str, typer.Option(envvar="EXECUTOR", help="local, or dask: the workers of a Dask cluster")]
+Scheduler = Annotated[str, typer.Option(envvar="SCHEDULER", help="of the Dask cluster: tcp://host:port, or the .json file that it wrote")]
+Records = Annotated[str, typer.Option(envvar="RECORDS", help="a second place for records: a shared folder, or s3://bucket/prefix")]
+Threads = Annotated[str, typer.Option(envvar="THREADS", help="of each cell: a number, or auto (the cores divided by the jobs)")]
+
+
 @app.command()
-def grid(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, model: Models = None, kernel: KernelKind = "warm") -> None:
+def grid(
+    name: str,
+    jobs: Jobs = 2,
+    run_id: RunId = "",
+    only: Only = None,
+    model: Models = None,
+    kernel: KernelKind = "warm",
+    executor: Executor = "local",
+    scheduler: Scheduler = "",
+    records: Records = "",
+    threads: Threads = "",
+) -> None:
     """Run the cells of a grid that have no record yet, then its report."""
-    raise typer.Exit(work.run_grid(name, run_id, jobs, tuple(only or ()), tuple(model or ()), kernel))
+    how = work.How(jobs, kernel, executor, scheduler, records, threads)
+    raise typer.Exit(work.run_grid(name, run_id, tuple(only or ()), tuple(model or ()), how))
 
 
 @app.command("grid-plan")
-def grid_plan(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, model: Models = None) -> None:
+def grid_plan(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, model: Models = None, threads: Threads = "") -> None:
     """Say what a grid would run and skip, and about how long it would take."""
-    work.plan_grid(name, run_id, jobs, tuple(only or ()), tuple(model or ()))
+    work.plan_grid(name, run_id, tuple(only or ()), tuple(model or ()), work.How(jobs, threads=threads))
 
 
 @app.command()

@@ -1,56 +1,58 @@
-"""Run many cells: those whose needs are met go to worker threads; a failure stops what needs it and nothing else.
-
-Threads of one process, because kernels pick their ports there without racing each other.
-"""
+"""Run many cells: those whose needs are met go to an executor; a failure stops what needs it and nothing else."""
 
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
-from threading import Event
-
-import psutil
 
 from .cells import Cell
-from .execute import USUAL, LastLine, Outcome, Way, execute
+from .execute import Outcome
+from .executors import Executor
 from .progress import Progress
-from .warm import client
+from .said import Said
 
 
-def run_cells(cells: Sequence[Cell], jobs: int, progress: Progress, way: Way = USUAL) -> list[Outcome]:
-    """Run cells in order of dependence on `jobs` workers, each in a kernel of its own; a need that is not among them counts as met.
+def run_cells(cells: Sequence[Cell], executor: Executor, progress: Progress) -> list[Outcome]:
+    """Run cells in order of dependence, each in a kernel of its own; a need that is not among them counts as met.
 
     A cell whose kernel died or hung is run once more, alone, when the others are done; then it has failed. Ctrl-C ends the
-    kernels of this process, keeps nothing of their cells, and raises KeyboardInterrupt.
+    kernels, keeps nothing of their cells, and raises KeyboardInterrupt.
     """
     outcomes: list[Outcome] = []
     running: dict[Future[Outcome], Cell] = {}
-    waiting, crashed, stopping = list(cells), Crashed(), Event()
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            while waiting or running or crashed.waiting:
-                busy = list(running.values())
-                begin = [] if crashed.is_trying(busy) else ready(waiting, [*busy, *crashed.waiting], outcomes)[: jobs - len(busy)]
-                for cell in begin or ([] if busy else crashed.next()):
-                    if cell in waiting:
-                        waiting.remove(cell)
-                    progress.began(cell, said := LastLine())
-                    running[pool.submit(execute, cell, said, stopping, way)] = cell
-                finished, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    del running[future]
-                    if not (ended := crashed.judge(future.result())):
-                        progress.again(future.result())
-                        continue
-                    for outcome in (ended, *_doomed(waiting, ended)):
-                        outcomes.append(outcome)
-                        progress.ended(outcome)
-                progress.tick()
-        except BaseException:
-            stopping.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            end_kernels()
-            raise
+    waiting, crashed = list(cells), Crashed()
+    try:
+        while waiting or running or crashed.waiting:
+            busy = list(running.values())
+            for cell in _next(waiting, crashed, busy, outcomes, executor):
+                progress.began(cell, said := Said())
+                running[executor.submit(cell, said, cell.id in crashed.seen)] = cell
+            finished, _ = wait(running or [Future()], timeout=1.0, return_when=FIRST_COMPLETED)  # a cluster may have no workers just now
+            for future in finished:
+                del running[future]
+                if not (ended := crashed.judge(future.result())):
+                    progress.again(future.result())
+                    continue
+                for outcome in (ended, *_doomed(waiting, ended)):
+                    outcomes.append(outcome)
+                    progress.ended(outcome)
+            progress.tick()
+    except BaseException:
+        executor.stop()
+        raise
     return outcomes
+
+
+def _next(waiting: list[Cell], crashed: "Crashed", busy: list[Cell], outcomes: Sequence[Outcome], executor: Executor) -> list[Cell]:
+    """The cells that begin now, taken from those that wait: as many as there is room for, or one second attempt where nothing runs."""
+    if crashed.is_trying(busy):
+        return []
+    begin: list[Cell] = []
+    room = executor.room(busy)
+    for cell in ready(waiting, [*busy, *crashed.waiting], outcomes):
+        if len(begin) < room and executor.fits(cell, [*busy, *begin]):
+            begin.append(cell)
+            waiting.remove(cell)
+    return begin or ([] if busy else crashed.next())
 
 
 @dataclass
@@ -97,21 +99,3 @@ def _doomed(waiting: list[Cell], outcome: Outcome) -> list[Outcome]:
             failed.append(cell)
             lost.append(Outcome(cell, "failed", 0.0, f"not run: it needs '{need.label}', which failed"))
     return lost
-
-
-def end_kernels(patience: float = 5.0) -> None:
-    """End the kernels that this process has started, the forked ones at once, the others kindly first."""
-    client.close()
-    kernels = [child for child in psutil.Process().children() if _is_kernel(child)]
-    for kernel in kernels:
-        kernel.terminate()
-    _, alive = psutil.wait_procs(kernels, timeout=patience)
-    for kernel in alive:
-        kernel.kill()
-
-
-def _is_kernel(process: psutil.Process) -> bool:
-    try:
-        return any("ipykernel" in word for word in process.cmdline())
-    except psutil.Error:
-        return False

@@ -10,12 +10,13 @@ from threading import Event
 from typing import Any, Literal
 
 from hippo_core.files import LabError, write_json
-from hippo_core.results.records import begin_record, read_meta
+from hippo_core.results.records import begin_record, is_complete, read_meta
 
-from . import fingerprints, notebooks, runner_files
+from . import fingerprints, memory, notebooks, runner_files
 from .cells import BASELINE, Cell
 from .parameters import PLACE
 from .provenance import git_sha, versions
+from .said import Said
 from .warm import NAME as WARM
 
 Kernel = Literal["warm", "cold"]  # forked from a server that has imported what cells need (see lab/warm), or an ordinary one
@@ -24,10 +25,14 @@ KERNELS: dict[Kernel, str] = {"warm": WARM, "cold": "python3"}
 
 @dataclass(frozen=True)
 class Way:
-    """How cells are run: the kind of their kernels, and how many seconds one step of a notebook may take (None: any)."""
+    """How cells are run: the kind of their kernels, the threads of each, how many seconds one step of a notebook may take and how many
+    GB of memory a kernel (None: any), and the address of an archive that records are copied to (empty: none)."""
 
     kernel: Kernel = "cold"
+    threads: int = 1
     timeout: int | None = None
+    memory: float | None = None
+    archive: str = ""
 
 
 USUAL = Way()
@@ -47,47 +52,47 @@ class Outcome:
     notebook: str = ""
 
 
-class LastLine:
-    """A place to write text to that keeps the last line that was not empty: what a running cell says just now."""
-
-    def __init__(self) -> None:
-        self.line = ""
-
-    def write(self, text: str) -> int:
-        """Take a piece of output."""
-        lines = [line.strip() for line in text.replace("\r", "\n").split("\n") if line.strip()]
-        self.line = lines[-1] if lines else self.line
-        return len(text)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-
-def execute(cell: Cell, said: LastLine, stopping: Event, way: Way = USUAL) -> Outcome:
-    """Run a cell and keep its record, or, where it fails, its notebook and its error.
+def execute(cell: Cell, said: Said, stopping: Event, way: Way = USUAL) -> Outcome:
+    """Run a cell and keep its record, or, where it fails, its notebook and its error. A record that somebody has finished meanwhile stays.
 
     A full disk raises LabError, for no cell can go on then. Where `stopping` is set by the time it ends, nothing is kept.
     """
     started = time.monotonic()
     try:
+        if is_complete(cell.record):
+            return Outcome(cell, "done", 0.0)
         folder = runner_files.open_folder(cell.record)
         outcome = _attempt(cell, folder, said, started, way)
-        if stopping.is_set():
+        if stopping.is_set() or is_complete(cell.record):
             shutil.rmtree(folder)
-        elif outcome.state == "done":
+            return outcome
+        if outcome.state == "done":
             write_json(folder / "meta.json", {**read_meta(folder), "cell_seconds": round(outcome.seconds, 3), "kernel": way.kernel})
             runner_files.keep(folder, cell.record)
         else:
             kept = runner_files.keep_failed(folder, cell.record, outcome.message)
-            return replace(outcome, notebook=runner_files.short(kept))
-        return outcome
+            outcome = replace(outcome, notebook=runner_files.short(kept))
+        return _copied(outcome, way.archive)
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise disk_full(cell) from None
         return Outcome(cell, "failed", time.monotonic() - started, f"{type(error).__name__}: {error}")
 
 
-def _attempt(cell: Cell, folder: Path, said: LastLine, started: float, way: Way) -> Outcome:
+def _copied(outcome: Outcome, archive: str) -> Outcome:
+    """The same, when what the cell left is in the archive too; failed where it cannot be copied there."""
+    if not archive:
+        return outcome
+    from hippo_core.results.records.archive import Archive
+
+    try:
+        Archive(archive).push(outcome.cell.record)
+    except LabError as error:
+        return replace(outcome, state="failed", message=outcome.message or f"{error}; it is kept here and copied by the next call")
+    return outcome
+
+
+def _attempt(cell: Cell, folder: Path, said: Said, started: float, way: Way) -> Outcome:
     message, crashed = "", False
     try:
         if cell.phase != BASELINE:
@@ -122,22 +127,23 @@ def is_crash(error: Exception) -> bool:
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
     no_kernel = isinstance(error, RuntimeError) and str(error).startswith("Kernel d")  # "died before replying", "didn't respond"
-    return no_kernel or isinstance(error, CellTimeoutError | DeadKernelError)
+    return no_kernel or isinstance(error, CellTimeoutError | DeadKernelError) or memory.ran_out(error)
 
 
-def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: LastLine, way: Way = USUAL) -> None:
+def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: Said, way: Way = USUAL) -> None:
     """Execute a notebook file; its parameters are checked against its own first, for papermill only warns of unknown ones."""
     import papermill
 
     notebooks.check_values(source, parameters)
     quiet = ["--log-level=50"]  # a kernel's own log would run through the table; what goes wrong in a cell stands in the notebook
+    limits = memory.limit(way.memory) if way.memory else []
     patience: dict[str, Any] = {"start_timeout": 300, "iopub_timeout": 60}  # seconds; a busy machine is no error
     names = {
         "kernel_name": KERNELS[way.kernel],
         "execution_timeout": way.timeout,
         "progress_bar": False,
         "stdout_file": said,
-        "extra_arguments": quiet,
+        "extra_arguments": quiet + limits,
     }
     papermill.execute_notebook(str(source), str(target), parameters=parameters, **names, **patience)
 

@@ -40,7 +40,7 @@ class Block(BaseModel):
 
 class GridFile(BaseModel):
     """A file of params/grids. `later` lists presets that blocks may name before there is a file for them; `timeout`: seconds that a
-    step of a notebook may take.
+    step of a notebook may take; `memory`: GB that a kernel may take, its part of the machine unless said.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -49,6 +49,7 @@ class GridFile(BaseModel):
     threads: Positive = 1
     batch_size: Positive = 32
     timeout: Positive = 7200
+    memory: Annotated[float, Field(gt=0)] | None = None
     later: list[str] = []
     blocks: Annotated[list[dict[str, Any]], Field(min_length=1)]
 
@@ -64,6 +65,7 @@ class Grid:
     not_there: dict[str, int]
     threads: int
     timeout: int
+    memory: float | None
 
 
 def grid_names() -> list[str]:
@@ -80,9 +82,11 @@ def load_grid(name: str) -> tuple[GridFile, list[Block]]:
     return file, [validated(Block, block, f"{where}, block {number + 1}") for number, block in enumerate(file.blocks)]
 
 
-def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tuple[str, ...] = ()) -> Grid:
-    """The cells of a grid. `only` keeps presets that match one of its patterns, `models` replaces the file's axis of models."""
+def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tuple[str, ...] = (), threads: int | None = None) -> Grid:
+    """The cells of a grid. `only` keeps presets that match one of its patterns, `models` replaces the file's axis of models, `threads`
+    those that the file gives each cell."""
     (file, blocks), run = load_grid(name), run_id or name
+    each = threads or file.threads
     found: dict[str, Cell] = {}
     not_there: dict[str, int] = {}
     for number, block in enumerate(blocks):
@@ -92,13 +96,13 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
             if values["preset"] in file.later and not _is_there(values["preset"]):
                 not_there[values["preset"]] = not_there.get(values["preset"], 0) + 1
                 continue
-            told = {"run_id": run, "threads": file.threads, "batch_size": file.batch_size, **values}
+            told = {"run_id": run, "threads": each, "batch_size": file.batch_size, **values}
             for overrides in _encoded(values["preset"], values["overrides"], block.encoders):
                 _add(found, _once({**told, "overrides": overrides}, f"params/grids/{name}.yaml, block {number + 1}"))
     if not found and not not_there:
         raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
     cells = sorted(found.values(), key=lambda cell: cell.phase)
-    return Grid(name, file.title, run, tuple(cells), not_there, file.threads, file.timeout)
+    return Grid(name, file.title, run, tuple(cells), not_there, each, file.timeout, file.memory)
 
 
 def _combinations(block: Block, models: tuple[str, ...]) -> Iterator[dict[str, Any]]:
@@ -127,7 +131,7 @@ def _is_there(preset: str) -> bool:
 
 
 def _add(found: dict[str, Cell], parameters: BaselineParameters) -> None:
-    data = dataset_cell(parameters)
-    found.setdefault(data.id, data)
-    cell = baseline_cell(parameters)
-    found.setdefault(cell.id, cell)
+    for cell in (dataset_cell(parameters), baseline_cell(parameters)):
+        other = found.setdefault(cell.id, cell)
+        if other.parameters != cell.parameters:
+            raise LabError(f"'{other.label}' and '{cell.label}' would both write {cell.record}; leave one of them out of the grid")

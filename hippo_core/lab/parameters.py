@@ -101,9 +101,9 @@ def require_weights(models: Iterable[str]) -> None:
             raise LabError(reason)
 
 
-def require_encoders(presets: Iterable[Preset]) -> None:
-    """LabError where the encoder that a preset names comes with `make models` and is not there, before any cell starts."""
-    for encoder in sorted({str(preset.encoder) for preset in presets} & packages().keys()):
+def require_encoders(encoders: Iterable[str]) -> None:
+    """LabError where one of these encoders comes with `make models` and is not there, before any cell starts."""
+    for encoder in sorted({*encoders} & packages().keys()):
         if reason := available(encoder):
             raise LabError(f"encoder {encoder}: {reason}")
 

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from .cells import Cell
-from .execute import LastLine, Outcome
+from .execute import Outcome
+from .said import Said
 
 SHOWN = 8  # ended cells that stay in the table
 COLOURS = {"done": "green", "failed": "red", "running": "yellow"}
@@ -24,7 +25,7 @@ class Progress:
     skipped: int = 0
     estimate: float | None = None  # seconds of all cells together, from earlier records
     ended_cells: list[Outcome] = field(default_factory=list)
-    running: dict[str, tuple[Cell, LastLine, float]] = field(default_factory=dict)
+    running: dict[str, tuple[Cell, Said, float]] = field(default_factory=dict)
     live: Live | None = None
     started: float = field(default_factory=time.monotonic)
 
@@ -39,7 +40,7 @@ class Progress:
         if self.live:
             self.live.stop()
 
-    def began(self, cell: Cell, said: LastLine) -> None:
+    def began(self, cell: Cell, said: Said) -> None:
         """A cell was given to a worker."""
         self.running[cell.id] = (cell, said, time.monotonic())
 

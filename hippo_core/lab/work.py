@@ -1,44 +1,103 @@
 """What each command does: plan a grid, run it and its report, run one cell, build data sets, run any notebook."""
 
+import contextlib
+import os
 import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hippo_core.files import LabError, root, unknown
 from hippo_core.results.records import RUNS, is_complete, records_of, run_folder, set_aside
+from hippo_core.results.records.archive import Archive
 from hippo_core.suites import SUITES
 
 from . import closing, execute, notebooks, runner_files
-from .cells import BASELINE, Cell, baseline_cell, dataset_cell, report_cell
-from .engine import end_kernels, run_cells
-from .execute import USUAL, Kernel, LastLine, Outcome, Way
+from .cells import Cell, baseline_cell, dataset_cell, materials, report_cell
+from .engine import run_cells
+from .execute import USUAL, Kernel, Outcome, Way
+from .executors import Executor
+from .executors.kernels import end_kernels
+from .executors.local import Local
 from .grid import Grid, expand
-from .parameters import BaselineParameters, assignments, check, require_encoders, require_weights, resolve
+from .parameters import assignments, check, require_encoders, require_weights
 from .progress import Progress, duration
+from .said import Said
 from .standing import estimate, stand, supersede
-from .warm import client
 
 PHASES = {"baseline": "02_baseline"}
+EXECUTORS = ("local", "dask")
 
 
-def run_grid(name: str, run_id: str, jobs: int, only: tuple[str, ...], models: tuple[str, ...], kernel: Kernel) -> int:
-    """Run what is left of a grid, in kernels of this kind, and its report, and say how it went; 1 where a cell failed."""
+@dataclass(frozen=True)
+class How:
+    """How a grid is run: so many cells at a time, in kernels of this kind, here or on a Dask cluster, with an archive or without.
+
+    `threads` of each cell: a number, `auto` (the cores of this machine divided by the jobs), or nothing for what the grid's file says.
+    """
+
+    jobs: int = 2
+    kernel: Kernel = "warm"
+    executor: str = "local"
+    scheduler: str = ""
+    archive: str = ""
+    threads: str = ""
+
+
+ALONE = How(jobs=1)
+
+
+def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: How) -> int:
+    """Run what is left of a grid and its report, and say how it went; 1 where a cell failed."""
     started = time.monotonic()
-    grid = expand(name, run_id, only, models)
+    if how.executor not in EXECUTORS:
+        raise unknown("executor", how.executor, EXECUTORS)
+    grid = expand(name, run_id, only, models, _threads(how))
     execute.fix_threads(grid.threads)
-    with runner_files.locked(run_folder(grid.run_id), alone=True):
+    with runner_files.locked(run_folder(grid.run_id), alone=True), _archive(how.archive, grid) as archive:
         supersede(grid.cells)
+        if archive:
+            _exchange(archive, grid)
         standing = stand(grid.cells)
         _say_start(grid, len(standing.finished), len(standing.waiting))
-        way = Way(kernel, grid.timeout)
-        outcomes = _run(standing.waiting, jobs, len(standing.finished), way)
-        outcomes += _report(grid.run_id, force=bool(outcomes), way=way)
+        way = Way(how.kernel, grid.threads, grid.timeout, grid.memory, how.archive)
+        outcomes = _run(standing.waiting, how, len(standing.finished), way, grid)
+        outcomes += _report(grid.run_id, force=bool(outcomes), way=replace(way, archive=""))
     _say_end(grid.run_id, outcomes, len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes), time.monotonic() - started)
     return int(any(outcome.state == "failed" for outcome in outcomes))
+
+
+def _threads(how: How) -> int | None:
+    if how.threads == "auto":
+        return max(1, (os.cpu_count() or 1) // how.jobs)
+    if how.threads and not (how.threads.isdigit() and int(how.threads)):
+        raise LabError(f"threads: expected a whole number above 0, or auto, got {how.threads!r}")
+    return int(how.threads) if how.threads else None
+
+
+@contextmanager
+def _archive(url: str, grid: Grid) -> Iterator[Archive | None]:
+    """The archive of a run, tried and held, where one is asked for."""
+    if not url:
+        yield None
+        return
+    archive = Archive(url)
+    archive.check()
+    with archive.locked(grid.run_id):
+        yield archive
+
+
+def _exchange(archive: Archive, grid: Grid) -> None:
+    """Bring what the archive has of this grid's records, and copy there what it lacks."""
+    there = archive.finished(grid.run_id)
+    names = {cell.record.relative_to(root() / RUNS).as_posix(): cell for cell in grid.cells}
+    archive.pull(sorted(there & names.keys()))
+    for name in sorted(names.keys() - there):
+        if is_complete(names[name].record):
+            archive.push(names[name].record)
 
 
 def _say_start(grid: Grid, finished: int, waiting: int) -> None:
@@ -52,28 +111,29 @@ def _say_end(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: fl
         print(line)
 
 
-def _run(cells: Sequence[Cell], jobs: int, skipped: int, way: Way = USUAL) -> list[Outcome]:
+def _run(cells: Sequence[Cell], how: How, skipped: int, way: Way = USUAL, grid: Grid | None = None) -> list[Outcome]:
     if not cells:
         return []
-    require_weights({cell.parameters["model"] for cell in cells if "model" in cell.parameters})
-    require_encoders(resolve(BaselineParameters(**cell.parameters)).preset for cell in cells if cell.phase == BASELINE)
+    if how.executor == "local":
+        models, encoders = materials(cells)
+        require_weights(models)
+        require_encoders(encoders)
     known = [seconds for seconds in estimate(cells) if seconds is not None]
-    with stops_cleanly(), Progress(len(cells), jobs, skipped, sum(known) / len(known) * len(cells) if known else None) as progress:
-        return run_cells(cells, jobs, progress, _prepared(way, cells))
+    expected = sum(known) / len(known) * len(cells) if known else None
+    with (
+        stops_cleanly(),
+        contextlib.closing(_executor(cells, how, way, grid)) as executor,
+        Progress(len(cells), how.jobs, skipped, expected) as progress,
+    ):
+        return run_cells(cells, executor, progress)
 
 
-def _prepared(way: Way, cells: Sequence[Cell]) -> Way:
-    """The same, with the server of warm kernels started; with cold ones where two cells are not worth it."""
-    if way.kernel == "cold" or (len(cells) <= 2 and not client.running()):
-        return replace(way, kernel="cold")
-    from .warm import spec  # imports jupyter_client, which other commands do without
+def _executor(cells: Sequence[Cell], how: How, way: Way, grid: Grid | None) -> Executor:
+    if how.executor == "local" or grid is None:
+        return Local(cells, how.jobs, way)
+    from .executors.dask import DaskCluster  # a second of imports
 
-    spec.install()
-    for cell in cells:
-        if cell.phase == BASELINE:
-            client.want(cell.parameters["model"])
-    client.start()
-    return way
+    return DaskCluster(cells, how.scheduler, way, grid)
 
 
 @contextmanager
@@ -97,7 +157,7 @@ def _report(run_id: str, force: bool, way: Way = USUAL) -> list[Outcome]:
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
         shutil.rmtree(old)
-    return _run([cell], 1, 0, way)
+    return _run([cell], ALONE, 0, way)
 
 
 def run_report(run_id: str) -> int:
@@ -113,9 +173,9 @@ def run_report(run_id: str) -> int:
     return int(outcomes[0].state == "failed")
 
 
-def plan_grid(name: str, run_id: str, jobs: int, only: tuple[str, ...], models: tuple[str, ...]) -> None:
+def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: How) -> None:
     """Print every cell with its state and the seconds that earlier records say it takes."""
-    grid = expand(name, run_id, only, models)
+    grid = expand(name, run_id, only, models, _threads(how))
     standing = stand(grid.cells)
     waiting = {cell.id: seconds for cell, seconds in zip(standing.waiting, estimate(standing.waiting), strict=True)}
     for cell in grid.cells:
@@ -126,7 +186,7 @@ def plan_grid(name: str, run_id: str, jobs: int, only: tuple[str, ...], models: 
         print(f"not there yet: {preset} ({count} cells)")
     known = [seconds for seconds in waiting.values() if seconds is not None]
     total = (
-        f"about {duration(sum(known) / len(known) * len(waiting) / jobs)} with {jobs} jobs"
+        f"about {duration(sum(known) / len(known) * len(waiting) / how.jobs)} with {how.jobs} jobs"
         if known
         else "no earlier record to judge the time by"
     )
@@ -148,7 +208,7 @@ def run_single(phase: str, words: Sequence[str], again: bool) -> int:
     with runner_files.locked(run_folder(parameters.run_id), alone=False):
         if is_complete(cell.record):
             print(f"kept aside: {runner_files.short(set_aside(cell.record))}")
-        outcomes = _run(stand([dataset_cell(parameters), cell]).waiting, 1, 0)
+        outcomes = _run(stand([dataset_cell(parameters), cell]).waiting, ALONE, 0)
     failed = closing.failures(outcomes)
     for line in failed or (closing.result(cell), f"record: {where}"):
         print(line)
@@ -164,7 +224,7 @@ def build_datasets(words: Sequence[str]) -> int:
     with runner_files.locked(run_folder(told["run_id"]), alone=True):
         supersede(cells)
         waiting = stand(cells).waiting
-        outcomes = _run(waiting, 2, len(cells) - len(waiting))
+        outcomes = _run(waiting, How(), len(cells) - len(waiting))
     for line in (*closing.failures(outcomes), f"{len(cells) - len(waiting)} there already, {len(outcomes)} built, under data/generated"):
         print(line)
     return int(any(outcome.state == "failed" for outcome in outcomes))
@@ -189,7 +249,7 @@ def run_any_notebook(name: str, words: Sequence[str]) -> int:
     return 0
 
 
-class Terminal(LastLine):
+class Terminal(Said):
     """Shows what a notebook prints as it prints it."""
 
     def write(self, text: str) -> int:

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from hippo_core.files import LabError
-from hippo_core.lab import fingerprints
+from hippo_core.lab import cells, fingerprints
 from hippo_core.lab.cells import baseline_cell
 from hippo_core.lab.grid import expand
 from hippo_core.lab.parameters import BaselineParameters, check, forget, resolve
@@ -207,3 +207,14 @@ def test_the_claims_of_the_grid_real_rest_on_twenty_worlds():
         given = BaselineParameters(**cell.parameters)
         if given.split == "test" and given.n == 200:
             assert given.n / resolve(given).settings.n_items >= 20
+
+
+def test_two_cells_that_would_write_one_folder_are_refused(place, monkeypatch):
+    monkeypatch.setattr(cells, "cell_id", lambda prefix, *_: f"{prefix}-00000000")
+    with pytest.raises(LabError, match=r"span_short.*rag_bm25.* would both write .*delayed-test-00000000"):
+        write_grid(place, suites=["episodic"], regimes=["delayed"])
+
+
+def test_threads_of_the_command_stand_over_those_of_the_file(place):
+    assert {cell.parameters["threads"] for cell in of_phase(expand("tiny"), "02_baseline")} == {1}
+    assert {cell.parameters["threads"] for cell in of_phase(expand("tiny", threads=3), "02_baseline")} == {3}

@@ -175,9 +175,10 @@ _left: list[ForkServer] = []
 
 
 @atexit.register
-def close() -> None:
-    """End all servers of this process and their kernels, for good."""
-    _ended.set()
+def close(for_good: bool = True) -> None:
+    """End all servers of this process and their kernels; where that is for good it starts no more."""
+    if for_good:
+        _ended.set()
     with _starting:
         for server in [*_servers.values(), *_left]:
             server.close()

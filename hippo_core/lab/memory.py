@@ -1,0 +1,30 @@
+"""How much memory a kernel may take: its share of the machine, so that one cell that eats memory ends alone and not with all others."""
+
+from pathlib import Path
+
+import psutil
+
+LEFT = 0.9  # of the machine's memory is for cells
+CGROUP = Path("/sys/fs/cgroup/memory.max")
+SIGNS = ("can't allocate memory", "out of memory", "unable to allocate", "cannot allocate memory")
+
+
+def share(jobs: int) -> float:
+    """GB for each of so many kernels on this machine, or in the part of it that this process is confined to."""
+    total = psutil.virtual_memory().total
+    confined = CGROUP.read_text().strip() if CGROUP.is_file() else "max"
+    return LEFT * min(total, int(confined) if confined.isdigit() else total) / jobs / 1e9
+
+
+def limit(gb: float) -> list[str]:
+    """Arguments by which a kernel confines itself when it starts: what it allocates beyond that is a MemoryError in its notebook.
+
+    RLIMIT_DATA (Linux: heap and private writable mappings) and not the address space, of which torch reserves far more than it uses.
+    """
+    return [f"--IPKernelApp.exec_lines=__import__('resource').setrlimit(__import__('resource').RLIMIT_DATA, ({int(gb * 1e9)},) * 2)"]
+
+
+def ran_out(error: Exception) -> bool:
+    """Whether this error of papermill's says that a notebook had not memory enough, of the machine or of a GPU."""
+    name, words = getattr(error, "ename", ""), str(getattr(error, "evalue", "")).lower()
+    return "MemoryError" in name or any(sign in words for sign in SIGNS)

@@ -1,0 +1,158 @@
+"""An archive: a second place for records, a shared folder or an object store (`s3://bucket/prefix`, any address that fsspec knows).
+
+A cell writes to its own disk while it runs and is copied whole when it has ended: on a folder by renaming, on an object store with
+its DONE file last, without which nobody takes it for a record. Names are paths below `executed/`, as in `smoke/baselines/core/...`.
+"""
+
+import json
+import os
+import shutil
+import socket
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import psutil
+
+from hippo_core.files import LabError, new_folder, root
+
+from .paths import DONE, RUNS
+from .verify import is_complete
+
+TRANSFERS = 8  # records at a time
+RENEW, STALE = 20.0, 120.0  # seconds after which a lock is renewed, and after which one that was not belongs to nobody
+
+
+class Archive:
+    """Records at an address. Every method raises LabError where the address cannot be reached, read or written."""
+
+    def __init__(self, url: str) -> None:
+        import fsspec
+
+        self.url = url.rstrip("/")
+        with self._said():
+            self._fs, self._base = fsspec.core.url_to_fs(self.url, use_listings_cache=False)
+
+    def check(self) -> None:
+        """Write, read and remove a small file: what is wrong with the address is known before any cell runs."""
+        path = self._path(f".probe-{uuid.uuid4().hex}")
+        with self._said():
+            self._write(path, b"probe")
+            if self._fs.cat_file(path) != b"probe":
+                raise OSError("what was written reads differently")
+            self._fs.rm_file(path)
+
+    def finished(self, run_id: str) -> set[str]:
+        """The names of a run's finished records."""
+        with self._said():
+            found = self._fs.find(self._path(run_id))
+        places = [path[len(self._base) :].strip("/") for path in found if path.endswith(f"/{DONE}")]
+        return {place.removesuffix(f"/{DONE}") for place in places if not any("." in part for part in place.split("/")[1:])}
+
+    def push(self, record: Path) -> None:
+        """Copy what a cell left; a finished record that is there stays as it is."""
+        place = self._path(record.relative_to(root() / RUNS).as_posix())
+        with self._said():
+            if self._fs.exists(f"{place}/{DONE}"):
+                return
+            if self._fs.exists(place):
+                self._fs.rm(place, recursive=True)
+            self._copy(record, place)
+
+    def _copy(self, record: Path, place: str) -> None:
+        if self._is_folder():
+            with new_folder(Path(place)) as folder:
+                shutil.copytree(record, folder, dirs_exist_ok=True)
+            return
+        for path in sorted((path for path in record.iterdir() if path.is_file()), key=lambda path: path.name == DONE):
+            self._fs.put_file(str(path), f"{place}/{path.name}")
+
+    def pull(self, names: Iterable[str]) -> None:
+        """Bring finished records to `executed/`, each whole or not at all; those that are whole there stay."""
+        with ThreadPoolExecutor(TRANSFERS) as pool:
+            list(pool.map(self._pull, names))
+
+    def _pull(self, name: str) -> None:
+        target = root() / RUNS / name
+        if is_complete(target):
+            return
+        shutil.rmtree(target, ignore_errors=True)
+        with self._said(), new_folder(target) as folder:
+            for path in self._fs.find(self._path(name)):
+                self._fs.get_file(path, str(folder / path.rsplit("/", 1)[1]))
+            if not is_complete(folder):
+                raise OSError(f"{name} is damaged there: a file is missing or has another checksum than its DONE file says")
+
+    @contextmanager
+    def locked(self, run_id: str) -> Iterator[None]:
+        """Hold a run, so that no runner on another machine works on it. The lock of a runner that died is taken over:
+        at once where it ran on this machine, after two minutes otherwise."""
+        path, ended = self._path(f"{run_id}/.lock"), Event()
+        with self._said():
+            self._take(path, run_id)
+        renewing = Thread(target=self._renew, args=(path, ended), daemon=True)
+        renewing.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            renewing.join()
+            with self._said():
+                self._fs.rm_file(path)
+
+    def _take(self, path: str, run_id: str) -> None:
+        try:
+            return self._write(path, _holder(), mode="create")
+        except FileExistsError:
+            holder = json.loads(self._fs.cat_file(path))
+        if not _is_gone(holder):
+            who = f"process {holder['pid']} on {holder['host']}"
+            raise LabError(f"another run works on {run_id} at {self.url} ({who}); wait for it, or take another RUN_ID")
+        self._write(path, _holder())
+
+    def _renew(self, path: str, ended: Event) -> None:
+        while not ended.wait(RENEW):
+            with suppress(LabError), self._said():  # the next time may go well
+                self._write(path, _holder())
+
+    def _write(self, path: str, content: bytes, **how: Any) -> None:
+        if self._is_folder():
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        self._fs.pipe_file(path, content, **how)
+
+    def _path(self, name: str) -> str:
+        return f"{self._base.rstrip('/')}/{name}"
+
+    def _is_folder(self) -> bool:
+        from fsspec.implementations.local import LocalFileSystem
+
+        return isinstance(self._fs, LocalFileSystem)
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        """Whatever the library of a file system raises, told in one line."""
+        try:
+            yield
+        except (LabError, FileExistsError):
+            raise
+        except Exception as error:
+            why = " ".join(str(error).split()) or type(error).__name__
+            raise LabError(
+                f"records cannot be kept at {self.url}: {why}; expected a folder, or an address such as s3://bucket/prefix, that this "
+                "machine may read and write"
+            ) from None
+
+
+def _holder() -> bytes:
+    return json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "renewed": time.time()}).encode()
+
+
+def _is_gone(holder: dict[str, Any]) -> bool:
+    if holder["host"] == socket.gethostname():
+        return not psutil.pid_exists(holder["pid"])
+    return time.time() - holder["renewed"] > STALE

@@ -1,0 +1,160 @@
+"""Cells on Dask workers leave the records that they leave here, whatever happens to a worker; a cluster that is not fit is refused."""
+
+import shutil
+import signal
+import subprocess
+import time
+
+import psutil
+import pytest
+
+from hippo_core.results import records
+
+from ..conftest import make_lab
+from ..test_engine import COMMAND, environment, kernels_of, lab
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A lab whose quick grid has run here."""
+    place = make_lab(tmp_path_factory.mktemp("finished") / "lab")
+    ran = lab(place, "grid", "quick")
+    assert ran.returncode == 0, ran.stderr
+    return place
+
+
+def on(cluster, *words):
+    return ("grid", "quick", "--executor", "dask", "--scheduler", cluster.address, *words)
+
+
+def equal(finished, place):
+    count, differences = records.diff(finished / "executed/quick", place / "executed/quick")
+    assert ([str(found) for found in differences], count) == ([], 5)
+    assert records.verify(place / "executed/quick") == (5, [])
+
+
+def test_two_workers_leave_the_records_of_this_machine(finished, cluster, tmp_path):
+    place = make_lab(tmp_path / "lab", finished)
+    workers = [cluster.add(place), cluster.add(place)]
+    cluster.wait_for(2)
+    ran = lab(place, *on(cluster), timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    equal(finished, place)
+    assert "nothing to be done" in lab(place, *on(cluster)).stdout
+    assert all(worker.poll() is None for worker in workers)
+    assert kernels_of(place) == []  # the kernels of the run and what they were forked from
+
+
+def test_a_killed_worker_loses_nothing(finished, cluster, tmp_path):
+    place = make_lab(tmp_path / "lab", finished)
+    first, _ = cluster.add(place), cluster.add(place)
+    cluster.wait_for(2)
+    running = subprocess.Popen([*COMMAND, *on(cluster, "--kernel", "cold")], cwd=place, env=environment(place))
+    while running.poll() is None and not psutil.Process(first.pid).children(recursive=True):
+        time.sleep(0.1)
+    first.kill()
+    assert running.wait(300) == 0
+    equal(finished, place)
+    psutil.wait_procs(kernels_of(place), timeout=10)  # a kernel sees within a second that its worker has gone
+    assert kernels_of(place) == []
+
+
+def test_ctrl_c_ends_the_kernels_of_the_workers_and_not_the_workers(cluster, tmp_path):
+    place = make_lab(tmp_path / "lab")
+    worker = cluster.add(place)
+    cluster.wait_for(1)
+    hears = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    words = [*COMMAND, *on(cluster)]
+    running = subprocess.Popen(words, cwd=place, env=environment(place), text=True, stderr=subprocess.PIPE, preexec_fn=hears)
+    while running.poll() is None and not kernels_of(place):
+        time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 130, said
+    assert said.strip().splitlines()[-1].startswith("stopped")
+    assert kernels_of(place) == []
+    assert worker.poll() is None
+    assert lab(place, *on(cluster), timeout=300).returncode == 0
+
+
+def test_workers_on_other_machines_copy_records_to_the_archive(finished, cluster, bucket, tmp_path):
+    """Runner and workers share no folder."""
+    place = make_lab(tmp_path / "lab", finished)
+    for name in ("one", "two"):
+        cluster.add(make_lab(tmp_path / name, finished))
+    cluster.wait_for(2)
+    refused = lab(place, *on(cluster))
+    assert refused.returncode == 2
+    assert "does not see this run's folder" in refused.stderr and "RECORDS=" in refused.stderr
+    ran = lab(place, *on(cluster, "--records", f"{bucket}/lab"), timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    equal(finished, place)
+    assert len(list((tmp_path / "one/executed/quick").rglob("DONE")) + list((tmp_path / "two/executed/quick").rglob("DONE"))) >= 4
+    other = make_lab(tmp_path / "other", finished)
+    assert "nothing to be done" in lab(other, "grid", "quick", "--records", f"{bucket}/lab").stdout
+    assert len(records.records_of(other / "executed/quick")) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda place: (place / "requirements.lock").write_text("numpy==1.0\n"), "another requirements.lock"),
+        (lambda place: (place / "hippo_core/suites/episodic.py").open("a").write("# other\n"), "other code"),
+        (lambda place: shutil.rmtree(place / "model"), "lacks what a cell needs"),
+    ],
+    ids=["lock", "code", "model"],
+)
+def test_a_worker_that_is_not_fit_is_refused_before_work_starts(cluster, tmp_path, change, says):
+    place, other = make_lab(tmp_path / "lab"), make_lab(tmp_path / "other")
+    if (other / "requirements.lock").is_symlink():
+        (other / "requirements.lock").unlink()
+        shutil.copy(place / "requirements.lock", other / "requirements.lock")
+    change(other)
+    cluster.add(other)
+    cluster.wait_for(1)
+    ran = lab(place, *on(cluster))
+    assert ran.returncode == 2
+    assert says in ran.stderr and "worker tcp://" in ran.stderr
+    assert len(ran.stderr.strip().splitlines()) == 1
+    assert not list(place.glob("executed/quick/**/notebook*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--executor", "dask", "--scheduler", "tcp://127.0.0.1:9"), "no Dask scheduler answers at tcp://127.0.0.1:9"),
+        (("--executor", "dask", "--scheduler", "nowhere.json"), "no scheduler has written nowhere.json"),
+        (("--executor", "dask"), "SCHEDULER=tcp://"),
+        (("--executor", "ray"), "legal: dask, local"),
+        (("--threads", "many"), "threads: expected a whole number"),
+        (("--records", "gopher://x"), "records cannot be kept at gopher://x"),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_one_line_before_work_starts(tmp_path, words, says):
+    place = make_lab(tmp_path / "lab")
+    ran = lab(place, "grid", "quick", *words)
+    assert ran.returncode == 2
+    assert says in ran.stderr
+    assert len(ran.stderr.strip().splitlines()) == 1, ran.stderr
+    assert not list(place.glob("executed/quick/**/notebook*"))
+
+
+NEEDS_GPU = "max_memory_gb: 6\n"
+
+
+def test_cells_that_need_a_gpu_share_one_by_the_memory_they_declare(cluster, tmp_path):
+    place = make_lab(tmp_path / "lab")
+    (place / "params/models/big.yaml").write_text(f"source: model\n{NEEDS_GPU}")
+    grid = place / "params/grids/quick.yaml"
+    grid.write_text(grid.read_text().replace("[model]", "[big]"))
+    cluster.add(place)
+    cluster.wait_for(1)
+    refused = lab(place, *on(cluster))
+    assert refused.returncode == 2
+    assert "needs a GPU and no worker offers one" in refused.stderr
+    cluster.add(place, "--resources", "GPU=1 GPU_GB=24")
+    cluster.wait_for(2)
+    ran = lab(place, *on(cluster, "--kernel", "cold"), timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    assert len(records.records_of(place / "executed/quick")) == 3

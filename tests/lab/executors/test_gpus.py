@@ -1,0 +1,39 @@
+"""Small models share a GPU by the memory that they declare, big ones have it alone, others take no part of it."""
+
+from itertools import pairwise
+
+import pytest
+
+from hippo_core.lab.cells import Cell
+from hippo_core.lab.execute import USUAL
+from hippo_core.lab.executors import gpus
+from hippo_core.lab.executors.local import Local
+
+
+@pytest.fixture
+def cells(place):
+    for gb in (2, 6, 12, 20):
+        (place / f"params/models/of-{gb}.yaml").write_text(f"source: model\nmax_memory_gb: {gb}\n")
+    return [
+        Cell("p", {"model": name} if name else {}, name or "none", place, name, ())
+        for name in ("of-2", "of-6", "of-12", "of-20", "model", "")
+    ]
+
+
+def test_shares_follow_the_declared_memory(cells):
+    assert gpus.shares(cells, 24) == {"of-2": 2 / 24, "of-6": 0.25, "of-12": 0.5, "of-20": 1.0}
+    assert set(gpus.shares(cells, float("inf")).values()) == {1.0}
+    found = [gpus.shares(cells, gb)["of-6"] for gb in (8, 11, 12, 24, 80)]
+    assert all(a >= b for a, b in pairwise(found))
+
+
+def test_this_machines_gpu_is_never_overfull(cells, monkeypatch):
+    monkeypatch.setattr(gpus, "memory_gb", lambda: 24.0)
+    local = Local(cells, 8, USUAL)
+    two, six, twelve, twenty, small, _ = cells
+    assert local.fits(twelve, [twelve])
+    assert not local.fits(two, [twelve, twelve])
+    assert local.fits(twenty, []) and not local.fits(twenty, [two])
+    assert local.fits(small, [twenty])
+    assert [local.fits(six, [six] * count) for count in range(5)] == [True] * 4 + [False]
+    local.close()
