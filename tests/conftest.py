@@ -1,5 +1,7 @@
 """A real S3 server on this machine, for tests of what is kept in an object store."""
 
+from urllib.request import Request, urlopen
+
 import pytest
 
 USER = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}
@@ -29,3 +31,27 @@ def bucket(s3_server, monkeypatch):
     found = boto3.resource("s3").Bucket("records")
     found.objects.delete()
     found.delete()
+
+
+@pytest.fixture
+def guarded(bucket, s3_server, monkeypatch):
+    """A bucket that the user of this process has no permission for: the server checks credentials from now on."""
+    import boto3
+    from s3fs import S3FileSystem
+
+    boto3.client("s3").create_bucket(Bucket="guarded")
+    users = boto3.client("iam")
+    users.create_user(UserName="nobody")
+    key = users.create_access_key(UserName="nobody")["AccessKey"]
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", key["AccessKeyId"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", key["SecretAccessKey"])
+    S3FileSystem.clear_instance_cache()
+    authorize_after(s3_server, 0)
+    yield "s3://guarded"
+    authorize_after(s3_server, 10**9)
+    S3FileSystem.clear_instance_cache()
+
+
+def authorize_after(server, count):
+    """The server lets so many calls pass before it looks at credentials."""
+    urlopen(Request(f"{server}/moto-api/reset-auth", data=str(count).encode(), headers={"Content-Type": "text/plain"})).close()

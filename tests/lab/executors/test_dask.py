@@ -74,7 +74,7 @@ def test_ctrl_c_ends_the_kernels_of_the_workers_and_not_the_workers(cluster, tmp
     assert said.strip().splitlines()[-1].startswith("stopped")
     assert kernels_of(place) == []
     assert worker.poll() is None
-    assert lab(place, *on(cluster), timeout=300).returncode == 0
+    assert lab(place, *on(cluster, "--kernel", "cold"), timeout=300).returncode == 0
 
 
 def test_workers_on_other_machines_copy_records_to_the_archive(finished, cluster, bucket, tmp_path):
@@ -86,7 +86,7 @@ def test_workers_on_other_machines_copy_records_to_the_archive(finished, cluster
     refused = lab(place, *on(cluster))
     assert refused.returncode == 2
     assert "does not see this run's folder" in refused.stderr and "RECORDS=" in refused.stderr
-    ran = lab(place, *on(cluster, "--records", f"{bucket}/lab"), timeout=300)
+    ran = lab(place, *on(cluster, "--records", f"{bucket}/lab", "--kernel", "cold"), timeout=300)
     assert ran.returncode == 0, ran.stderr
     equal(finished, place)
     assert len(list((tmp_path / "one/executed/quick").rglob("DONE")) + list((tmp_path / "two/executed/quick").rglob("DONE"))) >= 4
