@@ -65,14 +65,10 @@ class Cluster:
         return started
 
     def stop(self):
-        for process in reversed(self.processes):
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGTERM)
         for process in self.processes:
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
+            if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
+                process.wait(20)
 
 
 @pytest.fixture
