@@ -11,8 +11,9 @@ from threading import Event
 import psutil
 
 from .cells import Cell
-from .execute import USUAL, LastLine, Outcome, Way, execute
+from .execute import USUAL, Outcome, Way, execute
 from .progress import Progress
+from .said import Said
 from .warm import client
 
 
@@ -33,7 +34,7 @@ def run_cells(cells: Sequence[Cell], jobs: int, progress: Progress, way: Way = U
                 for cell in begin or ([] if busy else crashed.next()):
                     if cell in waiting:
                         waiting.remove(cell)
-                    progress.began(cell, said := LastLine())
+                    progress.began(cell, said := Said())
                     running[pool.submit(execute, cell, said, stopping, way)] = cell
                 finished, _ = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
                 for future in finished:

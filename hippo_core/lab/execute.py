@@ -16,6 +16,7 @@ from . import fingerprints, notebooks, runner_files
 from .cells import BASELINE, Cell
 from .parameters import PLACE
 from .provenance import git_sha, versions
+from .said import Said
 from .warm import NAME as WARM
 
 Kernel = Literal["warm", "cold"]  # forked from a server that has imported what cells need (see lab/warm), or an ordinary one
@@ -47,23 +48,7 @@ class Outcome:
     notebook: str = ""
 
 
-class LastLine:
-    """A place to write text to that keeps the last line that was not empty: what a running cell says just now."""
-
-    def __init__(self) -> None:
-        self.line = ""
-
-    def write(self, text: str) -> int:
-        """Take a piece of output."""
-        lines = [line.strip() for line in text.replace("\r", "\n").split("\n") if line.strip()]
-        self.line = lines[-1] if lines else self.line
-        return len(text)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-
-def execute(cell: Cell, said: LastLine, stopping: Event, way: Way = USUAL) -> Outcome:
+def execute(cell: Cell, said: Said, stopping: Event, way: Way = USUAL) -> Outcome:
     """Run a cell and keep its record, or, where it fails, its notebook and its error.
 
     A full disk raises LabError, for no cell can go on then. Where `stopping` is set by the time it ends, nothing is kept.
@@ -87,7 +72,7 @@ def execute(cell: Cell, said: LastLine, stopping: Event, way: Way = USUAL) -> Ou
         return Outcome(cell, "failed", time.monotonic() - started, f"{type(error).__name__}: {error}")
 
 
-def _attempt(cell: Cell, folder: Path, said: LastLine, started: float, way: Way) -> Outcome:
+def _attempt(cell: Cell, folder: Path, said: Said, started: float, way: Way) -> Outcome:
     message, crashed = "", False
     try:
         if cell.phase != BASELINE:
@@ -125,7 +110,7 @@ def is_crash(error: Exception) -> bool:
     return no_kernel or isinstance(error, CellTimeoutError | DeadKernelError)
 
 
-def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: LastLine, way: Way = USUAL) -> None:
+def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: Said, way: Way = USUAL) -> None:
     """Execute a notebook file; its parameters are checked against its own first, for papermill only warns of unknown ones."""
     import papermill
 

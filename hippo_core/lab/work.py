@@ -15,11 +15,14 @@ from hippo_core.suites import SUITES
 from . import closing, execute, notebooks, runner_files
 from .cells import BASELINE, Cell, baseline_cell, dataset_cell, report_cell
 from .engine import end_kernels, run_cells
-from .execute import USUAL, Kernel, LastLine, Outcome, Way
+from .execute import USUAL, Kernel, Outcome, Way
 from .grid import Grid, expand
+from .left import duration, expected, seconds_left
 from .parameters import BaselineParameters, assignments, check, require_encoders, require_weights, resolve
-from .progress import Progress, duration
+from .progress import Progress
+from .said import Said
 from .standing import estimate, stand, supersede
+from .status import StatusFile
 from .warm import client
 
 PHASES = {"baseline": "02_baseline"}
@@ -30,13 +33,13 @@ def run_grid(name: str, run_id: str, jobs: int, only: tuple[str, ...], models: t
     started = time.monotonic()
     grid = expand(name, run_id, only, models)
     execute.fix_threads(grid.threads)
-    with runner_files.locked(run_folder(grid.run_id), alone=True):
+    with runner_files.locked(run_folder(grid.run_id), alone=True), StatusFile(grid.run_id) as file:
         supersede(grid.cells)
         standing = stand(grid.cells)
         _say_start(grid, len(standing.finished), len(standing.waiting))
         way = Way(kernel, grid.timeout)
-        outcomes = _run(standing.waiting, jobs, len(standing.finished), way)
-        outcomes += _report(grid.run_id, force=bool(outcomes), way=way)
+        outcomes = _run(standing.waiting, jobs, len(standing.finished), way, file)
+        outcomes += _report(grid.run_id, force=bool(outcomes), way=way, file=file)
     _say_end(grid.run_id, outcomes, len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes), time.monotonic() - started)
     return int(any(outcome.state == "failed" for outcome in outcomes))
 
@@ -52,13 +55,13 @@ def _say_end(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: fl
         print(line)
 
 
-def _run(cells: Sequence[Cell], jobs: int, skipped: int, way: Way = USUAL) -> list[Outcome]:
+def _run(cells: Sequence[Cell], jobs: int, skipped: int, way: Way = USUAL, file: StatusFile | None = None) -> list[Outcome]:
     if not cells:
         return []
     require_weights({cell.parameters["model"] for cell in cells if "model" in cell.parameters})
     require_encoders(resolve(BaselineParameters(**cell.parameters)).preset for cell in cells if cell.phase == BASELINE)
-    known = [seconds for seconds in estimate(cells) if seconds is not None]
-    with stops_cleanly(), Progress(len(cells), jobs, skipped, sum(known) / len(known) * len(cells) if known else None) as progress:
+    earlier = {cell.id: seconds for cell, seconds in zip(cells, estimate(cells), strict=True) if seconds is not None}
+    with stops_cleanly(), Progress(cells, jobs, skipped, earlier, file) as progress:
         return run_cells(cells, jobs, progress, _prepared(way, cells))
 
 
@@ -87,7 +90,7 @@ def stops_cleanly() -> Iterator[None]:
         raise SystemExit(130) from None
 
 
-def _report(run_id: str, force: bool, way: Way = USUAL) -> list[Outcome]:
+def _report(run_id: str, force: bool, way: Way = USUAL, file: StatusFile | None = None) -> list[Outcome]:
     """Run the report of a run over its finished records, where something is new or it is not there; older executed reports go."""
     finished = [record.name for record in records_of(run_folder(run_id), split=None)]
     if not finished:
@@ -97,7 +100,7 @@ def _report(run_id: str, force: bool, way: Way = USUAL) -> list[Outcome]:
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
         shutil.rmtree(old)
-    return _run([cell], 1, 0, way)
+    return _run([cell], 1, 0, way, file)
 
 
 def run_report(run_id: str) -> int:
@@ -124,12 +127,9 @@ def plan_grid(name: str, run_id: str, jobs: int, only: tuple[str, ...], models: 
         print(f"{'run ' if cell.id in waiting else 'skip'} {state:>6}  {cell.id:24}  {cell.label}")
     for preset, count in grid.not_there.items():
         print(f"not there yet: {preset} ({count} cells)")
-    known = [seconds for seconds in waiting.values() if seconds is not None]
-    total = (
-        f"about {duration(sum(known) / len(known) * len(waiting) / jobs)} with {jobs} jobs"
-        if known
-        else "no earlier record to judge the time by"
-    )
+    takes = expected(standing.waiting, [], {name: seconds for name, seconds in waiting.items() if seconds is not None})
+    seconds = seconds_left(standing.waiting, {}, takes, jobs)
+    total = f"about {duration(seconds)} with {jobs} jobs" if takes else "no earlier record to judge the time by"
     print(f"grid {name}: {grid.title}")
     print(f"{len(grid.cells)} cells: {len(grid.cells) - len(waiting)} to skip, {len(waiting)} to run" + (f", {total}" if waiting else ""))
 
@@ -189,7 +189,7 @@ def run_any_notebook(name: str, words: Sequence[str]) -> int:
     return 0
 
 
-class Terminal(LastLine):
+class Terminal(Said):
     """Shows what a notebook prints as it prints it."""
 
     def write(self, text: str) -> int:

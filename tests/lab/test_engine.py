@@ -283,7 +283,7 @@ def test_second_attempts_begin_when_nothing_else_runs(tmp_path, monkeypatch):
     cells = [
         Cell("p", {}, name, tmp_path / name, name, needs) for name, needs in (("a", ()), ("b", ()), ("c", ("a",)), ("d", ()), ("e", ()))
     ]
-    outcomes = engine.run_cells(cells, 2, Progress(5, 2))
+    outcomes = engine.run_cells(cells, 2, Progress(cells, 2))
     assert sorted(outcome.cell.id for outcome in outcomes) == list("abcde")
     assert {outcome.state for outcome in outcomes} == {"done"}
     second = [place for place, (name, _) in enumerate(log) if name in "ab"][2:]
@@ -299,6 +299,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
     from hippo_core.lab import execute
     from hippo_core.lab.cells import baseline_cell
     from hippo_core.lab.parameters import check
+    from hippo_core.lab.said import Said
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -308,7 +309,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
     written = json.dumps({"cell": cell.id})
     monkeypatch.setattr(execute, "run_notebook", lambda _, target, *__: (target.parent / "meta.json").write_text(written))
     with pytest.raises(LabError, match="disk is full"):
-        execute.execute(cell, execute.LastLine(), Event())
+        execute.execute(cell, Said(), Event())
     assert not cell.record.exists()
 
 
