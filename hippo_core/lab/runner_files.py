@@ -86,3 +86,15 @@ def locked(run: Path, alone: bool) -> Iterator[None]:
             file.write(str(os.getpid()))
             file.flush()
         yield
+
+
+def is_held(run: Path) -> bool:
+    """Whether a grid holds the lock of a run folder; it is asked for a moment only."""
+    try:
+        with (run / ".lock").open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False

@@ -14,6 +14,7 @@ from hippo_core.results.records import DONE, RUNS, is_complete, read_meta, set_a
 from .cells import Cell
 
 HOW = ("run_id", "record_dir", "threads", "batch_size")  # parameters that say where and how, not what
+History = dict[tuple, list[tuple[int, float]]]  # kinds of cells, and size and seconds of each that ended
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,14 @@ def _what(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def estimate(cells: Sequence[Cell]) -> list[float | None]:
-    """Seconds that each cell would take, from the records of all runs: the median of the same notebook, model, suite and preset at the
-    nearest size, else of the same notebook and model, else None."""
+    """Seconds that each cell would take, from the records of all runs; None where there is none like it."""
     history = _history()
-    return [_guess(cell, history) for cell in cells]
+    return [guess(cell, history) for cell in cells]
 
 
-def _guess(cell: Cell, history: dict[tuple, list[tuple[int, float]]]) -> float | None:
+def guess(cell: Cell, history: History) -> float | None:
+    """Seconds that a cell would take: the median of the same notebook, model, suite and preset at the nearest size, else of the same
+    notebook and model, else None."""
     for key in _keys(cell.phase, cell.parameters):
         if key in history:
             size = cell.parameters.get("n", 0)
@@ -76,20 +78,27 @@ def _guess(cell: Cell, history: dict[tuple, list[tuple[int, float]]]) -> float |
     return None
 
 
+def note(history: History, phase: str, told: dict[str, Any], seconds: float) -> None:
+    """Add what a cell with these parameters took."""
+    for key in _keys(phase, told):
+        history.setdefault(key, []).append((told.get("n", 0), seconds))
+
+
+def kind(phase: str, told: dict[str, Any]) -> tuple:
+    """What cells that should take about as long have in common, their size aside."""
+    return phase, told.get("model"), told.get("suite"), told.get("preset")
+
+
 def _keys(phase: str, told: dict[str, Any]) -> tuple[tuple, tuple]:
-    model = told.get("model")
-    return (phase, model, told.get("suite"), told.get("preset")), (phase, model)
+    return kind(phase, told), (phase, told.get("model"))
 
 
-def _history() -> dict[tuple, list[tuple[int, float]]]:
-    found: dict[tuple, list[tuple[int, float]]] = {}
+def _history() -> History:
+    found = History()
     for path in (root() / RUNS).rglob("meta.json"):
         try:
             meta = json.loads(path.read_text(encoding="utf-8"))
-            seconds = meta["cell_seconds"]
-            keys = _keys(meta["phase"], meta["parameters"])
+            note(found, meta["phase"], meta["parameters"], meta["cell_seconds"])
         except (OSError, json.JSONDecodeError, KeyError):
             continue
-        for key in keys:
-            found.setdefault(key, []).append((meta["parameters"].get("n", 0), seconds))
     return found

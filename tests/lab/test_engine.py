@@ -267,6 +267,8 @@ def test_a_crash_is_tried_once_more_alone_and_then_it_has_failed(tmp_path, how, 
 
 def test_second_attempts_begin_when_nothing_else_runs(tmp_path, monkeypatch):
     from hippo_core.lab import engine
+    from hippo_core.lab.execute import USUAL
+    from hippo_core.lab.executors import local
     from hippo_core.lab.progress import Progress
 
     log, running = [], []
@@ -279,11 +281,11 @@ def test_second_attempts_begin_when_nothing_else_runs(tmp_path, monkeypatch):
         attempts = sum(name == cell.id for name, _ in log)
         return Outcome(cell, "crashed" if cell.id in "ab" and attempts == 1 else "done", 0.05, "the kernel died")
 
-    monkeypatch.setattr(engine, "execute", pretend)
+    monkeypatch.setattr(local, "execute", pretend)
     cells = [
         Cell("p", {}, name, tmp_path / name, name, needs) for name, needs in (("a", ()), ("b", ()), ("c", ("a",)), ("d", ()), ("e", ()))
     ]
-    outcomes = engine.run_cells(cells, 2, Progress(5, 2))
+    outcomes = engine.run_cells(cells, local.Local(cells, 2, USUAL), Progress(cells, 2))
     assert sorted(outcome.cell.id for outcome in outcomes) == list("abcde")
     assert {outcome.state for outcome in outcomes} == {"done"}
     second = [place for place, (name, _) in enumerate(log) if name in "ab"][2:]
@@ -299,6 +301,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
     from hippo_core.lab import execute
     from hippo_core.lab.cells import baseline_cell
     from hippo_core.lab.parameters import check
+    from hippo_core.lab.said import Said
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -308,7 +311,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
     written = json.dumps({"cell": cell.id})
     monkeypatch.setattr(execute, "run_notebook", lambda _, target, *__: (target.parent / "meta.json").write_text(written))
     with pytest.raises(LabError, match="disk is full"):
-        execute.execute(cell, execute.LastLine(), Event())
+        execute.execute(cell, Said(), Event())
     assert not cell.record.exists()
 
 

@@ -1,0 +1,348 @@
+"""How a grid comes along: the time left by properties, the tail of a cell, the status file and those who watch it."""
+
+import io
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from hippo_core.files import LabError
+from hippo_core.lab import left, screen, status, watch
+from hippo_core.lab.cells import Cell
+from hippo_core.lab.engine import ready
+from hippo_core.lab.execute import Outcome
+from hippo_core.lab.progress import Progress
+from hippo_core.lab.said import LINES, Said
+
+from .conftest import make_lab
+from .test_engine import kernels_of, lab
+
+COMMAND = [sys.executable, "-m", "hippo_core"]
+
+SECONDS = st.floats(0, 1000)
+
+
+def cell(name, needs=(), **parameters):
+    return Cell("p", parameters, name, Path(name), f"cell {name}", tuple(needs))
+
+
+@st.composite
+def grids(draw):
+    """Cells in order of dependence, what each takes, and a number of workers."""
+    takes = draw(st.lists(SECONDS, max_size=12))
+    names = [f"c{place}" for place in range(len(takes))]
+    needs = [draw(st.sets(st.sampled_from(names[:place]), max_size=2)) if place else set() for place in range(len(names))]
+    cells = [cell(*pair) for pair in zip(names, needs, strict=True)]
+    return cells, dict(zip(names, takes, strict=True)), draw(st.integers(1, 4))
+
+
+@given(grids())
+def test_time_left_lies_between_the_bounds_of_any_schedule(grid):
+    cells, takes, jobs = grid
+    seconds = left.seconds_left(cells, {}, takes, jobs)
+    total = sum(takes.values())
+    assert max([total / jobs, *takes.values()]) - 1e-6 <= seconds <= total + 1e-6
+    assert left.seconds_left([], {}, takes, jobs) == 0
+
+
+@given(grids())
+def test_time_left_falls_as_fast_as_time_goes_where_cells_take_what_was_expected(grid):
+    waiting, takes, jobs = grid
+    running, ended, now = {}, [], 0.0
+    whole = left.seconds_left(waiting, {}, takes, jobs)
+    while waiting or running:
+        busy = [cell(name) for name in running]
+        for begun in ready(waiting, busy, ended)[: jobs - len(running)]:
+            waiting = [one for one in waiting if one is not begun]
+            running[begun.id] = 0.0
+        assert left.seconds_left(waiting, running, takes, jobs) == pytest.approx(whole - now, abs=1e-6)
+        name = min(running, key=lambda name: takes[name] - running[name])
+        step = takes[name] - running.pop(name)
+        now, running = now + step, {other: spent + step for other, spent in running.items()}
+        ended.append(Outcome(cell(name), "done", takes[name]))
+    assert now == pytest.approx(whole, abs=1e-6)
+
+
+@given(st.integers(1, 40), st.integers(1, 8), SECONDS)
+def test_equal_cells_take_as_many_rounds_as_the_workers_need(count, jobs, seconds):
+    cells = [cell(f"c{place}") for place in range(count)]
+    takes = left.expected(cells, [(cell("other", x=1), seconds)], {})
+    assert left.seconds_left(cells, {}, takes, jobs) == pytest.approx(math.ceil(count / jobs) * seconds)
+
+
+@given(st.lists(SECONDS, min_size=1, max_size=9), st.floats(0.1, 10))
+def test_older_records_count_by_the_pace_of_this_run(seconds, factor):
+    earlier = {f"c{place}": 1 + value for place, value in enumerate(seconds)}
+    cells = [cell(name, suite=name) for name in earlier]
+    took = [(cells[0], factor * earlier["c0"])]
+    assert left.expected(cells[1:], took, earlier) == pytest.approx({name: factor * earlier[name] for name in earlier if name != "c0"})
+
+
+def test_what_is_known_best_counts():
+    told = {"model": "m", "suite": "s", "preset": "p"}
+    alike, other = cell("a", **told, n=50), cell("o", model="x")
+    ended = [(cell("e", **told, n=50), 10.0), (other, 40.0)]
+    larger, far, strange = cell("l", **told, n=200), cell("f", model="m", suite="t"), cell("z", model="y")
+    cells = [alike, larger, far, strange]
+    assert left.expected(cells, ended, {}) == {"a": 10.0, "l": 10.0, "f": 10.0, "z": 25.0}
+    assert left.expected(cells, ended, {"a": 7.0, "l": 35.0}) == {"a": 10.0, "l": 35.0, "f": 10.0, "z": 25.0}
+    assert left.expected(cells, [], {"l": 30.0}) == dict.fromkeys("alfz", 30.0)
+    assert left.expected(cells, [], {}) == {}
+
+
+def test_progress_counts_only_what_is_left():
+    cells = [cell("a"), cell("b"), cell("c")]
+    progress = Progress(cells, 1, earlier=dict.fromkeys("abc", 600.0))
+    assert progress.seconds_left() == 1800
+    progress.began(cells[0], Said())
+    assert 1700 < progress.seconds_left() <= 1800
+    progress.ended(Outcome(cells[0], "done", 300.0))
+    assert progress.seconds_left() == 600  # twice as fast as older records say
+    progress.ended(Outcome(cells[1], "failed", 0.0, "not run"))
+    progress.ended(Outcome(cells[2], "done", 300.0))
+    assert progress.seconds_left() == 0
+    now = progress.status()
+    assert (now.total, now.done, now.failed, now.left) == (3, 2, 1, 0)
+    assert [failure.message for failure in now.failures] == ["not run"]
+
+
+def test_a_countdown_runs_down_between_two_computations():
+    countdown = left.Countdown(lambda: 100.0)
+    first, second = countdown.seconds(), countdown.seconds()
+    assert 100 >= first >= second > 0
+    assert left.Countdown(lambda: None).seconds() is None
+    assert left.Countdown(lambda: 0.0).seconds() == 0
+
+
+@given(st.text(alphabet="ab \n\r", max_size=60), st.lists(st.integers(0, 60), max_size=5))
+def test_a_tail_does_not_depend_on_how_the_text_came(text, cuts):
+    whole, pieces = Said(), Said()
+    whole.write(text)
+    places = [0, *sorted(cuts), len(text)]
+    for begin, end in pairwise(places):
+        pieces.write(text[begin:end])
+    assert pieces.lines == whole.lines
+    assert all(line and "\r" not in line for line in whole.lines)
+
+
+def test_a_tail_is_what_a_terminal_would_show():
+    said = Said()
+    assert (said.lines, said.line) == ([], "")
+    for done in range(3):
+        said.write(f"\r{done} of 3")
+    assert said.lines == ["2 of 3"]
+    said.write("\r      \r\x1b[1;31mred\x1b[0m words\r\n\n  open")
+    assert said.lines == ["red words", "  open"]
+    assert said.line == "open"
+    said.write("\nx" * 100 + "y" * 10_000)
+    assert len(said.lines) == LINES
+    assert set(map(len, said.lines[:-1])) == {1}
+    assert len(said.line) < 1000
+
+
+def test_many_threads_may_write_to_a_tail():
+    said = Said()
+    threads = [threading.Thread(target=lambda: [said.write("whole line\n") for _ in range(2000)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        assert set(said.lines) <= {"whole line"}
+    assert said.lines == ["whole line"] * LINES
+
+
+def a_status(**changes):
+    failed = status.Ended(id="f", label="a failed cell", state="failed", seconds=2.0, message="ValueError: no <b>", notebook="executed/f")
+    running = [
+        status.Running(id="r", label="a slow cell", seconds=90.0, tail=["loading", "10 of 50 <i>"]),
+        status.Running(id="q", label="a quick cell", seconds=3.0, tail=["begun " * 40]),
+    ]
+    told = {"run_id": "quick", "total": 9, "done": 1, "failed": 1, "skipped": 3}
+    told |= {"started": 1000.0, "updated": 1100.0, "seconds_left": 200.0}
+    done = status.Ended(id="d", label="a done cell", state="done", seconds=4.0)
+    return status.Status(**{**told, "running": running, "failures": [failed], "last": [done, failed], **changes})
+
+
+def test_a_status_file_is_whole_at_any_moment_and_marked_in_the_end(place):
+    (place / "executed/quick").mkdir(parents=True)
+    seen, over = [], threading.Event()
+    with status.StatusFile("quick", every=0) as file:
+        file.show(a_status(done=0))
+        reader = threading.Thread(target=lambda: [seen.append(json.loads(file.path.read_text())) for _ in iter(over.is_set, True)])
+        reader.start()
+        for done in range(100):
+            file.show(a_status(done=done))
+        over.set()
+        reader.join()
+        assert status.look("quick") == (status.read("quick"), True)
+    assert {told["run_id"] for told in seen} <= {"quick"}
+    assert [told["done"] for told in seen] == sorted(told["done"] for told in seen)
+    now, works = status.look("quick")
+    assert (now.state, now.done, now.running, works) == ("ended", 99, [], False)
+    assert "call it again: make grid GRID=quick" in status.absent("quick", now)
+    assert [path.name for path in (place / "executed/quick").iterdir()] == [status.FILE]
+
+
+def test_a_status_is_written_now_and_then_and_the_last_one_always(place):
+    (place / "executed/quick").mkdir(parents=True)
+    with pytest.raises(SystemExit), status.StatusFile("quick", every=math.inf) as file:
+        for done in range(4):
+            file.show(a_status(done=done))
+        assert status.read("quick").done == 0
+        raise SystemExit(130)
+    assert (status.read("quick").done, status.read("quick").state) == (3, "stopped")
+
+
+def test_parts_of_a_grid_add_up(place):
+    (place / "executed/quick").mkdir(parents=True)
+    with status.StatusFile("quick", every=0) as file:
+        file.show(a_status(total=2, done=1, failed=1))
+        file.next_part()
+        file.show(a_status(total=1, done=0, failed=0, skipped=0, started=1050.0, failures=[], last=[]))
+        now = status.read("quick")
+    assert (now.total, now.done, now.failed, now.skipped, now.left, now.started) == (3, 1, 1, 3, 1, 1000.0)
+    assert [ended.id for ended in now.last] == ["d", "f"]
+
+
+def test_a_status_that_cannot_be_written_harms_nothing(place):
+    (place / "executed").mkdir()
+    (place / "executed/quick").write_text("no folder")
+    with status.StatusFile("quick", every=0) as file:
+        file.show(a_status())
+    assert (place / "executed/quick").read_text() == "no folder"
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"total": 1}', "[]"])
+def test_a_file_of_another_kind_is_no_status(place, text):
+    (place / "executed/quick").mkdir(parents=True)
+    (place / "executed/quick" / status.FILE).write_text(text)
+    assert status.look("quick") == (None, False)
+
+
+def test_a_runner_elsewhere_is_told_by_its_lock(place):
+    from hippo_core.lab.runner_files import locked
+
+    told = a_status(host="elsewhere")
+    assert not status.alive(told)
+    with locked(place / "executed/quick", alone=True):
+        assert status.alive(told)
+    assert not status.alive(told)
+    assert not status.alive(a_status(born=1.0))  # another process has its number now
+
+
+def drawn(picture, width):
+    console = Console(file=io.StringIO(), width=width, force_terminal=False)
+    console.print(picture)
+    return console.file.getvalue().splitlines()
+
+
+def test_the_picture_shows_counts_time_cells_and_what_they_say():
+    lines = drawn(watch.picture(a_status(), "", 40), 100)
+    assert lines[0] == "1 done, 1 failed, 2 running, 5 waiting, 3 skipped; 1 min 40 s so far, about 3 min 20 s left"
+    assert [line.split("  ")[0] for line in lines[1:4]] == ["a done cell  ".strip(), "a failed cell", "a slow cell"]
+    assert lines[4] == "  10 of 50 <i>"
+    assert lines[-3:] == ["output of a slow cell", "  loading", "  10 of 50 <i>"]
+    assert max(map(len, drawn(watch.picture(a_status(), "", 40), 50)[1:])) <= 50
+    assert "output of a quick cell" in drawn(watch.picture(a_status(), "quick", 40), 100)
+    assert drawn(watch.picture(a_status(), "nowhere", 40), 100)[-1] == "no running cell's label holds 'nowhere'"
+    assert "about" not in screen.headline(a_status(seconds_left=None))
+
+
+def test_news_are_told_once():
+    last = [status.Ended(id=str(number), label=f"cell {number}", state="done", seconds=1.0) for number in range(4, 8)]
+    now = a_status(done=7, failed=0, last=last)
+    assert [line.split()[0] for line in watch.news(now, 0)] == ["[4/9]", "[5/9]", "[6/9]", "[7/9]"]
+    assert watch.news(now, 6) == ["[7/9] done cell 7 1.0 s, 2 left, about 3 min 20 s"]
+    assert watch.news(now, 7) == []
+
+
+def until(told, patience=120.0):
+    """What `told` gives as soon as it gives something."""
+    end = time.monotonic() + patience
+    while not (found := told()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+def slow_lab(place):
+    """A lab whose cells say something and wait for a file `go`."""
+    make_lab(place)
+    path = place / "notebooks/02_baseline.ipynb"
+    notebook = json.loads(path.read_text())
+    code = next(cell for cell in notebook["cells"] if "lab.begin" in "".join(cell["source"]))
+    wait = "import os, time\nprint('half way')\nwhile not os.path.exists(os.environ['HIPPO_ROOT'] + '/go'): time.sleep(0.05)\n"
+    code["source"] = wait + "".join(code["source"])
+    path.write_text(json.dumps(notebook))
+    return place
+
+
+def run(place, *words):
+    """A command of a lab in the background; it hears Ctrl-C, even where the tests themselves do not."""
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    around = {**os.environ, "HIPPO_ROOT": str(place), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen([*COMMAND, *words], cwd=place, env=around, text=True, preexec_fn=heard, stdout=subprocess.PIPE)
+
+
+def both_speak():
+    now, works = status.look("quick")
+    return now if works and [running.tail for running in now.running] == [["half way"]] * 2 else None
+
+
+def test_a_grid_is_watched_from_another_process(tmp_path, monkeypatch):
+    place = slow_lab(tmp_path / "lab")
+    monkeypatch.setenv("HIPPO_ROOT", str(place))
+    grid = run(place, "grid", "quick")
+    now = until(both_speak)
+    assert (now.total, now.done, now.failed, now.left, now.pid) == (4, 1, 0, 3, grid.pid)
+    watching = run(place, "watch", "quick")
+    first = watching.stdout.readline()
+    (place / "go").touch()
+    printed, _ = grid.communicate(timeout=120)
+    rest, _ = watching.communicate(timeout=120)
+    assert grid.returncode == watching.returncode == 0
+    told, itself = (
+        [line.split(" s, ")[0].split("] ")[1] for line in text.splitlines() if line.startswith("[")] for text in (first + rest, printed)
+    )
+    assert told == itself
+    assert rest.splitlines()[-1].startswith("quick has ended: 5 done, 0 failed, 0 running, 0 waiting")
+    again = lab(place, "watch", "quick")
+    assert again.returncode == 2
+    assert again.stderr.strip() == status.absent("quick", status.read("quick"))
+
+
+@pytest.mark.parametrize(("how", "says"), [(signal.SIGKILL, "is gone"), (signal.SIGINT, "has been stopped")])
+def test_the_end_of_a_runner_is_recognised(tmp_path, monkeypatch, how, says):
+    place = slow_lab(tmp_path / "lab")
+    monkeypatch.setenv("HIPPO_ROOT", str(place))
+    grid = run(place, "grid", "quick")
+    assert until(both_speak)
+    os.kill(grid.pid, how)
+    until(lambda: not status.look("quick")[1])  # it is not waited for: a zombie counts as gone
+    grid.communicate(timeout=120)
+    ran = lab(place, "watch", "quick")
+    assert ran.returncode == 2
+    assert says in ran.stderr and "make grid GRID=quick" in ran.stderr
+    assert len(ran.stderr.strip().splitlines()) == 1
+    until(lambda: not kernels_of(place))
+
+
+def test_where_no_grid_runs_watch_says_how_to_start_one(place):
+    with pytest.raises(LabError, match="there is no run tiny; start one: make grid GRID=tiny"):
+        watch.watch("tiny")
+    (place / "executed/mine").mkdir(parents=True)
+    with pytest.raises(LabError, match="no grid runs on mine; start one: make grid GRID=smoke RUN_ID=mine"):
+        watch.watch("mine")
+    with pytest.raises(LabError, match="plain name"):
+        watch.watch("../x")
