@@ -1,6 +1,5 @@
 """What each command does: plan a grid, run it and its report, run one cell, build data sets, run any notebook."""
 
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -8,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from hippo_core.files import LabError, root, unknown
+from hippo_core.files import LabError, Terminated, root, unknown
 from hippo_core.results.records import RUNS, is_complete, records_of, run_folder, set_aside
 from hippo_core.suites import SUITES
 
@@ -78,9 +77,12 @@ def _prepared(way: Way, cells: Sequence[Cell]) -> Way:
 
 @contextmanager
 def stops_cleanly() -> Iterator[None]:
-    """Ctrl-C ends the kernels of this process and says so in one line."""
+    """Ctrl-C ends the kernels of this process and says so in one line; so does SIGTERM, whose line comes from `hippo_core.__main__`."""
     try:
         yield
+    except Terminated:
+        end_kernels()
+        raise
     except KeyboardInterrupt:
         end_kernels()
         print("stopped; what is finished is kept, call again to go on", file=sys.stderr)
@@ -96,7 +98,7 @@ def _report(run_id: str, force: bool, way: Way = USUAL) -> list[Outcome]:
     if not force and is_complete(cell.record) and closing.criteria(run_id):
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
-        shutil.rmtree(old)
+        runner_files.remove(old)
     return _run([cell], 1, 0, way)
 
 
