@@ -15,7 +15,7 @@ LAB := $(BIN)/python -m hippo_core
 export MALLOC_MMAP_THRESHOLD_ := 33554432
 export MALLOC_TRIM_THRESHOLD_ := 268435456
 
-.PHONY: help setup models datasets base-model base-model-card eval-baselines grid grid-plan watch report lab lint test peers bench bench-grid clean
+.PHONY: help setup models datasets base-model base-model-card eval-baselines grid grid-plan watch report lab lint test test-faults peers bench bench-grid clean
 
 help: ## list these commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -76,6 +76,9 @@ lint: .venv/.ready ## ruff (modules and notebooks), pyright, notebooks without o
 test: .venv/.ready ## all tests (tries `make models` first; where that fails, tests that need those models are skipped)
 	@$(LAB) models || true
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-faults: .venv/.ready ## the long fault loops, of which `make test` runs a short slice: 50 kills, 200 cells at once, full disks (some 20 minutes)
+	@FAULT_ROUNDS=13 FAULT_CELLS=200 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults
 
 peers: .venv/.ready ## install what `make bench` compares with: lm-evaluation-harness, alone, so that nothing of the lab's lock changes
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements-peers.lock

@@ -1,13 +1,18 @@
 """`python -m hippo_core`: the lab's command line. A mistake of the user's ends it with one line and exit code 2."""
 
 import errno
+import os
+import signal
 import sys
 
-from hippo_core.files import LabError
+from hippo_core.files import FULL, LabError, Terminated
+
+FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def main() -> None:
-    """Run the command line; turn a mistake, a full disk and Ctrl-C into one line each."""
+    """Run the command line; turn a mistake, a full disk, one that may not be written to, Ctrl-C and SIGTERM into one line each."""
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         from hippo_core.lab.command import app
 
@@ -16,10 +21,22 @@ def main() -> None:
         sys.exit(_say("stopped before anything ran", 130))
     except LabError as error:
         sys.exit(_say(str(error), 2))
+    except Terminated:
+        sys.exit(_say("stopped (SIGTERM); what is finished is kept, call again to go on", 143))
     except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        sys.exit(_say(f"the disk is full (while writing {error.filename or 'a file'}); free some space and call again", 2))
+        place = error.filename or "a file"
+        if error.errno in FULL:
+            sys.exit(_say(f"the disk is full (while writing {place}); free some space and call again", 2))
+        if error.errno in FORBIDDEN:
+            why = os.strerror(error.errno).lower()
+            must = "executed/, reports/ and data/generated/ must be writable"
+            sys.exit(_say(f"no access to {place} ({why}); {must}: mend that, or point HIPPO_ROOT at a copy of the lab", 2))
+        raise
+
+
+def _terminated(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: what follows is to end in peace
+    raise Terminated(143)
 
 
 def _say(message: str, code: int) -> int:

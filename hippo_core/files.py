@@ -1,20 +1,29 @@
 """Files and errors that every part of the lab shares: where the repository is, atomic writes, safe YAML, checksums."""
 
+import errno
+import fcntl
+import glob
 import hashlib
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+FULL = (errno.ENOSPC, errno.EDQUOT)  # a full disk, a quota that is used up
+
 
 class LabError(Exception):
     """A mistake that the user can mend. The message is one line: what was expected, what came, the way out."""
+
+
+class Terminated(SystemExit):
+    """SIGTERM came, as a cluster's scheduler sends it before it kills."""
 
 
 def root() -> Path:
@@ -60,9 +69,10 @@ def write_json(path: Path, value: Any) -> None:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder that appears at `path` whole, when the block ends without an error, or not at all."""
+    """A folder that appears at `path` whole, when the block ends without an error, or not at all. What a killed process left of an
+    earlier one goes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    temporary, hold = held_folder(path.parent, f".{path.name}.")
     try:
         yield temporary
         os.chmod(temporary, 0o755)
@@ -70,6 +80,36 @@ def new_folder(path: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+    finally:
+        os.close(hold)
+
+
+def held_folder(parent: Path, prefix: str) -> tuple[Path, int]:
+    """A new folder that this process holds, by a lock, until it closes the descriptor or ends, however it ends.
+
+    Folders of the same prefix that nobody holds any more are removed; so use the prefix for these only.
+    """
+    for left in parent.glob(f"{glob.escape(prefix)}*"):
+        _remove_unheld(left)
+    while True:
+        folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
+        with suppress(FileNotFoundError):  # somebody took it for a left one before it was locked
+            hold = os.open(folder, os.O_RDONLY)
+            with suppress(OSError):  # not every network file system knows such locks: there nothing is removed either
+                fcntl.flock(hold, fcntl.LOCK_EX)
+            if folder.exists():
+                return folder, hold
+            os.close(hold)
+
+
+def _remove_unheld(folder: Path) -> None:
+    with suppress(OSError):  # it is held, or another user's, or gone by now
+        hold = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(hold)
 
 
 def sha256(path: Path) -> str:

@@ -1,18 +1,18 @@
 """Run one cell: its notebook by papermill, in a kernel of its own, into a folder that becomes its record when all went well."""
 
-import errno
 import os
 import shutil
+import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 from typing import Any, Literal
 
-from hippo_core.files import LabError, write_json
-from hippo_core.results.records import begin_record, is_complete, read_meta
+from hippo_core.files import FULL, LabError, root, write_json
+from hippo_core.results.records import RUNS, begin_record, is_complete, read_meta
 
-from . import fingerprints, memory, notebooks, runner_files
+from . import fingerprints, memory, notebooks, runner_files, surroundings
 from .cells import BASELINE, Cell
 from .parameters import PLACE
 from .provenance import git_sha, versions
@@ -74,8 +74,10 @@ def execute(cell: Cell, said: Said, stopping: Event, way: Way = USUAL) -> Outcom
             outcome = replace(outcome, notebook=runner_files.short(kept))
         return _copied(outcome, way.archive)
     except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise disk_full(cell) from None
+        full = disk_full(cell) if error.errno in FULL else None  # before space is freed
+        runner_files.discard(cell.record)
+        if full:
+            raise full from None
         return Outcome(cell, "failed", time.monotonic() - started, f"{type(error).__name__}: {error}")
 
 
@@ -103,8 +105,8 @@ def _attempt(cell: Cell, folder: Path, said: Said, started: float, way: Way) -> 
         message, crashed = reason(error), is_crash(error)
         if isinstance(error, OSError) and not crashed:  # a timeout counts as one
             raise
-        if f"[Errno {errno.ENOSPC}]" in message:
-            raise disk_full(cell) from None
+        if any(f"[Errno {number}]" in message for number in FULL):
+            raise OSError(FULL[0], message) from None
     state = "crashed" if crashed else "failed" if message else "done"
     return Outcome(cell, state, time.monotonic() - started, message)
 
@@ -135,7 +137,9 @@ def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: S
     import papermill
 
     notebooks.check_values(source, parameters)
+    surroundings.arrange()
     quiet = ["--log-level=50"]  # a kernel's own log would run through the table; what goes wrong in a cell stands in the notebook
+    quiet += ["--HistoryManager.hist_file=:memory:"]  # else every kernel writes to one data base, and to the user's own history
     limits = memory.limit(way.memory) if way.memory else []
     patience: dict[str, Any] = {"start_timeout": 300, "iopub_timeout": 60}  # seconds; a busy machine is no error
     names = {
@@ -163,8 +167,10 @@ def _plain_origin(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def disk_full(cell: Cell) -> LabError:
-    """The error for a full disk."""
-    return LabError(f"the disk is full (while running {cell.label}); free some space and call again: finished records are kept")
+    """The error for a full disk; it says which, where that can be seen."""
+    full = [place for place in (str(root() / RUNS), tempfile.gettempdir()) if shutil.disk_usage(place).free < 1 << 20]
+    where = f" at {' and '.join(full)}" if full else ""
+    return LabError(f"the disk is full{where} (while running {cell.label}); free some space and call again: finished records are kept")
 
 
 def fix_threads(threads: int) -> None:

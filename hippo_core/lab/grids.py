@@ -1,6 +1,5 @@
 """What the commands of a grid do: run what is left of it and report, plan it, write its report again."""
 
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -81,7 +80,7 @@ def _report(run_id: str, force: bool, way: Way = USUAL, file: StatusFile | None 
     if not force and is_complete(cell.record) and closing.criteria(run_id):
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
-        shutil.rmtree(old)
+        runner_files.remove(old)
     return run([cell], ALONE, way, file=file)
 
 

@@ -21,12 +21,33 @@ FAILED_NOTEBOOK, NOTEBOOK, ERROR = "notebook.failed.ipynb", "notebook.ipynb", "e
 def open_folder(record: Path) -> Path:
     """A fresh hidden folder for a record that is going to be made; what an earlier, killed attempt left is removed."""
     record.parent.mkdir(parents=True, exist_ok=True)
-    for left in record.parent.glob(f".{record.name}.*"):
-        shutil.rmtree(left, ignore_errors=True)
+    discard(record)
     folder = Path(tempfile.mkdtemp(dir=record.parent, prefix=f".{record.name}."))
     folder.chmod(0o755)
     (folder / CLAIM).touch()
     return folder
+
+
+def discard(record: Path) -> None:
+    """Remove the hidden folders of a record that was not made."""
+    for left in record.parent.glob(f".{record.name}.*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def sweep(run: Path) -> None:
+    """Remove what killed runners and kernels left of a run, in its records and its report; only for one who holds the run alone."""
+    for place in (run, root() / "reports" / run.name):
+        for left in list(place.rglob(".*.*")):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
+
+
+def remove(record: Path) -> None:
+    """Remove a record that nobody wants any more, all at once: one that is half removed would be taken for a damaged one."""
+    hidden = record.rename(record.with_name(f".{record.name}.old"))
+    shutil.rmtree(hidden)
 
 
 def claimed(folder: Path) -> Path:
@@ -85,6 +106,7 @@ def locked(run: Path, alone: bool) -> Iterator[None]:
             file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()
+            sweep(run)
         yield
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hippo_core.files import LabError, unknown
+from hippo_core.files import LabError, Terminated, unknown
 
 from .cells import Cell, materials
 from .engine import run_cells
@@ -79,9 +79,12 @@ def _executor(cells: Sequence[Cell], how: How, way: Way, grid: Grid | None) -> E
 
 @contextlib.contextmanager
 def stops_cleanly() -> Iterator[None]:
-    """Ctrl-C ends the kernels of this process and says so in one line."""
+    """Ctrl-C ends the kernels of this process and says so in one line; so does SIGTERM, whose line comes from `hippo_core.__main__`."""
     try:
         yield
+    except Terminated:
+        end_kernels()
+        raise
     except KeyboardInterrupt:
         end_kernels()
         print("stopped; what is finished is kept, call again to go on", file=sys.stderr)

@@ -1,13 +1,9 @@
-"""The engine on quick notebooks: nothing runs twice, a kill loses nothing, a failure stays alone, two grids exclude each other."""
+"""The engine on quick notebooks: nothing runs twice, Ctrl-C leaves nothing running, a failure stays alone, two grids exclude each other."""
 
 import json
 import os
-import random
 import signal
-import subprocess
-import sys
 import time
-from functools import partial
 
 import pytest
 
@@ -19,49 +15,7 @@ from hippo_core.lab.execute import Outcome
 from hippo_core.results import records
 
 from .conftest import make_lab
-
-COMMAND = [sys.executable, "-m", "hippo_core"]
-
-
-def lab(place, *words, **options):
-    return subprocess.run([*COMMAND, *words], cwd=place, env=environment(place), capture_output=True, text=True, check=False, **options)
-
-
-def environment(place):
-    return {**os.environ, "HIPPO_ROOT": str(place), "OMP_NUM_THREADS": "1"}
-
-
-def kernels_of(place):
-    """The kernels that run for a lab, ordinary ones and forked ones, and those that fork them."""
-    import psutil
-
-    found = []
-    for process in psutil.process_iter():
-        try:
-            words = " ".join(process.cmdline())
-            if ("ipykernel" in words or "lab.warm.server" in words) and process.environ().get("HIPPO_ROOT") == str(place):
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
-
-
-def start(place, **options):
-    """A grid in the background, given back when its first kernel is there. It hears Ctrl-C, even where the tests themselves do not."""
-    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    running = subprocess.Popen([*COMMAND, "grid", "quick"], cwd=place, env=environment(place), text=True, preexec_fn=heard, **options)
-    while running.poll() is None and not any(is_forked(kernel) for kernel in kernels_of(place)):
-        time.sleep(0.1)
-    return running
-
-
-def is_forked(kernel):
-    import psutil
-
-    try:
-        return "lab.warm.server" in " ".join(kernel.parent().cmdline())
-    except (psutil.Error, AttributeError):
-        return False
+from .running import ended, kernels_of, lab, start
 
 
 @pytest.fixture(scope="module")
@@ -116,26 +70,13 @@ def test_a_plan_skips_what_is_finished_and_estimates_the_rest(finished):
     assert "0 to skip, 4 to run, about" in other
 
 
-def test_a_killed_grid_goes_on_to_equal_records(finished, tmp_path):
-    place, moment = make_lab(tmp_path / "lab", finished[0]), random.Random(7)
-    for _ in range(2):
-        running = start(place, stdout=subprocess.DEVNULL)
-        time.sleep(moment.uniform(0, 6))
-        running.send_signal(signal.SIGKILL)
-        running.wait()
-    assert lab(place, "grid", "quick").returncode == 0
-    assert records.verify(place / "executed/quick")[1] == []
-    count, differences = records.diff(finished[0] / "executed/quick", place / "executed/quick")
-    assert ([str(found) for found in differences], count) == ([], 5)
-
-
 def test_ctrl_c_stops_cleanly(tmp_path):
     place = make_lab(tmp_path / "lab")
-    running = start(place, stderr=subprocess.PIPE)
+    running = start(place)
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=120)
-    assert running.returncode == 130
-    assert said.strip().splitlines()[-1].startswith("stopped")
+    stopped = ended(running)
+    assert stopped.returncode == 130
+    assert stopped.stderr.strip().splitlines()[-1].startswith("stopped")
     assert kernels_of(place) == []
     assert not list(place.glob("executed/quick/**/error.txt"))
 
@@ -249,7 +190,7 @@ if len(here.read_text().split()) == 1 or "bm25" in preset:
 def test_a_crash_is_tried_once_more_alone_and_then_it_has_failed(tmp_path, how, kernel, why):
     place = make_lab(tmp_path / "lab")
     grid = place / "params/grids/quick.yaml"
-    grid.write_text(grid.read_text() + "timeout: 3\n")
+    grid.write_text(grid.read_text() + ("timeout: 3\n" if "sleep" in how else ""))  # a busy machine may be slower than that
     path = place / "notebooks/02_baseline.ipynb"
     notebook = json.loads(path.read_text())
     code = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code" and "lab.begin" in "".join(cell["source"]))

@@ -11,6 +11,8 @@ import threading
 from contextlib import suppress
 from typing import Any
 
+from hippo_core.lab import surroundings
+
 # For the server: neither imports nor the loading of a model start a thread pool, no GPU is opened, figures go where ipykernel sends them.
 AT_IMPORT = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -90,7 +92,8 @@ class ForkServer:
         self._control = ours
         command = [python, "-c", START.format(theirs.fileno())]
         apart: dict[str, Any] = {"stdin": subprocess.DEVNULL, "start_new_session": True}  # Ctrl-C is for the owner
-        self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(),), env={**os.environ, **AT_IMPORT}, **apart)
+        around = {**os.environ, **AT_IMPORT, "TMPDIR": str(surroundings.folder())}
+        self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(),), env=around, **apart)
         theirs.close()
 
     def alive(self) -> bool:

@@ -1,7 +1,7 @@
 """The extension point of jupyter_client: kernels of a kernelspec that names `hippo-warm` are forked, and talk by ipc.
 
-Every kernel has a folder of its own for its sockets: by TCP two kernels can race for a port, and with jupyter_client's own ipc
-default all kernels of a process share one path until they have connection files.
+Every kernel has a folder of its own for its sockets, in that of its owner: by TCP two kernels can race for a port, and with
+jupyter_client's own ipc default all kernels of a process share one path until they have connection files.
 """
 
 import asyncio
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+from hippo_core.lab.surroundings import folder
 
 from . import client
 
@@ -26,7 +28,7 @@ class WarmProvisioner(LocalProvisioner):
         """Give the kernel's sockets a place; then as usual."""
         manager = self.parent
         if manager is not None and self.sockets is None:
-            self.sockets = tempfile.mkdtemp(prefix="hippo-")  # short: a path of a socket has room for some 100 characters
+            self.sockets = tempfile.mkdtemp(dir=folder())
             manager.transport, manager.ip = "ipc", str(Path(self.sockets) / "k")
             manager.cache_ports = False
         return await super().pre_launch(**kwargs)

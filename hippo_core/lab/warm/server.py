@@ -13,11 +13,13 @@ import ctypes
 import gc
 import importlib
 import json
+import logging
 import os
 import select
 import signal
 import socket
 import sys
+import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +32,7 @@ MODULES = (
     *("hippo_core.suites.datasets.build", "hippo_core.results.records", "hippo_core.results.figures.plots"),
 )
 PR_SET_PDEATHSIG = 1
+LAST_WORDS = 5.0  # seconds
 
 
 @dataclass
@@ -57,7 +60,7 @@ class Server:
         signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         while True:
-            readable, _, _ = select.select([self.control, wake, *(kernel.line for kernel in self.kernels.values())], [], [])
+            readable = _readable([self.control, wake, *(kernel.line for kernel in self.kernels.values())])
             if wake in readable:
                 _drain(wake)
                 self._reap()
@@ -69,6 +72,7 @@ class Server:
                 if not descriptors:
                     return self._end()
                 if order := self._take(socket.socket(fileno=descriptors[0])):
+                    signal.set_wakeup_fd(-1)  # before its socket goes
                     for end in (wake, woken, self.control, *(kernel.line for kernel in self.kernels.values())):
                         end.close()
                     return order
@@ -151,6 +155,7 @@ class Server:
 
     def _end(self) -> None:
         """Nobody is left to work for."""
+        signal.set_wakeup_fd(-1)
         for kernel in self.kernels.values():
             with suppress(ProcessLookupError):
                 os.killpg(kernel.pid, signal.SIGKILL)
@@ -167,10 +172,10 @@ def become(order: dict[str, Any]) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != order["forker"]:  # it died before that
         return
-    signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.environ.clear()
     os.environ.update(order["env"] | {"JPY_PARENT_PID": str(order["forker"])})
+    tempfile.tempdir = None  # asked for anew, of these surroundings
     numpy.random.seed()  # noqa: NPY002 - the one that notebooks share; Python's own is seeded anew at a fork
     os.chdir(order["cwd"])
     sys.argv = ["ipykernel_launcher", *order["argv"]]
@@ -178,6 +183,7 @@ def become(order: dict[str, Any]) -> None:
     app = IPKernelApp.instance(parent_handle=order["forker"])  # ends with the server, where nothing else ends it
     app.initialize(order["argv"])
     app.start()
+    app.control_thread.join(LAST_WORDS)  # it has told the kernel to end and is still saying so; its sockets go next
 
 
 def leave() -> None:
@@ -193,6 +199,14 @@ def newest_source() -> int:
     """When a file of the package was last changed, in nanoseconds; a server whose code is older than that is of no use."""
     package = Path(__file__).parents[2]
     return max(path.stat().st_mtime_ns for path in package.rglob("*.py"))
+
+
+def _readable(ends: list[socket.socket]) -> list[socket.socket]:
+    """Those of the sockets that have something to be read, as soon as one has; select.select would know no descriptor above 1023."""
+    watched, poll = {end.fileno(): end for end in ends}, select.poll()
+    for descriptor in watched:
+        poll.register(descriptor, select.POLLIN)
+    return [watched[descriptor] for descriptor, _ in poll.poll()]
 
 
 def _threads() -> int:
@@ -222,6 +236,7 @@ def main(descriptor: int) -> None:
     """Import, then serve."""
     control = socket.socket(fileno=descriptor)
     source = newest_source()
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it misses, on some processors, a package that the lab does not use
     for name in MODULES:
         importlib.import_module(name)
     gc.collect()

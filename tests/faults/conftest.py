@@ -1,0 +1,82 @@
+"""Fault tests disturb a quick grid as the world does: by kills, full disks, many cells at once. `make test` runs a short slice of them,
+`make test-faults` all: FAULT_ROUNDS kills of every victim, FAULT_CELLS cells at once, moments drawn from FAULT_SEED.
+
+Here is the grid that they disturb, and what must be true when it has ended after all.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from hippo_core.files import sha256
+from hippo_core.results import records
+from hippo_core.results.records.paths import record_folders
+from tests.lab.conftest import make_lab
+from tests.lab.running import lab, none_left
+
+ROUNDS, CELLS, SEED = (int(os.environ.get(f"FAULT_{name}", usual)) for name, usual in (("ROUNDS", 2), ("CELLS", 24), ("SEED", 1)))
+RECORDS = 9  # two data sets, six cells, the report
+GRID = """
+title: quick cells to be disturbed
+blocks:
+  - suites: [episodic]
+    presets: [baselines/span_short, baselines/rag_bm25]
+    models: [model]
+    sizes: [4]
+    seeds: [1, 2]
+"""
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory):
+    """A lab whose grid has run with nothing in its way."""
+    place = make_lab(tmp_path_factory.mktemp("undisturbed") / "lab")
+    (place / "params/grids/faults.yaml").write_text(GRID)
+    ran = lab(place, "grid", "faults")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return place
+
+
+@pytest.fixture
+def fresh(undisturbed, tmp_path):
+    """The same lab before anything ran."""
+    return make_lab(tmp_path / "lab", undisturbed)
+
+
+@pytest.fixture
+def temporary():
+    """A folder for TMPDIR, with a short path as such folders have; at the end nothing may be in it."""
+    place = Path(tempfile.mkdtemp(prefix="tmp-"))
+    yield place
+    left = sorted(place.rglob("*"))
+    shutil.rmtree(place)
+    assert left == []
+
+
+def finished(place):
+    """The checksum of every file of every finished record; without the report, which a later call makes anew over more records."""
+    run = place / "executed/faults"
+    files = [file for record in record_folders(run) for file in record.iterdir()] if run.is_dir() else []
+    return {file.relative_to(run): sha256(file) for file in files if file.relative_to(run).parts[0] != "report"}
+
+
+def assert_as_if_undisturbed(place, undisturbed, seen=None):
+    """All is there, whole and equal to what an undisturbed run gives, nothing else is there, and nothing runs any more.
+
+    `seen`: where the lab's files are seen, if not at their place.
+    """
+    run = (seen or place) / "executed/faults"
+    assert records.verify(run) == (RECORDS, [])
+    count, differences = records.diff(undisturbed / "executed/faults", run)
+    assert ([str(found) for found in differences], count) == ([], RECORDS)
+    assert leftovers(seen or place) == []
+    assert none_left(place)
+
+
+def leftovers(place):
+    """Hidden files and folders, and records without an end, of killed runners and kernels."""
+    hidden = [path for name in ("executed", "reports", "data/generated") for path in (place / name).rglob(".*") if path.name != ".lock"]
+    return hidden + [path.parent for path in (place / "executed").rglob("meta.json") if not (path.parent / records.DONE).exists()]

@@ -1,0 +1,81 @@
+"""kill -9 at random moments, of everything that runs: nothing that was finished is lost or changed, and the grid ends as if undisturbed."""
+
+import random
+import shutil
+import time
+
+import psutil
+import pytest
+
+from tests.lab.running import LIMIT, ended, is_forked, kernels_of, lab, start
+
+from .conftest import ROUNDS, SEED, assert_as_if_undisturbed, finished
+
+LATEST = 6.0  # seconds from one kill to the next, at most
+KILLS = 3  # of one grid; a longer loop runs it again from the start
+
+
+def runner(running, place):
+    """The process that was called."""
+    return [psutil.Process(running.pid)]
+
+
+def kernel(running, place):
+    """Any kernel of a cell, forked or not."""
+    return [process for process in kernels_of(place) if process not in fork_server(running, place)]
+
+
+def fork_server(running, place):
+    """What kernels are forked from; they end with it."""
+    return [process for process in kernels_of(place) if not is_forked(process) and "lab.warm.server" in " ".join(process.cmdline())]
+
+
+VICTIMS = {"the runner": runner, "a kernel": kernel, "the fork server": fork_server}
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_kill_loses_nothing_and_changes_nothing(victim, undisturbed, fresh, temporary):
+    print(f"FAULT_SEED={SEED} FAULT_ROUNDS={ROUNDS}")
+    draw, kills = random.Random(f"{SEED} {victim}"), 0
+    while kills < ROUNDS:
+        for name in ("executed", "reports", "data/generated"):
+            shutil.rmtree(fresh / name, ignore_errors=True)
+        hit, kept = disturbed(fresh, VICTIMS[victim], min(KILLS, ROUNDS - kills), draw, temporary)
+        kills += hit
+        print(f"{victim}: {kills} kills, {len(kept)} files of finished records were there at the last")
+        after = lab(fresh, "grid", "faults", TMPDIR=str(temporary))
+        assert "nothing to be done" in after.stdout, after.stdout + after.stderr
+        assert_as_if_undisturbed(fresh, undisturbed)
+        now = finished(fresh)
+        assert {file: now.get(file) for file in kept} == kept
+
+
+def disturbed(place, victims, kills, draw, temporary):
+    """Run the grid to its end with so many kills on the way: how many hit, and the records that were finished at one of them."""
+    hit, kept = 0, {}
+    for _ in range(kills + 2):
+        running = start(place, "faults", TMPDIR=str(temporary))
+        try:
+            while hit < kills and (found := await_one(running, place, victims, draw)):
+                found.kill()
+                hit += 1
+                now = finished(place)
+                assert {file: now.get(file) for file in kept} == kept
+                kept = now
+            end = ended(running)
+        finally:
+            running.kill()
+        if end.returncode == 0:
+            return hit, kept
+        assert end.returncode == -9 or "once more, alone" in end.stdout, end.stdout + end.stderr
+    raise AssertionError(f"not finished after {hit} kills and so many calls: {end.stdout}\n{end.stderr}")
+
+
+def await_one(running, place, victims, draw):
+    """A victim at a moment drawn; None where the grid ends before there is one, or hangs."""
+    moment = time.monotonic() + draw.uniform(0, LATEST)
+    while running.poll() is None and time.monotonic() < moment + LIMIT:
+        if time.monotonic() > moment and (found := victims(running, place)):
+            return draw.choice(found)
+        time.sleep(0.05)
+    return None

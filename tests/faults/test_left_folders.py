@@ -1,0 +1,46 @@
+"""A folder that a process holds stays as long as the process lives, and goes with the next one that is made after it was killed."""
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+
+from hippo_core.files import held_folder, new_folder, root
+
+HOLD = "import sys, pathlib; from hippo_core.files import held_folder; print(held_folder(pathlib.Path('.'), 'x.')[0], flush=True); input()"
+
+
+@pytest.fixture
+def other(tmp_path):
+    """Another process that holds a folder here."""
+    pipe, around = subprocess.PIPE, {**os.environ, "PYTHONPATH": str(root())}
+    running = subprocess.Popen([sys.executable, "-c", HOLD], cwd=tmp_path, stdin=pipe, stdout=pipe, text=True, env=around)
+    yield running
+    running.kill()
+    running.communicate(timeout=60)
+
+
+def test_a_folder_goes_when_its_process_was_killed_and_not_before(other, tmp_path):
+    held = tmp_path / other.stdout.readline().strip()
+    (held / "socket").touch()
+    mine, hold = held_folder(tmp_path, "x.")
+    assert sorted(tmp_path.iterdir()) == sorted([held, mine])
+    other.kill()
+    other.wait(timeout=60)
+    again, _ = held_folder(tmp_path, "x.")
+    assert sorted(tmp_path.iterdir()) == sorted([mine, again])
+    os.close(hold)
+
+
+def test_what_was_left_of_a_folder_goes_when_it_is_made_again(tmp_path):
+    (tmp_path / ".data.abcdefgh").mkdir()
+    (tmp_path / ".other.abcdefgh").mkdir()
+    with suppress(ValueError), new_folder(tmp_path / "data") as building:
+        (building / "half").touch()
+        raise ValueError("not made")
+    assert [path.name for path in tmp_path.iterdir()] == [".other.abcdefgh"]
+    with new_folder(tmp_path / "data") as building:
+        (building / "whole").touch()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.abcdefgh", "data"]

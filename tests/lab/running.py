@@ -1,0 +1,81 @@
+"""A lab's commands run as a user runs them, each within a time limit, and the processes that they start."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import psutil
+import pytest
+
+COMMAND = [sys.executable, "-m", "hippo_core"]
+LIMIT = 300  # seconds that a command may take, on a busy machine
+
+
+def environment(place, **more):
+    """What commands of a lab have around them."""
+    return {**os.environ, "HIPPO_ROOT": str(place), "OMP_NUM_THREADS": "1", **more}
+
+
+def lab(place, *words, limit=LIMIT, before=(), **more):
+    """Run a command of a lab to its end; `before` are words of a command that runs it, `more` goes into its environment."""
+    command, pipe = [*before, *COMMAND, *words], subprocess.PIPE
+    running = subprocess.Popen(command, cwd=place, env=environment(place, **more), stdout=pipe, stderr=pipe, text=True)
+    return ended(running, limit)
+
+
+def start(place, grid="quick", before=(), **more):
+    """A grid in the background, given back when its first kernel is there. It hears Ctrl-C, even where the tests themselves do not."""
+    heard, pipe = partial(signal.signal, signal.SIGINT, signal.SIG_DFL), subprocess.PIPE
+    command, around = [*before, *COMMAND, "grid", grid], environment(place, **more)
+    running = subprocess.Popen(command, cwd=place, env=around, text=True, preexec_fn=heard, stdout=pipe, stderr=pipe)
+    until = time.monotonic() + LIMIT
+    while running.poll() is None and not any(is_forked(kernel) for kernel in kernels_of(place)):
+        if time.monotonic() > until:
+            running.kill()
+            ended(running)
+            pytest.fail(f"no kernel of {grid} came within {LIMIT} s")
+        time.sleep(0.1)
+    return running
+
+
+def ended(running, limit=LIMIT):
+    """How a command has ended and what it said; where it does not end in time it is killed, and the test has failed."""
+    try:
+        said = running.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        running.kill()
+        said = running.communicate(timeout=60)  # what holds its output ends with it
+        pytest.fail(f"not ended after {limit} s: {' '.join(running.args)}\n{said[0]}\n{said[1]}")
+    return subprocess.CompletedProcess(running.args, running.returncode, *said)
+
+
+def kernels_of(place):
+    """The kernels that run for a lab, ordinary ones and forked ones, and those that fork them."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            words = " ".join(process.cmdline())
+            if ("ipykernel" in words or "lab.warm.server" in words) and process.environ().get("HIPPO_ROOT") == str(place):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def is_forked(kernel):
+    """Whether a fork server is its parent."""
+    try:
+        return "lab.warm.server" in " ".join(kernel.parent().cmdline())
+    except (psutil.Error, AttributeError):
+        return False
+
+
+def none_left(place, patience=60):
+    """Whether all kernels of a lab, and what forks them, end in time; a server that is busy with its imports ends after them."""
+    until = time.monotonic() + patience
+    while (left := kernels_of(place)) and time.monotonic() < until:
+        time.sleep(0.2)
+    return not left
