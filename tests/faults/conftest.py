@@ -78,5 +78,6 @@ def assert_as_if_undisturbed(place, undisturbed, seen=None):
 
 def leftovers(place):
     """Hidden files and folders, and records without an end, of killed runners and kernels."""
-    hidden = [path for name in ("executed", "reports", "data/generated") for path in (place / name).rglob(".*") if path.name != ".lock"]
+    folders = [place / name for name in ("executed", "reports", "data/generated")]
+    hidden = [path for folder in folders for path in folder.rglob(".*") if path.name not in (".lock", ".progress.json")]
     return hidden + [path.parent for path in (place / "executed").rglob("meta.json") if not (path.parent / records.DONE).exists()]

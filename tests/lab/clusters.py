@@ -1,0 +1,81 @@
+"""A Dask cluster on this machine: a scheduler and workers, each a process of its own that can be killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+
+@dataclass
+class Cluster:
+    """A scheduler at `address`; `add` brings workers."""
+
+    folder: Path
+    processes: list = field(default_factory=list)
+
+    @property
+    def address(self):
+        return str(self.folder / "scheduler.json")
+
+    def start(self):
+        self._run("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", self.address)
+        deadline = time.monotonic() + 60
+        while not Path(self.address).is_file():
+            assert time.monotonic() < deadline, (self.folder / "scheduler.log").read_text()
+            time.sleep(0.1)
+
+    def add(self, place, *words, nanny=False):
+        """A worker whose checkout is the lab at `place`; returns its process."""
+        kind = "--nanny" if nanny else "--no-nanny"
+        local = str(self.folder / f"worker-{len(self.processes)}")
+        return self._run(
+            "worker",
+            "--scheduler-file",
+            self.address,
+            "--nthreads",
+            "1",
+            kind,
+            "--no-dashboard",
+            "--local-directory",
+            local,
+            *words,
+            place=place,
+        )
+
+    def wait_for(self, count):
+        from distributed import Client
+
+        with Client(scheduler_file=self.address, set_as_default=False) as client:
+            client.wait_for_workers(count, timeout=60)
+
+    def _run(self, *words, place=None):
+        env = {**os.environ, "OMP_NUM_THREADS": "1"}
+        if place:
+            env |= {"HIPPO_ROOT": str(place), "PYTHONPATH": str(place)}
+        log = (self.folder / f"{words[0]}.log").open("a")
+        started = subprocess.Popen(
+            [sys.executable, "-m", "dask", *words], env=env, cwd=place, stdout=log, stderr=log, start_new_session=True
+        )
+        self.processes.append(started)
+        return started
+
+    def stop(self):
+        for process in self.processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(20)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler without workers."""
+    (tmp_path / "dask").mkdir()
+    made = Cluster(tmp_path / "dask")
+    made.start()
+    yield made
+    made.stop()
