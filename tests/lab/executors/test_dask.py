@@ -9,9 +9,8 @@ import psutil
 import pytest
 
 from hippo_core.results import records
-
-from ..conftest import make_lab
-from ..test_engine import COMMAND, environment, kernels_of, lab
+from tests.lab.conftest import make_lab
+from tests.lab.running import COMMAND, environment, kernels_of, lab
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +36,7 @@ def test_two_workers_leave_the_records_of_this_machine(finished, cluster, tmp_pa
     place = make_lab(tmp_path / "lab", finished)
     workers = [cluster.add(place), cluster.add(place)]
     cluster.wait_for(2)
-    ran = lab(place, *on(cluster), timeout=300)
+    ran = lab(place, *on(cluster))
     assert ran.returncode == 0, ran.stderr
     equal(finished, place)
     assert "nothing to be done" in lab(place, *on(cluster)).stdout
@@ -74,7 +73,7 @@ def test_ctrl_c_ends_the_kernels_of_the_workers_and_not_the_workers(cluster, tmp
     assert said.strip().splitlines()[-1].startswith("stopped")
     assert kernels_of(place) == []
     assert worker.poll() is None
-    assert lab(place, *on(cluster, "--kernel", "cold"), timeout=300).returncode == 0
+    assert lab(place, *on(cluster, "--kernel", "cold")).returncode == 0
 
 
 def test_workers_on_other_machines_copy_records_to_the_archive(finished, cluster, bucket, tmp_path):
@@ -86,7 +85,7 @@ def test_workers_on_other_machines_copy_records_to_the_archive(finished, cluster
     refused = lab(place, *on(cluster))
     assert refused.returncode == 2
     assert "does not see this run's folder" in refused.stderr and "RECORDS=" in refused.stderr
-    ran = lab(place, *on(cluster, "--records", f"{bucket}/lab", "--kernel", "cold"), timeout=300)
+    ran = lab(place, *on(cluster, "--records", f"{bucket}/lab", "--kernel", "cold"))
     assert ran.returncode == 0, ran.stderr
     equal(finished, place)
     assert len(list((tmp_path / "one/executed/quick").rglob("DONE")) + list((tmp_path / "two/executed/quick").rglob("DONE"))) >= 4
@@ -155,6 +154,6 @@ def test_cells_that_need_a_gpu_share_one_by_the_memory_they_declare(cluster, tmp
     assert "needs a GPU and no worker offers one" in refused.stderr
     cluster.add(place, "--resources", "GPU=1 GPU_GB=24")
     cluster.wait_for(2)
-    ran = lab(place, *on(cluster, "--kernel", "cold"), timeout=300)
+    ran = lab(place, *on(cluster, "--kernel", "cold"))
     assert ran.returncode == 0, ran.stderr
     assert len(records.records_of(place / "executed/quick")) == 3
