@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cache
 from itertools import product
 from typing import Annotated, Any, Literal
 
@@ -85,6 +86,7 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
     (file, blocks), run = load_grid(name), run_id or name
     found: dict[str, Cell] = {}
     not_there: dict[str, int] = {}
+    own = cache(lambda preset: load_preset(preset).encoder)
     for number, block in enumerate(blocks):
         for values in _combinations(block, models):
             if only and not any(fnmatch(values["preset"], pattern) for pattern in only):
@@ -93,7 +95,7 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
                 not_there[values["preset"]] = not_there.get(values["preset"], 0) + 1
                 continue
             told = {"run_id": run, "threads": file.threads, "batch_size": file.batch_size, **values}
-            for overrides in _encoded(values["preset"], values["overrides"], block.encoders):
+            for overrides in _encoded(own(values["preset"]), values["overrides"], block.encoders):
                 _add(found, _once({**told, "overrides": overrides}, f"params/grids/{name}.yaml, block {number + 1}"))
     if not found and not not_there:
         raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
@@ -108,9 +110,8 @@ def _combinations(block: Block, models: tuple[str, ...]) -> Iterator[dict[str, A
         yield dict(zip(names, values, strict=True))
 
 
-def _encoded(preset: str, overrides: list[str], encoders: list[Encoder]) -> list[list[str]]:
+def _encoded(own: str | None, overrides: list[str], encoders: list[Encoder]) -> list[list[str]]:
     """The overrides with each encoder, for a preset that reads one; its own encoder needs no override."""
-    own = load_preset(preset).encoder
     if not encoders or own is None:
         return [overrides]
     return [overrides if encoder == own else [*overrides, f"encoder={encoder}"] for encoder in encoders]
@@ -129,5 +130,5 @@ def _is_there(preset: str) -> bool:
 def _add(found: dict[str, Cell], parameters: BaselineParameters) -> None:
     data = dataset_cell(parameters)
     found.setdefault(data.id, data)
-    cell = baseline_cell(parameters)
+    cell = baseline_cell(parameters, data)
     found.setdefault(cell.id, cell)
