@@ -15,7 +15,7 @@ LAB := $(BIN)/python -m hippo_core
 export MALLOC_MMAP_THRESHOLD_ := 33554432
 export MALLOC_TRIM_THRESHOLD_ := 268435456
 
-.PHONY: help setup models datasets base-model base-model-card eval-baselines grid grid-plan watch report lab lint test test-faults peers bench bench-grid clean
+.PHONY: help setup models datasets base-model base-model-card eval-baselines grid grid-plan watch report lab lint test test-faults peers bench bench-grid bench-scale clean
 
 help: ## list these commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -88,6 +88,9 @@ bench: .venv/.ready ## our generation, log-likelihoods (after `make peers`) and 
 
 bench-grid: .venv/.ready ## what a cell costs besides its work, and the smoke grid, in ordinary and in warm kernels (after `make peers`; some 20 minutes)
 	@$(BIN)/python benchmarks/grid/overhead.py
+
+bench-scale: .venv/.ready ## plan and resume a grid of 1,000 cells, report 10,000 records, all of them made up (some five minutes)
+	@$(BIN)/python benchmarks/grid/scale.py
 
 clean: ## remove caches and generated data; records, reports, weights and .venv stay
 	@rm -rf data/generated .pytest_cache .ruff_cache .hypothesis .ipynb_checkpoints

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -36,10 +36,15 @@ def unknown(what: str, name: object, legal: Iterable[str]) -> LabError:
     return LabError(f"unknown {what} {name!r}; legal: {', '.join(sorted(legal))}")
 
 
-def read_yaml(path: Path) -> Any:
-    """The content of a YAML file, loaded safely."""
+def parse_yaml(text: str) -> Any:
+    """What a YAML text holds, loaded safely, by libyaml where PyYAML was built with it: ten times as fast."""
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def read_yaml(path: Path, parse: Callable[[str], Any] = parse_yaml) -> Any:
+    """The content of a YAML file, loaded safely; LabError where it is missing or no YAML."""
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise LabError(f"no such file: {path}") from None
     except yaml.YAMLError as error:

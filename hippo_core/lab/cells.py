@@ -48,10 +48,10 @@ def checksums(parameters: BaselineParameters) -> dict[str, Any]:
     }
 
 
-def baseline_cell(parameters: BaselineParameters) -> Cell:
-    """The cell of `02_baseline` with these parameters; it needs the data set that `dataset_cell` builds."""
+def baseline_cell(parameters: BaselineParameters, data: Cell | None = None) -> Cell:
+    """The cell of `02_baseline` with these parameters; it needs the data set that `dataset_cell` builds: `data` where it is known."""
     told = parameters.model_dump()
-    needs = (dataset_cell(parameters).id,)
+    needs = ((data or dataset_cell(parameters)).id,)
     identity = cell_id(f"{parameters.regime}-test", BASELINE, told, needs, checksums(parameters))
     place = (parameters.run_id, parameters.preset, parameters.suite, parameters.n, parameters.seed)
     usual = BaselineParameters()

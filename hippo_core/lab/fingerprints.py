@@ -3,7 +3,7 @@
 import ast
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ def imports(path: Path) -> set[str]:
     """The modules of this package that a file imports anywhere in it, with full names; `from a import b` counts as a and as a.b."""
     package = list(path.relative_to(root()).with_suffix("").parts[:-1])
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _statements(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -69,6 +69,14 @@ def imports(path: Path) -> set[str]:
             module = ".".join([*start, *([node.module] if node.module else [])])
             found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
     return {name for name in found if name.split(".")[0] == "hippo_core"}
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements in a part of a module, at any depth; expressions, which are many more, are not walked."""
+    for block in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for inner in getattr(node, block, ()):
+            yield inner
+            yield from _statements(inner)
 
 
 def _module_files(module: str) -> list[Path]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cache
 from itertools import product
 from typing import Annotated, Any, Literal
 
@@ -89,6 +90,7 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
     each = threads or file.threads
     found: dict[str, Cell] = {}
     not_there: dict[str, int] = {}
+    own = cache(lambda preset: load_preset(preset).encoder)
     for number, block in enumerate(blocks):
         for values in _combinations(block, models):
             if only and not any(fnmatch(values["preset"], pattern) for pattern in only):
@@ -97,7 +99,7 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
                 not_there[values["preset"]] = not_there.get(values["preset"], 0) + 1
                 continue
             told = {"run_id": run, "threads": each, "batch_size": file.batch_size, **values}
-            for overrides in _encoded(values["preset"], values["overrides"], block.encoders):
+            for overrides in _encoded(own(values["preset"]), values["overrides"], block.encoders):
                 _add(found, _once({**told, "overrides": overrides}, f"params/grids/{name}.yaml, block {number + 1}"))
     if not found and not not_there:
         raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
@@ -112,9 +114,8 @@ def _combinations(block: Block, models: tuple[str, ...]) -> Iterator[dict[str, A
         yield dict(zip(names, values, strict=True))
 
 
-def _encoded(preset: str, overrides: list[str], encoders: list[Encoder]) -> list[list[str]]:
+def _encoded(own: str | None, overrides: list[str], encoders: list[Encoder]) -> list[list[str]]:
     """The overrides with each encoder, for a preset that reads one; its own encoder needs no override."""
-    own = load_preset(preset).encoder
     if not encoders or own is None:
         return [overrides]
     return [overrides if encoder == own else [*overrides, f"encoder={encoder}"] for encoder in encoders]
@@ -131,7 +132,8 @@ def _is_there(preset: str) -> bool:
 
 
 def _add(found: dict[str, Cell], parameters: BaselineParameters) -> None:
-    for cell in (dataset_cell(parameters), baseline_cell(parameters)):
+    data = dataset_cell(parameters)
+    for cell in (data, baseline_cell(parameters, data)):
         other = found.setdefault(cell.id, cell)
         if other.parameters != cell.parameters:
             raise LabError(f"'{other.label}' and '{cell.label}' would both write {cell.record}; leave one of them out of the grid")

@@ -6,9 +6,11 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from graphlib import TopologicalSorter
+from typing import Any
 
 from .cells import Cell
-from .standing import History, guess, kind, note
+
+History = dict[tuple, list[tuple[int, float]]]  # kinds of cells, and size and seconds of each that ended
 
 
 def expected(cells: Sequence[Cell], ended: Sequence[tuple[Cell, float]], earlier: Mapping[str, float]) -> dict[str, float]:
@@ -64,6 +66,32 @@ def seconds_left(waiting: Sequence[Cell], running: Mapping[str, float], takes: M
         for name in needs.get_ready():
             heapq.heappush(ready, place[name])
     return now
+
+
+def guess(cell: Cell, history: History) -> float | None:
+    """Seconds that a cell would take: the median of the same notebook, model, suite and preset at the nearest size, else of the same
+    notebook and model, else None."""
+    for key in _keys(cell.phase, cell.parameters):
+        if key in history:
+            size = cell.parameters.get("n", 0)
+            nearest = min((abs(n - size) for n, _ in history[key]))
+            return statistics.median(seconds for n, seconds in history[key] if abs(n - size) == nearest)
+    return None
+
+
+def note(history: History, phase: str, told: dict[str, Any], seconds: float) -> None:
+    """Add what a cell with these parameters took."""
+    for key in _keys(phase, told):
+        history.setdefault(key, []).append((told.get("n", 0), seconds))
+
+
+def kind(phase: str, told: dict[str, Any]) -> tuple:
+    """What cells that should take about as long have in common, their size aside."""
+    return phase, told.get("model"), told.get("suite"), told.get("preset")
+
+
+def _keys(phase: str, told: dict[str, Any]) -> tuple[tuple, tuple]:
+    return kind(phase, told), (phase, told.get("model"))
 
 
 class Countdown:

@@ -1,20 +1,22 @@
 """How a grid stands: which cells have a whole record, which records are of older code, and what the rest would take."""
 
-import json
 import shutil
 import statistics
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import root
+from hippo_core.files import LabError, root
 from hippo_core.results.records import DONE, RUNS, is_complete, read_meta, set_aside
 
 from .cells import Cell
 
 HOW = ("run_id", "record_dir", "threads", "batch_size")  # parameters that say where and how, not what
-History = dict[tuple, list[tuple[int, float]]]  # kinds of cells, and size and seconds of each that ended
+SAMPLE = 40  # records that an estimate looks at: there may be thousands
 
 
 @dataclass(frozen=True)
@@ -62,43 +64,37 @@ def _what(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def estimate(cells: Sequence[Cell]) -> list[float | None]:
-    """Seconds that each cell would take, from the records of all runs; None where there is none like it."""
-    history = _history()
-    return [guess(cell, history) for cell in cells]
+    """Seconds that each cell would take, from the records of all runs: the median of the same notebook, model, suite and preset at the
+    nearest size, else of the same notebook and model, else None. Of many records SAMPLE are looked at, those of the newest folders."""
+    history, kinds = cache(_history), [_kind(cell) for cell in cells]
+    seconds = {kind: history(*kind) or history(*_wider(*kind)) for kind in set(kinds)}
+    return [statistics.median(seconds[kind]) if seconds[kind] else None for kind in kinds]
 
 
-def guess(cell: Cell, history: History) -> float | None:
-    """Seconds that a cell would take: the median of the same notebook, model, suite and preset at the nearest size, else of the same
-    notebook and model, else None."""
-    for key in _keys(cell.phase, cell.parameters):
-        if key in history:
-            size = cell.parameters.get("n", 0)
-            nearest = min((abs(n - size) for n, _ in history[key]))
-            return statistics.median(seconds for n, seconds in history[key] if abs(n - size) == nearest)
-    return None
+def _kind(cell: Cell) -> tuple[str, str | None, Path, int]:
+    """Notebook, model, the place of its records below a run (preset and suite), and size."""
+    place = Path(*cell.record.parts[len(root().parts) + 2 : -2])
+    return cell.phase, cell.parameters.get("model"), place, cell.parameters.get("n", 0)
 
 
-def note(history: History, phase: str, told: dict[str, Any], seconds: float) -> None:
-    """Add what a cell with these parameters took."""
-    for key in _keys(phase, told):
-        history.setdefault(key, []).append((told.get("n", 0), seconds))
+def _wider(phase: str, model: str | None, place: Path, size: int) -> tuple[str, str | None, Path, int]:
+    """The same at any place."""
+    return phase, model, Path(*("*" for _ in place.parts)), size
 
 
-def kind(phase: str, told: dict[str, Any]) -> tuple:
-    """What cells that should take about as long have in common, their size aside."""
-    return phase, told.get("model"), told.get("suite"), told.get("preset")
+def _history(phase: str, model: str | None, place: Path, size: int) -> list[float]:
+    """The seconds of finished records of a notebook and model at a place, of those that are nearest in size."""
 
+    def nearness(folder: Path) -> tuple[int, float]:
+        number = folder.name.split("_")[0]
+        return abs(int(number) - size) if number.isdecimal() else 0, -folder.stat().st_mtime
 
-def _keys(phase: str, told: dict[str, Any]) -> tuple[tuple, tuple]:
-    return kind(phase, told), (phase, told.get("model"))
-
-
-def _history() -> History:
-    found = History()
-    for path in (root() / RUNS).rglob("meta.json"):
-        try:
-            meta = json.loads(path.read_text(encoding="utf-8"))
-            note(found, meta["phase"], meta["parameters"], meta["cell_seconds"])
-        except (OSError, json.JSONDecodeError, KeyError):
-            continue
-    return found
+    folders = sorted((root() / RUNS).glob(f"*/{place}/*"), key=nearness)
+    records = islice((path.parent for folder in folders for path in folder.glob("*/meta.json")), SAMPLE)
+    found: dict[int, list[float]] = {}
+    for record in records:
+        with suppress(LabError, OSError, KeyError):
+            meta = read_meta(record)
+            if (meta["phase"], meta["parameters"].get("model")) == (phase, model):
+                found.setdefault(nearness(record.parent)[0], []).append(meta["cell_seconds"])
+    return found[min(found)] if found else []

@@ -1,6 +1,7 @@
 """Numbers as words for a reader: only the digits that their interval justifies, and a dash where nothing was measured."""
 
 import math
+from collections.abc import Sequence
 
 NONE = "–"
 
@@ -61,3 +62,8 @@ def quantity(value: float | None) -> str:
 def count(value: float | None) -> str:
     """A whole number with thousands separated."""
     return NONE if missing(value) else f"{int(value):,}"  # type: ignore[arg-type]
+
+
+def listing(values: Sequence[object], most: int = 20) -> str:
+    """Values one by one; of more than `most` the first, the last and how many there are."""
+    return ", ".join(map(str, values)) if len(values) <= most else f"{values[0]} to {values[-1]} ({len(values)})"

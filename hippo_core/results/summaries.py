@@ -50,7 +50,9 @@ def regimes_of(rows: Frame) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _interval(values: bytes, clusters: tuple[str, ...]) -> tuple[float, float, float]:
-    found = cluster_interval(np.frombuffer(values), np.array(clusters), bounds=None if max(np.frombuffer(values)) > 1 else (0.0, 1.0))
+    found = cluster_interval(
+        np.frombuffer(values), np.array(clusters, dtype=object), bounds=None if max(np.frombuffer(values)) > 1 else (0.0, 1.0)
+    )
     return found.mean, found.low, found.high
 
 

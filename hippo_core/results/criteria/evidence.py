@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.results.criteria.criterion import Criteria, Criterion, Side
-from hippo_core.results.criteria.sides import NotJudged, because, options_of, pick
+from hippo_core.results.criteria.sides import NotJudged, Pool, because, options_of, pick
 from hippo_core.results.statistics.interval import Interval, cluster_interval, ratio_interval
 from hippo_core.results.statistics.paired import Comparison, compare, paired
 
@@ -22,14 +22,14 @@ class Evidence:
     remarks: tuple[str, ...] = field(default=())
 
 
-def gather(criteria: Criteria, criterion: Criterion, rows: pd.DataFrame, validation: pd.DataFrame) -> Evidence:
+def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Pool) -> Evidence:
     """Measure a criterion on the rows of one model. Raises NotJudged where rows, columns or worlds are missing."""
-    options = [options_of(criteria, criterion, side, rows) for side in criterion.sides]
-    if criterion.metric not in rows:
+    options = [options_of(criteria, criterion, side, pool) for side in criterion.sides]
+    if criterion.metric not in pool.rows:
         raise NotJudged(because(criterion, f"no measurement of {criterion.metric} in this run"))
     sides, remarks, confidence = [], [], 0.95
     for side, there in zip(criterion.sides, options, strict=True):
-        picked = pick(criteria, criterion, side, there, rows, validation)
+        picked = pick(criteria, criterion, side, there, pool, validation)
         sides.append(picked.rows)
         if side.preset in criteria.groups:
             remarks += picked.remarks(side.preset)

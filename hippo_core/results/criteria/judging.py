@@ -11,7 +11,7 @@ import pandas as pd
 from hippo_core.files import LabError, write_json
 from hippo_core.results.criteria.criterion import Criteria, Criterion, load_criteria
 from hippo_core.results.criteria.evidence import Evidence, gather
-from hippo_core.results.criteria.sides import NotJudged
+from hippo_core.results.criteria.sides import NotJudged, Pool
 from hippo_core.results.statistics.paired import holm
 
 __all__ = ["Criteria", "Criterion", "Verdict", "judge", "load_criteria", "write_criteria"]
@@ -79,9 +79,10 @@ def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | Non
 
 def _judge_model(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame, model: str) -> list[Verdict]:
     singles, found = criteria.single(), {}
+    pool, tuning = Pool(rows), Pool(validation)
     for criterion in singles:
         try:
-            found[criterion.id] = gather(criteria, criterion, rows, validation)
+            found[criterion.id] = gather(criteria, criterion, pool, tuning)
         except (NotJudged, LabError) as reason:  # rows that do not pair are no evidence; the report still stands
             found[criterion.id] = str(reason)
     corrected = _holm_by_family(singles, found)

@@ -16,6 +16,36 @@ class NotJudged(Exception):
     """Why the rows at hand cannot speak for a criterion."""
 
 
+class Pool:
+    """The rows of one model, from which those of a side are taken: looked up by what it names, for many sides of many criteria."""
+
+    def __init__(self, rows: Frame) -> None:
+        """Sort the rows of a run by what sides name. Rows may lack `encoder`, `preset_overrides` and `suite_overrides`."""
+        named = [rows[name] for name in ("suite", "profile", "regime", "preset", "stage", "mode")]
+        told = [_told(rows, name) for name in ("suite_overrides", "preset_overrides", "encoder")]
+        told[-1] = told[-1].replace("own", "")
+        self.rows = rows
+        self._places = rows.groupby([*named, *told], sort=False).indices
+        self._found: dict[tuple, Frame] = {}
+
+    def of(self, criteria: Criteria, criterion: Criterion, side: Side) -> Frame:
+        """A side's rows. A preset that does not show the window has the same prompts in both regimes and may have run as delayed only."""
+        here = self._in_regime(criterion, side, criterion.regime)
+        if not len(here) and criterion.regime == "immediate" and side.preset not in criteria.shows_window:
+            here = self._in_regime(criterion, side, "delayed")
+        return here
+
+    def _in_regime(self, criterion: Criterion, side: Side, regime: str) -> Frame:
+        place = (criterion.suites[0], criterion.profile, regime, side.preset, side.stage, side.mode)
+        key = (*place, "", side.overrides, (side.encoder or "own").replace("own", ""))
+        if (key, criterion.where) not in self._found:
+            mine = self.rows.iloc[self._places.get(key, [])]
+            for column, wanted in criterion.where.model_dump().items():
+                mine = mine.loc[mine[column].isin(wanted)] if wanted else mine
+            self._found[key, criterion.where] = mine
+        return self._found[key, criterion.where]
+
+
 @dataclass(frozen=True)
 class Pick:
     """The one of `options` that stands for a side, with its rows, and whether validation worlds decided which."""
@@ -42,31 +72,29 @@ def because(criterion: Criterion, reason: str) -> str:
     return f"{reason}; needs {criterion.needs}" if criterion.needs else reason
 
 
-def options_of(criteria: Criteria, criterion: Criterion, side: Side, rows: pd.DataFrame) -> list[Side]:
+def options_of(criteria: Criteria, criterion: Criterion, side: Side, pool: Pool) -> list[Side]:
     """The sides with rows that may stand for a side: itself, or the members of its group. Raises NotJudged where there are none."""
     told = {"stage": side.stage, "mode": side.mode, "overrides": side.overrides}
     members = [member.model_copy(update=told) for member in criteria.groups.get(side.preset, ())]
-    there = [one for one in members or [side] if len(_rows_of(criteria, criterion, one, rows))]
+    there = [one for one in members or [side] if len(pool.of(criteria, criterion, one))]
     if not there:
         place = f"{criterion.suites[0]}, {criterion.profile}, {criterion.regime}"
         raise NotJudged(because(criterion, f"no rows of {side} ({place})"))
     return rivals(there, [one.encoder for one in there])
 
 
-def pick(
-    criteria: Criteria, criterion: Criterion, side: Side, options: Sequence[Side], rows: pd.DataFrame, validation: pd.DataFrame
-) -> Pick:
+def pick(criteria: Criteria, criterion: Criterion, side: Side, options: Sequence[Side], pool: Pool, validation: Pool) -> Pick:
     """The best of the options: of rags by validation worlds, else by the mean on the rows; of equals the first in the file."""
-    tables = [_rows_of(criteria, criterion, one, rows) for one in options]
+    tables = [pool.of(criteria, criterion, one) for one in options]
     chosen = _by_validation(criteria, criterion, options, validation) if side.preset == "best_rag" else None
     best = _highest(tables, criterion.metric) if chosen is None else chosen
     return Pick(tables[best], options[best], options, chosen is not None)
 
 
-def _by_validation(criteria: Criteria, criterion: Criterion, options: Sequence[Side], validation: pd.DataFrame) -> int | None:
+def _by_validation(criteria: Criteria, criterion: Criterion, options: Sequence[Side], validation: Pool) -> int | None:
     """The option with the highest score on all validation worlds of the suite; None where one of them has no such rows."""
     whole = criterion.model_copy(update={"where": Where()})
-    tables = [_rows_of(criteria, whole, one, validation) for one in options]
+    tables = [validation.of(criteria, whole, one) for one in options]
     return _highest(tables, "score") if all(map(len, tables)) else None
 
 
@@ -76,26 +104,6 @@ def _highest(tables: Sequence[pd.DataFrame], metric: str) -> int:
     known = [column[~np.isnan(column)] for column in values]
     means = [float(column.mean()) if len(column) else -math.inf for column in known]
     return max(range(len(means)), key=means.__getitem__)
-
-
-def _rows_of(criteria: Criteria, criterion: Criterion, side: Side, rows: pd.DataFrame) -> pd.DataFrame:
-    """A side's rows. A preset that does not show the window has the same prompts in both regimes and may have run as delayed only."""
-    mine = rows.loc[
-        (rows["suite"] == criterion.suites[0])
-        & (rows["profile"] == criterion.profile)
-        & (rows["preset"] == side.preset)
-        & (rows["stage"] == side.stage)
-        & (rows["mode"] == side.mode)
-        & (_told(rows, "suite_overrides") == "")
-        & (_told(rows, "preset_overrides") == side.overrides)
-        & (_told(rows, "encoder").replace("own", "") == (side.encoder or "own").replace("own", ""))
-    ]
-    for column, wanted in criterion.where.model_dump().items():
-        mine = mine.loc[mine[column].isin(wanted)] if wanted else mine
-    here = mine.loc[mine["regime"] == criterion.regime]
-    if not len(here) and criterion.regime == "immediate" and side.preset not in criteria.shows_window:
-        here = mine.loc[mine["regime"] == "delayed"]
-    return here
 
 
 def _told(rows: Frame, column: str) -> Frame:

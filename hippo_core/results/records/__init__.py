@@ -13,7 +13,7 @@ This package needs neither torch nor pandas until rows are read.
 """
 
 from .diff import Difference, diff
-from .paths import DONE, RUNS, record_folder, run_folder, set_aside
+from .paths import DONE, RUNS, folders_with, record_folder, run_folder, set_aside
 from .read import read_meta, read_rows, records_of
 from .summary import build_metrics
 from .verify import Fault, is_complete, verify
@@ -28,6 +28,7 @@ __all__ = [
     "build_metrics",
     "diff",
     "finish_record",
+    "folders_with",
     "is_complete",
     "read_meta",
     "read_rows",

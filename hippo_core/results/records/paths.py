@@ -1,5 +1,6 @@
 """Where records live, and how an old one is kept aside."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,12 +35,16 @@ def suite_folder(suite: str) -> str:
 
 def record_folders(place: Path) -> Iterator[Path]:
     """Every folder at or below `place` with a DONE file, sorted; those kept aside or still written (a dot in the name) are left out."""
-    if (place / DONE).is_file():
-        yield place
-        return
-    for done in sorted(place.rglob(DONE)):
-        if not any("." in part for part in done.parent.relative_to(place).parts):
-            yield done.parent
+    return folders_with(DONE, place)
+
+
+def folders_with(name: str, place: Path) -> Iterator[Path]:
+    """Every folder at or below `place` with a file of this name, sorted; nothing below such a folder, nor below one with a dot."""
+    for folder, below, files in os.walk(place):
+        if name in files:
+            yield Path(folder)
+            below.clear()
+        below[:] = sorted(part for part in below if "." not in part)
 
 
 def set_aside(record: Path) -> Path:

@@ -1,10 +1,12 @@
 """Reading records: one frame of rows over all records of a run. The files are the only copy; nothing is cached."""
 
+import io
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError, read_yaml
+from hippo_core.files import LabError, parse_yaml, read_yaml
 
 from .paths import record_folders
 
@@ -29,20 +31,33 @@ def read_meta(record: Path) -> dict[str, Any]:
         raise LabError(f"{record / 'meta.json'} is damaged: not valid JSON") from None
 
 
-def read_config(record: Path) -> dict[str, Any]:
-    """The `config_snapshot.yaml` of a record: everything it was told, resolved."""
-    return read_yaml(record / "config_snapshot.yaml") or {}
+def read_resolved(record: Path) -> dict[str, Any]:
+    """The sections `preset` and `suite` of the `config_snapshot.yaml` of a record: what its parameters stood for."""
+    return read_yaml(record / "config_snapshot.yaml", _last_sections) or {}
+
+
+def _last_sections(text: str) -> Any:
+    """The sections of a config snapshot from `preset` on: in the order of the alphabet, so that what differs between seeds comes before."""
+    return _parsed(text[text.find("\npreset:") + 1 :])
+
+
+_parsed = lru_cache(maxsize=1000)(parse_yaml)  # of many records few differ
 
 
 def records_of(run: Path, split: str | None = "test", dry_run: bool = False) -> list[Path]:
     """The finished records of a run that hold rows, sorted by path: of one split (None: of all), without dry runs unless asked for."""
-    found = []
+    return list(_origins(run, split, dry_run))
+
+
+def _origins(run: Path, split: str | None, dry_run: bool) -> dict[Path, dict[str, Any]]:
+    """The `meta.json` of each of these records."""
+    found = {}
     for record in record_folders(run):
         if not (record / "metrics.csv").is_file():
             continue
-        told = read_meta(record)["parameters"]
+        told = (meta := read_meta(record))["parameters"]
         if (split is None or told.get("split", "test") == split) and (dry_run or not told.get("dry_run", False)):
-            found.append(record)
+            found[record] = meta
     return found
 
 
@@ -56,59 +71,55 @@ def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "
     """
     import pandas as pd
 
-    records = records_of(run, split, dry_run)
-    if not records:
+    origins = _origins(run, split, dry_run)
+    if not origins:
         raise LabError(f"no finished record with rows at {run}; run a grid first: make grid")
-    by_header: dict[str, list[Path]] = {}
-    for record in records:
-        with (record / "metrics.csv").open(encoding="utf-8", newline="") as file:
-            by_header.setdefault(file.readline(), []).append(record)
-    table: Any = pd.concat([_table(header, alike) for header, alike in by_header.items()], ignore_index=True)
-    rows = pd.concat([_typed(table.drop(columns="record")), _keys(table["record"], run)], axis=1)
-    return rows.sort_values(["record", "idx"], kind="stable", ignore_index=True)
+    keys = [_key(record, meta, run) for record, meta in sorted(origins.items(), key=lambda one: _below(one[0], run))]
+    by_header: dict[bytes, dict[int, bytes]] = {}
+    for place, key in enumerate(keys):
+        header, _, body = (run / key["record"] / "metrics.csv").read_bytes().partition(b"\n")
+        by_header.setdefault(header, {})[place] = body
+    try:
+        table: Any = pd.concat([_table(header, bodies) for header, bodies in by_header.items()], ignore_index=True)
+    except ValueError as error:
+        raise LabError(f"a metrics.csv of {run} is damaged, `python -m hippo_core records verify` finds it: {error}") from None
+    for name in set(TEXT) & set(table):
+        table[name] = table[name].fillna("")
+    table = table.sort_values(["place", "idx"], kind="stable", ignore_index=True)
+    known: Any = pd.DataFrame.from_records(keys, columns=list(KEYS))
+    known = known.astype(dict.fromkeys(known.select_dtypes("str"), object))  # which is quick to go through, as the text of the rows is
+    return pd.concat([table.drop(columns="place"), known.take(table["place"]).reset_index(drop=True)], axis=1)
 
 
-def _table(header: str, records: list[Path]) -> "pd.DataFrame":
-    """The rows of records with the same header, as text, with the path of their record. Nothing is guessed from the content."""
-    import duckdb
-
-    columns = dict.fromkeys(header.rstrip("\n").split(","), "VARCHAR")
-    told = {"files": [str(record / "metrics.csv") for record in records], "columns": columns}
-    query = (
-        "SELECT * REPLACE (file[:-13] AS file) FROM read_csv($files, columns=$columns, auto_detect=false, header=true,"
-        " delim=',', quote='\"', escape='\"', new_line='\\n', max_line_size=16777216, filename='file')"
-    )
-    with duckdb.connect() as database:
-        return database.execute(query, told).df().rename(columns={"file": "record"})
-
-
-def _typed(table: "pd.DataFrame") -> "pd.DataFrame":
+def _table(header: bytes, bodies: dict[int, bytes]) -> "pd.DataFrame":
+    """The rows below the same header of some records, each with its record's place. Nothing is guessed from the content."""
+    import numpy as np
     import pandas as pd
 
-    for name in table.columns:
-        if name in TEXT:
-            table[name] = table[name].fillna("").astype(object)
-        else:
-            numbers: Any = pd.to_numeric(table[name], errors="raise")
-            table[name] = numbers.astype("int64" if name in WHOLE else "float64")
-    return table
+    names = header.decode().split(",")
+    types: Any = {name: "object" if name in TEXT else "int64" if name in WHOLE else "float64" for name in names}
+    empty = {name: [""] for name in names if name not in TEXT}
+    text = io.BytesIO(b"\n".join([header, b"".join(bodies.values())]))
+    rows = pd.read_csv(text, dtype=types, na_values=empty, keep_default_na=False, lineterminator="\n")
+    return rows.assign(place=np.repeat(list(bodies), list(map(_lines, bodies.values()))))
 
 
-def _keys(records: "pd.Series", run: Path) -> "pd.DataFrame":
-    import pandas as pd
-
-    known = {record: _key(Path(record), run) for record in records.unique()}
-    return pd.DataFrame.from_records([known[record] for record in records], columns=list(KEYS), index=records.index)
+def _lines(text: bytes) -> int:
+    """How many lines a CSV text has: line ends inside quotes do not count."""
+    return sum(part.count(b"\n") for part in text.split(b'"')[::2])
 
 
-def _key(record: Path, run: Path) -> dict[str, Any]:
-    meta, config = read_meta(record), read_config(record)
-    told = meta["parameters"]
+def _below(record: Path, run: Path) -> str:
+    return record.relative_to(run).as_posix()
+
+
+def _key(record: Path, meta: dict[str, Any], run: Path) -> dict[str, Any]:
+    told, config = meta["parameters"], read_resolved(record)
     overrides = sorted(told.get("overrides") or [])
     key = {name: told.get(name) for name in KEYS}
     key |= {"mode": meta["mode"], "overrides": ";".join(overrides), "encoder": (config.get("preset") or {}).get("encoder") or ""}
     key |= _sides(overrides, set((config.get("suite") or {}).get("settings") or {}))
-    return key | {"cell": record.name, "record": record.relative_to(run).as_posix()}
+    return key | {"cell": record.name, "record": _below(record, run)}
 
 
 def _sides(overrides: list[str], of_suite: set[str]) -> dict[str, str]:

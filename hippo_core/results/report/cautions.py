@@ -84,7 +84,8 @@ def expected(rows: Frame, validation: Frame) -> list[tuple[str, str, float, tupl
 def not_measured(run: Run) -> list[str]:
     """What this run says nothing about."""
     rows, found = run.rows, []
-    absent = [name for name in LOOKS if name == base(name) and name not in set(rows["preset"])]
+    there = set(rows["preset"])
+    absent = [name for name in LOOKS if name == base(name) and name not in there]
     if absent:
         found.append(f"Conditions without a record in this run: {', '.join(absent)}.")
     found += _gaps(rows)
@@ -109,7 +110,8 @@ def not_measured(run: Run) -> list[str]:
 def _gaps(rows: Frame) -> Iterable[str]:
     everywhere = ordered(rows["preset"])
     for setting, group in rows.groupby("setting", sort=False):
-        absent = [look(name).label for name in everywhere if name not in set(group["preset"])]
+        there = set(group["preset"])
+        absent = [look(name).label for name in everywhere if name not in there]
         if absent:
             yield f"{setting}: no record of {', '.join(absent)}."
 

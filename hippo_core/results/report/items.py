@@ -11,16 +11,20 @@ from hippo_core.results.digits import NONE, count, missing, share
 from hippo_core.results.figures.palette import look, ordered
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.pages import html
-from hippo_core.results.report.runs import Cell, Run
+from hippo_core.results.report.runs import Cell, Run, not_listed
 from hippo_core.results.summaries import order_of, regimes_of
+
+SHOWN = ["item_id", "rung", "kind", "question", "prompt", "answer", "pred", "flags", "score", "f1", "recall_1", "prompt_tokens"]
 
 
 def pages(run: Run, setting: str, slug: str, out: Path) -> Iterator[tuple[str, str]]:
-    """(file name, text) of the setting's page and of each of its cells' pages; `out` is the report's folder, for links to the records."""
+    """(file name, text) of the setting's page and of each of its listed cells' pages; `out` is the report's folder, for links to the
+    records."""
+    cells = [cell for cell in run.cells if cell.setting == setting and cell.listed]
     rows = pd.concat([run.rows, run.validation]) if len(run.validation) else run.rows
-    rows = rows[rows["setting"] == setting]
+    rows = rows[rows["record"].isin([cell.record for cell in cells])]
     by_record = dict(tuple(rows.groupby("record", sort=False)))
-    for cell in (cell for cell in run.cells if cell.setting == setting):
+    for cell in cells:
         folder = os.path.relpath(run.folder / cell.record, out / "items")
         yield cell.page, _cell_page(cell, by_record[cell.record], slug, Path(folder).as_posix())
     yield f"{slug}.html", _pairs_page(run, setting, slug, rows[rows["split"] == "test"])
@@ -37,7 +41,7 @@ def _cell_page(cell: Cell, rows: Frame, slug: str, record: str) -> str:
         rungs=_choices(rows, "rung"),
         kinds=_choices(rows, "kind"),
         ranks=bool(rows["recall_1"].notna().any()),
-        items=[_item(row) for row in rows.to_dict("records")],
+        items=[_item(row) for row in rows[SHOWN].to_dict("records")],
     )
 
 
@@ -100,6 +104,7 @@ def _pairs_page(run: Run, setting: str, slug: str, rows: Frame) -> str:
         for row in rows.drop_duplicates("key").to_dict("records")
     ]
     words = {"rungs": _choices(rows, "rung"), "kinds": _choices(rows, "kind"), "columns": columns, "items": items}
+    words["not_listed"] = not_listed(run.cells_of(setting))
     return html("pairs.html.j2", title=f"{setting}: all items", slug=slug, **words)
 
 

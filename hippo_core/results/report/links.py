@@ -18,7 +18,7 @@ class Links:
         """The page of a condition's items: its cell's page where there is one cell, else the setting's page."""
         here = self._cells(condition, regime)
         told = "".join(f"&{name}={quote(str(value))}" for name, value in where.items())
-        if len(here) == 1:
+        if len(here) == 1 and here[0].listed:
             return f"items/{here[0].page}" + (f"#{told[1:]}" if told else "")
         return f"items/{self.pairs_page}#a={quote(_column(condition, self.regime(condition, regime)))}{told}"
 

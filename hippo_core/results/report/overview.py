@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from hippo_core.results import summaries
-from hippo_core.results.digits import NONE, share, span
+from hippo_core.results.digits import NONE, listing, share, span
 from hippo_core.results.figures.palette import look, ordered, shared_between_regimes
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.links import Links
@@ -62,7 +62,7 @@ def versions(run: Run) -> list[tuple[str, str]]:
         for name, value in _identity(cell.meta):
             counts = seen.setdefault(name, {})
             counts[value] = counts.get(value, 0) + 1
-    seeds = ", ".join(str(seed) for seed in sorted({cell.seed for cell in run.cells}))
+    seeds = listing(sorted({cell.seed for cell in run.cells}))
     return [("seeds", seeds), *((name, _shares(counts)) for name, counts in seen.items())]
 
 
@@ -80,7 +80,8 @@ def _identity(meta: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def cells(run: Run) -> list[dict[str, Any]]:
-    """A line for each record: which cell it is and where its files lie."""
+    """A line for each record whose items are listed: which cell it is and where its files lie."""
+    settings = run.settings
     return [
         {
             "setting": cell.setting,
@@ -90,9 +91,10 @@ def cells(run: Run) -> list[dict[str, Any]]:
             "n": cell.n,
             "seed": cell.seed,
             "record": cell.record,
-            "items": f"items/{cell.page}" if cell.setting in run.settings else "",
+            "items": f"items/{cell.page}" if cell.setting in settings else "",
             "data": str(cell.meta.get("checksums", {}).get("data", NONE)),
             "config": str(cell.meta.get("config_hash", NONE)),
         }
         for cell in run.cells
+        if cell.listed
     ]

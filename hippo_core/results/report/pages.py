@@ -17,8 +17,12 @@ def _environment(html: bool) -> Environment:
 
 def html(template: str, **words: Any) -> str:
     """A page with style and script inline; every word is escaped unless it is Markup."""
-    style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("style.css", "script.js"))
-    return _environment(True).get_template(template).render(style=Markup(style), script=Markup(script), **words)
+    return _environment(True).get_template(template).render(style=_inline("style.css"), script=_inline("script.js"), **words)
+
+
+@cache
+def _inline(name: str) -> Markup:
+    return Markup((TEMPLATES / name).read_text(encoding="utf-8"))
 
 
 def markdown(template: str, **words: Any) -> str:

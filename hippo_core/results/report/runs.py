@@ -5,8 +5,9 @@ Validation worlds of the same suite, model, profile and suite overrides belong t
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,19 @@ import pandas as pd
 
 from hippo_core.files import LabError
 from hippo_core.results.figures.palette import condition_name, suite_place
-from hippo_core.results.frames import Frame, Row
-from hippo_core.results.records import read_meta, read_rows
+from hippo_core.results.frames import Frame
+from hippo_core.results.records import DONE, folders_with, read_meta, read_rows
+
+LISTED = 20  # seeds of a setting whose items are listed: a page of more would be slow to open and longer than anyone reads
+CELL = ["record", "condition", "setting", "regime", "split", "seed", "n", "model"]
 
 
 @dataclass(frozen=True)
 class Cell:
     """One record: its path below the run, the condition and setting it belongs to, and its `meta.json`.
 
-    The setting of a validation cell is the first one that it is for; where there is none, it has no page of items.
+    The setting of a validation cell is the first one that it is for; where there is none, it has no page of items. Nor has a cell that is
+    not `listed`, one of many seeds.
     """
 
     record: str
@@ -33,6 +38,7 @@ class Cell:
     seed: int
     n: int
     model: str
+    listed: bool
     id: str
     meta: dict[str, Any]
 
@@ -72,18 +78,18 @@ class Run:
     unfinished: tuple[Unfinished, ...]
     dry: bool
 
-    @property
+    @cached_property
     def numbers(self) -> Frame:
         """The rows without their long texts: all that tables, figures and verdicts need."""
         return self.rows.drop(columns=["prompt", "pred", "shown"])
 
-    @property
+    @cached_property
     def models(self) -> list[str]:
         """The models, those with more rows first."""
         sizes = self.rows["model"].value_counts()
         return sorted(map(str, sizes.index), key=lambda model: (-sizes[model], model))
 
-    @property
+    @cached_property
     def settings(self) -> list[str]:
         """The settings in order: by model, by suite, then by name, where numbers count as such."""
         found = self.rows[["model", "suite", "setting"]].drop_duplicates().itertuples(index=False)
@@ -110,11 +116,13 @@ def load_run(folder: Path) -> Run:
         raise LabError(f"no run at {folder}; run a grid first: make grid")
     rows, dry = _rows(folder)
     rows = _settings(_conditions(rows))
-    cells = tuple(_cell(folder, first) for _, first in rows.groupby("record", sort=False).first().reset_index().iterrows())
+    cells = rows.drop_duplicates("record")[CELL]
+    cells = cells.assign(listed=cells.groupby("setting")["seed"].rank("dense") <= LISTED)
     test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "val"]
     if test.empty:
         raise LabError(f"{folder} holds records of validation worlds only; a report needs test worlds: run cells with split=test")
-    return Run(folder, test, validation, cells, tuple(_unfinished(folder)), dry)
+    found = tuple(_cell(folder, told) for told in cells.to_dict("records"))
+    return Run(folder, test, validation, found, tuple(_unfinished(folder)), dry)
 
 
 def _rows(folder: Path) -> tuple[Frame, bool]:
@@ -127,10 +135,20 @@ def _rows(folder: Path) -> tuple[Frame, bool]:
 
 def _conditions(rows: Frame) -> Frame:
     """Rows with the columns `condition` (preset and what sets it apart), `cluster` (seed and world) and `key` (seed and item)."""
-    seed = rows["seed"].astype(str)
-    marks = rows["encoder"].replace("own", ""), rows["preset_overrides"].str.replace(";", ", "), rows["stage"].replace("test", "")
-    condition = [condition_name(*told) for told in zip(rows["preset"], *marks, strict=True)]
+    seed = rows["seed"].astype(str).astype(object)
+    condition = _each(rows[["preset", "encoder", "preset_overrides", "stage"]], _condition)
     return rows.assign(condition=condition, cluster=seed + "/" + rows["world"], key=seed + "/" + rows["item_id"])
+
+
+def _condition(preset: str, encoder: str, overrides: str, stage: str) -> str:
+    return condition_name(preset, encoder.replace("own", ""), overrides.replace(";", ", "), stage.replace("test", ""))
+
+
+def _each(told: Frame, name: Callable[..., str]) -> Frame:
+    """The name that the values of each row give: few rows differ, so it is made once for all that are alike."""
+    kind = told.groupby(list(told), sort=False, dropna=False).ngroup()
+    names = [name(*values) for values in told[~kind.duplicated()].itertuples(index=False, name=None)]
+    return pd.Series(names, dtype=object).take(kind).set_axis(told.index)
 
 
 def _settings(rows: Frame) -> Frame:
@@ -140,23 +158,26 @@ def _settings(rows: Frame) -> Frame:
     several = rows[test].groupby("suite")["n"].nunique() > 1
     first = rows[test].groupby(place[test])["n"].min()
     sizes = rows["n"].where(test, place.map(first))
-    ends = [f" · n={n:.0f}" if several.get(suite, False) and n == n else "" for suite, n in zip(rows["suite"], sizes, strict=True)]
-    return rows.assign(place=place, setting=place + ends)
+
+    def setting(place: str, suite: str, n: float) -> str:
+        return place + (f" · n={n:.0f}" if several.get(suite, False) and n == n else "")
+
+    told = pd.DataFrame({"place": place, "suite": rows["suite"], "n": sizes})
+    return rows.assign(place=place, setting=_each(told, setting))
 
 
 def _places(rows: Frame) -> Frame:
     """A name for what each row was asked: its suite, with its model, profile and overrides where cells differ in them."""
-    told = ["model", "suite", "profile", "suite_overrides"]
-    several = rows["model"].nunique() > 1
-    names = {}
-    for suite, group in rows.groupby("suite", sort=False):
-        short = str(suite) if not str(suite).startswith("folder:") else Path(str(suite)).name
-        profiles, overrides = group["profile"].nunique() > 1, group["suite_overrides"].nunique() > 1
-        for model, _, profile, overridden in group[told].drop_duplicates().itertuples(index=False, name=None):
-            said = [model if several else "", short, profile if profiles else "", overridden.replace(";", ", ") if overrides else ""]
-            names[model, suite, profile, overridden] = " · ".join(filter(None, said))
-    keys = rows[told].itertuples(index=False, name=None)
-    return pd.Series([names[key] for key in keys], index=rows.index)
+    models = rows["model"].nunique() > 1
+    several = rows.groupby("suite")[["profile", "suite_overrides"]].nunique() > 1
+
+    def place(model: str, suite: str, profile: str, overridden: str) -> str:
+        short = suite if not suite.startswith("folder:") else Path(suite).name
+        profiles, overrides = several.loc[suite]
+        said = [model if models else "", short, profile if profiles else "", overridden.replace(";", ", ") if overrides else ""]
+        return " · ".join(filter(None, said))
+
+    return _each(rows[["model", "suite", "profile", "suite_overrides"]], place)
 
 
 def _natural(name: str) -> list[tuple[str, int]]:
@@ -164,17 +185,22 @@ def _natural(name: str) -> list[tuple[str, int]]:
     return [(text, int(number or 0)) for text, number in re.findall(r"(\D+)(\d*)", name)]
 
 
-def _cell(folder: Path, first: Row) -> Cell:
-    names = ("record", "condition", "setting", "regime", "split", "seed", "n", "model")
-    return Cell(**{name: first[name] for name in names}, id=first["cell"], meta=read_meta(folder / first["record"]))
+def not_listed(cells: Sequence[Cell]) -> str:
+    """A sentence on the records whose items are not listed; empty where those of all are."""
+    listed = sum(cell.listed for cell in cells)
+    others = f"the first {LISTED} seeds of each setting; the items of the others stand in their metrics.csv"
+    return "" if listed == len(cells) else f"Listed are {listed:,} of {len(cells):,} records, those of {others}."
+
+
+def _cell(folder: Path, told: dict[str, Any]) -> Cell:
+    return Cell(**told, id=Path(told["record"]).name, meta=read_meta(folder / told["record"]))
 
 
 def _unfinished(folder: Path) -> Iterable[Unfinished]:
     """Cells that began (they have a config snapshot) and have no done-marker; those set aside and the report's own are left out."""
-    for snapshot in sorted(folder.rglob("config_snapshot.yaml")):
-        place = snapshot.parent
+    for place in folders_with("config_snapshot.yaml", folder):
         record = place.relative_to(folder).as_posix()
-        if "." in record or record.startswith("report/") or (place / "DONE").exists():
+        if record.startswith("report/") or (place / DONE).exists():
             continue
         error = place / "error.txt"
         yield Unfinished(record, error.read_text(encoding="utf-8") if error.is_file() else "")

@@ -46,7 +46,7 @@ def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str
     signed = kind == "difference"
     value, interval = share(verdict.value, verdict.low, verdict.high, signed), span(verdict.low, verdict.high, signed)
     target = _mark(verdict)
-    paired = not missing(verdict.only_a)
+    paired, several = not missing(verdict.only_a), len({cell.seed for cell in cells}) > 1
     return {
         "id": mark + verdict.id,
         "criterion": verdict.id,
@@ -79,7 +79,8 @@ def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str
         "only_b": count(verdict.only_b),
         "paired": paired,
         "differing": _differing(cells, links) if paired else "",
-        "cells": [_evidence(cell, len({one.seed for one in cells}) > 1) for cell in cells],
+        "cells": [_evidence(cell, several) for cell in cells if cell.listed],
+        "n_cells": len(cells),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from hippo_core.results import summaries
-from hippo_core.results.digits import share
+from hippo_core.results.digits import listing, share
 from hippo_core.results.figures import claims, plots
 from hippo_core.results.frames import Frame
 from hippo_core.results.report import cautions, comparisons, tables
@@ -107,7 +107,7 @@ def _figure(file: str, name: str, claim: str, caption: str, data: bytes) -> dict
 
 
 def _facts(rows: Frame, validation: Frame) -> str:
-    first, seeds = rows.iloc[0], ", ".join(map(str, sorted(rows["seed"].unique())))
+    first, seeds = rows.iloc[0], listing(sorted(rows["seed"].unique()))
     items, worlds = rows["key"].nunique(), rows["cluster"].nunique()
     chance = share(rows["chance"].mean())
     rival = " and the best rag" if summaries.best_rag(rows, validation)[1] else ""

@@ -11,6 +11,8 @@ The same records give the same bytes: nothing here depends on the clock or on wh
 
 import os
 import shutil
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from hippo_core.results.criteria import Verdict, judge, load_criteria, write_cri
 from hippo_core.results.report import cautions, items, overview, verdicts, views
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.pages import html, markdown
-from hippo_core.results.report.runs import Run, load_run
+from hippo_core.results.report.runs import Run, load_run, not_listed
 
 MADE = ("items", "figures")
 
@@ -37,7 +39,7 @@ def write_report(run_folder: Path, out: Path) -> Path:
     links = {name: Links(run.cells_of(name), f"{views.slug(name)}.html") for name in run.settings}
     for name in MADE:
         shutil.rmtree(out / name, ignore_errors=True)
-    settings = [_write_setting(run, name, links[name], out) for name in run.settings]
+    settings = _write_settings(run, links, out)
     words = _words(run, judged, links, settings, out)
     write_criteria(out / "criteria.json", judged)
     write_text(out / "index.md", markdown("index.md.j2", **words))
@@ -50,7 +52,18 @@ def verdicts_of(run: Run) -> list[Verdict]:
     return judge(load_criteria(), run.numbers, run.validation)
 
 
-def _write_setting(run: Run, name: str, links: Links, out: Path) -> dict[str, Any]:
+def _write_settings(run: Run, links: dict[str, Links], out: Path) -> list[dict[str, Any]]:
+    """Write each setting, as many at a time as there are cores, in processes forked from this one: they find the rows in memory."""
+    jobs = min(len(run.settings), os.cpu_count() or 1)
+    with ProcessPoolExecutor(jobs, get_context("fork"), _SHARED.update, ({"run": run, "links": links, "out": out},)) as pool:
+        return list(pool.map(_write_setting, run.settings))
+
+
+_SHARED: dict[str, Any] = {}  # what a forked process was given
+
+
+def _write_setting(name: str) -> dict[str, Any]:
+    run, links, out = _SHARED["run"], _SHARED["links"][name], _SHARED["out"]
     view, pictures = views.setting(run, name, links)
     for file, data in pictures.items():
         (out / file).parent.mkdir(parents=True, exist_ok=True)
@@ -79,4 +92,5 @@ def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: l
         "not_measured": cautions.not_measured(run),
         "versions": overview.versions(run),
         "cells": overview.cells(run),
+        "not_listed": not_listed(run.cells),
     }

@@ -6,8 +6,11 @@ few worlds (about 90% instead of 95% at ten); tables therefore show the number o
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
@@ -73,7 +76,7 @@ def ratio_interval(
     """mean(a) / mean(b) of paired values with a bootstrap interval over clusters; NaN where b is 0 throughout or one world is all."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     known = np.isfinite(a) & np.isfinite(b)
-    _, groups = np.unique(np.asarray(clusters)[known].astype(str), return_inverse=True)
+    groups = numbered(np.asarray(clusters)[known])
     a, b, n_worlds = a[known], b[known], int(groups.max(initial=-1)) + 1
     if not b.any():
         return Interval(math.nan, math.nan, math.nan, len(a), n_worlds)
@@ -85,11 +88,17 @@ def ratio_interval(
 
 def scored(values: ArrayLike, clusters: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The values that are not NaN, and for each the number of its world (0, 1, ... in the order of the worlds' names)."""
-    values, clusters = np.asarray(values, float), np.asarray(clusters).astype(str)
+    values, clusters = np.asarray(values, float), np.asarray(clusters)
     if values.shape != clusters.shape or values.ndim != 1:
         raise LabError(f"values and clusters must be two lists of one length, got shapes {values.shape} and {clusters.shape}")
     known = ~np.isnan(values)
-    return values[known], np.unique(clusters[known], return_inverse=True)[1]
+    return values[known], numbered(clusters[known])
+
+
+def numbered(clusters: NDArray[Any]) -> NDArray[np.int64]:
+    """For each the number of its world in the order of the worlds' names, which are compared as text."""
+    places, names = pd.factorize(clusters, use_na_sentinel=False)
+    return np.unique(np.asarray(names).astype(str), return_inverse=True)[1][places]
 
 
 def _sums(groups: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -107,14 +116,21 @@ def bootstrap(
     numerators: NDArray[np.float64], denominators: NDArray[np.float64], confidence: float, draws: int, seed: int
 ) -> tuple[float, float]:
     """Percentile limits of sum(numerators) / sum(denominators) over worlds (G,) drawn with replacement."""
-    random, size = np.random.default_rng(seed), len(numerators)
-    found: list[NDArray[np.float64]] = []
-    for start in range(0, draws, CHUNK):
-        drawn = random.integers(0, size, (min(CHUNK, draws - start), size))
-        below = denominators[drawn].sum(1)
-        found.append(numerators[drawn].sum(1) / np.where(below == 0, np.nan, below))
-    low, high = np.nanquantile(np.concatenate(found), [(1 - confidence) / 2, (1 + confidence) / 2])
+    times, sums = times_drawn(len(numerators), draws, seed), np.stack([numerators, denominators], axis=1)
+    above, below = np.concatenate([times[start : start + CHUNK] @ sums for start in range(0, draws, CHUNK)]).T
+    low, high = np.nanquantile(above / np.where(below == 0, np.nan, below), [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
+
+
+@lru_cache(maxsize=8)
+def times_drawn(size: int, draws: int, seed: int) -> NDArray[np.uint8]:
+    """How often each of `size` worlds is drawn, (draws, size). A report asks for the same draws hundreds of times."""
+    random = np.random.default_rng(seed)
+    found = np.empty((draws, size), np.uint8)  # a world in many is never drawn 256 times
+    for chunk in np.split(found, range(CHUNK, draws, CHUNK)):
+        places = random.integers(0, size, chunk.shape) + size * np.arange(len(chunk))[:, None]
+        chunk[:] = np.bincount(places.ravel(), minlength=chunk.size).reshape(chunk.shape)
+    return found
 
 
 def without_variation(

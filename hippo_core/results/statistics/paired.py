@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from scipy import stats
 from hippo_core.files import LabError
 from hippo_core.results.statistics.interval import CHUNK, cluster_interval, scored, variance_of_mean
 
+MANY = 1_000_000  # draws held as whole numbers at a time
 EXACT_WORLDS = 14  # up to 2^14 sign patterns are enumerated, beyond that they are drawn
 SAME = ("world", "answer", "question")  # what a pair must have in common, besides its id
 
@@ -89,7 +91,7 @@ def paired(a: pd.DataFrame, b: pd.DataFrame, metric: str = "score", key: str = "
     """One row an item, ordered by its key: cluster, a, b (the metric on each side). Raises LabError where the tables do not pair."""
     sides = [_keyed(rows, name, metric, key, cluster) for rows, name in ((a, "first"), (b, "second"))]
     for here, there, name in ((*sides, "second"), (*reversed(sides), "first")):
-        missing = here.index.difference(there.index)
+        missing = here.index[~here.index.isin(there.index)]
         if len(missing):
             raise LabError(f"cannot pair: item {missing[0]!r} is not in the {name} table ({len(missing)} such items)")
     left, right = sides  # of the same items in the same order
@@ -144,11 +146,22 @@ def permutation_test(differences: ArrayLike, clusters: ArrayLike, draws: int = 1
     if len(sums) <= EXACT_WORLDS:
         patterns = np.array(list(itertools.product((1, -1), repeat=len(sums))))
         return float((np.abs(patterns @ sums) >= bar).mean())
-    random, extreme = np.random.default_rng(seed), 0
-    for start in range(0, draws, CHUNK):
-        signs = random.integers(0, 2, (min(CHUNK, draws - start), len(sums))) * 2 - 1
-        extreme += int((np.abs(signs @ sums) >= bar).sum())
+    signs = coins(draws * len(sums), seed).reshape(draws, len(sums))
+    extreme = sum(int((np.abs(signs[start : start + CHUNK] @ sums) >= bar).sum()) for start in range(0, draws, CHUNK))
     return (1 + extreme) / (1 + draws)
+
+
+def coins(count: int, seed: int) -> NDArray[np.int8]:
+    """So many fair draws of 1 and -1."""
+    return _coins(1 << (count - 1).bit_length(), seed)[:count]
+
+
+@lru_cache(maxsize=4)
+def _coins(count: int, seed: int) -> NDArray[np.int8]:
+    """The same for a few lengths only: the draws of a shorter sequence are the first ones of a longer."""
+    random = np.random.default_rng(seed)
+    parts = [random.integers(0, 2, min(MANY, count - start)).astype(np.int8) for start in range(0, count, MANY)]
+    return 2 * np.concatenate(parts) - 1
 
 
 def mcnemar(only_a: int, only_b: int) -> float:

@@ -142,6 +142,15 @@ def test_records_with_other_columns_are_read_together(record):
     assert len(back) == 24
 
 
+def test_rows_that_were_cut_are_an_error_and_not_those_of_the_next_record(record):
+    make(record.with_name("delayed-test-11111111"))
+    whole = (record / "metrics.csv").read_bytes()
+    for size in (whole.index(b"two") + 1, len(whole) - 1, len(whole) - 30):
+        (record / "metrics.csv").write_bytes(whole[:size])
+        with pytest.raises(LabError, match="records verify"):
+            records.read_rows(record.parents[4])
+
+
 def test_unfinished_aside_dry_and_validation_records_are_left_out(record):
     run = record.parents[4]
     make(record.with_name("delayed-test-22222222"), dry_run=True)

@@ -12,7 +12,7 @@ import pytest
 from hippo_core.files import LabError
 from hippo_core.results.digits import probability, quantity, share, span
 from hippo_core.results.report import cautions, write_report
-from hippo_core.results.report.runs import load_run
+from hippo_core.results.report.runs import LISTED, load_run
 from tests.results import fake_records
 
 SUITES = ("episodic", "episodic_cross")
@@ -182,6 +182,17 @@ def test_settings_part_by_size_and_suite_override_while_seeds_are_pooled(tmp_pat
     run = load_run(tmp_path / "run")
     assert run.settings == ["semantic · n=10", "semantic · n=20", "semantic · n_facts=32 · n=10"]
     assert run.rows.groupby("setting")["cluster"].nunique().to_dict() == dict(zip(run.settings, (4, 4, 2), strict=True))
+
+
+def test_of_many_seeds_some_are_listed_and_the_others_counted(tmp_path):
+    for seed in range(LISTED + 3):
+        fake_records.add_record(tmp_path / "run", "babi", "baselines/core", "delayed", n=5, seed=seed)
+    page = write_report(tmp_path / "run", tmp_path / "report")
+    assert len(list((page.parent / "items").glob("*babi--*.html"))) == LISTED
+    assert all((page.parent / link.partition("#")[0]).exists() for link in Page(page).links if link.startswith("items/"))
+    text = page.read_text(encoding="utf-8")
+    assert "seed 0 to 22 (23)" in text and "Listed are 20 of 23 records" in text and f"{5 * (LISTED + 3)} answers" in text
+    assert "Listed are 20 of 23 records" in (page.parent / "items" / "babi.html").read_text(encoding="utf-8")
 
 
 def test_validation_worlds_belong_to_what_they_are_drawn_like_however_many_they_are(tmp_path):

@@ -12,6 +12,8 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from hippo_core.results.statistics import cluster_interval, holm, mcnemar, permutation_test, wilson
+from hippo_core.results.statistics.interval import times_drawn
+from hippo_core.results.statistics.paired import coins
 
 P = st.floats(0, 1, allow_nan=False)
 
@@ -59,3 +61,13 @@ def test_interval_of_single_item_worlds_is_scipys_bootstrap():
     ours = cluster_interval(values, np.arange(60))
     theirs = stats.bootstrap((values,), np.mean, method="percentile", n_resamples=10_000, rng=np.random.default_rng(3))
     assert (ours.low, ours.high) == pytest.approx(tuple(theirs.confidence_interval), abs=0.004)
+
+
+@pytest.mark.parametrize("size", [2, 7, 300])
+def test_worlds_and_signs_are_drawn_as_one_generator_draws_them(size):
+    random = np.random.default_rng(3)
+    drawn = np.concatenate([random.integers(0, size, (1000, size)) for _ in range(3)])
+    assert (times_drawn(size, 3000, 3) == [np.bincount(row, minlength=size) for row in drawn]).all()
+    random = np.random.default_rng(3)
+    signs = np.concatenate([random.integers(0, 2, (1000, size)).ravel() for _ in range(3)]) * 2 - 1
+    assert (coins(3000 * size, 3) == signs).all()

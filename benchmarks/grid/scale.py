@@ -1,0 +1,193 @@
+"""The lab with many records: how long it takes to plan and to resume a grid of a thousand cells, and to report ten thousand records.
+
+python benchmarks/grid/scale.py [ROWS] [RECORDS]        (20 rows a record, 10,000 records)
+
+A lab in a temporary folder is filled with made-up records in the form of real ones: every suite under every preset, in as many seeds as it
+takes. Their texts are those of the reference records; which answers are right is drawn, and every tenth seed is alike.
+1. `grid-plan` where none, half and all of a thousand cells have records, and again with RECORDS records of another run beside them.
+2. `grid` where all cells have records, and where one has none: until that one starts.
+3. `report` on the RECORDS records: a kernel, the report, and what its notebook shows below it.
+"""
+
+import csv
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.files import root
+from hippo_core.lab import provenance
+from hippo_core.lab.cells import BASELINE, Cell
+from hippo_core.lab.grid import expand
+from hippo_core.lab.parameters import BaselineParameters, resolve
+from hippo_core.results.records import begin_record, build_metrics, finish_record, run_folder, seal
+from hippo_core.results.records.read import TEXT
+
+ROUNDS, CELLS, ALIKE = 3, 1000, 10
+REFERENCE = root() / "executed/reference"
+SKILL = {"core": 0.6, "span_short": 0.9, "longctx": 0.7, "rag_bm25": 0.85, "rag_dense": 0.6, "rag_hybrid": 0.87, "oracle": 0.97}
+GRID = """
+title: made-up records
+blocks:
+  - suites: &suites [episodic, episodic_multi, episodic_cross, episodic_capacity, semantic, spatial, babi]
+    presets: [baselines/core, baselines/span_short, baselines/rag_bm25, baselines/rag_dense, baselines/rag_hybrid, baselines/longctx,
+      controls/oracle, controls/random_facts]
+    sizes: [{rows}]
+    seeds: {seeds}
+  - suites: *suites
+    presets: [baselines/span_short, baselines/rag_bm25, baselines/rag_dense, baselines/rag_hybrid]
+    splits: [val]
+    sizes: [{rows}]
+    seeds: [0]
+"""
+
+
+def make_lab(place: Path) -> None:
+    """A lab with this repository's code, notebooks and settings, and no record."""
+    for name in ("hippo_core", "notebooks", "requirements.lock", "data/samples", "data/weights"):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).symlink_to(root() / name)
+    shutil.copytree(root() / "params", place / "params")
+    os.environ["HIPPO_ROOT"] = str(place)
+
+
+def make_grid(name: str, rows: int, cells: int) -> tuple[Cell, ...]:
+    """A grid of at least so many cells, expanded."""
+    path = root() / f"params/grids/{name}.yaml"
+    path.write_text(GRID.format(rows=rows, seeds=[0]))
+    seeds = -(-cells // sum(cell.phase == BASELINE and cell.parameters["split"] == "test" for cell in expand(name).cells))
+    path.write_text(GRID.format(rows=rows, seeds=list(range(seeds))))
+    return expand(name).cells
+
+
+def fill(cells: Iterable[Cell]) -> None:
+    """Write the records of cells, without waiting for the disk: nobody will need them after a power cut."""
+    alike: dict[int, list[Cell]] = {}
+    for cell in cells:
+        alike.setdefault(cell.parameters["seed"] % ALIKE, []).append(cell)
+    os.fsync = lambda _: None
+    provenance.git_sha, provenance.versions = cache(provenance.git_sha), cache(provenance.versions)
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
+        list(pool.map(write, alike.values()))
+
+
+def write(cells: Sequence[Cell]) -> None:
+    """The records of cells in which the same answers are right."""
+    for cell in cells:
+        if cell.phase == BASELINE:
+            told = BaselineParameters(**cell.parameters)
+            begin_record(cell.record, *provenance.describe_run(cell, told, resolve(told)))
+            rows, metrics = measured(told.suite, told.preset, told.regime, told.split, told.n, told.seed % ALIKE)
+            added = {"seconds": 4.0, "device": "cpu", "stages": ["test"], "cell_seconds": 5.0}
+            finish_record(cell.record, rows, metrics | {"seed": told.seed}, added)
+        else:
+            told = {"cell": cell.id, "phase": cell.phase, "parameters": cell.parameters, "mode": cell.phase, "cell_seconds": 2.0}
+            begin_record(cell.record, {"parameters": cell.parameters}, told)
+        os.link(root() / "notebook.ipynb", cell.record / "notebook.ipynb")
+        seal(cell.record)
+
+
+@cache
+def measured(suite: str, preset: str, regime: str, split: str, n: int, draw: int) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Rows and metrics of a cell whose preset answers as many questions as it usually does, given the words of a real record."""
+    random, name = Random(f"{suite} {preset} {regime} {draw}"), preset.split("/")[1]
+    skill = 0.05 if name in ("core", "span_short", "random_facts") and regime == "delayed" else SKILL[name]
+    rows = [_row(told, suite, split, random.random() < skill) for told in words(name)[:n]]
+    return (table := pd.DataFrame(rows)), build_metrics(table, suite, n, draw, preset, 4.0)
+
+
+@cache
+def words(name: str) -> list[dict[str, Any]]:
+    """The rows of a real record; of one that ranks facts for a preset that does."""
+    (path,) = REFERENCE.glob(f"*/{'rag_bm25' if 'rag' in name else 'oracle'}/*/*/*/metrics.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [{key: value if key in TEXT else float(value or "nan") for key, value in row.items()} for row in rows]
+
+
+def _row(told: dict[str, Any], suite: str, split: str, right: bool) -> dict[str, Any]:
+    """A row with its question's answer or with another one."""
+    score = dict.fromkeys(("em_raw", "em_norm", "f1", "score"), float(right))
+    place = {name: told[name].replace("test", split) for name in ("item_id", "world")}
+    rung = {} if suite.startswith(("episodic", "semantic")) else {"rung": "exact"}
+    return told | score | place | rung | {"pred": told["answer"] if right else "nobody", "question": f"{told['question']} ({suite})"}
+
+
+def seconds(*told: str, rounds: int = ROUNDS) -> float:
+    """How long a command of the lab takes by the clock: the median of some rounds."""
+    spent = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "hippo_core", *told], cwd=root(), check=True, stdout=subprocess.DEVNULL)
+        spent.append(time.perf_counter() - begin)
+    return median(spent)
+
+
+def until_first(name: str, run: str, missing: Path) -> float:
+    """Seconds from the call of `grid` until the folder of the cell that has no record is opened; the grid is stopped then."""
+    begin = time.perf_counter()
+    running = subprocess.Popen([sys.executable, "-m", "hippo_core", "grid", name, "--run-id", run], cwd=root(), stderr=subprocess.DEVNULL)
+    while running.poll() is None and not any(missing.parent.glob(f".{missing.name}.*")):
+        time.sleep(0.01)
+    spent = time.perf_counter() - begin
+    running.send_signal(signal.SIGINT)
+    running.wait()
+    return spent
+
+
+def plan(beside: str) -> None:
+    """Plan the grid in each of its three states."""
+    spent = {state: seconds("grid-plan", "thousand", "--run-id", state) for state in ("none", "half", "all")}
+    print(f"grid-plan, {beside}: {', '.join(f'{found:.2f} s ({state} have records)' for state, found in spent.items())}", flush=True)
+
+
+def resume(missing: Cell) -> None:
+    """Call a finished grid again, first as it is, then without one of its records."""
+    print(f"grid, nothing to be done: {seconds('grid', 'thousand', '--run-id', 'all'):.2f} s", flush=True)
+    shutil.rmtree(missing.record)
+    spent = median(until_first("thousand", "all", missing.record) for _ in range(ROUNDS))
+    print(f"grid, one record missing: its cell starts after {spent:.2f} s", flush=True)
+
+
+def report(run: str) -> None:
+    """Report a run, and say how large the report is."""
+    spent = seconds("report", run, rounds=1)
+    files = [path.stat().st_size for path in (root() / "reports" / run).rglob("*") if path.is_file()]
+    index = (root() / "reports" / run / "index.html").stat().st_size
+    sizes = f"{len(files)} files, {sum(files) / 1e6:.0f} MB, its page {index / 1e6:.1f} MB"
+    count = sum(1 for _ in run_folder(run).rglob("metrics.csv"))
+    print(f"report of {count} records: {spent:.1f} s; {sizes}", flush=True)
+
+
+def main(rows: int = 20, records: int = 10_000) -> None:
+    """All of it, in a lab of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        make_lab(Path(folder))
+        shutil.copy(next(REFERENCE.glob("*/oracle/*/*/*/notebook.ipynb")), root())
+        cells = make_grid("thousand", rows, CELLS)
+        print(f"a grid of {len(cells)} cells, {rows} rows a record, {os.cpu_count()} cores", flush=True)
+        fill(expand("thousand", "half").cells[::2])
+        fill(expand("thousand", "all").cells)
+        report("all")
+        plan("no other run")
+        resume(expand("thousand", "all").cells[-1])
+        fill(make_grid("many", rows, records))
+        plan(f"another run with {records} records")
+        report("many")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
