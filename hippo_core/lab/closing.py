@@ -9,8 +9,8 @@ from hippo_core.files import root
 
 from .cells import BASELINE, Cell
 from .execute import Outcome
-from .left import duration
 from .parameters import BaselineParameters
+from .progress.left import duration
 from .runner_files import short
 
 VERDICTS = ("met", "missed", "not judged")

@@ -67,7 +67,7 @@ def run(
 @app.command()
 def watch(run_id: str, cell: Annotated[str, typer.Option(help="show the output of the first cell whose label holds this")] = "") -> None:
     """Watch a grid that runs in another terminal or notebook: its cells, the time left, and what one of them says."""
-    from .watch import watch
+    from .progress.watch import watch
 
     watch(run_id, cell)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from .cells import Cell
 from .execute import Outcome
 from .executors import Executor
-from .progress import Progress
-from .said import Said
+from .progress.live import Progress
+from .progress.said import Said
 
 
 def run_cells(cells: Sequence[Cell], executor: Executor, progress: Progress) -> list[Outcome]:

@@ -15,8 +15,8 @@ from hippo_core.results.records import RUNS, begin_record, is_complete, read_met
 from . import fingerprints, memory, notebooks, runner_files, surroundings
 from .cells import BASELINE, Cell
 from .parameters import PLACE
+from .progress.said import Said
 from .provenance import git_sha, versions
-from .said import Said
 from .warm import NAME as WARM
 
 Kernel = Literal["warm", "cold"]  # forked from a server that has imported what cells need (see lab/warm), or an ordinary one

@@ -13,10 +13,10 @@ from . import closing, execute, runner_files
 from .cells import report_cell
 from .execute import USUAL, Outcome, Way
 from .grid import Grid, expand
-from .left import duration, expected, seconds_left
+from .progress.left import duration, expected, seconds_left
+from .progress.status import StatusFile
 from .running import ALONE, How, run
 from .standing import estimate, stand, supersede
-from .status import StatusFile
 
 
 def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: How) -> int:

@@ -16,9 +16,9 @@ from .executors.kernels import end_kernels
 from .executors.local import Local
 from .grid import Grid
 from .parameters import require_encoders, require_weights
-from .progress import Progress
+from .progress.live import Progress
+from .progress.status import StatusFile
 from .standing import estimate
-from .status import StatusFile
 
 EXECUTORS = ("local", "dask")
 

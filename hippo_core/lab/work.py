@@ -11,8 +11,8 @@ from hippo_core.suites import SUITES
 from . import closing, execute, notebooks, runner_files
 from .cells import baseline_cell, dataset_cell
 from .parameters import assignments, check
+from .progress.said import Said
 from .running import ALONE, How, run, stops_cleanly
-from .said import Said
 from .standing import stand, supersede
 
 PHASES = {"baseline": "02_baseline"}

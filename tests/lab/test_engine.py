@@ -210,7 +210,7 @@ def test_second_attempts_begin_when_nothing_else_runs(tmp_path, monkeypatch):
     from hippo_core.lab import engine
     from hippo_core.lab.execute import USUAL
     from hippo_core.lab.executors import local
-    from hippo_core.lab.progress import Progress
+    from hippo_core.lab.progress.live import Progress
 
     log, running = [], []
 
@@ -242,7 +242,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
     from hippo_core.lab import execute
     from hippo_core.lab.cells import baseline_cell
     from hippo_core.lab.parameters import check
-    from hippo_core.lab.said import Said
+    from hippo_core.lab.progress.said import Said
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hippo_core.files import LabError
-from hippo_core.lab import left, screen, status, watch
 from hippo_core.lab.cells import Cell
 from hippo_core.lab.engine import ready
 from hippo_core.lab.execute import Outcome
-from hippo_core.lab.progress import Progress
-from hippo_core.lab.said import LINES, Said
+from hippo_core.lab.progress import left, screen, status, watch
+from hippo_core.lab.progress.live import Progress
+from hippo_core.lab.progress.said import LINES, Said
 
 from .conftest import make_lab
 from .test_engine import kernels_of, lab

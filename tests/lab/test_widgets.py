@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.lab import status, widgets
+from hippo_core.lab import widgets
+from hippo_core.lab.progress import status
 
 from .conftest import make_lab
 from .test_engine import kernels_of

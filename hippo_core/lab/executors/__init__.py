@@ -5,7 +5,7 @@ from typing import Protocol
 
 from ..cells import Cell
 from ..execute import Outcome
-from ..said import Said
+from ..progress.said import Said
 
 
 class Executor(Protocol):

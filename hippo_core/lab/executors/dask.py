@@ -22,7 +22,7 @@ from hippo_core.results.records.archive import Archive
 from ..cells import Cell, materials
 from ..execute import Outcome, Way
 from ..grid import Grid
-from ..said import Said
+from ..progress.said import Said
 from . import gpus, worker
 
 INF = float("inf")

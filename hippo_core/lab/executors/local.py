@@ -11,7 +11,7 @@ from threading import Event
 from .. import memory
 from ..cells import Cell
 from ..execute import Outcome, Way, execute
-from ..said import Said
+from ..progress.said import Said
 from . import gpus
 from .kernels import end_kernels, prepared
 

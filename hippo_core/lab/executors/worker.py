@@ -17,7 +17,7 @@ from .. import fingerprints, memory, notebooks
 from ..cells import Cell
 from ..execute import Outcome, Way, execute, fix_threads
 from ..parameters import require_encoders, require_weights
-from ..said import Said
+from ..progress.said import Said
 from .kernels import end_kernels, start_server
 
 Materials = tuple[list[str], list[str]]  # names of models and of encoders

@@ -10,7 +10,7 @@ from hippo_core.results.records import run_folder
 
 from ..execute import Kernel
 from ..grid import load_grid
-from ..status import look
+from ..progress.status import look
 from .view import GridView
 
 OUTPUT = ".output"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import ipywidgets
 
-from ..said import Said
-from ..status import Status, absent, look
+from ..progress.said import Said
+from ..progress.status import Status, absent, look
 from .page import Stage, body, head
 
 EVERY = 1.0  # seconds between two looks

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.live import Live
 
+from ..cells import Cell
+from ..execute import Outcome
 from . import left, screen
-from .cells import Cell
-from .execute import Outcome
 from .said import Said
 from .status import KEPT, Ended, Running, Status, StatusFile
 

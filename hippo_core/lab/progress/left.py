@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from graphlib import TopologicalSorter
 from typing import Any
 
-from .cells import Cell
+from ..cells import Cell
 
 History = dict[tuple, list[tuple[int, float]]]  # kinds of cells, and size and seconds of each that ended
 

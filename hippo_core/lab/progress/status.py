@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 from hippo_core.files import write_text
 from hippo_core.results.records import run_folder
 
-from .grid import grid_names
-from .runner_files import is_held
+from ..grid import grid_names
+from ..runner_files import is_held
 
 FILE = ".progress.json"
 KEPT = 20  # ended cells, and failed ones, that it names
