@@ -88,6 +88,7 @@ def run_report(run_id: str) -> int:
     """Write the report of a run again."""
     if not run_folder(run_id).is_dir():
         raise unknown("run", run_id, [path.name for path in (root() / RUNS).iterdir() if path.is_dir()] if (root() / RUNS).is_dir() else [])
+    execute.fix_threads(1)
     with runner_files.locked(run_folder(run_id), alone=True):
         outcomes = _report(run_id, force=True)
     if not outcomes:

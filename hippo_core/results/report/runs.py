@@ -18,7 +18,7 @@ from hippo_core.results.figures.palette import condition_name, suite_place
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import DONE, folders_with, read_meta, read_rows
 
-LISTED = 20  # seeds of a setting whose items are listed: a page of more would be slow to open and longer than anyone reads
+LISTED = 6  # seeds of a setting whose items are listed: a page of more would be slow to open and longer than anyone reads
 CELL = ["record", "condition", "setting", "regime", "split", "seed", "n", "model"]
 
 

@@ -35,11 +35,10 @@ def write_report(run_folder: Path, out: Path) -> Path:
     if out.resolve().is_relative_to(run_folder.resolve()):
         raise LabError(f"a report cannot lie among the records: {out} is inside {run_folder}; name another folder")
     run = load_run(run_folder)
-    judged = verdicts_of(run)
     links = {name: Links(run.cells_of(name), f"{views.slug(name)}.html") for name in run.settings}
     for name in MADE:
         shutil.rmtree(out / name, ignore_errors=True)
-    settings = _write_settings(run, links, out)
+    judged, settings = _judged_and_written(run, links, out)
     words = _words(run, judged, links, settings, out)
     write_criteria(out / "criteria.json", judged)
     write_text(out / "index.md", markdown("index.md.j2", **words))
@@ -52,14 +51,20 @@ def verdicts_of(run: Run) -> list[Verdict]:
     return judge(load_criteria(), run.numbers, run.validation)
 
 
-def _write_settings(run: Run, links: dict[str, Links], out: Path) -> list[dict[str, Any]]:
-    """Write each setting, as many at a time as there are cores, in processes forked from this one: they find the rows in memory."""
-    jobs = min(len(run.settings), os.cpu_count() or 1)
+def _judged_and_written(run: Run, links: dict[str, Links], out: Path) -> tuple[list[Verdict], list[dict[str, Any]]]:
+    """The verdicts, and each setting written, as many at a time as there are cores, in processes forked from this one: they find the rows
+    in memory."""
+    jobs = min(len(run.settings) + 1, os.cpu_count() or 1)
     with ProcessPoolExecutor(jobs, get_context("fork"), _SHARED.update, ({"run": run, "links": links, "out": out},)) as pool:
-        return list(pool.map(_write_setting, run.settings))
+        judged, written = pool.submit(_judge), list(pool.map(_write_setting, run.settings))
+        return judged.result(), written
 
 
 _SHARED: dict[str, Any] = {}  # what a forked process was given
+
+
+def _judge() -> list[Verdict]:
+    return verdicts_of(_SHARED["run"])
 
 
 def _write_setting(name: str) -> dict[str, Any]:
