@@ -9,7 +9,7 @@ import typer
 
 from hippo_core.files import LabError, root
 
-from . import grids, work
+from . import cell_commands, grid_commands
 from .execute import Kernel
 from .running import How, stops_cleanly
 
@@ -45,13 +45,13 @@ def grid(
 ) -> None:
     """Run the cells of a grid that have no record yet, then its report."""
     how = How(jobs, kernel, executor, scheduler, records, threads)
-    raise typer.Exit(grids.run_grid(name, run_id, tuple(only or ()), tuple(model or ()), how))
+    raise typer.Exit(grid_commands.run_grid(name, run_id, tuple(only or ()), tuple(model or ()), how))
 
 
 @app.command("grid-plan")
 def grid_plan(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, model: Models = None, threads: Threads = "") -> None:
     """Say what a grid would run and skip, and about how long it would take."""
-    grids.plan_grid(name, run_id, tuple(only or ()), tuple(model or ()), How(jobs, threads=threads))
+    grid_commands.plan_grid(name, run_id, tuple(only or ()), tuple(model or ()), How(jobs, threads=threads))
 
 
 @app.command()
@@ -61,7 +61,7 @@ def run(
     again: Annotated[bool, typer.Option("--again", help="keep a finished record aside and run again")] = False,
 ) -> None:
     """Run one cell alone, as in: run baseline suite=episodic preset=baselines/core n=50 seed=1337 dry_run=true"""
-    raise typer.Exit(work.run_single(phase, words or [], again))
+    raise typer.Exit(cell_commands.run_single(phase, words or [], again))
 
 
 @app.command()
@@ -75,13 +75,13 @@ def watch(run_id: str, cell: Annotated[str, typer.Option(help="show the output o
 @app.command()
 def report(run_id: str) -> None:
     """Write the report of a run again."""
-    raise typer.Exit(grids.run_report(run_id))
+    raise typer.Exit(grid_commands.run_report(run_id))
 
 
 @app.command()
 def datasets(words: Words = None) -> None:
     """Build the data sets of all suites, or of one: suite=, n=, seed=, profile=, model= (for its context limit)."""
-    raise typer.Exit(work.build_datasets(words or []))
+    raise typer.Exit(cell_commands.build_datasets(words or []))
 
 
 @app.command()
@@ -96,7 +96,7 @@ def models() -> None:
 @app.command()
 def notebook(name: str, words: Words = None) -> None:
     """Run any notebook of the lab with some of its parameters set; it is kept under executed/notebooks."""
-    raise typer.Exit(work.run_any_notebook(name, words or []))
+    raise typer.Exit(cell_commands.run_any_notebook(name, words or []))
 
 
 @app.command("import-llama2c")

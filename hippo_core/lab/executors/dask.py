@@ -40,8 +40,7 @@ class DaskCluster:
         self._said: dict[str, Said] = {}
         self._client = connect(address)
         try:
-            self._gpus, gpu_gb = self._resources()
-            self._shares = gpus.shares(cells, gpu_gb)
+            self._shares = gpus.shares(cells, self._gpus()[1])
             needed = materials(cells)
             ours = self._check(needed, grid.run_id)
             self._refuse_impossible(cells)
@@ -58,8 +57,9 @@ class DaskCluster:
 
     def fits(self, cell: Cell, running: list[Cell]) -> bool:
         """Whether the cluster's GPUs have this cell's share free; which of them takes it, Dask decides."""
-        taken = sum(self._shares.get(other.id, 0.0) for other in running)
-        return cell.id not in self._shares or taken + self._shares[cell.id] <= self._gpus + 1e-9
+        if cell.id not in self._shares:
+            return True
+        return sum(self._shares.get(one.id, 0.0) for one in (cell, *running)) <= self._gpus()[0] + 1e-9
 
     def submit(self, cell: Cell, said: Said, alone: bool) -> Future[Outcome]:
         """Send a cell to the cluster."""
@@ -80,9 +80,16 @@ class DaskCluster:
             raise
         except Exception as error:
             raise LabError(f"the Dask cluster at {self._address} failed ({_words(error)}); finished records are kept, call again") from None
-        if self._way.archive and outcome.state == "done":
-            Archive(self._way.archive).pull([cell.record.relative_to(root() / RUNS).as_posix()])
-        return replace(outcome, cell=cell)
+        return self._fetched(replace(outcome, cell=cell))
+
+    def _fetched(self, outcome: Outcome) -> Outcome:
+        """The same, with the record brought from the archive where there is one; a failed cell's notebook is named where it lies there."""
+        if not self._way.archive:
+            return outcome
+        archive, name = Archive(self._way.archive), outcome.cell.record.relative_to(root() / RUNS).as_posix()
+        if outcome.state == "done":
+            archive.pull([name])
+        return replace(outcome, notebook=f"{archive.url}/{name}/{Path(outcome.notebook).name}") if outcome.notebook else outcome
 
     def _heard(self, event: tuple[float, dict[str, str]]) -> None:
         """A worker passes on what a notebook says."""
@@ -101,7 +108,7 @@ class DaskCluster:
         """The same; nothing runs any more."""
         self.stop()
 
-    def _resources(self) -> tuple[float, float]:
+    def _gpus(self) -> tuple[float, float]:
         """How many GPUs the workers offer (`dask worker --resources "GPU=1 GPU_GB=24"`), and the memory of the smallest in GB."""
         offered = [info.get("resources") or {} for info in self._workers().values()]
         having = [resources for resources in offered if resources.get("GPU")]
@@ -111,7 +118,7 @@ class DaskCluster:
         return self._client.scheduler_info(n_workers=-1)["workers"]
 
     def _refuse_impossible(self, cells: Sequence[Cell]) -> None:
-        if self._shares and not self._gpus and self._workers():
+        if self._shares and not self._gpus()[0] and self._workers():
             label = next(cell.label for cell in cells if cell.id in self._shares)
             raise LabError(f'{label} needs a GPU and no worker offers one; start workers with: dask worker --resources "GPU=1 GPU_GB=24"')
 

@@ -94,6 +94,22 @@ def test_workers_on_other_machines_copy_records_to_the_archive(finished, cluster
     assert len(records.records_of(other / "executed/quick")) == 3
 
 
+def test_a_failed_cell_names_its_notebook_in_the_archive(cluster, bucket, tmp_path):
+    from papermill.iorw import papermill_io
+
+    place, other = make_lab(tmp_path / "lab"), make_lab(tmp_path / "other")
+    for lab_place in (place, other):
+        path = lab_place / "notebooks/02_baseline.ipynb"
+        path.write_text(path.read_text().replace("worlds = cell.worlds()", "worlds = cell.worlds() if 'rag' not in preset else [][1]"))
+    cluster.add(other)
+    cluster.wait_for(1)
+    ran = lab(place, *on(cluster, "--records", f"{bucket}/lab", "--kernel", "cold"))
+    assert ran.returncode == 1, ran.stderr
+    assert "IndexError: list index out of range" in ran.stdout
+    address = next(line.split("notebook:")[1].strip() for line in ran.stdout.splitlines() if "notebook:" in line)
+    assert address.startswith(f"{bucket}/lab/quick/") and "IndexError" in "".join(papermill_io.read(address))
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

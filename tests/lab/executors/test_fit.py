@@ -1,0 +1,36 @@
+"""A worker is fit for cells when its packages are those of the lock and its code is the runner's."""
+
+import pytest
+
+from hippo_core.lab.executors import worker
+
+OURS = {"python": "3.11", "lock": "l", "code": "c", "packages": [], "seen": True}
+
+
+@pytest.mark.parametrize(
+    ("change", "shared", "says"),
+    [
+        ({}, True, ""),
+        ({"python": "3.12"}, True, "another Python"),
+        ({"lock": "other"}, True, "another requirements.lock"),
+        ({"code": "other"}, True, "other code"),
+        ({"packages": ["numpy 1.0 where requirements.lock says 2.4.6"]}, True, "numpy 1.0 where requirements.lock says 2.4.6"),
+        ({"missing": "no model at data/models/x"}, True, "no model at data/models/x"),
+        ({"seen": False}, True, "RECORDS="),
+        ({"seen": False}, False, ""),
+    ],
+    ids=str,
+)
+def test_what_differs_is_said(change, shared, says):
+    why = worker.unfit(OURS, OURS | change, shared)
+    assert says in why if says else why == ""
+
+
+def test_a_package_that_is_not_as_the_lock_says_is_found(place):
+    """The lock is compared with what is installed."""
+    (place / "requirements.lock").unlink()
+    (place / "requirements.lock").write_text("numpy==1.0\nno-such-package==1\npytest\n")
+    told = worker.describe(([], []), "nowhere")
+    assert [line.split(" where ")[0].split()[0] for line in told["packages"]] == ["numpy", "no-such-package"]
+    assert "no-such-package missing where requirements.lock says 1" in told["packages"]
+    assert told["seen"] is False
