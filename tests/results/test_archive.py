@@ -132,14 +132,14 @@ def test_one_runner_at_a_time_holds_a_run(url, lab):
 @pytest.mark.parametrize(
     ("holder", "taken"),
     [
-        ({"host": socket.gethostname(), "pid": 2**22 + 1, "renewed": time.time()}, True),  # no such process
-        ({"host": "elsewhere", "pid": 1, "renewed": time.time() - 3600}, True),
-        ({"host": "elsewhere", "pid": 1, "renewed": time.time()}, False),
+        ({"host": socket.gethostname(), "pid": 2**22 + 1, "ago": 0}, True),  # no such process
+        ({"host": "elsewhere", "pid": 1, "ago": 3600}, True),
+        ({"host": "elsewhere", "pid": 1, "ago": 0}, False),
     ],
 )
 def test_the_lock_of_a_dead_runner_is_taken_over(url, lab, holder, taken):
     archive = Archive(url)
-    archive._write(archive._path("run/.lock"), json.dumps(holder).encode())
+    archive._write(archive._path("run/.lock"), json.dumps(holder | {"renewed": time.time() - holder["ago"]}).encode())
     if taken:
         with archive.locked("run"):
             pass
