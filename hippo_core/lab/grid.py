@@ -41,7 +41,7 @@ class Block(BaseModel):
 
 class GridFile(BaseModel):
     """A file of params/grids. `later` lists presets that blocks may name before there is a file for them; `timeout`: seconds that a
-    step of a notebook may take; `memory`: GB that a kernel may take, its part of the machine unless said.
+    step of a notebook may take; `memory`: GB that a kernel may take, half of the machine unless said.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

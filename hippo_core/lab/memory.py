@@ -1,4 +1,4 @@
-"""How much memory a kernel may take: its share of the machine, so that one cell that eats memory ends alone and not with all others."""
+"""How much memory a kernel may take: half of the machine while others run, so that one cell that eats memory does not end them too."""
 
 from pathlib import Path
 
@@ -10,10 +10,13 @@ SIGNS = ("can't allocate memory", "out of memory", "unable to allocate", "cannot
 
 
 def share(jobs: int) -> float:
-    """GB for each of so many kernels on this machine, or in the part of it that this process is confined to."""
+    """GB for a kernel that runs alone, or beside others, on this machine or in the part of it that this process is confined to.
+
+    Beside others it is a half, however many they are: cells are seldom at their peaks together, and with equal parts many could not begin.
+    """
     total = psutil.virtual_memory().total
     confined = CGROUP.read_text().strip() if CGROUP.is_file() else "max"
-    return LEFT * min(total, int(confined) if confined.isdigit() else total) / jobs / 1e9
+    return LEFT * min(total, int(confined) if confined.isdigit() else total) / min(jobs, 2) / 1e9
 
 
 def limit(gb: float) -> list[str]:

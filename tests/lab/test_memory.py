@@ -41,8 +41,8 @@ def test_a_cell_that_eats_memory_fails_alone(tmp_path, how, kernel, says):
     assert kernels_of(place) == []
 
 
-def test_kernels_share_the_machine_and_a_confined_one_its_part(monkeypatch, tmp_path):
-    assert memory.share(1) == pytest.approx(4 * memory.share(4))
+def test_a_kernel_beside_others_has_half_and_a_confined_one_of_its_part(monkeypatch, tmp_path):
+    assert memory.share(1) == pytest.approx(2 * memory.share(2)) == pytest.approx(2 * memory.share(200))
     (tmp_path / "memory.max").write_text("2000000000\n")
     monkeypatch.setattr(memory, "CGROUP", tmp_path / "memory.max")
     assert memory.share(2) == pytest.approx(0.9)

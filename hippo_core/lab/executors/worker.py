@@ -98,10 +98,10 @@ class CellWorker(WorkerPlugin):
             end_kernels(for_good=False)
 
     def memory(self, alone: bool) -> float:
-        """GB that the kernel of a cell may take: its part of what this worker may."""
+        """GB that the kernel of a cell may take: half of what this worker may, or all."""
         threads = 1 if alone else self.worker.state.nthreads
         allowed = self.worker.memory_manager.memory_limit
-        return memory.LEFT * allowed / threads / 1e9 if allowed else memory.share(threads)
+        return memory.LEFT * allowed / min(threads, 2) / 1e9 if allowed else memory.share(threads)
 
 
 def run(name: str, cell: Cell, alone: bool, needs: list[str]) -> Outcome:
