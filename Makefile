@@ -77,7 +77,7 @@ test: .venv/.ready ## all tests (tries `make models` first; where that fails, te
 	@$(LAB) models || true
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-faults: .venv/.ready ## the long fault loops, of which `make test` runs a short slice: 50 kills, 200 cells at once, full disks (some 20 minutes)
+test-faults: .venv/.ready ## the long fault loops, of which `make test` runs a short slice: 52 kills, 200 cells at once, full disks (some 20 minutes)
 	@FAULT_ROUNDS=13 FAULT_CELLS=200 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/faults
 
 peers: .venv/.ready ## install what `make bench` compares with: lm-evaluation-harness, alone, so that nothing of the lab's lock changes
