@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -116,6 +117,26 @@ def test_a_record_that_is_damaged_there_is_said(url, lab):
     with pytest.raises(LabError, match="damaged"):
         archive.pull([f"run/{PLACE}/cell"])
     assert not sent.exists()
+
+
+def test_many_that_bring_the_same_record_at_once_all_find_it(url, lab):
+    sent = record()
+    Archive(url).push(sent)
+    whole = content(sent)
+    subprocess.run(["rm", "-r", str(sent)], check=True)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: Archive(url).pull([f"run/{PLACE}/cell"]), range(16)))
+    assert content(sent) == whole
+    assert [path.name for path in sent.parent.iterdir()] == ["cell"]
+
+
+def test_a_record_that_was_altered_here_is_kept_aside(url, lab):
+    sent = record()
+    Archive(url).push(sent)
+    (sent / "metrics.csv").write_text("idx\naltered\n")
+    Archive(url).pull([f"run/{PLACE}/cell"])
+    assert (sent / "metrics.csv").read_text() == "idx\ncell\n"
+    assert (sent.with_name("cell.aside-1") / "metrics.csv").read_text() == "idx\naltered\n"
 
 
 def test_one_runner_at_a_time_holds_a_run(url, lab):

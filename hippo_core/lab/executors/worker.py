@@ -32,6 +32,7 @@ SAME = {  # what a worker must have as the runner has it, and what to say where 
 def describe(needed: Materials, seen: str) -> dict[str, Any]:
     """This machine as cells would find it: versions, checksums of code, packages that are not as the lock says, models and encoders that
     are not there, and whether a file of the runner's is seen here."""
+    fingerprints.forget()  # a worker lives long, and its checkout may have been changed since
     told: dict[str, Any] = {"python": ".".join(platform.python_version_tuple()[:2]), "lock": fingerprints.lock()}
     told["code"] = fingerprints.digest([fingerprints.library(), *map(fingerprints.notebook, notebooks.notebook_names())])
     told["packages"] = [line for line in map(_strange, _pins()) if line]

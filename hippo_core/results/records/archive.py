@@ -21,7 +21,7 @@ import psutil
 
 from hippo_core.files import LabError, new_folder, root
 
-from .paths import DONE, RUNS
+from .paths import DONE, RUNS, set_aside
 from .verify import is_complete
 
 TRANSFERS = 8  # records at a time
@@ -81,12 +81,17 @@ class Archive:
         target = root() / RUNS / name
         if is_complete(target):
             return
-        shutil.rmtree(target, ignore_errors=True)
-        with self._said(), new_folder(target) as folder:
-            for path in self._fs.find(self._path(name)):
-                self._fs.get_file(path, str(folder / path.rsplit("/", 1)[1]))
-            if not is_complete(folder):
-                raise OSError(f"{name} is damaged there: a file is missing or has another checksum than its DONE file says")
+        with self._said():
+            try:
+                with new_folder(target) as folder:
+                    for path in self._fs.find(self._path(name)):
+                        self._fs.get_file(path, str(folder / path.rsplit("/", 1)[1]))
+                    if not is_complete(folder):
+                        raise OSError(f"{name} is damaged there: a file is missing or has another checksum than its DONE file says")
+                    _make_room(target)
+            except OSError:
+                if not is_complete(target):  # another cell of this machine may have been quicker
+                    raise
 
     @contextmanager
     def locked(self, run_id: str) -> Iterator[None]:
@@ -146,6 +151,16 @@ class Archive:
                 f"records cannot be kept at {self.url}: {why}; expected a folder, or an address such as s3://bucket/prefix, that this "
                 "machine may read and write"
             ) from None
+
+
+def _make_room(target: Path) -> None:
+    """Free a record's place: what was altered since is kept aside, what was never finished goes, a whole record stays."""
+    if is_complete(target):
+        return
+    if (target / DONE).exists():
+        set_aside(target)
+    else:
+        shutil.rmtree(target, ignore_errors=True)
 
 
 def _holder() -> bytes:

@@ -34,3 +34,9 @@ def test_a_package_that_is_not_as_the_lock_says_is_found(place):
     assert [line.split(" where ")[0].split()[0] for line in told["packages"]] == ["numpy", "no-such-package"]
     assert "no-such-package missing where requirements.lock says 1" in told["packages"]
     assert told["seen"] is False
+
+
+def test_a_checkout_that_changes_under_a_worker_is_seen(place):
+    before = worker.describe(([], []), "nowhere")
+    (place / "hippo_core/suites/episodic.py").open("a").write("# other\n")
+    assert worker.describe(([], []), "nowhere")["code"] != before["code"]
