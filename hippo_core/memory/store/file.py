@@ -1,0 +1,178 @@
+"""An open store file: how it is opened and closed, what is wrong with one that cannot be, and transactions.
+
+Rollback journal, kept beside the file while a writer has it open and removed when it closes; `synchronous = FULL`. So every commit is on
+the disk, it costs no more than with a write-ahead log (as measured by benchmarks/memory/writes.py), and a closed store is one file that
+opens in a read-only folder, which a write-ahead log does not allow.
+"""
+
+import errno
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+from hippo_core.files import LabError
+from hippo_core.memory.store.identity import SCHEMA_VERSION, Identity, check_same, from_values
+from hippo_core.memory.store.places import existing, hold
+from hippo_core.memory.store.schema import APPLICATION
+
+WAIT = 10.0  # seconds that a writer waits for readers to finish a query, and a reader for a commit
+
+
+class StoreFile:
+    """A connection to a store's file. Made by `open`; `close` it, or use it in a `with`."""
+
+    def __init__(self, path: Path, lock: int | None) -> None:
+        """For `open` and `create` only. `lock`: the held descriptor of the folder, None to read only."""
+        self.path, self.read_only, self._lock = path, lock is None, lock
+        mode = "ro" if self.read_only else "rw"
+        uri = f"file:{quote(str(path.resolve()))}?mode={mode}"
+        with self._errors():
+            self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT)
+            self._connection.execute("PRAGMA trusted_schema = OFF")
+            self._connection.execute("PRAGMA cell_size_check = ON")
+
+    @classmethod
+    def open(cls, folder: Path | str, session_id: str, expect: Identity | None = None, read_only: bool = False) -> Self:
+        """The store of a session. LabError, in one line, where it is missing, damaged, not a store, held by another writer, or was
+        written with another model or key than `expect` (None: any)."""
+        path = existing(folder, session_id)
+        if not read_only and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+            raise LabError(f"no write access to {path}; open it read-only, or copy it")
+        return cls._opened(path, None if read_only else hold(path.parent), expect)
+
+    @classmethod
+    def _opened(cls, path: Path, lock: int | None, expect: Identity | None) -> Self:
+        """The store at `path`, checked; the lock goes with it, and is given back where it cannot be opened."""
+        try:
+            store = cls(path, lock)
+        except BaseException:
+            if lock is not None:
+                os.close(lock)
+            raise
+        try:
+            store._check_file()
+            if expect is not None:
+                check_same(store.identity, expect, str(path))
+            if not store.read_only:
+                store._rows("PRAGMA journal_mode = PERSIST")
+                store._rows("PRAGMA synchronous = FULL")
+            return store
+        except BaseException:
+            store.close()
+            raise
+
+    def _check_file(self) -> None:
+        [[application]], [[version]] = self._rows("PRAGMA application_id"), self._rows("PRAGMA user_version")
+        if application != APPLICATION:
+            raise LabError(f"{self.path} is an SQLite file of another program, not a store of traces; name another folder or session")
+        if version != SCHEMA_VERSION:
+            raise LabError(f"{self.path} has schema version {version}, this lab reads version {SCHEMA_VERSION}; use the lab that wrote it")
+        [[verdict]] = self._rows("PRAGMA quick_check(1)")
+        if verdict != "ok":
+            raise self._damaged(verdict)
+        _ = self.identity
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """session_id, token_limit, identity, and what `note` added."""
+        try:
+            return {name: json.loads(value) for name, value in self._rows("SELECT name, value FROM meta ORDER BY name")}
+        except ValueError as error:
+            raise self._damaged(error) from None
+
+    @cached_property
+    def identity(self) -> Identity:
+        """What the store was written with."""
+        return from_values(self.meta.get("identity", {}), str(self.path))
+
+    @cached_property
+    def token_limit(self) -> int:
+        """How many tokens a trace may have."""
+        return int(self.meta["token_limit"])
+
+    def note(self, name: str, value: Any) -> None:
+        """Keep a JSON value with the store, such as a gate's calibration; it is found in `meta`. A note of the same name is replaced."""
+        if name in ("identity", "session_id", "token_limit"):
+            raise LabError(f"{name} of a store is fixed when it is created; note it under another name")
+        with self.together():
+            self._rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value, allow_nan=False)))
+        self.__dict__.pop("meta", None)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is written within is on the disk when the block ends, all of it; none of it after an error. Blocks may be nested."""
+        if self.read_only:
+            raise LabError(f"{self.path} was opened read-only: nothing can be written to it; open it for writing")
+        if self._connection.in_transaction:
+            yield
+            return
+        self._rows("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._rows("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):  # a full disk has rolled it back already
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        """Give the store back: what is not committed is undone, and the file is alone in its folder. A second call does nothing."""
+        with suppress(sqlite3.Error):  # the journal of a disk that has failed stays; the next writer deals with it
+            if not self.read_only:
+                self._connection.rollback()
+                self._connection.execute("PRAGMA journal_mode = DELETE")
+        self._connection.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _write_to(self, other: sqlite3.Connection) -> None:
+        """Copy the file's content, as it stands between two commits, into another database."""
+        with self._errors():
+            self._connection.backup(other)
+
+    def _rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        with self._errors():
+            return self._connection.execute(sql, values).fetchall()
+
+    def _many(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        with self._errors():
+            self._connection.executemany(sql, rows)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """SQLite's errors in the lab's words."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._in_our_words(error) from None
+
+    def _in_our_words(self, error: sqlite3.Error) -> Exception:
+        code = getattr(error, "sqlite_errorcode", None)
+        primary = None if code is None else code & 0xFF
+        if primary == sqlite3.SQLITE_FULL:
+            return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return LabError(f"{self.path} was in use by another process for {WAIT:.0f} s; wait until it has ended, and call again")
+        if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+            journal = self.path.with_name(f"{self.path.name}-journal")
+            if self.read_only and journal.exists():
+                return LabError(f"{self.path} was left in the middle of a write; open it for writing once, which undoes that write")
+            return LabError(f"no access to {self.path} ({error}); check the permissions of the file and its folder")
+        return self._damaged(error)
+
+    def _damaged(self, why: object) -> LabError:
+        return LabError(f"{self.path} is damaged or no store ({' '.join(str(why).split())}); bring back a copy, or teach anew")
