@@ -39,7 +39,7 @@ def check(trace: Trace, identity: Identity, token_limit: int) -> None:
     if not all(0 <= token < 2**31 for token in trace.token_ids):
         raise LabError(f"{name}: a token id is not from 0 to {2**31 - 1}; give the ids of the model's tokenizer")
     if not (math.isfinite(trace.salience) and trace.salience >= 0):
-        raise LabError(f"{name}: salience is a number of 0 or more, got {trace.salience}; a gate's `salience` makes one of S")
+        raise LabError(f"{name}: salience is a number of 0 or more, got {trace.salience}; `gate.salience_of` makes one of S")
     if trace.uses < 0 or trace.evidence < 1 or max(trace.uses, trace.evidence, abs(trace.time)) >= WIDEST:
         raise LabError(
             f"{name}: uses {trace.uses} (0 or more), evidence {trace.evidence} (1 or more), time {trace.time}: one is out of range"
