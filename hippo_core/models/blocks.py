@@ -23,15 +23,19 @@ class Blocks:
         return sum(kv.nbytes for kv in (self.prefix, *self.blocks)) / 2**20
 
 
-def encode_blocks(lm: LanguageModel, prefix: list[int], blocks: Sequence[list[int]], batch_size: int = 32) -> Blocks:
-    """Run `prefix` once and each of `blocks` after it: rows of token ids, as `split` of models/prompt.py makes them.
+def encode_blocks(
+    lm: LanguageModel, prefix: list[int], blocks: Sequence[list[int]], batch_size: int = 32, before: KV | None = None
+) -> Blocks:
+    """Run `prefix` once (not where `before` is its KV already) and each of `blocks` after it: rows of token ids, as `split` of
+    models/prompt.py makes them.
 
     A block sees the prefix and itself, and starts at position len(prefix), whatever other blocks there are. LabError for a model
     that keeps more of a text than keys and values.
     """
     if not keeps_kv_only(lm):
         raise LabError(f"model {lm.spec.name} does not keep texts as keys and values alone: facts cannot be blocks; give them as text")
-    [before] = encode(lm, [prefix])
+    if before is None:
+        [before] = encode(lm, [prefix])
     found: dict[int, KV] = {}
     order = sorted(range(len(blocks)), key=lambda block: len(blocks[block]))
     for start in range(0, len(order), batch_size):
