@@ -16,11 +16,12 @@ CUE = "Who sold a guitar?"
 QUESTIONS = [Question(CUE, FACTS[:count]) for count in (0, 1, 3, 8)] + [Question("Where did Otto move?", FACTS[4:6]), Question("Ivo?")]
 
 
-def open_adapter(lm, blocks=(0, 1)) -> TraceAdapter:
-    """An adapter as after some training: nothing about it is neutral."""
+def open_adapter(lm) -> TraceAdapter:
+    """An adapter of the last two blocks as after some training: nothing about it is neutral."""
+    last = lm.config.num_hidden_layers - 1
     with torch.random.fork_rng():
         torch.manual_seed(7)
-        adapter = TraceAdapter(lm, AdapterSettings(blocks=blocks, rank=4))
+        adapter = TraceAdapter(lm, AdapterSettings(blocks=(last - 1, last), rank=4))
         for name, weight in adapter.named_parameters():
             weight.data = torch.full_like(weight, 0.7) if name.endswith("gate") else 0.2 * torch.randn_like(weight)
     return adapter.requires_grad_(False)
@@ -108,7 +109,7 @@ def test_an_unknown_way_names_the_known_ones(whole):
 
 @pytest.mark.parametrize("mode", ["kv", "adapter"])
 def test_a_trace_that_is_too_long_is_refused(whole, mode):
-    with pytest.raises(LabError, match="the limit of qwen2 is 256.*shorten the trace"):
+    with pytest.raises(LabError, match=r"the limit of qwen2 is 256.*shorten the trace"):
         made(whole["qwen2"], mode).ask([Question(CUE, (" and ".join(FACTS * 20),))], 8)
 
 
