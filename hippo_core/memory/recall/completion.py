@@ -27,12 +27,13 @@ class Predictive:
         return [split(self.known.lm, [text], "?", self.decoding).blocks[0] for text in texts]
 
     def log_likelihoods(self, cue: str, blocks: Sequence[list[int]]) -> tuple[list[float], int]:
-        """log p(cue | trace) in nats for each trace's block, and how many tokens were run for it (those of traces not yet known too)."""
-        tail = split(self.known.lm, (), cue, self.decoding).tail
-        asked = tail[: len(self.known.lm.encode(cue))]
+        """log p(cue | trace) in nats for each trace's block, and how many tokens were run for it; those of traces that were not known
+        yet are left out."""
+        pieces = split(self.known.lm, (), cue, self.decoding)
+        asked = pieces.tail[: pieces.asked]
         found = self.known.get(blocks)
         before = [(self.known.prefix, kv[:, :, :, :-1]) for kv in found.traces]
         starts = [tokens_of(self.known.prefix) + len(block) - 1 for block in blocks]
         rows = [[block[-1], *asked] for block in blocks]
         logs = log_likelihood_behind(self.known.lm, before, starts, rows, self.batch_size)
-        return [math.fsum(row) for row in logs], found.computed_tokens + sum(map(len, rows))
+        return [math.fsum(row) for row in logs], sum(map(len, rows))

@@ -4,7 +4,7 @@ Scores are rounded to six digits before they are compared, and ties go to the lo
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,7 +40,8 @@ class How:
 @dataclass(frozen=True)
 class Recall:
     """What a cue brought: traces, best first, with their scores and features; milliseconds of both stages; tokens run for it, where
-    a token that goes through the first third of the blocks counts a third."""
+    a token that goes through the first third of the blocks counts a third; milliseconds in which traces that were met for the first time
+    were run to keys and values, which are no part of the others."""
 
     traces: tuple[Trace, ...] = ()
     scores: tuple[float, ...] = ()
@@ -48,6 +49,7 @@ class Recall:
     recall_ms: float = 0.0
     completion_ms: float = 0.0
     computed_tokens: float = 0.0
+    encode_ms: float = 0.0
 
 
 class Recaller:
@@ -59,22 +61,39 @@ class Recaller:
         self.scope, self.how, self.predictive = scope, how, predictive
         self._blocks = predictive.blocks([trace.text for trace in scope.traces]) if predictive else []
 
-    def recall(self, text: str) -> Recall:
-        """The judged candidates of a cue, in order; nothing from an empty scope, nor for a cue that has nothing in common with any trace."""
+    def recall(self, text: str, sources: Set[str] | None = None) -> Recall:
+        """The judged candidates of a cue, in order; nothing from an empty scope, nor for a cue that has nothing in common with any trace.
+
+        `sources`: only traces of these statements may be recalled (None: all).
+        """
         begin = time.perf_counter()
         cue = self.scope.cue(text) if self.scope.traces else {}
-        rows = self.scope.candidates(cue, self.how.candidates)
+        rows = self.scope.candidates(cue, self.how.candidates, self._mask(sources))
         if not len(rows):
             return Recall(recall_ms=(time.perf_counter() - begin) * 1e3)
         rows, features, scores = self._ordered(rows, self.proposed(cue, rows), "off")
+        rows, features = rows[: self.how.judged], {name: values[: self.how.judged] for name, values in features.items()}
         proposed = time.perf_counter()
-        completed, tokens = self.completed(text, cue, rows[: self.how.judged])
+        self._encode(rows)
+        encoded = time.perf_counter()
+        completed, tokens = self.completed(text, cue, rows)
         if completed:
-            judged = {name: values[: self.how.judged] for name, values in features.items()} | completed
-            rows, features, scores = self._ordered(rows[: self.how.judged], judged, self.how.completion)
+            rows, features, scores = self._ordered(rows, features | completed, self.how.completion)
         found = tuple(self.scope.traces[row] for row in rows)
-        times = (proposed - begin) * 1e3, (time.perf_counter() - proposed) * 1e3
-        return Recall(found, tuple(scores.tolist()), features, *times, tokens + self.scope.cue_tokens(text))
+        times = [proposed - begin, time.perf_counter() - encoded]
+        recall_ms, completion_ms = (seconds * 1e3 for seconds in times)
+        tokens += self.scope.cue_tokens(text)
+        return Recall(found, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, (encoded - proposed) * 1e3)
+
+    def _mask(self, sources: Set[str] | None) -> torch.Tensor | None:
+        """Which rows may be recalled; None where all may."""
+        allowed = None if sources is None else [trace.source in sources for trace in self.scope.traces]
+        return None if allowed is None or all(allowed) else torch.tensor(allowed)
+
+    def _encode(self, rows: Places) -> None:
+        """Have the keys and values of these rows ready, where completion needs them."""
+        if self.predictive:
+            self.predictive.known.get([self._blocks[row] for row in rows])
 
     def proposed(self, cue: Mapping[str, Rows], rows: Places) -> Features:
         """What the channels say of these rows: cosines, and how late in its world each was told, from 0 to 1."""
