@@ -90,7 +90,9 @@ class Episodic:
         told = self.preset.episodic
         judged = told.predictive.candidates if told.use_completion == "predictive" else 3 * told.recall.candidates
         if judged < self.preset.k:
-            raise LabError(f"k={self.preset.k} traces are to be injected, but only {judged} are judged; raise episodic.predictive.candidates")
+            raise LabError(
+                f"k={self.preset.k} traces are to be injected, but only {judged} are judged; raise episodic.predictive.candidates"
+            )
         return judged
 
     def forget(self) -> None:

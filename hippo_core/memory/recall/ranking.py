@@ -96,10 +96,10 @@ class Recaller:
             self.predictive.known.get([self._blocks[row] for row in rows])
 
     def proposed(self, cue: Mapping[str, Rows], rows: Places) -> Features:
-        """What the channels say of these rows: cosines, and how late in its world each was told, from 0 to 1."""
-        times = np.array([trace.time for trace in self.scope.traces], dtype=np.float64)
-        late = times[rows] / max(1.0, times.max())
-        return {**{name: self.scope.rows[name].cosines(rows, code) for name, code in cue.items()}, "late": late}
+        """What the channels say of these rows: cosines with the cue; and how much it looks as if one of them that was told later took a
+        row's place (`superseded`)."""
+        said = {name: self.scope.rows[name].cosines(rows, code) for name, code in cue.items()}
+        return {**said, "superseded": self.scope.superseded(rows)}
 
     def completed(self, text: str, cue: Mapping[str, Rows], rows: Places) -> tuple[Features, float]:
         """What completion says of these rows, and how many tokens it ran; nothing where it is off."""

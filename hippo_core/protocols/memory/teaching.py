@@ -133,5 +133,3 @@ def samples_of(memory: Episodic, world: World) -> list[Told]:
     keys = memory.coder.keys([one.statement.text for one in facts])
     found = weighed(memory, facts, keys, everything)
     return [Told(one.raw["surprise"], one.raw["novelty"], fact.reward, fact.pin) for one, fact in zip(found, facts, strict=True)]
-
-
