@@ -23,6 +23,7 @@ from hippo_core.memory.store.places import existing, hold
 from hippo_core.memory.store.schema import APPLICATION
 
 WAIT = 10.0  # seconds that a writer waits for readers to finish a query, and a reader for a commit
+GONE = "SELECT (SELECT count(*) FROM traces WHERE gone), (SELECT count(*) FROM undo WHERE field = 'gone')"  # equal, between two commits
 
 
 class StoreFile:
@@ -77,6 +78,9 @@ class StoreFile:
         [[verdict]] = self._rows("PRAGMA quick_check(1)")
         if verdict != "ok":
             raise self._damaged(verdict)
+        [[gone, undoable]] = self._rows(GONE)
+        if gone != undoable:
+            raise self._damaged(f"{gone} traces are gone, of which {undoable} went by the store's own doing")
         _ = self.identity
 
     @cached_property
@@ -159,6 +163,8 @@ class StoreFile:
             yield
         except sqlite3.Error as error:
             raise self._in_our_words(error) from None
+        except UnicodeDecodeError as error:  # a damaged schema, which SQLite quotes
+            raise self._damaged(error) from None
 
     def _in_our_words(self, error: sqlite3.Error) -> Exception:
         code = getattr(error, "sqlite_errorcode", None)

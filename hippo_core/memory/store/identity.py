@@ -31,8 +31,7 @@ def as_values(identity: Identity) -> dict[str, Any]:
 
 def from_values(values: Mapping[str, Any], where: str) -> Identity:
     """Back from JSON; `where` names the file in the error."""
-    if values.get("schema_version") != SCHEMA_VERSION:
-        found = values.get("schema_version")
+    if (found := values.get("schema_version")) != SCHEMA_VERSION:
         raise LabError(f"{where} has schema version {found}, this lab reads version {SCHEMA_VERSION}; use the lab that wrote it")
     try:
         return Identity(**{field.name: values[field.name] for field in fields(Identity)})

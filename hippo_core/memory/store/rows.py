@@ -56,8 +56,8 @@ def check_text(name: str, text: str) -> None:
         raise LabError(f"{name}: {text!r} is not valid Unicode; read the source with its own encoding") from None
 
 
-def trace_row(trace: Trace, identifier: int | None) -> tuple[Any, ...]:
-    """The values of COLUMNS; an id of None is given by the database."""
+def trace_row(trace: Trace, identifier: int) -> tuple[Any, ...]:
+    """The values of COLUMNS, under this id."""
     told = (
         *(trace.world, trace.source, trace.text),
         np.asarray(trace.token_ids, dtype="<i4").tobytes(),
@@ -65,13 +65,13 @@ def trace_row(trace: Trace, identifier: int | None) -> tuple[Any, ...]:
         *(trace.key.indices.astype("<i4").tobytes(), trace.key.values.tobytes()),
         *(int(trace.pinned), trace.provenance, trace.context_key, trace.time),
     )
-    return (identifier, *told, checksum(told), float(trace.salience), trace.uses, trace.evidence)
+    return (identifier, *told, checksum(identifier, told), float(trace.salience), trace.uses, trace.evidence)
 
 
 def row_trace(row: tuple[Any, ...], identity: Identity) -> Trace:
     """A trace as it was written; ValueError where the row was changed by something else than the store."""
     identifier, (*told, found, salience, uses, evidence) = row[0], row[1:]
-    if checksum(tuple(told)) != found:
+    if checksum(identifier, tuple(told)) != found:
         raise ValueError(f"trace {identifier} does not match its checksum")
     world, source, text, tokens, slots, indices, values, pinned, provenance, context_key, time = told
     return Trace(
@@ -89,9 +89,9 @@ def row_trace(row: tuple[Any, ...], identity: Identity) -> Trace:
     )
 
 
-def checksum(told: tuple[Any, ...]) -> int:
+def checksum(identifier: int, told: tuple[Any, ...]) -> int:
     """CRC-32 of the columns that never change after they are written."""
-    return zlib.crc32(repr(told).encode())
+    return zlib.crc32(repr((identifier, told)).encode())
 
 
 def check_decision(decision: Decision) -> None:

@@ -64,8 +64,11 @@ class TraceStore(Upkeep):
         told = list(traces)
         for trace in told:
             rows.check(trace, self.identity, self.token_limit)
-        with self.together(), self._errors():
-            return [self._connection.execute(rows.INSERT, rows.trace_row(trace, None)).lastrowid or 0 for trace in told]
+        with self.together():
+            [[last]] = self._rows("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'traces'")
+            ids = list(range(last + 1, last + 1 + len(told)))
+            self._many(rows.INSERT, map(rows.trace_row, told, ids))
+        return ids
 
     def log(self, decisions: Iterable[Decision]) -> None:
         """Keep what a gate decided, in this order."""
