@@ -25,14 +25,16 @@ class Fitted(NamedTuple):
 class Pieces(NamedTuple):
     """A prompt as rows of token ids: what stands before the context lines, each line with its line break, what stands behind them.
 
-    `exact` says whether one behind the other they are the tokens of the prompt; where a tokenizer joins words over their borders
-    they are a little different and the model reads them all the same.
+    The first `asked` tokens of the tail are the question, with what opens it in plain text. `exact` says whether one behind the
+    other the rows are the tokens of the prompt; where a tokenizer joins words over their borders they are a little different and the
+    model reads them all the same.
     """
 
     prefix: list[int]
     blocks: list[list[int]]
     tail: list[int]
     exact: bool
+    asked: int
 
 
 def render(lm: LanguageModel, context: Sequence[str], question: str, decoding: Decoding) -> str:
@@ -66,9 +68,11 @@ def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: De
     before, found, after = prompt.rpartition("".join(lines) + opening)
     if not found:
         raise LabError(f"the chat template of {lm.spec.name} changes the user's words, so facts cannot be told from the rest")
-    prefix, tail = _tokens(lm, before, opening + after)
+    end = opening.index(question) + len(question)
+    prefix, asked, rest = _tokens(lm, before, opening[:end], opening[end:] + after)
     blocks = [_tokens(lm, before, line, opening + after)[1] for line in lines]
-    return Pieces(prefix, blocks, tail, [*prefix, *chain(*blocks), *tail] == lm.encode(prompt))
+    exact = [*prefix, *chain(*blocks), *asked, *rest] == lm.encode(prompt)
+    return Pieces(prefix, blocks, asked + rest, exact, len(asked))
 
 
 def stops(lm: LanguageModel, decoding: Decoding) -> tuple[str, ...]:
