@@ -6,7 +6,8 @@ Importing this brings no torch: a grid is planned from presets long before a mod
 from typing import TYPE_CHECKING
 
 from hippo_core.conditions.index import WorldIndex
-from hippo_core.conditions.preset import Preset, load_preset, preset_names
+from hippo_core.conditions.overlay import preset_names
+from hippo_core.conditions.preset import Preset, condition_presets, is_memory, load_memory, load_preset, origin, settings_of
 from hippo_core.conditions.table import CONDITIONS
 from hippo_core.conditions.types import Choice, Condition, Encoder, Regime, Request
 from hippo_core.suites.types import Item, World
@@ -24,8 +25,13 @@ __all__ = [
     "Request",
     "WorldIndex",
     "choose",
+    "condition_presets",
+    "is_memory",
+    "load_memory",
     "load_preset",
+    "origin",
     "preset_names",
+    "settings_of",
 ]
 
 
@@ -33,4 +39,5 @@ def choose(
     preset: Preset, lm: "LanguageModel", world: World, item: Item, regime: Regime = "delayed", index: WorldIndex | None = None
 ) -> Choice:
     """The facts that `preset` shows for an item. Give one `index` for all items of a world, or it is built anew for each."""
-    return CONDITIONS[preset.condition].choose(Request(item, regime, preset.k, preset.encoder, index or WorldIndex(lm, world)))
+    settings = {"k": preset.k, "encoder": preset.encoder, "candidates": preset.candidates, "decoding": preset.decoding}
+    return CONDITIONS[preset.condition].choose(Request(item, regime, **settings, index=index or WorldIndex(lm, world)))

@@ -37,6 +37,12 @@ def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.nda
     return (vectors @ encode([question], device)[0]).numpy()
 
 
+def query_tokens(index: WorldIndex, question: str) -> int:
+    """How many word pieces the encoder runs for a question; it is a smaller model than those that answer."""
+    tokenizer, _ = _loaded(root() / FOLDER, str(index.lm.device))
+    return len(tokenizer(question, truncation=True, max_length=PIECES)["input_ids"])
+
+
 @torch.inference_mode()
 def encode(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> Tensor:
     """Unit vectors of texts [N, D], fp32, on the CPU, in the order given; texts of like length are encoded together.

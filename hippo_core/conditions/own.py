@@ -35,6 +35,11 @@ def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.nda
     return (dense.unit @ normalize(_vector(tokens, states, dense.counts) - dense.mean, dim=0)).numpy()
 
 
+def query_tokens(index: WorldIndex, question: str) -> int:
+    """How many tokens the model runs for a question: its own and the one that opens a text."""
+    return len(index.lm.encode(question)) + 1
+
+
 def _dense(index: WorldIndex, taught: tuple[str, ...]) -> DenseIndex:
     told = index.once("states", lambda: _states_of_all_facts(index))
     known = [told[fact] for fact in taught]

@@ -2,17 +2,19 @@
 
 The order of telling, not of score, so that "the last mention wins" can still be read off the prompt. Scores are rounded to six
 decimals before they are compared, and ties go to the fact told first, so that a ranking does not hang on rounding. The time is that
-of a query; the facts' index is built before.
+of a query; the facts' index is built before. So are the tokens: those that a model or an encoder runs for the query.
 """
 
 import math
 import time
 from collections.abc import Callable
+from types import ModuleType
 
 import numpy as np
 
 from hippo_core.conditions.index import WorldIndex
-from hippo_core.conditions.lexical import bm25_scores
+from hippo_core.conditions.lexical import bm25_scores, grams
+from hippo_core.conditions.synonyms import meanings
 from hippo_core.conditions.types import Choice, Encoder, Request
 
 Scorer = Callable[..., np.ndarray]  # index, taught facts, question, and what else it must be told -> a score for each fact
@@ -21,6 +23,16 @@ Scorer = Callable[..., np.ndarray]  # index, taught facts, question, and what el
 def rag_bm25(request: Request) -> Choice:
     """The k best by BM25 over words."""
     return _retrieve(request, bm25_scores)
+
+
+def rag_grams(request: Request) -> Choice:
+    """The k best by BM25 over pieces of words: three and four characters in a row."""
+    return _retrieve(request, bm25_scores, grams)
+
+
+def rag_synonyms(request: Request) -> Choice:
+    """The k best by BM25 over meanings, which the suites' own table of synonyms tells: a bound, for it knows what no retrieval may."""
+    return _retrieve(request, bm25_scores, meanings)
 
 
 def rag_dense(request: Request) -> Choice:
@@ -34,12 +46,8 @@ def rag_hybrid(request: Request) -> Choice:
 
 
 def dense_scores(index: WorldIndex, taught: tuple[str, ...], question: str, encoder: Encoder | None = "own") -> np.ndarray:
-    """Cosine in an encoder's space: the model's own, or MiniLM's. Each is imported only when it is asked for, as it needs torch."""
-    if encoder == "minilm":
-        from hippo_core.conditions import minilm as space
-    else:
-        from hippo_core.conditions import own as space
-    return space.cosines(index, taught, question)
+    """Cosine in an encoder's space: the model's own, or MiniLM's."""
+    return _space(encoder).cosines(index, taught, question)
 
 
 def hybrid_scores(index: WorldIndex, taught: tuple[str, ...], question: str, encoder: Encoder | None = "own") -> np.ndarray:
@@ -54,7 +62,26 @@ def standardised(scores: np.ndarray) -> np.ndarray:
     return (scores - scores.mean()) / spread if spread > 1e-9 else np.zeros(len(scores))
 
 
-def _retrieve(request: Request, scorer: Scorer, *told: Encoder | None) -> Choice:
+def query_tokens(request: Request) -> int:
+    """How many tokens the encoder runs for the question; none where the preset has no encoder."""
+    return _space(request.encoder).query_tokens(request.index, request.item.question) if request.encoder else 0
+
+
+def ranked(scores: np.ndarray) -> list[int]:
+    """Places from the highest score to the lowest; of equals the first."""
+    return np.argsort(-np.round(scores.astype(np.float64), 6), kind="stable").tolist()
+
+
+def _space(encoder: Encoder | None) -> ModuleType:
+    """The module of an encoder; imported only when it is asked for, as it needs torch."""
+    if encoder == "minilm":
+        from hippo_core.conditions import minilm as space
+    else:
+        from hippo_core.conditions import own as space
+    return space
+
+
+def _retrieve(request: Request, scorer: Scorer, *told: object) -> Choice:
     item, taught = request.item, request.item.taught
     if not taught:
         return Choice((), (), math.nan)
@@ -64,7 +91,6 @@ def _retrieve(request: Request, scorer: Scorer, *told: Encoder | None) -> Choice
 
     request.index.once((scorer, told, taught), score)  # builds the index, untimed
     begin = time.perf_counter()
-    scores = np.round(score().astype(np.float64), 6)
-    ranking = tuple(taught[place] for place in np.argsort(-scores, kind="stable"))
+    ranking = tuple(taught[place] for place in ranked(score()))
     elapsed = (time.perf_counter() - begin) * 1000
-    return Choice(request.among_taught(set(ranking[: request.k])), ranking, elapsed)
+    return Choice(request.among_taught(set(ranking[: request.k])), ranking, elapsed, query_tokens(request))

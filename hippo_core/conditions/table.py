@@ -1,7 +1,8 @@
 """All conditions by name."""
 
 from hippo_core.conditions.given import longctx, oracle, random_facts, window
-from hippo_core.conditions.retrieval import rag_bm25, rag_dense, rag_hybrid
+from hippo_core.conditions.rerank import rag_rerank
+from hippo_core.conditions.retrieval import rag_bm25, rag_dense, rag_grams, rag_hybrid, rag_synonyms
 from hippo_core.conditions.types import Condition
 
 CONDITIONS: dict[str, Condition] = {
@@ -10,6 +11,9 @@ CONDITIONS: dict[str, Condition] = {
     "oracle": Condition(oracle, uses_window=False, settings={}),
     "random_facts": Condition(random_facts, uses_window=False, settings={"k": None}),
     "rag_bm25": Condition(rag_bm25, uses_window=False, settings={"k": 3}),
+    "rag_grams": Condition(rag_grams, uses_window=False, settings={"k": 3}),
+    "rag_synonyms": Condition(rag_synonyms, uses_window=False, settings={"k": 3}),
     "rag_dense": Condition(rag_dense, uses_window=False, settings={"k": 3, "encoder": "own"}),
     "rag_hybrid": Condition(rag_hybrid, uses_window=False, settings={"k": 3, "encoder": "own"}),
+    "rag_rerank": Condition(rag_rerank, uses_window=False, settings={"k": 3, "encoder": "own", "candidates": 20}),
 }

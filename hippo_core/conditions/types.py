@@ -7,18 +7,21 @@ from typing import Literal
 from hippo_core.conditions.index import WorldIndex
 from hippo_core.suites.types import Fact, Item
 
-Regime = Literal["immediate", "delayed"]
+Regime = Literal["immediate", "delayed", "after_sleep"]
+Decoding = Literal["short", "plain"]  # how the model is asked: by its chat template and an instruction, or neither
 Encoder = Literal["own", "minilm"]  # whose vectors dense retrieval compares: those of the model that answers, or of all-MiniLM-L6-v2
 
 
 @dataclass(frozen=True)
 class Choice:
     """What the model is given for an item: `facts` in the order of the prompt; `ranking`, all taught facts' ids, best first, where
-    the condition ranks; `retrieval_ms`, the time of the query alone (NaN where there is none; the index was built before)."""
+    the condition ranks; `retrieval_ms`, the time of the query alone (NaN where there is none; the index was built before);
+    `computed_tokens`, how many tokens a model ran for the query, those of the index left out."""
 
     facts: tuple[Fact, ...]
     ranking: tuple[str, ...] | None
     retrieval_ms: float
+    computed_tokens: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class Request:
     regime: Regime
     k: int | None
     encoder: Encoder | None
+    candidates: int | None
+    decoding: Decoding
     index: WorldIndex
 
     @property

@@ -9,21 +9,23 @@ from hippo_core.results.records import RUNS, is_complete, run_folder, set_aside
 from hippo_core.suites import SUITES
 
 from . import closing, execute, notebooks, runner_files
-from .cells import baseline_cell, dataset_cell
+from .cells import FORMS, dataset_cell
 from .parameters import assignments, check
 from .progress.said import Said
 from .running import ALONE, How, run, stops_cleanly
 from .standing import stand, supersede
+from .taught import with_needs
 
-PHASES = {"baseline": "02_baseline"}
+PHASES = {phase.partition("_")[2]: phase for phase in FORMS}  # by what a person calls them
 
 
 def run_single(phase: str, words: Sequence[str], again: bool) -> int:
-    """Run one cell alone, with its data set where that is not there; a finished record is kept and said."""
+    """Run one cell alone, with what it needs where that is not there; a finished record is kept and said."""
     if phase not in PHASES:
         raise unknown("phase", phase, PHASES)
-    parameters, _ = check({"run_id": "single", **assignments(words)}, f"run {phase}")
-    cell = baseline_cell(parameters)
+    parameters, _ = check({"run_id": "single", **assignments(words)}, f"run {phase}", FORMS[PHASES[phase]])
+    cells = with_needs(parameters)
+    cell = cells[-1]
     where = runner_files.short(cell.record)
     if is_complete(cell.record) and not again:
         print(f"finished already: {where}\nto run it again and keep this one aside: {closing.command(cell)} --again")
@@ -32,7 +34,7 @@ def run_single(phase: str, words: Sequence[str], again: bool) -> int:
     with runner_files.locked(run_folder(parameters.run_id), alone=False):
         if is_complete(cell.record):
             print(f"kept aside: {runner_files.short(set_aside(cell.record))}")
-        outcomes = run(stand([dataset_cell(parameters), cell]).waiting, ALONE)
+        outcomes = run(stand(cells).waiting, ALONE)
     failed = closing.failures(outcomes)
     for line in failed or (closing.result(cell), f"record: {where}"):
         print(line)

@@ -1,19 +1,20 @@
 """A cell: one notebook with fixed parameters. Its id is a hash of all that its result can depend on, so an equal id is an equal record."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hippo_core.memory.settings import MemoryPreset
 from hippo_core.results.records import record_folder, run_folder
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.build import CONTEXT_LIMIT
 
 from . import fingerprints
-from .parameters import PLACE, BaselineParameters, resolve
+from .parameters import PLACE, BaselineParameters, MemoryParameters, Parameters, resolve
 
-BASELINE, DATASETS, REPORT = "02_baseline", "01_build_datasets", "05_report"
+BASELINE, MEMORY, DATASETS, REPORT = "02_baseline", "03_memory", "01_build_datasets", "05_report"
+FORMS: dict[str, type[Parameters]] = {BASELINE: BaselineParameters, MEMORY: MemoryParameters}  # of the notebooks that ask questions
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,34 +36,49 @@ def cell_id(prefix: str, phase: str, parameters: dict[str, Any], needs: tuple[st
     return f"{prefix}-{fingerprints.digest(parts)[:8]}"
 
 
-def checksums(parameters: BaselineParameters) -> dict[str, Any]:
-    """What a baseline cell rests on besides its notebook and its parameters. `data` covers the suite's code, material and settings."""
+def told_of(cell: Cell) -> Parameters | None:
+    """The parameters of a cell whose notebook asks questions; None for another."""
+    return FORMS[cell.phase].model_validate(cell.parameters) if cell.phase in FORMS else None
+
+
+def checksums(parameters: Parameters) -> dict[str, Any]:
+    """What a cell rests on besides its notebook and its parameters. `data` covers the suite's code, material and settings.
+
+    Of a memory's settings those count that its phase depends on, and its own weights, where the model has some.
+    """
     resolved = resolve(parameters)
-    settings = [resolved.preset.model_dump(mode="json"), resolved.spec.model_dump(mode="json")]
+    preset, memory = resolved.preset, isinstance(resolved.preset, MemoryPreset)
+    told = preset.of_phase(parameters.mode) if isinstance(preset, MemoryPreset) else preset.model_dump(mode="json")
+    settings = [told, resolved.spec.model_dump(mode="json"), fingerprints.shots() if resolved.spec.shots else None]
     return {
         "library": fingerprints.library(),
         "lock": fingerprints.lock(),
         "data": card.source(parameters.suite, resolved.settings),
         "weights": fingerprints.weights(parameters.model),
-        "settings": fingerprints.digest([*settings, fingerprints.shots() if resolved.spec.shots else None]),
+        "settings": fingerprints.digest(settings),
+        **({"memory_weights": fingerprints.memory_weights(parameters.model)} if memory else {}),
     }
 
 
-def baseline_cell(parameters: BaselineParameters, data: Cell | None = None) -> Cell:
-    """The cell of `02_baseline` with these parameters; it needs the data set that `dataset_cell` builds: `data` where it is known."""
+def asking_cell(phase: str, parameters: Parameters, needs: tuple[str, ...], said: str) -> Cell:
+    """A cell of a notebook that asks questions, or prepares what is asked; `said` is what its label says of it in place of its mode."""
     told = parameters.model_dump()
-    needs = ((data or dataset_cell(parameters)).id,)
-    identity = cell_id(f"{parameters.regime}-test", BASELINE, told, needs, checksums(parameters))
+    identity = cell_id(f"{parameters.regime}-{parameters.mode}", phase, told, needs, checksums(parameters))
     place = (parameters.run_id, parameters.preset, parameters.suite, parameters.n, parameters.seed)
     usual = BaselineParameters()
     extra = [*(getattr(parameters, name) for name in ("split", "model") if getattr(parameters, name) != getattr(usual, name))]
     size = f"{parameters.n}_{parameters.seed}"
-    label = " ".join([parameters.suite, parameters.preset, parameters.regime, size, *extra, *parameters.overrides])
-    return Cell(BASELINE, told, identity, record_folder(*place, identity), label, needs)
+    label = " ".join([parameters.suite, parameters.preset, said, size, *extra, *parameters.overrides])
+    return Cell(phase, told, identity, record_folder(*place, identity), label, needs)
 
 
-def dataset_cell(parameters: BaselineParameters) -> Cell:
-    """The cell of `01_build_datasets` that builds what a baseline cell reads; both splits at once."""
+def baseline_cell(parameters: BaselineParameters, data: Cell | None = None) -> Cell:
+    """The cell of `02_baseline` with these parameters; it needs the data set that `dataset_cell` builds: `data` where it is known."""
+    return asking_cell(BASELINE, parameters, ((data or dataset_cell(parameters)).id,), parameters.regime)
+
+
+def dataset_cell(parameters: Parameters) -> Cell:
+    """The cell of `01_build_datasets` that builds what such a cell reads; both splits at once."""
     resolved = resolve(parameters)
     told: dict[str, Any] = {
         "run_id": parameters.run_id,
@@ -84,10 +100,3 @@ def report_cell(run_id: str, finished: list[str]) -> Cell:
     told: dict[str, Any] = {"run_id": run_id}
     identity = cell_id("report", REPORT, told, tuple(finished), {"results": fingerprints.report_sources(), "lock": fingerprints.lock()})
     return Cell(REPORT, told, identity, run_folder(run_id) / "report" / identity, f"report of {run_id}")
-
-
-def materials(cells: Iterable[Cell]) -> tuple[list[str], list[str]]:
-    """The models and the encoders that cells need where they run, by name."""
-    told = [BaselineParameters(**cell.parameters) for cell in cells if cell.phase == BASELINE]
-    encoders = {str(resolve(one).preset.encoder) for one in told if resolve(one).preset.encoder}
-    return sorted({one.model for one in told}), sorted(encoders)

@@ -7,12 +7,13 @@ from typing import Any
 
 from hippo_core.files import root
 
-from .cells import BASELINE, Cell
+from .cells import FORMS, Cell, told_of
 from .execute import Outcome
-from .parameters import BaselineParameters
+from .parameters import Parameters
 from .progress.left import duration
 from .runner_files import short
 
+ALWAYS = ("suite", "preset", "n", "seed", "mode")  # parameters that a command says though they are the usual ones
 VERDICTS = ("met", "missed", "not judged")
 
 
@@ -60,11 +61,14 @@ def failures(outcomes: Sequence[Outcome]) -> list[str]:
 def result(cell: Cell) -> str:
     """The result of a finished cell in one line."""
     metrics = json.loads((cell.record / "metrics.json").read_text(encoding="utf-8"))
-    return sentence(BaselineParameters.model_validate(cell.parameters), metrics)
+    told = told_of(cell)
+    return sentence(told, metrics) if told else cell.label
 
 
-def sentence(told: BaselineParameters, metrics: dict[str, Any]) -> str:
+def sentence(told: Parameters, metrics: dict[str, Any]) -> str:
     """A cell's result as a sentence, from its numbers."""
+    if told.mode != "test":
+        return _prepared(told, metrics["telemetry"])
     found = metrics["metrics"][told.suite]
     how = f" ({', '.join(told.overrides)})" if told.overrides else ""
     if found["em"] is None:
@@ -75,14 +79,24 @@ def sentence(told: BaselineParameters, metrics: dict[str, Any]) -> str:
     return f"{right}, {told.regime}{bounds}{chance}."
 
 
+def _prepared(told: Parameters, found: dict[str, Any]) -> str:
+    """What a cell that teaches or replays did."""
+    who = f"{told.model} with {told.preset}"
+    if told.mode == "teach":
+        kept = f"{found['inserted']} stored, {found['aggregated']} added to a trace, {found['refused']} refused"
+        return f"{who} was told {found['attempts']} facts of {told.suite}: {kept}."
+    recalled = "" if found["recalled"] is None else f", {found['recalled']:.0%} of them recalled from a noisy cue"
+    return f"{who} replayed {found['items']} traces of {told.suite} in {found['cycles']} cycles{recalled}."
+
+
 def command(cell: Cell) -> str:
     """The command that runs a cell alone, into the same run; defaults are left out."""
-    if cell.phase != BASELINE:
+    if cell.phase not in FORMS:
         words = [f"{name}={_word(value)}" for name, value in cell.parameters.items()]
         return " ".join(["python -m hippo_core notebook", cell.phase, *words])
-    usual = BaselineParameters().model_dump()
-    said = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in ("suite", "preset", "n", "seed")}
-    return " ".join(["python -m hippo_core run baseline", *(f"{name}={_word(value)}" for name, value in said.items())])
+    usual = FORMS[cell.phase]().model_dump()
+    said = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in ALWAYS}
+    return " ".join(["python -m hippo_core run", cell.phase.partition("_")[2], *(f"{name}={_word(value)}" for name, value in said.items())])
 
 
 def _word(value: object) -> str:

@@ -56,7 +56,7 @@ def grid_plan(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, 
 
 @app.command()
 def run(
-    phase: Annotated[str, typer.Argument(help="baseline")],
+    phase: Annotated[str, typer.Argument(help="baseline or memory")],
     words: Words = None,
     again: Annotated[bool, typer.Option("--again", help="keep a finished record aside and run again")] = False,
 ) -> None:

@@ -13,7 +13,7 @@ from hippo_core.files import FULL, LabError, root, write_json
 from hippo_core.results.records import RUNS, begin_record, is_complete, read_meta
 
 from . import fingerprints, memory, notebooks, runner_files, surroundings
-from .cells import BASELINE, Cell
+from .cells import FORMS, Cell
 from .parameters import PLACE
 from .progress.said import Said
 from .provenance import git_sha, versions
@@ -97,7 +97,7 @@ def _copied(outcome: Outcome, archive: str) -> Outcome:
 def _attempt(cell: Cell, folder: Path, said: Said, started: float, way: Way) -> Outcome:
     message, crashed = "", False
     try:
-        if cell.phase != BASELINE:
+        if cell.phase not in FORMS:
             begin_record(folder, *_plain_origin(cell))
         run_notebook(notebooks.notebook_path(cell.phase), folder / runner_files.NOTEBOOK, given(cell, folder), said, way)
         message = "" if read_meta(folder)["cell"] == cell.id else "code or settings were changed while the grid ran; call it again"

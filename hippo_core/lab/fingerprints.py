@@ -16,7 +16,13 @@ from . import notebooks
 ROW_MAKERS = ("kernels", "memory", "models", "suites", "conditions", "protocols")  # packages that can change a row
 NO_ROWS = "protocols/base_model"  # what training makes of it is in the weights
 ABOUT_WEIGHTS = ("README.md", "card.json", "training.json", "curve.png")  # files beside weights: how they were made and measured
-ROW_KEEPERS = ("scores", "records.summary", "records.write")  # modules of the results that do; what they import is added
+OF_MEMORY = ("adapter.*", "key.*")  # files beside weights that only memories read
+ROW_KEEPERS = (
+    "scores",
+    "records.summary",
+    "records.telemetry",
+    "records.write",
+)  # modules of results; with what they import
 
 
 def digest(value: Any) -> str:
@@ -86,6 +92,13 @@ def _module_files(module: str) -> list[Path]:
 
 
 @cache
+def memory_weights(model: str) -> str:
+    """The files that memories have trained for a model: its adapter, the head of its key."""
+    folder = root() / "data/weights" / load_spec(model).name
+    return of_files(sorted(file for pattern in OF_MEMORY for file in folder.glob(pattern)), folder)
+
+
+@cache
 def weights(model: str) -> str:
     """The files of a local model and of its adapter, or the name and revision of one on the Hugging Face hub."""
     spec = load_spec(model)
@@ -97,7 +110,8 @@ def weights(model: str) -> str:
 
 def _folder(path: Path) -> str:
     found = [path] if path.is_file() else sorted(file for file in path.glob("*") if file.is_file())
-    return of_files([file for file in found if file.name not in ABOUT_WEIGHTS], path.parent)
+    about = [*ABOUT_WEIGHTS, *(file.name for pattern in OF_MEMORY for file in found if file.match(pattern))]
+    return of_files([file for file in found if file.name not in about], path.parent)
 
 
 @cache
@@ -114,5 +128,5 @@ def lock() -> str:
 
 def forget() -> None:
     """Compute everything anew when it is asked for next."""
-    for cached in (notebooks.cells, notebook, library, report_sources, weights, shots, lock):
+    for cached in (notebooks.cells, notebook, library, report_sources, weights, memory_weights, shots, lock):
         cached.cache_clear()

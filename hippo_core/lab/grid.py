@@ -9,12 +9,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hippo_core.conditions import Encoder, load_preset
+from hippo_core.conditions import Encoder, is_memory, load_preset
+from hippo_core.conditions.types import Regime
 from hippo_core.files import LabError, root, unknown
 from hippo_core.models.spec import read_mapping, validated
 
-from .cells import Cell, baseline_cell, dataset_cell
-from .parameters import BaselineParameters, Positive, check
+from .cells import Cell
+from .parameters import BaselineParameters, MemoryParameters, Parameters, Positive, check
+from .taught import with_needs
 
 Axis = Annotated[list[str], Field(min_length=1)]
 
@@ -22,14 +24,15 @@ Axis = Annotated[list[str], Field(min_length=1)]
 class Block(BaseModel):
     """Axes whose every combination is a cell. `overrides` is a list of lists: each inner list is one variant.
 
-    `encoders` is an axis of the presets that read one; the others run once. Without it each preset says its own.
+    `encoders` is an axis of the presets that read one; the others run once. Without it each preset says its own. The regime
+    `after_sleep` is one of memories; the others do not sleep. What a memory's cells need, to teach and to replay, is added.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     suites: Axis
     presets: Axis
-    regimes: list[Literal["immediate", "delayed"]] = ["immediate", "delayed"]
+    regimes: list[Regime] = ["immediate", "delayed"]
     sizes: Annotated[list[int], Field(min_length=1)] = [50]
     seeds: Annotated[list[int], Field(min_length=1)] = [1337]
     models: Axis = ["hippo-tiny"]
@@ -90,13 +93,15 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
     each = threads or file.threads
     found: dict[str, Cell] = {}
     not_there: dict[str, int] = {}
-    own = cache(lambda preset: load_preset(preset).encoder)
+    own = cache(lambda preset: None if is_memory(preset) else load_preset(preset).encoder)
     for number, block in enumerate(blocks):
         for values in _combinations(block, models):
             if only and not any(fnmatch(values["preset"], pattern) for pattern in only):
                 continue
             if values["preset"] in file.later and not _is_there(values["preset"]):
                 not_there[values["preset"]] = not_there.get(values["preset"], 0) + 1
+                continue
+            if values["regime"] == "after_sleep" and not is_memory(values["preset"]):
                 continue
             told = {"run_id": run, "threads": each, "batch_size": file.batch_size, **values}
             for overrides in _encoded(own(values["preset"]), values["overrides"], block.encoders):
@@ -121,19 +126,20 @@ def _encoded(own: str | None, overrides: list[str], encoders: list[Encoder]) -> 
     return [overrides if encoder == own else [*overrides, f"encoder={encoder}"] for encoder in encoders]
 
 
-def _once(told: dict[str, Any], where: str) -> BaselineParameters:
+def _once(told: dict[str, Any], where: str) -> Parameters:
     """The parameters of a cell; where both regimes give the same prompts, the delayed cell stands for both."""
-    delayed, resolved = check({**told, "regime": "delayed"}, where)
-    return delayed if resolved.coincides else check(told, where)[0]
+    form = MemoryParameters if is_memory(told["preset"]) else BaselineParameters
+    delayed, resolved = check({**told, "regime": "delayed"}, where, form)
+    once = resolved.coincides and told["regime"] != "after_sleep"
+    return delayed if once else check(told, where, form)[0]
 
 
 def _is_there(preset: str) -> bool:
     return (root() / "params" / "presets" / f"{preset}.yaml").is_file()
 
 
-def _add(found: dict[str, Cell], parameters: BaselineParameters) -> None:
-    data = dataset_cell(parameters)
-    for cell in (data, baseline_cell(parameters, data)):
+def _add(found: dict[str, Cell], parameters: Parameters) -> None:
+    for cell in with_needs(parameters):
         other = found.setdefault(cell.id, cell)
         if other.parameters != cell.parameters:
             raise LabError(f"'{other.label}' and '{cell.label}' would both write {cell.record}; leave one of them out of the grid")

@@ -11,18 +11,20 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from hippo_core.conditions import Preset
-from hippo_core.files import LabError, root, unknown
+from hippo_core.files import root, unknown
+from hippo_core.memory.settings import MemoryPreset
 from hippo_core.results import records
 from hippo_core.suites.datasets import build
-from hippo_core.suites.types import Suite, World
+from hippo_core.suites.types import Split, Suite, World
 
 from . import closing, fingerprints, runner_files
-from .cells import BASELINE, Cell, baseline_cell
-from .parameters import BaselineParameters, Resolved, check, forget
+from .cells import FORMS, Cell
+from .parameters import MemoryParameters, Parameters, Resolved, check, forget, resolve
 from .provenance import describe_run
+from .taught import STORE, canonical, taught_store, with_needs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,13 +36,17 @@ SCRATCH = "scratch"  # the run of trials by hand, whose records are replaced
 
 @dataclass(frozen=True)
 class OpenCell:
-    """A cell that runs in this notebook: its parameters, what they stand for, and the folder its record grows in."""
+    """A cell that runs in this notebook: its parameters, what they stand for, and the folder its record grows in.
+
+    `source` is the folder of the store that a cell of a memory reads: that of the cell which taught or replayed it.
+    """
 
     cell: Cell
-    parameters: BaselineParameters
+    parameters: Parameters
     resolved: Resolved
     record: Path
     started: float
+    source: Path | None = None
 
     @property
     def suite(self) -> Suite:
@@ -48,14 +54,19 @@ class OpenCell:
         return self.resolved.suite
 
     @property
-    def preset(self) -> Preset:
+    def preset(self) -> Preset | MemoryPreset:
         """What the model is given for an item."""
         return self.resolved.preset
 
-    def worlds(self) -> list[World]:
-        """The worlds of this cell, from disk (built first where they are not there)."""
+    @property
+    def store(self) -> Path:
+        """The folder for the store that this cell writes, a part of its record."""
+        return self.record / STORE
+
+    def worlds(self, split: Split | None = None) -> list[World]:
+        """The worlds of this cell, or of another split of its data set, from disk (built first where they are not there)."""
         told = self.parameters
-        return build.load_dataset(told.suite, told.profile, told.items, told.seed, told.split, *self._drawn_with())
+        return build.load_dataset(told.suite, told.profile, told.items, told.seed, split or told.split, *self._drawn_with())
 
     def dataset(self) -> dict[str, str]:
         """The checksums of the files that the worlds came from."""
@@ -76,40 +87,59 @@ class OpenCell:
 def begin(phase: str, namespace: Mapping[str, Any]) -> OpenCell:
     """Check the parameters of this notebook (names and types, in `namespace`: pass `globals()`) and write down what is going to run."""
     started = time.monotonic()
-    if phase != BASELINE:
-        raise LabError(f"begin expects the name of a phase with records, {BASELINE}, got {phase!r}")
+    if phase not in FORMS:
+        raise unknown("phase with records", phase, FORMS)
     forget()
     fingerprints.forget()
-    refuse_unknown(namespace.get("In", ()), set(BaselineParameters.model_fields))
-    told = {name: namespace[name] for name in BaselineParameters.model_fields if name in namespace}
-    parameters, resolved = check(told, phase)
-    cell = baseline_cell(parameters)
-    record = _place(parameters, cell)
-    config, meta = describe_run(cell, parameters, resolved)
+    known = FORMS[phase].model_fields
+    refuse_unknown(namespace.get("In", ()), set(known))
+    parameters, _ = check({name: namespace[name] for name in known if name in namespace}, phase, FORMS[phase])
+    if isinstance(parameters, MemoryParameters) and parameters.mode != "test":
+        parameters = canonical(parameters, parameters.mode)
+    cells = with_needs(parameters)
+    source, record = taught_store(cells), _place(parameters, cells[-1])
+    config, meta = describe_run(cells[-1], parameters, resolve(parameters))
     records.begin_record(record, config, meta)
-    return OpenCell(cell, parameters, resolved, record, started)
+    return OpenCell(cells[-1], parameters, resolve(parameters), record, started, source)
 
 
 def finish(open_cell: OpenCell, rows: "pd.DataFrame", device: str = "cpu") -> dict[str, Any]:
     """Write rows and metrics, glue the metrics as scraps, and return them. Without a runner the record is sealed here.
 
-    The rows are first scored again against the suite's files: LabError where answers were shifted or a score is not the strict one.
+    Answers are first scored again against the suite's files: LabError where they were shifted or a score is not the strict one. Rows of
+    a cell that teaches or replays are no answers; what they say goes into the metrics as `telemetry`.
     """
     import scrapbook
 
-    from hippo_core.results.scores import check_rows
-
     told = open_cell.parameters
-    check_rows(open_cell.suite, open_cell.worlds(), rows)
+    added: dict[str, Any] = {"device": device, "dataset": open_cell.dataset()}
+    if told.mode == "test":
+        rows = _with_sleep(open_cell, rows)
+        added["stages"] = _checked_stages(open_cell, rows)
     seconds = time.monotonic() - open_cell.started
-    metrics = records.build_metrics(rows, told.suite, told.n, told.seed, told.preset, seconds)
-    added = {"seconds": round(seconds, 3), "device": device, "stages": sorted(rows["stage"].unique()), "dataset": open_cell.dataset()}
-    records.finish_record(open_cell.record, rows, metrics, added)
-    for name in ("metrics", "by_rung", "by_kind", "by_slice"):
+    metrics = records.build_metrics(rows, told.suite, told.n, told.seed, told.preset, seconds, told.mode)
+    records.finish_record(open_cell.record, rows, metrics, {"seconds": round(seconds, 3), **added}, told.mode)
+    for name in records.SCRAPS[told.mode]:
         scrapbook.glue(name, metrics[name])
     if not told.record_dir:
         records.seal(open_cell.record)
     return metrics
+
+
+def _checked_stages(open_cell: OpenCell, rows: "pd.DataFrame") -> list[str]:
+    from hippo_core.results.scores import check_rows
+
+    check_rows(open_cell.suite, open_cell.worlds(), rows)
+    return sorted(rows["stage"].unique())
+
+
+def _with_sleep(open_cell: OpenCell, rows: "pd.DataFrame") -> "pd.DataFrame":
+    """The rows of a test after sleep with what its replay cell did: traces replayed, and cycles that were due and did not run."""
+    if open_cell.parameters.regime != "after_sleep" or open_cell.source is None:
+        return rows
+    found = json.loads((open_cell.source.parent / "metrics.json").read_text(encoding="utf-8"))["telemetry"]
+    due = cast(MemoryPreset, open_cell.preset).replay.cycles
+    return rows.assign(replay_samples=found["items"], replay_cycles_missing=max(0, due - found["cycles"]))
 
 
 def sentence(open_cell: OpenCell, metrics: dict[str, Any]) -> str:
@@ -118,10 +148,13 @@ def sentence(open_cell: OpenCell, metrics: dict[str, Any]) -> str:
 
 
 def figure(open_cell: OpenCell, rows: "pd.DataFrame") -> bytes:
-    """The picture (PNG) of a cell: accuracy by rung of the cue, or by kind of question where the suite has one rung only."""
-    from hippo_core.results.figures import plots
+    """The picture (PNG) of a cell: accuracy by rung of the cue, or by kind of question where the suite has one rung only; of a cell
+    that teaches or replays, how salience is spread."""
+    from hippo_core.results.figures import plots, salience
 
     told = open_cell.parameters
+    if told.mode != "test":
+        return plots.png(salience.FIGURES[told.mode](rows))
     by = "rung" if len(set(rows["rung"])) > 1 else "kind"
     title = f"{told.preset.split('/')[-1]} answers {rows['score'].mean():.0%} of {rows['score'].count()} {told.suite} questions right"
     return plots.png(plots.accuracy_by(rows.assign(preset=told.preset, regime=told.regime), by, title=title))
@@ -138,7 +171,7 @@ def refuse_unknown(inputs: Sequence[str], known: Collection[str]) -> None:
         raise unknown("parameter", stranger, known)
 
 
-def _place(parameters: BaselineParameters, cell: Cell) -> Path:
+def _place(parameters: Parameters, cell: Cell) -> Path:
     """Where the record grows: the runner's folder, else its own place, free of an earlier record."""
     if parameters.record_dir:
         return runner_files.claimed(root() / parameters.record_dir)

@@ -9,13 +9,13 @@ from hippo_core.files import root
 
 from . import fingerprints
 from .cells import Cell, checksums
-from .parameters import PLACE, BaselineParameters, Resolved
+from .parameters import PLACE, Parameters, Resolved
 
 MODEL_LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "bm25s")
 LIBRARIES = (*MODEL_LIBRARIES, "pandas", "scipy", "papermill", "nbclient", "ipykernel", "hippo-core")
 
 
-def describe_run(cell: Cell, parameters: BaselineParameters, resolved: Resolved) -> tuple[dict[str, Any], dict[str, Any]]:
+def describe_run(cell: Cell, parameters: Parameters, resolved: Resolved) -> tuple[dict[str, Any], dict[str, Any]]:
     """The content of `config_snapshot.yaml` and of `meta.json`."""
     config = {
         "parameters": {name: value for name, value in parameters.model_dump().items() if name not in PLACE},
@@ -34,7 +34,8 @@ def describe_run(cell: Cell, parameters: BaselineParameters, resolved: Resolved)
         "model": parameters.model,
         "profile": parameters.profile,
         "regime": parameters.regime,
-        "mode": "test",
+        "mode": parameters.mode,
+        "needs": list(cell.needs),
         "threads": parameters.threads,
         "versions": versions(),
         "checksums": {"notebook": fingerprints.notebook(cell.phase), **checksums(parameters)},

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from hippo_core.files import LabError, Terminated, unknown
 
-from .cells import Cell, materials
+from .cells import Cell
 from .engine import run_cells
 from .execute import USUAL, Kernel, Outcome, Way
 from .executors import Executor
 from .executors.kernels import end_kernels
 from .executors.local import Local
 from .grid import Grid
-from .parameters import require_encoders, require_weights
+from .materials import materials, require_encoders, require_weights
 from .progress.live import Progress
 from .progress.status import StatusFile
 from .standing import estimate

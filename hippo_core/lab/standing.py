@@ -28,14 +28,14 @@ class Standing:
 
 
 def stand(cells: Sequence[Cell]) -> Standing:
-    """Look at the record of each cell. A data set is left out where no cell that needs it is left."""
+    """Look at the record of each cell. A data set, or a store, is left out where no cell that needs it is left."""
     whole = {cell.id for cell in cells if is_complete(cell.record)}
-    needed = {need for cell in cells if cell.id not in whole for need in cell.needs}
     sources = {need for cell in cells for need in cell.needs}
-    idle = {cell.id for cell in cells if cell.id in sources - needed}
-    return Standing(
-        tuple(cell for cell in cells if cell.id in whole), tuple(cell for cell in cells if cell.id not in whole and cell.id not in idle)
-    )
+    wanted = {cell.id for cell in cells} - sources - whole
+    for cell in reversed(cells):  # needs come first
+        if cell.id in wanted:
+            wanted |= set(cell.needs) - whole
+    return Standing(tuple(cell for cell in cells if cell.id in whole), tuple(cell for cell in cells if cell.id in wanted))
 
 
 def supersede(cells: Iterable[Cell]) -> int:
@@ -64,26 +64,29 @@ def _what(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def estimate(cells: Sequence[Cell]) -> list[float | None]:
-    """Seconds that each cell would take, from the records of all runs: the median of the same notebook, model, suite and preset at the
-    nearest size, else of the same notebook and model, else None. Of many records SAMPLE are looked at, those of the newest folders."""
+    """Seconds that each cell would take, from the records of all runs: the median of the same notebook, mode, model, suite and preset
+    at the nearest size, else of the same notebook, mode and model, else None. Of many records SAMPLE are looked at, the newest folders'."""
     history, kinds = cache(_history), [_kind(cell) for cell in cells]
     seconds = {kind: history(*kind) or history(*_wider(*kind)) for kind in set(kinds)}
     return [statistics.median(seconds[kind]) if seconds[kind] else None for kind in kinds]
 
 
-def _kind(cell: Cell) -> tuple[str, str | None, Path, int]:
-    """Notebook, model, the place of its records below a run (preset and suite), and size."""
+Kind = tuple[str | None, str | None]  # model and mode
+
+
+def _kind(cell: Cell) -> tuple[str, Kind, Path, int]:
+    """Notebook, model and mode, the place of its records below a run (preset and suite), and size."""
     place = Path(*cell.record.parts[len(root().parts) + 2 : -2])
-    return cell.phase, cell.parameters.get("model"), place, cell.parameters.get("n", 0)
+    return cell.phase, (cell.parameters.get("model"), cell.parameters.get("mode")), place, cell.parameters.get("n", 0)
 
 
-def _wider(phase: str, model: str | None, place: Path, size: int) -> tuple[str, str | None, Path, int]:
+def _wider(phase: str, kind: Kind, place: Path, size: int) -> tuple[str, Kind, Path, int]:
     """The same at any place."""
-    return phase, model, Path(*("*" for _ in place.parts)), size
+    return phase, kind, Path(*("*" for _ in place.parts)), size
 
 
-def _history(phase: str, model: str | None, place: Path, size: int) -> list[float]:
-    """The seconds of finished records of a notebook and model at a place, of those that are nearest in size."""
+def _history(phase: str, kind: Kind, place: Path, size: int) -> list[float]:
+    """The seconds of finished records of a notebook, model and mode at a place, of those that are nearest in size."""
 
     def nearness(folder: Path) -> tuple[int, float]:
         number = folder.name.split("_")[0]
@@ -95,6 +98,7 @@ def _history(phase: str, model: str | None, place: Path, size: int) -> list[floa
     for record in records:
         with suppress(LabError, OSError, KeyError):
             meta = read_meta(record)
-            if (meta["phase"], meta["parameters"].get("model")) == (phase, model):
+            told = meta["parameters"]
+            if (meta["phase"], told.get("model"), told.get("mode")) == (phase, *kind):
                 found.setdefault(nearness(record.parent)[0], []).append(meta["cell_seconds"])
     return found[min(found)] if found else []

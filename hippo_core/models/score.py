@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -20,11 +20,15 @@ LOGITS = 2**25  # of text_loss at a time: 128 MiB in float32
 
 @dataclass(frozen=True)
 class Likelihood:
-    """A continuation after its context: `nats` = sum of log-probabilities, over `tokens` tokens; `greedy` if each was the likeliest."""
+    """A continuation after its context: `nats` = sum of log-probabilities, over `tokens` tokens; `greedy` if each was the likeliest.
+
+    `computed_tokens` is what was run for it: tokens run once for several pairs are divided among them.
+    """
 
     nats: float
     tokens: int
     greedy: bool
+    computed_tokens: float = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,6 @@ class TextLoss:
         return self.nats / self.bytes
 
 
-@torch.inference_mode()
 def log_likelihood(lm: LanguageModel, contexts: Sequence[str], continuations: Sequence[str], batch_size: int = 16) -> list[Likelihood]:
     """log p(continuation | context) of each pair, in order.
 
@@ -52,7 +55,14 @@ def log_likelihood(lm: LanguageModel, contexts: Sequence[str], continuations: Se
     the context count to the continuation. Nothing is put before the context, but an empty one becomes the token that opens a text
     (end of text where there is none).
     """
-    pairs = [_split(lm, context, more) for context, more in zip(contexts, continuations, strict=True)]
+    return token_likelihood(lm, [_split(lm, context, more) for context, more in zip(contexts, continuations, strict=True)], batch_size)
+
+
+@torch.inference_mode()
+def token_likelihood(lm: LanguageModel, pairs: Sequence[tuple[list[int], list[int]]], batch_size: int = 16) -> list[Likelihood]:
+    """log p(continuation | context) of each pair of rows of token ids, in order. LabError where one of them has no token."""
+    if not all(context and more for context, more in pairs):
+        raise LabError("a pair without a token in its context or its continuation: there is nothing to predict, or to predict it from")
     asked: dict[tuple[int, ...], list[int]] = {}  # pairs by what is read for them: their last token is predicted, not read
     for pair, (context, more) in enumerate(pairs):
         asked.setdefault(tuple((context + more)[:-1]), []).append(pair)
@@ -64,7 +74,8 @@ def log_likelihood(lm: LanguageModel, contexts: Sequence[str], continuations: Se
         given = inputs(lm, *shared.split(batch))
         out = lm.model(**given, logits_to_keep=max(keep[row] for row in batch.rows))
         for row, logits in zip(batch.rows, out.logits, strict=True):
-            results |= {pair: _likelihood(logits, pairs[pair][1]) for pair in askers[row]}
+            computed = shared.computed(batch, row) / len(askers[row])
+            results |= {pair: _likelihood(logits, pairs[pair][1], computed) for pair in askers[row]}
     return [results[pair] for pair in range(len(pairs))]
 
 
@@ -179,12 +190,12 @@ def _split(lm: LanguageModel, context: str, continuation: str) -> tuple[list[int
     return whole[: len(before)] or [opener(lm)], more
 
 
-def _likelihood(logits: Tensor, tokens: list[int]) -> Likelihood:
+def _likelihood(logits: Tensor, tokens: list[int], computed: float) -> Likelihood:
     """`logits` [K, V] end with those that predict the last token."""
     chosen = logits[-len(tokens) :].float().log_softmax(-1)
     target = torch.tensor(tokens, device=chosen.device)
     nats = chosen.gather(1, target[:, None]).double().sum().item()
-    return Likelihood(nats, len(tokens), bool((chosen.argmax(-1) == target).all()))
+    return Likelihood(nats, len(tokens), bool((chosen.argmax(-1) == target).all()), computed)
 
 
 def _windows(tokens: list[int], window: int) -> Iterator[list[int]]:

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from hippo_core.files import LabError, root
-from hippo_core.lab.parameters import require_encoders, require_weights
+from hippo_core.lab.materials import require_encoders, require_weights
 
 
 @pytest.fixture

@@ -19,9 +19,10 @@ from hippo_core.files import LabError, root
 from hippo_core.results.records import RUNS
 from hippo_core.results.records.archive import Archive
 
-from ..cells import Cell, materials
+from ..cells import Cell
 from ..execute import Outcome, Way
 from ..grid import Grid
+from ..materials import materials
 from ..progress.said import Said
 from . import gpus, worker
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import psutil
 
-from ..cells import Cell, materials
+from ..cells import Cell
 from ..execute import Way
+from ..materials import materials
 from ..warm import client
 
 

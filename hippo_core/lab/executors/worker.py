@@ -16,7 +16,7 @@ from hippo_core.results.records.archive import Archive
 from .. import fingerprints, memory, notebooks
 from ..cells import Cell
 from ..execute import Outcome, Way, execute, fix_threads
-from ..parameters import require_encoders, require_weights
+from ..materials import require_encoders, require_weights
 from ..progress.said import Said
 from .kernels import end_kernels, start_server
 

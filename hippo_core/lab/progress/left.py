@@ -69,8 +69,8 @@ def seconds_left(waiting: Sequence[Cell], running: Mapping[str, float], takes: M
 
 
 def guess(cell: Cell, history: History) -> float | None:
-    """Seconds that a cell would take: the median of the same notebook, model, suite and preset at the nearest size, else of the same
-    notebook and model, else None."""
+    """Seconds that a cell would take: the median of the same notebook, mode, model, suite and preset at the nearest size, else
+    of the same notebook, mode and model, else None."""
     for key in _keys(cell.phase, cell.parameters):
         if key in history:
             size = cell.parameters.get("n", 0)
@@ -87,11 +87,11 @@ def note(history: History, phase: str, told: dict[str, Any], seconds: float) -> 
 
 def kind(phase: str, told: dict[str, Any]) -> tuple:
     """What cells that should take about as long have in common, their size aside."""
-    return phase, told.get("model"), told.get("suite"), told.get("preset")
+    return phase, told.get("model"), told.get("suite"), told.get("preset"), told.get("mode")
 
 
 def _keys(phase: str, told: dict[str, Any]) -> tuple[tuple, tuple]:
-    return kind(phase, told), (phase, told.get("model"))
+    return kind(phase, told), (phase, told.get("model"), told.get("mode"))
 
 
 class Countdown:

@@ -4,8 +4,9 @@ A record is `executed/<run>/<preset>/<suite>/<n>_<seed>/<cell id>/` with
 
     config_snapshot.yaml   everything the cell was told, resolved; written before it runs
     meta.json              code, versions, checksums, seeds; written before it runs, times added after
-    metrics.csv            one row an item and stage
-    metrics.json           means with intervals, and what they cost
+    metrics.csv            one row an item and stage; teach.csv, one a told fact; replay.csv, one a replayed trace and cycle
+    metrics.json           means with intervals, and what they cost; of a cell that teaches or replays, its telemetry
+    store/                 what a cell that teaches or replays leaves to others: `<algorithm>/<session>/...`
     notebook.ipynb         the executed notebook
     DONE                   last: the SHA-256 of each file above. Without it there is no record
 
@@ -15,13 +16,14 @@ This package needs neither torch nor pandas until rows are read.
 from .diff import Difference, diff
 from .paths import DONE, RUNS, folders_with, record_folder, run_folder, set_aside
 from .read import read_meta, read_rows, records_of
-from .summary import build_metrics
+from .summary import SCRAPS, build_metrics
 from .verify import Fault, is_complete, verify
 from .write import begin_record, finish_record, seal, write_rows
 
 __all__ = [
     "DONE",
     "RUNS",
+    "SCRAPS",
     "Difference",
     "Fault",
     "begin_record",

@@ -21,7 +21,7 @@ import psutil
 
 from hippo_core.files import LabError, new_folder, root
 
-from .paths import DONE, RUNS, set_aside
+from .paths import DONE, RUNS, files_of, set_aside
 from .verify import is_complete
 
 TRANSFERS = 8  # records at a time
@@ -69,8 +69,8 @@ class Archive:
             with new_folder(Path(place)) as folder:
                 shutil.copytree(record, folder, dirs_exist_ok=True)
             return
-        for path in sorted((path for path in record.iterdir() if path.is_file()), key=lambda path: path.name == DONE):
-            self._fs.put_file(str(path), f"{place}/{path.name}")
+        for name in sorted(files_of(record), key=lambda name: name == DONE):
+            self._fs.put_file(str(record / name), f"{place}/{name}")
 
     def pull(self, names: Iterable[str]) -> None:
         """Bring finished records to `executed/`, each whole or not at all; those that are whole there stay."""
@@ -85,7 +85,9 @@ class Archive:
             try:
                 with new_folder(target) as folder:
                     for path in self._fs.find(self._path(name)):
-                        self._fs.get_file(path, str(folder / path.rsplit("/", 1)[1]))
+                        below = folder / path[len(self._path(name)) :].strip("/")
+                        below.parent.mkdir(parents=True, exist_ok=True)
+                        self._fs.get_file(path, str(below))
                     if not is_complete(folder):
                         raise OSError(f"{name} is damaged there: a file is missing or has another checksum than its DONE file says")
                     _make_room(target)

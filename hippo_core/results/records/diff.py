@@ -1,22 +1,30 @@
-"""Are two records, or two trees of records, equal? All is compared but commit, run name, kind of kernel, times and latencies."""
+"""Are two records, or two trees of records, equal? All is compared but commit, run name, kind of kernel, times and latencies.
+
+A store is compared table by table, whatever session its folder is named by.
+"""
 
 import csv
 import json
+import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
 from hippo_core.files import LabError
 
-from .paths import DONE, record_folders
+from .paths import DONE, files_of, record_folders
 
-TIMING_COLUMNS = ("latency_ms", "retrieval_ms")
-TIMING_KEYS = ("started", "seconds", "cell_seconds", "runtime_s", "time_s_per_100", "latency_ms_mean", "retrieval_ms_mean")
-PLACE_KEYS = ("git_sha", "run_id", "record_dir", "kernel")
+TIMING_COLUMNS = ("latency_ms", "retrieval_ms", "recall_ms", "completion_ms", "ms")
+TIMING_KEYS = ("started", "seconds", "cell_seconds", "runtime_s", "time_s_per_100", *(f"{name}_mean" for name in TIMING_COLUMNS))
+PLACE_KEYS = ("git_sha", "run_id", "record_dir", "kernel", "session_id")
+SESSION = re.compile(r"^(store/[^/]+)/[^/]+/")
 IGNORED = frozenset(TIMING_COLUMNS + TIMING_KEYS + PLACE_KEYS)
 
 
@@ -52,14 +60,20 @@ def _records(place: Path) -> dict[str, Path]:
 
 def diff_record(a: Path, b: Path) -> Iterator[tuple[str, str]]:
     """Pairs (file, what differs) of two records."""
-    names = sorted({path.name for place in (a, b) for path in place.iterdir() if path.name != DONE and not path.name.startswith(".")})
-    for name in names:
-        left, right = a / name, b / name
-        if not (left.is_file() and right.is_file()):
-            yield name, f"only in {a if left.is_file() else b}"
+    ours, theirs = _files(a), _files(b)
+    for name in sorted(ours | theirs):
+        if name not in ours or name not in theirs:
+            yield name, f"only in {a if name in ours else b}"
         else:
+            left, right = ours[name], theirs[name]
             compare = COMPARE.get(left.suffix, _bytes)
             yield from ((name, what) for what in compare(left, right))
+
+
+def _files(record: Path) -> dict[str, Path]:
+    """The files of a record by their names, in which a store's session is a star."""
+    names = [name for name in files_of(record) if name != DONE]
+    return {SESSION.sub(r"\1/*/", name): record / name for name in names}
 
 
 def _rows(a: Path, b: Path) -> Iterator[str]:
@@ -120,9 +134,24 @@ def _scraps(path: Path) -> dict[str, Any]:
     return found
 
 
+def _tables(a: Path, b: Path) -> Iterator[str]:
+    """Table by table; values that a name of the ignored ones stands before are left out."""
+    left, right = _content(a), _content(b)
+    for table in sorted(left.keys() | right.keys()):
+        if left.get(table) != right.get(table):
+            yield f"the table {table} differs"
+
+
+def _content(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)) as store:
+        names = [name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        rows = {name: sorted(store.execute(f'SELECT * FROM "{name}"'), key=repr) for name in names}
+    return {name: [row for row in found if row[0] not in IGNORED] for name, found in rows.items()}
+
+
 def _bytes(a: Path, b: Path) -> Iterator[str]:
     if a.read_bytes() != b.read_bytes():
         yield "other bytes"
 
 
-COMPARE = {".csv": _rows, ".json": _json, ".yaml": _yaml, ".ipynb": _notebook}
+COMPARE = {".csv": _rows, ".json": _json, ".yaml": _yaml, ".ipynb": _notebook, ".sqlite": _tables}

@@ -47,6 +47,12 @@ def folders_with(name: str, place: Path) -> Iterator[Path]:
         below[:] = sorted(part for part in below if "." not in part)
 
 
+def files_of(record: Path) -> list[str]:
+    """The files of a record at any depth, by their path below it, sorted; hidden ones are left out."""
+    below = (path.relative_to(record) for path in record.rglob("*") if path.is_file())
+    return sorted(path.as_posix() for path in below if not any(part.startswith(".") for part in path.parts))
+
+
 def set_aside(record: Path) -> Path:
     """Rename a record to `<name>.aside-<k>`, where no reader looks; returns the new place."""
     number = 1

@@ -1,7 +1,9 @@
-"""`metrics.json`: the means of a cell's rows with intervals clustered by world, by group, and what they cost."""
+"""`metrics.json`: the means of a cell's rows with intervals clustered by world, by group, and what they cost; or its telemetry."""
 
 import math
 from typing import TYPE_CHECKING, Any
+
+from .telemetry import recall_telemetry, replay_telemetry, teach_telemetry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,17 +27,26 @@ MEANS = {
     "chance": "chance",
 }
 STAGES = ("pre", "post_1", "post_2", "post_3")
+PREPARED = {"teach": teach_telemetry, "replay": replay_telemetry}
+SCRAPS = {"test": ("metrics", "by_rung", "by_kind", "by_slice"), "teach": ("telemetry",), "replay": ("telemetry",)}  # what is glued
 
 
-def build_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: str, seconds: float) -> dict[str, Any]:
-    """The content of `metrics.json`. `em` is the mean of the suite's primary score; what was not measured is None."""
+def build_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: str, seconds: float, mode: str = "test") -> dict[str, Any]:
+    """The content of `metrics.json`. `em` is the mean of the suite's primary score; what was not measured is None.
+
+    A cell that teaches or replays has `telemetry` in place of scores; one that tests a memory has it besides.
+    """
+    cell = {"suite": suite, "n": n, "seed": seed, "preset": preset}
+    if mode in PREPARED:
+        return {**cell, "telemetry": {**PREPARED[mode](rows), "runtime_s": round(seconds, 3)}}
+    telemetry = recall_telemetry(rows)
+    return {**cell, **_scores(rows, suite, seconds), **({"telemetry": telemetry} if telemetry else {})}
+
+
+def _scores(rows: "pd.DataFrame", suite: str, seconds: float) -> dict[str, Any]:
     main: Frame = rows[rows["stage"] == "test"] if "test" in set(rows["stage"]) else rows
     metrics = _score(main, "n_items") | {name: _mean(main[column]) for name, column in MEANS.items()} | _stages(rows)
     return {
-        "suite": suite,
-        "n": n,
-        "seed": seed,
-        "preset": preset,
         "metrics": {suite: metrics, "compute": _compute(rows, seconds)},
         "by_rung": _groups(main, "rung"),
         "by_kind": _groups(main, "kind"),
@@ -80,6 +91,7 @@ def _compute(rows: Frame, seconds: float) -> dict[str, Any]:
         "tokens": read + said,
         "input_tokens": read,
         "generated_tokens": said,
+        "computed_tokens": float(rows["computed_tokens"].sum()),
         "runtime_s": round(seconds, 3),
         "time_s_per_100": round(100 * seconds / len(rows), 3),
         "latency_ms_mean": _mean(rows["latency_ms"]),

@@ -13,13 +13,14 @@ import yaml
 
 from hippo_core.files import sha256, write_json, write_text
 
-from .paths import DONE
+from .paths import DONE, files_of
 from .read import read_meta
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = 1
+ROWS = {"test": "metrics.csv", "teach": "teach.csv", "replay": "replay.csv"}  # by what a cell does: only answers are metrics
 TO_QUOTE = re.compile(r'[",\r\n]|^\s|\s$')
 
 
@@ -30,9 +31,9 @@ def begin_record(record: Path, config: dict[str, Any], meta: dict[str, Any]) -> 
     write_json(record / "meta.json", {"schema_version": SCHEMA_VERSION, **meta, "started": started, "seconds": None})
 
 
-def finish_record(record: Path, rows: "pd.DataFrame", metrics: dict[str, Any], added: dict[str, Any]) -> None:
+def finish_record(record: Path, rows: "pd.DataFrame", metrics: dict[str, Any], added: dict[str, Any], mode: str = "test") -> None:
     """Write the rows and the metrics, and complete `meta.json` with what is known only now (seconds, device)."""
-    write_rows(record / "metrics.csv", rows)
+    write_rows(record / ROWS[mode], rows)
     write_json(record / "metrics.json", {"schema_version": SCHEMA_VERSION, **metrics})
     write_json(record / "meta.json", {**read_meta(record), **added})
 
@@ -55,6 +56,6 @@ def _cell(value: Any) -> str:
 
 
 def seal(record: Path) -> None:
-    """Write DONE: the checksum of every file of the record. Nothing may be written to it afterwards."""
-    files = sorted(path for path in record.iterdir() if path.is_file() and path.name != DONE and not path.name.startswith("."))
-    write_json(record / DONE, {"schema_version": SCHEMA_VERSION, "sha256": {path.name: sha256(path) for path in files}})
+    """Write DONE: the checksum of every file of the record, at any depth. Nothing may be written to it afterwards."""
+    checksums = {name: sha256(record / name) for name in files_of(record) if name != DONE}
+    write_json(record / DONE, {"schema_version": SCHEMA_VERSION, "sha256": checksums})
