@@ -7,7 +7,7 @@ of them seen, `shuffled` what another world's traces say in their place, `oracle
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -18,7 +18,7 @@ from hippo_core.files import LabError
 from hippo_core.memory.episodic import Episodic
 from hippo_core.memory.inject.types import Injected
 from hippo_core.memory.inject.types import Question as Asked
-from hippo_core.memory.recall.ranking import Recall, Recaller
+from hippo_core.memory.recall.ranking import Recall
 from hippo_core.memory.settings import MemoryPreset
 from hippo_core.memory.store import TraceStore
 from hippo_core.memory.trace import Trace
