@@ -1,11 +1,10 @@
 """An open store file: how it is opened and closed, what is wrong with one that cannot be, and transactions.
 
-Rollback journal, kept beside the file while a writer has it open and removed when it closes; `synchronous = FULL`. So every commit is on
-the disk, it costs no more than with a write-ahead log (as measured by benchmarks/memory/writes.py), and a closed store is one file that
-opens in a read-only folder, which a write-ahead log does not allow.
+While a writer has it open there is a write-ahead log beside it, with `synchronous = FULL`: a commit is on the disk after one sync, where a
+rollback journal takes four. A writer that closes folds the log into the file, so that a closed store is one file in a rollback journal's
+format, which opens in a read-only folder. After a kill the log stays, readers read it, and the next writer folds it in.
 """
 
-import errno
 import json
 import os
 import sqlite3
@@ -18,11 +17,12 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from hippo_core.files import LabError
+from hippo_core.memory.store.errors import damaged, in_our_words
 from hippo_core.memory.store.identity import SCHEMA_VERSION, Identity, check_same, from_values
 from hippo_core.memory.store.places import existing, hold
 from hippo_core.memory.store.schema import APPLICATION
 
-WAIT = 10.0  # seconds that a writer waits for readers to finish a query, and a reader for a commit
+WAIT = 10.0  # seconds that a reader waits for a writer that is just opening or closing
 GONE = "SELECT (SELECT count(*) FROM traces WHERE gone), (SELECT count(*) FROM undo WHERE field = 'gone')"  # equal, between two commits
 
 
@@ -33,7 +33,7 @@ class StoreFile:
         """For `open` and `create` only. `lock`: the held descriptor of the folder, None to read only."""
         self.path, self.read_only, self._lock = path, lock is None, lock
         mode = "ro" if self.read_only else "rw"
-        uri = f"file:{quote(str(path.resolve()))}?mode={mode}"
+        uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
         with self._errors():
             self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT)
             self._connection.execute("PRAGMA trusted_schema = OFF")
@@ -62,11 +62,11 @@ class StoreFile:
             if expect is not None:
                 check_same(store.identity, expect, str(path))
             if not store.read_only:
-                store._rows("PRAGMA journal_mode = PERSIST")
+                store._rows("PRAGMA journal_mode = WAL")
                 store._rows("PRAGMA synchronous = FULL")
             return store
         except BaseException:
-            store.close()
+            store._release()
             raise
 
     def _check_file(self) -> None:
@@ -127,11 +127,18 @@ class StoreFile:
             raise
 
     def close(self) -> None:
-        """Give the store back: what is not committed is undone, and the file is alone in its folder. A second call does nothing."""
-        with suppress(sqlite3.Error):  # the journal of a disk that has failed stays; the next writer deals with it
-            if not self.read_only:
+        """Give the store back: what is not committed is undone, and the file is alone in its folder. A second call does nothing.
+
+        LabError where a reader still has the store open: all is written, but the log stays beside the file until a writer closes it again.
+        """
+        try:
+            if self._lock is not None:
                 self._connection.rollback()
-                self._connection.execute("PRAGMA journal_mode = DELETE")
+                self._rows("PRAGMA journal_mode = DELETE")
+        finally:
+            self._release()
+
+    def _release(self) -> None:
         self._connection.close()
         if self._lock is not None:
             os.close(self._lock)
@@ -158,27 +165,8 @@ class StoreFile:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """SQLite's errors in the lab's words."""
-        try:
+        with in_our_words(self.path, self.read_only):
             yield
-        except sqlite3.Error as error:
-            raise self._in_our_words(error) from None
-        except UnicodeDecodeError as error:  # a damaged schema, which SQLite quotes
-            raise self._damaged(error) from None
-
-    def _in_our_words(self, error: sqlite3.Error) -> Exception:
-        code = getattr(error, "sqlite_errorcode", None)
-        primary = None if code is None else code & 0xFF
-        if primary == sqlite3.SQLITE_FULL:
-            return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-        if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return LabError(f"{self.path} was in use by another process for {WAIT:.0f} s; wait until it has ended, and call again")
-        if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
-            journal = self.path.with_name(f"{self.path.name}-journal")
-            if self.read_only and journal.exists():
-                return LabError(f"{self.path} was left in the middle of a write; open it for writing once, which undoes that write")
-            return LabError(f"no access to {self.path} ({error}); check the permissions of the file and its folder")
-        return self._damaged(error)
 
     def _damaged(self, why: object) -> LabError:
-        return LabError(f"{self.path} is damaged or no store ({' '.join(str(why).split())}); bring back a copy, or teach anew")
+        return damaged(self.path, why)

@@ -4,9 +4,11 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from hippo_core.memory.store.errors import in_our_words
 from hippo_core.memory.store.identity import SCHEMA_VERSION
 from hippo_core.memory.store.places import sync_folder
 from hippo_core.memory.store.rows import INSERT, trace_row
@@ -42,12 +44,9 @@ def make_file(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
     building = path.with_name(f".{path.name}.new")
     for left in path.parent.glob(f"{building.name}*"):
         left.unlink()
-    connection = sqlite3.connect(building, isolation_level=None)
-    try:
+    with in_our_words(path), closing(sqlite3.connect(building, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
         fill(connection)
-    finally:
-        connection.close()
     os.rename(building, path)
     sync_folder(path.parent)
 

@@ -57,6 +57,8 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(other, tmp_path):
 def test_a_writer_that_was_killed_leaves_the_store_to_the_next(other, tmp_path):
     other.kill()
     other.wait(timeout=60)
+    with TraceStore.open(tmp_path, "s1", read_only=True) as reader:
+        assert reader.size() == 1
     with TraceStore.open(tmp_path, "s1") as store:
         assert store.size() == 1
         assert store.append([trace()]) == [2]
@@ -71,6 +73,17 @@ def test_two_objects_of_one_process_are_two_writers(store, tmp_path):
         assert reader.size() == 1
     store.append([trace()])
     assert store.size() == 2
+
+
+def test_a_writer_that_closes_under_a_reader_says_so_and_has_lost_nothing(store, tmp_path):
+    with TraceStore.open(tmp_path, "s1", read_only=True) as reader:
+        store.append([trace()])
+        with pytest.raises(LabError, match="in use by a reader"):
+            store.close()
+        assert reader.size() == 1
+    with TraceStore.open(tmp_path, "s1") as again:
+        assert again.size() == 1
+    assert [path.name for path in store.path.parent.iterdir()] == ["episodic.sqlite"]
 
 
 def test_a_reader_writes_nothing(store, tmp_path):
@@ -88,6 +101,15 @@ def test_a_reader_writes_nothing(store, tmp_path):
 def test_a_closed_store_is_read_where_nothing_can_be_written(store, tmp_path):
     store.append([trace()])
     store.close()
+    with mounted(read_only(tmp_path)) as (before, _):
+        command = [*before, sys.executable, "-c", READ, str(tmp_path)]
+        ran = subprocess.run(command, cwd=root(), capture_output=True, text=True, env=SURROUNDINGS, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "1\n"), ran.stderr
+
+
+def test_what_a_kill_left_is_read_where_nothing_can_be_written(other, tmp_path):
+    other.kill()
+    other.wait(timeout=60)
     with mounted(read_only(tmp_path)) as (before, _):
         command = [*before, sys.executable, "-c", READ, str(tmp_path)]
         ran = subprocess.run(command, cwd=root(), capture_output=True, text=True, env=SURROUNDINGS, check=False)
