@@ -9,12 +9,17 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Literal
 
+import numpy as np
+
 from hippo_core.files import LabError
+from hippo_core.memory.key import SparseKey
+from hippo_core.memory.store import rows
 from hippo_core.memory.store.file import StoreFile
 
-Field = Literal["salience", "uses", "evidence", "gone"]
+Field = Literal["salience", "uses", "evidence", "gone", "key"]
 
 
 class Upkeep(StoreFile):
@@ -61,6 +66,17 @@ class Upkeep(StoreFile):
     def lower_salience(self, ids: Sequence[int], by: float) -> None:
         """Take `by` from the salience of each, down to 0."""
         self._shift(ids, -by, "lower")
+
+    def rekey(self, keys: Mapping[int, SparseKey]) -> None:
+        """Give traces other keys; LabError, before anything changes, for one that is not of the store's kind."""
+        found = self._rows(f"{rows.SELECT} WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(self._living(list(keys))),))
+        before = [rows.row_trace(row, self.identity) for row in found]
+        after = [replace(trace, key=keys[trace.id]) for trace in before]
+        for trace in after:
+            rows.check(trace, self.identity, self.token_limit)
+        with self.maintenance("rekey"):
+            self._many(rows.REKEY, map(rows.key_row, after))
+            self._remember("key", {trace.id: json.dumps([part.hex() for part in rows.key_row(trace)[:2]]) for trace in before})
 
     def decay(self, rate: float, ids: Sequence[int] | None = None) -> None:
         """salience <- (1 - rate) * salience, of all that are there or of these."""
@@ -128,10 +144,20 @@ class Upkeep(StoreFile):
 
     def _undo(self, batch: int) -> None:
         for trace, field, value in self._rows("SELECT trace, field, value FROM undo WHERE batch = ? ORDER BY id DESC", (batch,)):
+            if field == "key":
+                self._rekey_back(trace, value)
+                continue
             before = "?" if field == "salience" else f"{field} - ?"
             self._rows(f"UPDATE traces SET {field} = {before} WHERE id = ?", (value, trace))
         self._rows("DELETE FROM undo WHERE batch = ?", (batch,))
         self._rows("DELETE FROM batches WHERE id = ?", (batch,))
+
+    def _rekey_back(self, trace: int, told: str) -> None:
+        """The key that a trace had, from the two columns in hexadecimal."""
+        [row] = self._rows(f"{rows.SELECT} WHERE id = ?", (trace,))
+        indices, values = (bytes.fromhex(part) for part in json.loads(told))
+        key = SparseKey(np.frombuffer(indices, "<i4"), np.frombuffer(values, "i1"), self.identity.dims)
+        self._many(rows.REKEY, [rows.key_row(replace(rows.row_trace(row, self.identity), key=key))])
 
     def _ids(self, where: str, values: tuple[str | int, ...], order: str = "id") -> list[int]:
         return [trace for (trace,) in self._rows(f"SELECT id FROM traces WHERE NOT gone AND {where} ORDER BY {order}", values)]
@@ -168,6 +194,6 @@ class Upkeep(StoreFile):
             self._many("UPDATE traces SET salience = ? WHERE id = ?", ((value, trace) for trace, value in after.items()))
             self._remember("salience", before)
 
-    def _remember(self, field: Field, values: Mapping[int, float]) -> None:
-        rows = ((self._batch, trace, field, value) for trace, value in values.items())
-        self._many("INSERT INTO undo (batch, trace, field, value) VALUES (?, ?, ?, ?)", rows)
+    def _remember(self, field: Field, values: Mapping[int, float | str]) -> None:
+        kept = ((self._batch, trace, field, value) for trace, value in values.items())
+        self._many("INSERT INTO undo (batch, trace, field, value) VALUES (?, ?, ?, ?)", kept)
