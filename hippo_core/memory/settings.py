@@ -47,7 +47,7 @@ class Code(Part):
     """How a text becomes a key: `winners` of `expansion` dimensions, from several channels."""
 
     winners: Count = 64
-    expansion: Count = 8192
+    expansion: Count = 2048
     channels: Annotated[tuple[Literal["words", "grams", "key"], ...], Field(min_length=1)] = ("words", "grams", "key")
 
     @field_validator("channels")

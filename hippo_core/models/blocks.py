@@ -1,11 +1,11 @@
 """Facts as blocks: each is run by itself after a common beginning, kept as keys and values, and put before any question."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hippo_core.files import LabError
-from hippo_core.models.generate import Generation, continue_greedily, prefill, said
+from hippo_core.models.ask import Ask, ask
+from hippo_core.models.generate import Generation
 from hippo_core.models.kv import KV, encode, keeps_kv_only, tokens_of
 from hippo_core.models.language_model import LanguageModel
 
@@ -23,15 +23,19 @@ class Blocks:
         return sum(kv.nbytes for kv in (self.prefix, *self.blocks)) / 2**20
 
 
-def encode_blocks(lm: LanguageModel, prefix: list[int], blocks: Sequence[list[int]], batch_size: int = 32) -> Blocks:
-    """Run `prefix` once and each of `blocks` after it: rows of token ids, as `split` of models/prompt.py makes them.
+def encode_blocks(
+    lm: LanguageModel, prefix: list[int], blocks: Sequence[list[int]], batch_size: int = 32, before: KV | None = None
+) -> Blocks:
+    """Run `prefix` once (not where `before` is its KV already) and each of `blocks` after it: rows of token ids, as `split` of
+    models/prompt.py makes them.
 
     A block sees the prefix and itself, and starts at position len(prefix), whatever other blocks there are. LabError for a model
     that keeps more of a text than keys and values.
     """
     if not keeps_kv_only(lm):
         raise LabError(f"model {lm.spec.name} does not keep texts as keys and values alone: facts cannot be blocks; give them as text")
-    [before] = encode(lm, [prefix])
+    if before is None:
+        [before] = encode(lm, [prefix])
     found: dict[int, KV] = {}
     order = sorted(range(len(blocks)), key=lambda block: len(blocks[block]))
     for start in range(0, len(order), batch_size):
@@ -48,34 +52,17 @@ def ask_blocks(
     max_new_tokens: int,
     stop: Sequence[str] = (),
     batch_size: int = 32,
+    masked: bool = False,
 ) -> list[Generation]:
     """The greedy answer to each tail of token ids behind the prefix and the blocks `chosen` for it; answers in the tails' order.
 
     A tail sees the prefix and all its blocks and starts behind the longest of them: with one block this is the plain prompt, with
     none the prompt without facts. The blocks' order means nothing. `prompt_tokens` counts what the answer could see, and
-    `computed_tokens` the tail, the only thing that is run here.
+    `computed_tokens` the tail, the only thing that is run here. `masked`: the blocks lie in the cache all the same, but no token
+    looks at them, and the tail starts right behind the prefix.
     """
-    if not all(tails):
-        raise LabError("an empty tail: a question must end with a token for the model to go on from")
-    seen = [tokens_of(prefix) + sum(map(tokens_of, blocks)) for blocks in chosen]
-    starts = [tokens_of(prefix) + max(map(tokens_of, blocks), default=0) for blocks in chosen]
-    _check_window(lm, max((held + len(tail) for held, tail in zip(seen, tails, strict=True)), default=0) + max_new_tokens)
-    order = sorted(range(len(tails)), key=lambda row: (-seen[row], -len(tails[row]), row))
-    answers: dict[int, Generation] = {}
-    for start in range(0, len(order), batch_size):
-        batch = order[start : start + batch_size]
-        begin = time.perf_counter()
-        before = [[prefix, *chosen[row]] for row in batch]
-        running = prefill(lm, [tails[row] for row in batch], before, [starts[row] for row in batch], max_new_tokens)
-        produced = continue_greedily(lm, running, max_new_tokens, stop)
-        latency = (time.perf_counter() - begin) * 1000 / len(batch)
-        for row, tokens in zip(batch, produced, strict=True):
-            answers[row] = said(lm, tokens, stop, seen[row] + len(tails[row]), len(tails[row]), latency)
-    return [answers[row] for row in range(len(tails))]
-
-
-def _check_window(lm: LanguageModel, tokens: int) -> None:
-    """A sliding window counts places in the cache, and blocks take other places there than in the text."""
-    window = getattr(lm.config, "sliding_window", None)
-    if window and tokens > window:
-        raise LabError(f"model {lm.spec.name} sees the last {window} tokens only; prefix, blocks and answer take {tokens}: use fewer")
+    begin = tokens_of(prefix)
+    before = [(prefix, *blocks) for blocks in chosen]
+    starts = [begin + (0 if masked else max(map(tokens_of, blocks), default=0)) for blocks in chosen]
+    unseen = [range(begin, begin + (sum(map(tokens_of, blocks)) if masked else 0)) for blocks in chosen]
+    return ask(lm, list(map(Ask, tails, before, starts, unseen)), max_new_tokens, stop, batch_size)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -29,21 +29,32 @@ class Generation:
     latency_ms: float
 
 
+class Beside(Protocol):
+    """What goes with the rows of a batch and is no part of their cache."""
+
+    def keep(self, index: Tensor) -> None:
+        """Drop all rows but these [rows] int64."""
+        ...
+
+
 @dataclass
 class Running:
     """Sequences in the middle of generation, one a row: their cache, the mask over what it holds and is about to hold [B, T], the
-    token to feed next [B] and its position [B]."""
+    token to feed next [B] and its position [B]; and what else goes with the rows, where anything does."""
 
     cache: DynamicCache
     mask: Tensor
     token: Tensor
     position: Tensor
+    beside: Beside | None = None
 
     def keep(self, rows: list[int]) -> None:
         """Drop all rows but these."""
         index = torch.tensor(rows, device=self.token.device)
         self.cache.batch_select_indices(index)
         self.mask, self.token, self.position = self.mask[index], self.token[index], self.position[index]
+        if self.beside:
+            self.beside.keep(index)
 
 
 def generate(
@@ -79,9 +90,10 @@ def prefill(
     before: Sequence[Sequence[KV]] | None = None,
     starts: Sequence[int] | None = None,
     room: int = 0,
+    hidden: Sequence[range] | None = None,
 ) -> Running:
     """Run rows of token ids behind the KV of `before` (see `inputs` in models/kv.py) and choose the first token of each answer."""
-    given = inputs(lm, rows, before, starts, room)
+    given = inputs(lm, rows, before, starts, room, hidden)
     token = _likeliest(lm.model(**given, logits_to_keep=1).logits)
     return Running(given["past_key_values"], given["attention_mask"], token, given["position_ids"][:, -1] + 1)
 

@@ -44,19 +44,23 @@ def inputs(
     before: Sequence[Sequence[KV]] | None = None,
     starts: Sequence[int] | None = None,
     room: int = 0,
+    hidden: Sequence[range] | None = None,
 ) -> dict[str, Any]:
     """The arguments of a forward pass over rows of token ids, padded on the left, with a cache that is kept.
 
     Row r sees all of `before[r]`, one KV behind the other, and its first token stands at position `starts[r]` (None: right
-    after as many tokens as it sees). The cache has room for the rows and for `room` tokens more.
+    after as many tokens as it sees). The cache has room for the rows and for `room` tokens more. The tokens `hidden[r]`, counted
+    from the first of `before[r]`, are there like the others, but no token looks at them and they take no position.
     """
-    ids, mask, positions = pad_left(lm, list(rows))
-    if before is None:
-        cache: DynamicCache = DynamicCache(config=lm.model.config)
-    else:
-        cache, seen = lay(before, ids.shape[1] + room)
-        positions = positions + (seen.sum(1) if starts is None else torch.tensor(starts, device=lm.device))[:, None]
+    ids, mask, _ = pad_left(lm, list(rows))
+    width, cache = ids.shape[1], DynamicCache(config=lm.model.config)
+    if before is not None:
+        cache, seen = lay(before, width + room)
         mask = torch.cat([seen, mask], dim=1)
+    for row, places in enumerate(hidden or ()):
+        mask[row, mask[row].nonzero()[places.start : places.stop, 0]] = 0
+    first = mask[:, :-width].sum(1) if starts is None else torch.tensor(starts, device=lm.device)
+    positions = (mask[:, -width:].cumsum(1) - 1).clamp(min=0) + first[:, None]
     return {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "past_key_values": cache, "use_cache": True}
 
 

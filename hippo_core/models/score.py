@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 from transformers import DynamicCache
 
 from hippo_core.files import LabError
-from hippo_core.models.kv import inputs
+from hippo_core.models.kv import KV, inputs
 from hippo_core.models.language_model import LanguageModel, pad_left
 from hippo_core.models.prefix import Shared
 
@@ -80,6 +80,26 @@ def token_likelihood(lm: LanguageModel, pairs: Sequence[tuple[list[int], list[in
 
 
 @torch.inference_mode()
+def log_likelihood_behind(
+    lm: LanguageModel, before: Sequence[Sequence[KV]], starts: Sequence[int], rows: Sequence[list[int]], batch_size: int = 64
+) -> list[list[float]]:
+    """log p, in nats, of every token of a row but its first, behind the KV of `before`; the row's first token stands at `starts`.
+
+    The first token is the last one of the context, read again so that the token after it is predicted too.
+    """
+    found: list[list[float]] = []
+    for start in range(0, len(rows), batch_size):
+        here = slice(start, start + batch_size)
+        given = inputs(lm, rows[here], before[here], starts[here])
+        logits = lm.model(**given).logits[:, :-1].float().log_softmax(-1)
+        width = logits.shape[1]
+        for row, chosen in zip(rows[here], logits, strict=True):
+            targets = torch.tensor(row[1:], device=chosen.device)
+            found.append(chosen[width - len(targets) :].gather(1, targets[:, None])[:, 0].tolist())
+    return found
+
+
+@torch.inference_mode()
 def text_loss(lm: LanguageModel, texts: Sequence[str], window: int | None = None, batch_size: int = 4) -> TextLoss:
     """The loss of all tokens of the texts, each text opened as the tokenizer opens one.
 
@@ -124,7 +144,7 @@ def token_states(lm: LanguageModel, texts: Sequence[str], layer: int, batch_size
     Each text is opened by a special token, whose state is left out: in trained models the first position is a sink that says
     nothing about the words.
     """
-    opening = [_opener(lm)]
+    opening = [opener(lm)]
     rows = [lm.encode(text) for text in texts]
     order = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
     states: dict[int, tuple[list[int], Tensor]] = {}
@@ -149,7 +169,8 @@ def hidden(lm: LanguageModel, texts: Sequence[str], layer: int, pool: Literal["m
     return pooled
 
 
-def _opener(lm: LanguageModel) -> int:
+def opener(lm: LanguageModel) -> int:
+    """The token that opens a text; the one that ends texts where there is none."""
     token = lm.tokenizer.bos_token_id
     return lm.tokenizer.eos_token_id if token is None else token
 
@@ -166,7 +187,7 @@ def _split(lm: LanguageModel, context: str, continuation: str) -> tuple[list[int
     more = whole[len(before) :]
     if not more:
         raise LabError(f"a continuation without a token: {continuation!r} after {context[-40:]!r}")
-    return whole[: len(before)] or [_opener(lm)], more
+    return whole[: len(before)] or [opener(lm)], more
 
 
 def _likelihood(logits: Tensor, tokens: list[int], computed: float) -> Likelihood:

@@ -68,7 +68,7 @@ def evaluate(
     else:
         prompts = [question.fitted.prompt for question in questions]
         answers = generate(lm, prompts, suite.answer_budget, batch_size, stops(lm, preset.decoding))
-    rows = [_row(lm, suite, *pair) for pair in zip(questions, answers, strict=True)]
+    rows = [row_of(lm, suite, *pair) for pair in zip(questions, answers, strict=True)]
     return pd.DataFrame([{"idx": number, **row} for number, row in enumerate(rows)], columns=COLUMNS)
 
 
@@ -115,7 +115,7 @@ def recall_at(ranking: tuple[str, ...] | None, gold: tuple[str, ...], k: int) ->
     return len(set(gold) & set(ranking[:k])) / len(set(gold))
 
 
-def _row(lm: LanguageModel, suite: Suite, question: Question, answer: Generation) -> dict[str, Any]:
+def row_of(lm: LanguageModel, suite: Suite, question: Question, answer: Generation) -> dict[str, Any]:
     item, choice, fitted = question.item, question.choice, question.fitted
     tokens = answer.prompt_tokens + answer.generated_tokens
     return {

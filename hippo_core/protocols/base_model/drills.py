@@ -64,7 +64,7 @@ def _events(random: Random, n_facts: int, split: Split, motion: bool, pools: lex
         if drawn:
             question = drawn.question
             if training and drawn.rung == "paraphrase" and random.random() < 0.4:
-                question = _asked_otherwise(random, events[gold], words[gold], drawn)
+                question = asked_otherwise(random, events[gold], words[gold], drawn)
             branches.append(Branch(question, words[gold].slots()[drawn.kind], (gold,), True, drawn.rung))
     for _ in range(N_RESTATEMENTS):
         gold = random.randrange(len(events))
@@ -92,13 +92,13 @@ def _in_other_words(random: Random, n_facts: int, split: Split, pools: lexicon.P
         gold = random.randrange(len(events))
         drawn = episodic.make_question_about(random, events, words, gold, "paraphrase", settings, training)
         if drawn:
-            question = _asked_otherwise(random, events[gold], words[gold], drawn) if training and random.random() < 0.4 else drawn.question
+            question = asked_otherwise(random, events[gold], words[gold], drawn) if training and random.random() < 0.4 else drawn.question
             branches.append(Branch(question, words[gold].slots()[drawn.kind], (gold,), True, "paraphrase"))
     facts = tuple((wording.tell(random, w) + random.choice(NOTES), tuple(w.slots().values())) for w in words)
     return Lesson(facts, tuple(branches))
 
 
-def _asked_otherwise(random: Random, event: wording.Event, words: wording.Words, drawn: episodic.Drawn) -> str:
+def asked_otherwise(random: Random, event: wording.Event, words: wording.Words, drawn: episodic.Drawn) -> str:
     """The question in one of the forms that only lessons have; all other slots are named, by synonyms."""
     other = wording.synonyms(random, event, words, training=True)
     cue = {slot: value for slot, value in other.slots().items() if slot != drawn.kind and slot != "action"}

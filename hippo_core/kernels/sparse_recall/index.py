@@ -1,0 +1,110 @@
+"""An inverted index over sparse codes: rows are added and removed, one by one or many at once, and recalled exactly.
+
+Why not a table of the cue that every row looks into: that reads the whole store, the postings only what a cue shares with it. For 1,000
+rows of 32 entries in 8,192 dimensions, the worst case for postings, a cue took 1 us against 73 us.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hippo_core.files import LabError
+from hippo_core.kernels.code import WEIGHTS, Code, check_code
+from hippo_core.kernels.sparse_recall import Recalled, check_recall
+from hippo_core.kernels.sparse_recall.postings import Chains, Runs, chain, settle
+from hippo_core.kernels.sparse_recall.side_by_side import Store, search
+
+BLOCK = 65_536  # rows: as many as uint16 can number; their sums stay in the cache of a core
+FEW = 512  # rows of a block that are worth settling
+
+
+class SparseIndex:
+    """Codes over `dims` dimensions with values of `dtype`, int8 or int16; rows are numbered from 0 as they are added, for good.
+
+    A removed row keeps its number and its postings; it is not recalled any more. Recalls change nothing and may run side by side; nothing
+    may run beside `add` and `remove`.
+    """
+
+    def __init__(self, dims: int, dtype: torch.dtype = torch.int8) -> None:
+        if dims < 1 or dtype not in WEIGHTS:
+            raise LabError(f"an index expects at least 1 dimension and int8 or int16 values, got {dims} and {dtype}")
+        self.dims, self.dtype = dims, dtype
+        self._alive, self._rows = np.empty(0, np.bool_), 0
+        self._runs = Runs(np.zeros(1, np.int64), np.empty((0, dims + 1), np.int32), np.empty(0, np.int32))
+        self._chains = Chains(np.full(dims, -1, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
+        self._links = self._settled = 0  # links in use; rows of the last block that are in runs
+        self._largest = 0  # sum of a row's |values|
+
+    def __len__(self) -> int:
+        """The number of rows that were ever added."""
+        return self._rows
+
+    def add(self, codes: Code) -> range:
+        """Add codes [N, K], whatever K; returns their rows. LabError for another dtype of values or a dimension that is not there."""
+        check_code(codes, "codes to add")
+        indices, values = codes.indices.numpy(), codes.values.numpy()
+        if codes.values.dtype != self.dtype or (indices.size and indices.max() >= self.dims):
+            found = f"{codes.values.dtype} and dimension {indices.max(initial=-1)}"
+            raise LabError(
+                f"this index takes {self.dtype} values of dimensions below {self.dims}, got {found}; was it made for another coder?"
+            )
+        first, start = self._rows, 0
+        while start < len(indices):
+            end = min(len(indices), start + BLOCK - self._rows % BLOCK)
+            self._append(indices[start:end], values[start:end])
+            start = end
+        return range(first, self._rows)
+
+    def remove(self, rows: Tensor | NDArray | list[int] | range) -> None:
+        """These rows are not recalled any more; to remove one twice is fine. LabError for a row that was never added."""
+        places = np.asarray(rows, np.int64)
+        if places.size and not (places.min() >= 0 and places.max() < self._rows):
+            raise LabError(f"rows to remove must lie from 0 to {self._rows - 1}, got {places.min()} to {places.max()}")
+        self._alive[places] = False
+
+    def recall(self, cue: Code, top: int, mask: Tensor | None = None, threads: int = 1) -> Recalled:
+        """As `sparse_recall` of the rows that are left: ids and scores int64 [B, top]. `mask` bool [len(self)] may forbid others."""
+        check_recall(cue, top, mask, self._rows)
+        alive = self._alive[: self._rows]
+        store = Store(self._runs, self._chains, alive, BLOCK, self._largest)
+        found = search(store, cue.indices.numpy(), cue.values.numpy(), alive if mask is None else mask.numpy(), top, threads)
+        return Recalled(torch.from_numpy(found[0]), torch.from_numpy(found[1]))
+
+    def _append(self, indices: NDArray, values: NDArray) -> None:
+        """Chain rows that fit into the last block, and settle it when as many are chained as settled, or it is full."""
+        place = self._rows % BLOCK
+        if not place:
+            self._open_block()
+        self._chains = Chains(self._chains.heads, *(grown(part, self._links + indices.size) for part in self._chains[1:]))
+        self._links, largest = chain(indices, values, place, self._chains, self._links)
+        self._alive = grown(self._alive, self._rows + len(indices))
+        self._alive[self._rows : self._rows + len(indices)] = True
+        self._rows, self._largest = self._rows + len(indices), max(self._largest, largest)
+        held = place + len(indices)
+        if held == BLOCK or held - self._settled >= max(FEW, self._settled):
+            self._settle(held)
+
+    def _open_block(self) -> None:
+        bases, starts, postings = self._runs
+        starts = grown(starts, len(bases))
+        starts[len(bases) - 1] = 0
+        self._runs, self._settled = Runs(np.append(bases, bases[-1]), starts, postings), 0
+
+    def _settle(self, held: int) -> None:
+        """Turn the chains of the last block, which holds so many rows, into runs."""
+        bases, starts, postings = self._runs
+        block = len(bases) - 2
+        old = postings[bases[block] : bases[block + 1]].copy()
+        self._runs = Runs(bases, starts, grown(postings, bases[-1] + self._links))
+        bases[-1] = bases[block] + settle(starts[block].copy(), old, self._chains, self._links, self._runs, block)
+        self._links, self._settled = 0, held
+
+
+def grown(array: NDArray, size: int) -> NDArray:
+    """The array where it has so many entries, else a copy of it in one that has, and as many again."""
+    if len(array) >= size:
+        return array
+    larger = np.empty((2 * size, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger

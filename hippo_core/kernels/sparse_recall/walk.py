@@ -1,0 +1,91 @@
+"""The walk through postings: a cue adds its products to the rows of a block, then the best of them are kept; numba."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hippo_core.kernels.compiled import compiled
+from hippo_core.kernels.sparse_recall.postings import Chains, Runs
+
+PART = 256  # rows looked at together: most parts hold nobody good enough, which their maximum tells
+
+
+@compiled
+def walk(
+    indices: NDArray,
+    values: NDArray,
+    blocks: tuple[int, int],
+    runs: Runs,
+    chains: Chains,
+    alive: NDArray,
+    mask: NDArray,
+    sums: NDArray,
+    size: int,
+    ids: NDArray,
+    scores: NDArray,
+) -> None:
+    """Fill `ids` and `scores` int64 [B, top] with the best rows of the blocks from blocks[0] to blocks[1] for cues [B, K'].
+
+    Blocks have `size` rows; `alive` and `mask` bool [N] must both be true of a row; `sums` holds a block's, is 0, and is 0 again at the end.
+    """
+    ids[:], scores[:] = -1, 0
+    for block in range(*blocks):
+        first = block * size
+        postings = runs.postings[runs.bases[block] : runs.bases[block + 1]]
+        for cue in range(indices.shape[0]):
+            for place in range(indices.shape[1]):
+                dim, factor = indices[cue, place], values[cue, place]
+                if dim >= 0 and dim < chains.heads.size:
+                    _follow_run(postings[runs.starts[block, dim] : runs.starts[block, dim + 1]], factor, sums)
+                    if first + size >= alive.size:
+                        _follow_chain(chains.heads[dim], chains, factor, sums)
+            _keep(sums[: min(size, alive.size - first)], first, alive, mask, ids[cue], scores[cue])
+
+
+@compiled
+def _follow_run(postings: NDArray, factor: int, sums: NDArray) -> None:
+    for posting in postings:
+        sums[posting >> 16 & 0xFFFF] += factor * np.int16(posting)
+
+
+@compiled
+def _follow_chain(place: int, chains: Chains, factor: int, sums: NDArray) -> None:
+    while place >= 0:
+        link = chains.links[place]
+        sums[link >> 16 & 0xFFFF] += factor * np.int16(link)
+        place = link >> 32
+
+
+@compiled
+def _keep(sums: NDArray, first: int, alive: NDArray, mask: NDArray, ids: NDArray, scores: NDArray) -> None:
+    """Put the sums that are among the best into `ids` and `scores` [top], sorted, and leave zeros. Rows come in ascending order."""
+    for start in range(0, sums.size, PART):
+        part = sums[start : start + PART]
+        if _largest(part) > scores[-1]:
+            for place in range(part.size):
+                row = first + start + place
+                if part[place] > scores[-1] and alive[row] and mask[row]:
+                    _insert(row, part[place], ids, scores)
+        part[:] = 0
+
+
+@compiled
+def _largest(part: NDArray) -> int:
+    found = part[0]
+    for place in range(part.size):
+        found = max(found, part[place])
+    return found
+
+
+@compiled
+def _insert(row: int, score: int, ids: NDArray, scores: NDArray) -> None:
+    """Put a row behind all of its score or better; the last one falls out. Free places have score 0."""
+    low, high = 0, ids.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        if scores[middle] >= score:
+            low = middle + 1
+        else:
+            high = middle
+    for place in range(ids.size - 1, low, -1):
+        ids[place], scores[place] = ids[place - 1], scores[place - 1]
+    ids[low], scores[low] = row, score

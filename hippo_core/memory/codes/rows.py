@@ -1,0 +1,40 @@
+"""Texts as rows of a sparse integer code, and what a cue's code has in common with them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """N codes in a space of `dims`: `indices` int32 [N, K], padded with -1, and `values` int16 [N, K]; `norms` float64 [N] of the rows."""
+
+    indices: NDArray[np.int32]
+    values: NDArray[np.int16]
+    dims: int
+
+    def one(self, row: int) -> "Rows":
+        """One of them, by itself."""
+        return Rows(self.indices[row : row + 1], self.values[row : row + 1], self.dims)
+
+    @cached_property
+    def norms(self) -> NDArray[np.float64]:
+        """The length of each row; 1 for a row of nothing, whose products are 0 anyway."""
+        return lengths(self.values)
+
+    def cosines(self, rows: NDArray[np.int64], cue: "Rows") -> NDArray[np.float64]:
+        """The cosine of each of `rows` with the one code of `cue`, which may hold more than this space does."""
+        table = np.zeros(self.dims + 1, dtype=np.int64)  # the last place is that of padding
+        table[cue.indices[0][cue.indices[0] >= 0]] = cue.values[0][cue.indices[0] >= 0]
+        dots = (table[self.indices[rows]] * self.values[rows]).sum(1)
+        return dots / (self.norms[rows] * cue.norms[0])
+
+
+def lengths(values: Ints) -> NDArray[np.float64]:
+    """Euclidean lengths of rows of whole numbers; 1 where all are 0."""
+    found = np.sqrt((values.astype(np.int64) ** 2).sum(1).astype(np.float64))
+    return np.where(found > 0, found, 1.0)

@@ -1,0 +1,108 @@
+"""HEI-NW, the episodic memory: a loaded model with all that was fitted for it, under one preset's settings.
+
+    encode -> gate -> store (writing.py)          recall -> complete -> rank (recall/)          inject (inject/)
+
+Keys k-WTA: McNaughton and Morris 1987; completion Hopfield 1982, Ramsauer et al. 2020 (arXiv 2008.02217).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hippo_core.files import LabError
+from hippo_core.memory import fitted
+from hippo_core.memory.codes.key import KeyEncoder, KeyHead, KeySettings
+from hippo_core.memory.inject import Injection, injection
+from hippo_core.memory.inject.cache import TraceKV
+from hippo_core.memory.inject.kv import KVInjection, prefix_of
+from hippo_core.memory.recall.completion import Predictive
+from hippo_core.memory.recall.ranking import How, Recaller
+from hippo_core.memory.recall.scope import Coder, Scope
+from hippo_core.memory.settings import MemoryPreset
+from hippo_core.memory.store import Identity
+from hippo_core.memory.trace import Trace
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.spec import validated
+
+KIND = "units of the model's first blocks, k-WTA"
+
+
+@dataclass(frozen=True)
+class Episodic:
+    """The memory of a model by a preset. What was fitted is read when it is first needed, and must be that of this very model."""
+
+    lm: LanguageModel
+    preset: MemoryPreset
+    folder: Path | None = None  # of what was fitted; None: beside the model's weights
+
+    @cached_property
+    def encoder(self) -> KeyEncoder:
+        """The encoder of keys: one for cues and for what is told."""
+        return load_encoder(self.lm, self.folder)
+
+    @cached_property
+    def coder(self) -> Coder:
+        """The encoder with the preset's expansion and winners; without sparsity every active unit is kept."""
+        code = self.preset.episodic.code
+        return Coder(self.encoder, code.expansion, code.winners if self.preset.episodic.use_sparsity else None)
+
+    @cached_property
+    def weights(self) -> Mapping[str, Mapping[str, float]]:
+        """What each channel counts, by completion."""
+        return fitted.read_part(self.lm, "recall", self.folder)["weights"]
+
+    @cached_property
+    def injection(self) -> Injection:
+        """How what is recalled reaches the model."""
+        return injection(self.lm, self.preset.inject, self.preset.decoding, self.preset.episodic.store.kv)
+
+    @cached_property
+    def known(self) -> TraceKV:
+        """The keys and values of traces that the model predicts a cue from: those that are injected, where they are."""
+        if isinstance(self.injection, KVInjection):
+            return self.injection.known
+        return TraceKV(self.lm, prefix_of(self.lm, self.preset.decoding))
+
+    def identity(self) -> Identity:
+        """What a store of this memory is written with."""
+        base = fitted.base_of(self.lm)
+        code = self.coder
+        weights = "+".join([base["sha256"], *([base["merged"]] if "merged" in base else [])])
+        return Identity(self.lm.spec.name, weights, f"{KIND} {fitted.digest_of(self.lm, 'key', self.folder)}", code.expansion, self.winners)
+
+    @property
+    def winners(self) -> int:
+        """How many units of a key there are at most."""
+        return self.coder.winners or self.coder.expansion
+
+    def recaller(self, traces: Sequence[Trace]) -> Recaller:
+        """Recall from the traces of one world."""
+        told = self.preset.episodic
+        how = How(told.use_completion, told.recall.candidates, self.judged, told.hopfield.beta, told.hopfield.steps, self.weights)
+        predictive = Predictive(self.known, self.preset.decoding) if told.use_completion == "predictive" else None
+        return Recaller(Scope(traces, told.code.channels, self.coder if "key" in told.code.channels else None), how, predictive)
+
+    @property
+    def judged(self) -> int:
+        """How many candidates completion looks at; as many as are injected, at least."""
+        told = self.preset.episodic
+        judged = told.predictive.candidates if told.use_completion == "predictive" else 3 * told.recall.candidates
+        if judged < self.preset.k:
+            raise LabError(
+                f"k={self.preset.k} traces are to be injected, but only {judged} are judged; raise episodic.predictive.candidates"
+            )
+        return judged
+
+    def forget(self) -> None:
+        """Let go of what is kept of a world in this process."""
+        self.known.forget()
+
+
+def load_encoder(lm: LanguageModel, folder: Path | None = None) -> KeyEncoder:
+    """The encoder that was fitted for a model. LabError where there is none, where it is damaged or belongs to other weights."""
+    made: dict[str, Any] = fitted.read_part(lm, "key", folder)
+    head = KeyHead(validated(KeySettings, made.get("settings", {}), "key.json"))
+    fitted.fill(head, (folder or fitted.folder_of(lm)) / "key.safetensors")
+    return KeyEncoder(lm, head.eval().requires_grad_(False))

@@ -1,0 +1,99 @@
+"""What was fitted for a model and lies beside its weights: NAME.safetensors, and NAME.json that says what it belongs to and how it was made.
+
+Not to be mixed up with a LoRA that is merged into weights when a model is loaded (models/adapter.py): where a model has one, all of
+this was fitted on the merged model and belongs to both.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from hippo_core.files import LabError, root, sha256, write_bytes, write_json
+from hippo_core.models import adapter as merged
+from hippo_core.models.language_model import LanguageModel
+
+PARTS = ("key", "recall", "adapter")  # an encoder of keys, weights of the channels, a trace adapter
+
+
+def folder_of(lm: LanguageModel) -> Path:
+    """Where that which was fitted for a model lies."""
+    return root() / "data/weights" / lm.spec.name
+
+
+def base_of(lm: LanguageModel) -> dict[str, Any]:
+    """Name and SHA-256 of the weights that a model was loaded from, and of the LoRA that was merged into them, where there is one."""
+    found: dict[str, Any] = dict(merged.base_identity(lm.spec.path))
+    if lm.spec.adapter_path:
+        found["merged"] = merged.base_identity(lm.spec.adapter_path / merged.WEIGHTS)["sha256"]
+    return found
+
+
+def save_part(lm: LanguageModel, part: str, values: Mapping[str, Any], module: nn.Module | None = None, folder: Path | None = None) -> None:
+    """Write a part: the module's tensors where it has one, then `values` (its settings, and how it was made) with what it belongs to."""
+    folder = folder or folder_of(lm)
+    if module is not None:
+        tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in module.state_dict().items()}
+        write_bytes(folder / f"{part}.safetensors", save(tensors))
+    write_json(folder / f"{part}.json", {"base": base_of(lm), **values})
+
+
+def read_part(lm: LanguageModel, part: str, folder: Path | None = None) -> dict[str, Any]:
+    """What a part's JSON says. LabError where there is none, and where it was fitted on other weights."""
+    path = (folder or folder_of(lm)) / f"{part}.json"
+    if not path.is_file():
+        raise LabError(f"model {lm.spec.name} has no fitted {part} at {path}; fit one: `make memory MODEL={lm.spec.name}`")
+    made = _read(path)
+    if (own := base_of(lm)) != made.get("base"):
+        raise LabError(
+            f"{path} was fitted on {_named(made.get('base'))}, this is {_named(own)}; fit it again: `make memory MODEL={lm.spec.name}`"
+        )
+    return made
+
+
+def digest_of(lm: LanguageModel, part: str, folder: Path | None = None) -> str:
+    """The first digits of the checksum of a part's tensors."""
+    return sha256((folder or folder_of(lm)) / f"{part}.safetensors")[:12]
+
+
+def fill(module: nn.Module, path: Path) -> None:
+    """Put the tensors of a file into a module; LabError where the file is damaged or they are not those that the module has."""
+    try:
+        tensors = load(path.read_bytes())
+    except FileNotFoundError:
+        raise LabError(f"there is no {path}; fit it again") from None
+    except SafetensorError as error:
+        raise LabError(f"{path} is damaged: {error}") from None
+    shapes = {name: list(tensor.shape) for name, tensor in module.state_dict().items()}
+    got = {name: list(tensor.shape) for name, tensor in tensors.items()}
+    if wrong := sorted(name for name in shapes.keys() | got.keys() if shapes.get(name) != got.get(name)):
+        name = wrong[0]
+        raise LabError(f"{path}: for {name} expected {shapes.get(name, 'nothing')}, got {got.get(name, 'nothing')}; fit it again")
+    if bad := sorted(name for name, tensor in tensors.items() if not _finite(tensor)):
+        raise LabError(f"{path}: {bad[0]} holds numbers that are not finite; fit it again")
+    module.load_state_dict(tensors)
+
+
+def _finite(tensor: Tensor) -> bool:
+    return bool(tensor.isfinite().all())
+
+
+def _named(base: Any) -> str:
+    if not isinstance(base, dict):
+        return "nothing that it names"
+    parts = [f"{base.get('name')} ({str(base.get('sha256'))[:12]}...)"]
+    return " with a LoRA ".join(parts + ([f"({base['merged'][:12]}...)"] if base.get("merged") else []))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        raise LabError(f"{path} is damaged: expected a JSON object")
+    return values

@@ -1,0 +1,109 @@
+"""A sparse key: the few dimensions of a large space in which a trace is anything, each with a small whole number.
+
+Whole numbers, so that every implementation of a comparison finds the same traces (architecture: codes are quantised before they are
+compared). Keys are checked when they are made; whoever holds one need not check it again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from hippo_core.files import LabError
+
+WIDEST = 2**31 - 1  # dimensions that an int32 can number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseKey:
+    """`indices` int32 [K], ascending, within 0 ... dims - 1; `values` int8 [K], none of them 0; both read-only.
+
+    LabError where they are not finite, not whole, out of range, of two lengths, not ascending, or where there are none.
+    """
+
+    indices: NDArray[np.int32]
+    values: NDArray[np.int8]
+    dims: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.dims <= WIDEST:
+            raise LabError(f"a key has from 1 to {WIDEST} dimensions, got {self.dims}")
+        indices, values = whole(self.indices, np.int32, "indices"), whole(self.values, np.int8, "values")
+        _check(indices, values, self.dims)
+        for name, array in (("indices", indices), ("values", values)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def unpadded(cls, indices: ArrayLike, values: ArrayLike, dims: int) -> "SparseKey":
+        """The key of a row of a code that is padded with indices of -1."""
+        places = np.asarray(indices) != -1
+        return cls(np.asarray(indices)[places], np.asarray(values)[places], dims)
+
+    @classmethod
+    def of_dense(cls, row: Sequence[float]) -> "SparseKey":
+        """The key whose dense form this is; LabError where an entry is not finite or not a whole number."""
+        values = np.asarray(row)
+        places = np.flatnonzero(values).astype(np.int32)
+        return cls(places, values[places], len(values))
+
+    def dense(self) -> list[float]:
+        """All dimensions, most of them 0."""
+        row = np.zeros(self.dims)
+        row[self.indices] = self.values
+        return row.tolist()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SparseKey) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[int, bytes, bytes]:
+        return self.dims, self.indices.tobytes(), self.values.tobytes()
+
+
+def whole(values: ArrayLike, kind: type[np.signedinteger[Any]], name: str) -> NDArray[Any]:
+    """A copy of values as whole numbers of a kind; LabError where one is not finite, not whole, or does not fit."""
+    given = np.array(values)
+    if given.dtype == kind and given.ndim == 1:
+        return given
+    if given.ndim != 1 or given.dtype.kind not in "iuf":
+        raise LabError(f"a key's {name} are one row of numbers, got {given.ndim} axes of {given.dtype}")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise LabError(f"a key's {name} hold NaN or infinity: what the key was made of is broken; mend the encoder's input")
+    limits = np.iinfo(kind)
+    if len(given) and ((given != np.floor(given)).any() or given.min() < limits.min or given.max() > limits.max):
+        raise LabError(f"a key's {name} are whole numbers from {limits.min} to {limits.max}; quantise them first")
+    return given.astype(kind)
+
+
+def _check(indices: NDArray[np.int32], values: NDArray[np.int8], dims: int) -> None:
+    if len(indices) != len(values):
+        raise LabError(f"a key has one value an index, got {len(indices)} indices and {len(values)} values")
+    if not len(indices):
+        raise LabError("a key has no winners: it resembles nothing and could never be recalled; mend the encoder's input")
+    if indices[0] < 0 or indices[-1] >= dims or not (indices[1:] > indices[:-1]).all():
+        raise LabError(f"a key's indices ascend within 0 ... {dims - 1}, without repeats")
+    if not values.all():
+        raise LabError("a key's values are not 0; leave out the indices of zeros")
+
+
+def cosines(left: Sequence[SparseKey], right: Sequence[SparseKey]) -> NDArray[np.float64]:
+    """Cosines [len(left), len(right)] of keys with the same dimensions, rounded to 12 digits so that order never hangs on rounding."""
+    if not left or not right:
+        return np.zeros((len(left), len(right)))
+    return np.round((_rows(left) @ _rows(right).T).toarray(), 12)
+
+
+def _rows(keys: Sequence[SparseKey]) -> csr_array:
+    """Keys as the rows of a matrix, each of length 1."""
+    if len({key.dims for key in keys}) > 1:
+        raise LabError(f"keys of one space were expected, got {sorted({key.dims for key in keys})} dimensions")
+    values = [key.values.astype(np.float64) for key in keys]
+    starts = np.cumsum([0, *map(len, values)])
+    data = np.concatenate([row / np.linalg.norm(row) for row in values])
+    return csr_array((data, np.concatenate([key.indices for key in keys]), starts), shape=(len(keys), keys[0].dims))

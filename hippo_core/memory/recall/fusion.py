@@ -1,0 +1,54 @@
+"""Fusion: how much each channel's word counts when traces are ranked; a sum with weights that were fitted on validation worlds.
+
+The weights are those of a conditional logit (McFadden 1974): the chance that candidate c is the right one is softmax over candidates of
+w . f(c), and w makes the right ones of the validation worlds most likely, with a small penalty on its length.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from hippo_core.files import LabError
+
+Features = Mapping[str, NDArray[np.float64]]  # by name, one number a candidate [C]
+PENALTY = 1e-3
+
+
+@dataclass(frozen=True)
+class Example:
+    """The features of a cue's candidates, and the place of the right one among them."""
+
+    features: Features
+    right: int
+
+
+def fused(features: Features, weights: Mapping[str, float]) -> NDArray[np.float64]:
+    """The sum [C] of features times weights. LabError for a feature without a weight: it would be left out unnoticed."""
+    if lacking := sorted(features.keys() - weights.keys()):
+        raise LabError(f"no weight for {', '.join(lacking)}; there are weights for {', '.join(sorted(weights))}: fit them again")
+    return np.sum([weights[name] * values for name, values in features.items()], axis=0)
+
+
+def fit(examples: Sequence[Example]) -> dict[str, float]:
+    """The weights under which the right candidates are likeliest. All examples must have the same features; LabError where there are none."""
+    if not examples:
+        raise LabError("weights are fitted on cues whose right trace is among the candidates; there are none")
+    names = sorted(examples[0].features)
+    tables = [np.stack([example.features[name] for name in names], axis=1) for example in examples]
+    scale = np.concatenate(tables).std(0).clip(min=1e-9)
+    tables = [table / scale for table in tables]
+
+    def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        total, slope = PENALTY * float(weights @ weights), 2 * PENALTY * weights
+        for table, example in zip(tables, examples, strict=True):
+            logs = log_softmax(table @ weights)
+            total -= logs[example.right] / len(examples)
+            slope = slope + (np.exp(logs) @ table - table[example.right]) / len(examples)
+        return total, slope
+
+    found = minimize(loss, np.ones(len(names)), jac=True, method="L-BFGS-B")
+    return {name: round(float(weight), 6) for name, weight in zip(names, found.x / scale, strict=True)}

@@ -1,0 +1,79 @@
+"""Questions behind keys and values that are there already: any number of them, in batches, answered greedily."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from hippo_core.files import LabError
+from hippo_core.models.generate import Beside, Generation, continue_greedily, prefill, said
+from hippo_core.models.kv import KV, tokens_of
+from hippo_core.models.language_model import LanguageModel
+
+NOTHING = range(0)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Token ids to be run, `tail`, behind the KV of `before`, the first at position `start`.
+
+    The tokens `hidden`, counted from the first of `before`, are there but no token looks at them.
+    """
+
+    tail: list[int]
+    before: tuple[KV, ...]
+    start: int
+    hidden: range = NOTHING
+
+    @property
+    def held(self) -> int:
+        """Tokens of cache and tail together."""
+        return sum(map(tokens_of, self.before)) + len(self.tail)
+
+    @property
+    def seen(self) -> int:
+        """Those of them that the answer can look at."""
+        return self.held - len(self.hidden)
+
+
+def ask(
+    lm: LanguageModel,
+    asks: Sequence[Ask],
+    max_new_tokens: int,
+    stop: Sequence[str] = (),
+    batch_size: int = 32,
+    beside: Callable[[list[int]], AbstractContextManager[Beside | None]] = lambda batch: nullcontext(),
+) -> list[Generation]:
+    """The greedy answer to each ask, in order; `prompt_tokens` are those seen, `computed_tokens` the tail.
+
+    `beside(batch)` is what else a batch of asks, given by their numbers, runs within; what it enters with goes along with the rows.
+    LabError for an empty tail, and where a model's sliding window is too short.
+    """
+    if not all(one.tail for one in asks):
+        raise LabError("an empty tail: a question must end with a token for the model to go on from")
+    _check_window(lm, max((one.held for one in asks), default=0) + max_new_tokens)
+    order = sorted(range(len(asks)), key=lambda number: (-asks[number].held + len(asks[number].tail), -len(asks[number].tail), number))
+    answers: dict[int, Generation] = {}
+    for first in range(0, len(order), batch_size):
+        batch = order[first : first + batch_size]
+        begin = time.perf_counter()
+        with beside(batch) as going_along:
+            produced = _answer(lm, [asks[number] for number in batch], max_new_tokens, stop, going_along)
+        latency = (time.perf_counter() - begin) * 1000 / len(batch)
+        for number, tokens in zip(batch, produced, strict=True):
+            answers[number] = said(lm, tokens, stop, asks[number].seen, len(asks[number].tail), latency)
+    return [answers[number] for number in range(len(asks))]
+
+
+def _answer(lm: LanguageModel, asks: Sequence[Ask], max_new_tokens: int, stop: Sequence[str], beside: Beside | None) -> list[list[int]]:
+    tails, before = [one.tail for one in asks], [one.before for one in asks]
+    running = prefill(lm, tails, before, [one.start for one in asks], max_new_tokens, [one.hidden for one in asks])
+    running.beside = beside
+    return continue_greedily(lm, running, max_new_tokens, stop)
+
+
+def _check_window(lm: LanguageModel, tokens: int) -> None:
+    """A sliding window counts places in the cache, and blocks take other places there than in the text."""
+    window = getattr(lm.config, "sliding_window", None)
+    if window and tokens > window:
+        raise LabError(f"model {lm.spec.name} sees the last {window} tokens only; prefix, blocks and answer take {tokens}: use fewer")

@@ -1,0 +1,136 @@
+"""Fit a model's key: a head on the states of its first blocks under which a cue's key finds the key of the fact that it is about.
+
+InfoNCE (van den Oord et al. 2018, arXiv 1807.03748, section 2.3) over the facts of two train worlds at a time, whose facts share their
+words, so that the near misses are among the wrong ones. The model itself stays as it is, so its states are computed once.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import torch
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor
+from torch.nn.functional import cross_entropy, normalize
+
+from hippo_core.memory.codes.key import KeyHead, KeySettings, padded
+from hippo_core.models.early import early_states
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.protocols.base_model.drills import NOTES, asked_otherwise
+from hippo_core.protocols.base_model.wide_words import WIDE
+from hippo_core.suites import episodic, lexicon, multi, settings_for, wording
+from hippo_core.suites.types import Place
+
+RUNGS = ("exact", "partial", "paraphrase", "paraphrase", "paraphrase", "noisy")
+NESTED = (4, 2, 1)  # the units are cut to a quarter, to a half, not at all
+
+
+class KeyRecipe(BaseModel):
+    """Everything that a key depends on, but for the model. `blocks` are given as shares of the model's depth."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    seed: int = 1337
+    rooms: int = 320  # train worlds whose states are kept
+    facts: int = 64  # a room
+    cues: int = 24  # a room
+    steps: int = 500
+    together: int = 2  # rooms a step
+    rate: float = 2e-3  # AdamW
+    units: int = 2048
+    winners: int = 64  # while it learns
+    blocks: tuple[int, ...] = (0, 2)
+
+
+@dataclass(frozen=True)
+class Room:
+    """Facts, and cues each with the number of the fact that it is about."""
+
+    facts: tuple[str, ...]
+    cues: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class States:
+    """A room's facts and cues as token states [T, D] in half precision."""
+
+    facts: list[Tensor]
+    cues: list[Tensor]
+    gold: list[int]
+
+
+def draw_room(random: Random, recipe: KeyRecipe) -> Room:
+    """A train world: events, journeys, or what people say of themselves; two of three with words that the suites do not have."""
+    if random.random() < 0.15:
+        return _said_of_themselves(random, recipe)
+    pools, motion = random.choice((lexicon.POOLS, WIDE, WIDE)), random.random() < 0.2
+    settings = episodic.EpisodicSettings(n_facts=recipe.facts, n_competitors=0, swaps=random.choice((0.0, 0.0, 0.5)))
+    events = episodic.make_events(random, settings, Place("train", 0, 0), motion, pools)
+    words = [wording.choose_words(random, event) for event in events]
+    cues = []
+    for _ in range(recipe.cues):
+        gold, rung = random.randrange(len(events)), random.choice(RUNGS)
+        drawn = episodic.make_question_about(random, events, words, gold, rung, settings, training=True)
+        if drawn:
+            otherwise = rung == "paraphrase" and random.random() < 0.4
+            cues.append((asked_otherwise(random, events[gold], words[gold], drawn) if otherwise else drawn.question, gold))
+    return Room(tuple(wording.tell(random, word) + random.choice(NOTES) for word in words), tuple(cues))
+
+
+def _said_of_themselves(random: Random, recipe: KeyRecipe) -> Room:
+    settings = settings_for("episodic_multi", "default", {"n_facts": recipe.facts // 2})
+    world = multi.EPISODIC_MULTI.make_world(random, settings, Place("train", 0, 0))
+    places = {fact.id: place for place, fact in enumerate(world.facts)}
+    return Room(tuple(fact.text for fact in world.facts), tuple((item.question, places[item.gold_facts[-1]]) for item in world.items))
+
+
+def states_of(lm: LanguageModel, room: Room, blocks: Sequence[int]) -> States:
+    """The states that a head reads, of all texts of a room."""
+    found = [state.half() for state in early_states(lm, [*room.facts, *(cue for cue, _ in room.cues)], blocks)]
+    return States(found[: len(room.facts)], found[len(room.facts) :], [gold for _, gold in room.cues])
+
+
+def train_key(lm: LanguageModel, recipe: KeyRecipe, say: Callable[[str], None] = print) -> KeyHead:
+    """A head fitted from nothing; deterministic for one number of threads."""
+    random = Random(f"key/{recipe.seed}")
+    torch.manual_seed(recipe.seed)
+    rooms = []
+    for number in range(recipe.rooms):
+        rooms.append(states_of(lm, draw_room(random, recipe), recipe.blocks))
+        if number % 40 == 39:
+            say(f"states of {number + 1} of {recipe.rooms} train worlds")
+    head = KeyHead(KeySettings(blocks=recipe.blocks, hidden=lm.config.hidden_size, units=recipe.units))
+    sharpness = torch.nn.Parameter(torch.tensor(3.0))
+    optimizer = torch.optim.AdamW([*head.parameters(), sharpness], lr=recipe.rate, weight_decay=0.01)
+    for step in range(recipe.steps):
+        optimizer.param_groups[0]["lr"] = recipe.rate * min(1, (step + 1) / 50) * (1 - step / recipe.steps)
+        loss, right = _loss(head, sharpness, random.sample(rooms, recipe.together), recipe)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 50 == 0 or step + 1 == recipe.steps:
+            say(f"step {step}: loss {loss.item():.3f}, first {right:.3f}")
+    return head.eval().requires_grad_(False)
+
+
+def _loss(head: KeyHead, sharpness: Tensor, rooms: Sequence[States], recipe: KeyRecipe) -> tuple[Tensor, float]:
+    """InfoNCE of the nested codes, in mean, and how often the whole code's nearest fact is the right one."""
+    with torch.autocast("cpu", torch.bfloat16):
+        facts = head(*padded([state.float() for room in rooms for state in room.facts])).float()
+        cues = head(*padded([state.float() for room in rooms for state in room.cues])).float()
+    before = [sum(len(room.facts) for room in rooms[:number]) for number in range(len(rooms))]
+    gold = torch.tensor([start + place for start, room in zip(before, rooms, strict=True) for place in room.gold])
+    losses, right = [], math.nan
+    for part in NESTED:
+        units = recipe.units // part
+        scores = sharpness.exp() * winners(cues[:, :units], recipe.winners) @ winners(facts[:, :units], recipe.winners).T
+        losses.append(cross_entropy(scores, gold))
+        right = (scores.argmax(1) == gold).float().mean().item()
+    return torch.stack(losses).mean(), right
+
+
+def winners(active: Tensor, count: int) -> Tensor:
+    """The `count` strongest units of each row, the others 0, at length 1."""
+    least = active.topk(count, dim=-1).values[:, -1:]
+    return normalize(active * (active >= least), dim=-1)

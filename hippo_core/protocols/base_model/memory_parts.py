@@ -1,0 +1,48 @@
+"""What a memory needs of a model and is fitted for it: its key, then the weights of its channels; each is written as soon as it is there."""
+
+from collections.abc import Callable
+from datetime import date
+
+import torch
+
+from hippo_core.memory.codes.key import KeyHead
+from hippo_core.memory.episodic import load_encoder
+from hippo_core.memory.fitted import save_part
+from hippo_core.memory.recall.ranking import How
+from hippo_core.memory.recall.scope import Coder
+from hippo_core.memory.settings import MemoryPreset
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.protocols.base_model.key import KeyRecipe, train_key
+from hippo_core.protocols.base_model.recall_weights import SEED, fit_weights
+
+SMALL = 16  # blocks of a model whose words are learnt in two
+
+
+def key_recipe(lm: LanguageModel, seed: int) -> KeyRecipe:
+    """The recipe for a model: of a deep one the embeddings and what a quarter of its blocks make of them, from fewer rooms."""
+    depth = lm.config.num_hidden_layers
+    return KeyRecipe(seed=seed) if depth <= SMALL else KeyRecipe(seed=seed, blocks=(0, round(depth / 4)), rooms=160)
+
+
+def fit_key(lm: LanguageModel, seed: int, command: str, say: Callable[[str], None] = print) -> KeyHead:
+    """Fit the key and write it beside the model's weights."""
+    recipe = key_recipe(lm, seed)
+    head = train_key(lm, recipe, say)
+    made = {"settings": head.settings.model_dump(mode="json"), "recipe": recipe.model_dump(mode="json"), **how_made(command)}
+    save_part(lm, "key", made, head)
+    return head
+
+
+def fit_recall(lm: LanguageModel, command: str, say: Callable[[str], None] = print) -> None:
+    """Fit the weights with the key that is there, for the settings that memories have by default, and write them with their table."""
+    told = MemoryPreset(name="default").episodic
+    coder = Coder(load_encoder(lm), told.code.expansion, told.code.winners)
+    how = How("off", told.recall.candidates, told.predictive.candidates, told.hopfield.beta, told.hopfield.steps, {})
+    weights, table = fit_weights(lm, coder, how, say)
+    settings = {"code": told.code.model_dump(mode="json"), "hopfield": told.hopfield.model_dump(mode="json"), "seed": SEED}
+    save_part(lm, "recall", {"weights": weights, "fitted_with": settings, **how_made(command), "validation": table.to_dict("records")})
+
+
+def how_made(command: str) -> dict[str, str]:
+    """Command, day and library."""
+    return {"command": command, "date": date.today().isoformat(), "torch": torch.__version__}

@@ -1,0 +1,147 @@
+"""Fit the weights by which a memory's channels and completions are added up, on validation worlds of the episodic suites.
+
+Nothing of a test world is seen. The same worlds give the table that says how often each way of completing finds the right trace, by which
+the defaults of params/presets/memory are chosen.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hippo_core.memory.codes.rows import Rows
+from hippo_core.memory.inject.cache import TraceKV
+from hippo_core.memory.inject.kv import prefix_of
+from hippo_core.memory.recall.completion import Predictive
+from hippo_core.memory.recall.fusion import Example, Features, fit, fused
+from hippo_core.memory.recall.ranking import Completion, How, Places, Recaller
+from hippo_core.memory.recall.scope import Channel, Coder, Scope
+from hippo_core.memory.trace import Trace
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
+from hippo_core.suites.types import World
+
+SEED = 2025  # of validation worlds that no grid of the lab asks
+CHANNELS: tuple[Channel, ...] = ("words", "grams", "key")
+COMPLETIONS: tuple[Completion, ...] = ("off", "hopfield", "predictive")
+# suite, settings, questions: where a memory is asked
+WORLDS: tuple[tuple[str, Mapping[str, Any], int], ...] = (
+    ("episodic", {}, 100),
+    ("episodic", {"n_facts": 128, "n_items": 25}, 100),
+    ("episodic", {"n_facts": 1000, "n_items": 25}, 100),
+    ("episodic_multi", {}, 60),
+    ("episodic_cross", {}, 60),
+)
+
+
+@dataclass(frozen=True)
+class Cue:
+    """A question of a validation world, its code in each channel, its candidates, what the channels say of them, and the gold fact."""
+
+    suite: str
+    rung: str
+    text: str
+    code: Mapping[str, Rows]
+    rows: Places
+    features: Features
+    gold: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A cue's candidates after a completion; `right` is the place of the right one, None where it is not among them."""
+
+    features: Features
+    right: int | None
+
+
+def fit_weights(
+    lm: LanguageModel, coder: Coder, how: How, say: Callable[[str], None] = print
+) -> tuple[dict[str, dict[str, float]], pd.DataFrame]:
+    """The weights by completion, and how often the right trace comes first, among three and among ten, by suite, size and rung.
+
+    The weights of `how` are not read.
+    """
+    rooms = [(scope, list(cues_of(suite, world, scope, how))) for suite, world, scope in scopes(lm, coder)]
+    cues = [cue for _, found in rooms for cue in found]
+    plain = [Judged(cue.features, right_of(scope, cue.rows, cue)) for scope, found in rooms for cue in found]
+    weights, judged = {"off": fit(examples(plain))}, {"off": plain}
+    say(f"off: {weights['off']}")
+    known = TraceKV(lm, prefix_of(lm, "short"))
+    for completion in COMPLETIONS[1:]:
+        judged[completion] = [one for scope, found in rooms for one in completed(scope, found, completion, how, weights["off"], known)]
+        weights[completion] = fit(examples(judged[completion]))
+        say(f"{completion}: {weights[completion]}")
+    sizes = [len(scope.traces) for scope, found in rooms for _ in found]
+    rows = [
+        {"completion": completion, "suite": cue.suite, "n_facts": size, "rung": cue.rung, **hits(one, weights[completion])}
+        for completion in COMPLETIONS
+        for cue, size, one in zip(cues, sizes, judged[completion], strict=True)
+    ]
+    keys = ["completion", "suite", "n_facts", "rung"]
+    return weights, pd.DataFrame(rows).groupby(keys, sort=False).agg(["mean", "size"]).pipe(flat)
+
+
+def scopes(lm: LanguageModel, coder: Coder) -> Iterator[tuple[str, World, Scope]]:
+    """The worlds that weights are fitted on, as if all of them had been taught."""
+    for suite, overrides, questions in WORLDS:
+        settings = suite_settings(suite, "default", lm.spec.context_limit, overrides)
+        for world in cut(drawn_worlds(suite, "default", questions, SEED, "val", settings), questions):
+            keys = coder.keys([fact.text for fact in world.facts])
+            told = zip(world.facts, keys, strict=True)
+            traces = [Trace(world.id, fact.id, fact.text, (), key, time=fact.time, id=fact.time + 1) for fact, key in told]
+            yield suite, world, Scope(traces, CHANNELS, coder)
+
+
+def cues_of(suite: str, world: World, scope: Scope, how: How) -> Iterator[Cue]:
+    """The questions of a world that one fact answers."""
+    recaller = Recaller(scope, how_of(how, "off"))
+    for item in world.items:
+        if len(item.gold_facts) == 1:
+            code = scope.cue(item.question)
+            rows = scope.candidates(code, how.candidates)
+            yield Cue(suite, item.rung, item.question, code, rows, recaller.proposed(code, rows), item.gold_facts[0])
+
+
+def completed(
+    scope: Scope, cues: Sequence[Cue], completion: Completion, how: How, weights: Mapping[str, float], known: TraceKV
+) -> Iterator[Judged]:
+    """The cues of one world with their best candidates completed."""
+    predictive = Predictive(known) if completion == "predictive" else None
+    recaller = Recaller(scope, how_of(how, completion), predictive)
+    for cue in cues:
+        best = np.argsort(-fused(cue.features, weights), kind="stable")[: how.judged]
+        rows, features = cue.rows[best], {name: values[best] for name, values in cue.features.items()}
+        found, _ = recaller.completed(cue.text, cue.code, rows)
+        yield Judged(features | found, right_of(scope, rows, cue))
+    known.forget()
+
+
+def how_of(how: How, completion: Completion) -> How:
+    """The same with another completion."""
+    return How(completion, how.candidates, how.judged, how.beta, how.steps, how.weights)
+
+
+def right_of(scope: Scope, rows: Places, cue: Cue) -> int | None:
+    """The place of the gold trace among rows."""
+    return next((place for place, row in enumerate(rows) if scope.traces[row].source == cue.gold), None)
+
+
+def examples(judged: Sequence[Judged]) -> list[Example]:
+    """Those from which something can be learnt."""
+    return [Example(one.features, one.right) for one in judged if one.right is not None]
+
+
+def hits(judged: Judged, weights: Mapping[str, float]) -> dict[str, float]:
+    """Whether the right trace is among the first 1, 3 and 10."""
+    order = np.argsort(-fused(judged.features, weights), kind="stable").tolist()
+    place = order.index(judged.right) if judged.right is not None else len(order)
+    return {f"recall_{k}": float(place < k and judged.right is not None) for k in (1, 3, 10)}
+
+
+def flat(table: pd.DataFrame) -> pd.DataFrame:
+    """The means with one count."""
+    means = table.xs("mean", axis=1, level=1).round(4)
+    return means.assign(n=table.xs("size", axis=1, level=1).iloc[:, 0]).reset_index()

@@ -1,0 +1,141 @@
+"""Fitting the trace adapter: the base model frozen, loss on the answers alone, traces of train worlds as a memory would recall them."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
+
+import torch
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from transformers import DynamicCache
+
+from hippo_core.memory.inject.trace_adapter import AdapterSettings, TraceAdapter, Traces, lay_traces
+from hippo_core.models.kv import KV, encode, tokens_of
+from hippo_core.models.language_model import LanguageModel, pad_left
+from hippo_core.protocols.base_model.cues import Cue, draw_cues
+from hippo_core.protocols.base_model.packing import IGNORE, Encoder
+from hippo_core.protocols.base_model.train import Log, set_rates, share_of_rate
+
+EXAM = 96  # cues
+
+
+class AdapterRecipe(BaseModel):
+    """Everything that a trace adapter depends on, but for the base."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str
+    shape: AdapterSettings
+    seed: int = 1337
+    steps: int = 1500
+    lessons: int = 6  # a batch; each has up to eight cues
+    most: int = 5  # traces a cue
+    rate: float = 3e-3  # AdamW
+    gate_rate: float = 2e-2
+    gate_start: float = 0.5  # trained from here: at 0 the updates would have no gradient
+    warmup: int = 20
+    cooldown: float = 0.7
+    threads: int = 1
+
+
+class Asked(NamedTuple):
+    """Cues as one batch: token ids, mask over prefix and ids, positions, labels [B, T] and traces."""
+
+    ids: Tensor
+    mask: Tensor
+    positions: Tensor
+    labels: Tensor
+    traces: Traces
+
+
+class AdapterTrainee:
+    """A trace adapter on a loaded model as a trainee."""
+
+    def __init__(self, recipe: AdapterRecipe, lm: LanguageModel) -> None:
+        self.recipe, self.lm = recipe, lm
+        lm.model.requires_grad_(False)
+        torch.manual_seed(recipe.seed)
+        self.adapter = TraceAdapter(lm, recipe.shape)
+        self.encoder = Encoder(lm.tokenizer, lm.template)
+        self.prefix: KV = encode(lm, [self.encoder.head])[0].clone()
+        gates = [weight for name, weight in self.weights().items() if name.endswith("gate")]
+        updates = [weight for name, weight in self.weights().items() if not name.endswith("gate")]
+        for gate in gates:
+            torch.nn.init.constant_(gate, recipe.gate_start)
+        self.optimizers: list[torch.optim.Optimizer] = [
+            torch.optim.AdamW(chosen, lr=full, betas=(0.9, 0.98), weight_decay=0.0)
+            for chosen, full in ((gates, recipe.gate_rate), (updates, recipe.rate))
+        ]
+
+    def weights(self) -> dict[str, Tensor]:
+        return dict(self.adapter.named_parameters())
+
+    def cues(self, step: int) -> list[Cue]:
+        """The cues of a step: a function of seed and step alone."""
+        random = Random(f"adapter/{self.recipe.seed}/{step}")
+        return [cue for _ in range(self.recipe.lessons) for cue in draw_cues(random, self.recipe.most)]
+
+    def learn(self, step: int) -> Log:
+        recipe = self.recipe
+        set_rates(self.optimizers, (recipe.gate_rate, recipe.rate), share_of_rate(step, recipe.steps, recipe.warmup, recipe.cooldown))
+        loss, marks = self._loss(self.cues(step))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.weights().values(), 1.0)
+        for optimizer in self.optimizers:
+            optimizer.step()
+        self.adapter.zero_grad(set_to_none=True)
+        return {"answers": float(loss.detach()), "right": sum(marks) / len(marks)}
+
+    @torch.no_grad()
+    def examine(self) -> Log:
+        marks: dict[str, list[bool]] = {}
+        random = Random("exam/adapter")
+        cues: list[Cue] = []
+        while len(cues) < EXAM:
+            cues += draw_cues(random, self.recipe.most, "val")
+        for cue, right in zip(cues, self._loss(cues)[1], strict=True):
+            marks.setdefault(cue.skill, []).append(right)
+        return {f"val {skill}": sum(found) / len(found) for skill, found in marks.items()}
+
+    def _loss(self, cues: Sequence[Cue]) -> tuple[Tensor, list[bool]]:
+        """Mean loss of the answers' tokens, and of each cue whether greedy decoding would give its answer."""
+        asked = self.ask(cues)
+        model = self.lm.model
+        cache = DynamicCache()
+        for number, (keys, values) in enumerate(self.prefix):
+            cache.update(keys[None].expand(len(cues), -1, -1, -1), values[None].expand(len(cues), -1, -1, -1), number)
+        with self.adapter.attached(self.lm, asked.traces):
+            hidden = model.get_decoder()(
+                input_ids=asked.ids, attention_mask=asked.mask, position_ids=asked.positions, past_key_values=cache, use_cache=True
+            )[0]
+        chosen = asked.labels != IGNORE
+        logits = model.get_output_embeddings()(hidden[chosen]).float()
+        right = torch.ones_like(chosen)
+        right[chosen] = logits.detach().argmax(-1) == asked.labels[chosen]
+        return cross_entropy(logits, asked.labels[chosen]), right.all(1).tolist()
+
+    def ask(self, cues: Sequence[Cue]) -> Asked:
+        """Cues made ready: their traces run through the frozen model, question and answer as token ids."""
+        encoder = self.encoder
+        rows, labels = [], []
+        for cue in cues:
+            lead, answer = [*encoder.ids(cue.question), *encoder.lead], encoder.ids(cue.answer)
+            rows.append([*lead, *answer])
+            labels.append([*[IGNORE] * (len(lead) - 1), *answer, encoder.stop])
+        ids, mask, positions = pad_left(self.lm, rows)
+        begin = tokens_of(self.prefix)
+        told = torch.tensor([[IGNORE] * (ids.shape[1] - len(row)) + row for row in labels])
+        whole = torch.cat([mask.new_ones(len(rows), begin), mask], dim=1)
+        return Asked(ids, whole, positions + begin, told, self._traces(cues))
+
+    def _traces(self, cues: Sequence[Cue]) -> Traces:
+        encoder = self.encoder
+        texts = sorted({text for cue in cues for text in cue.traces}, key=len)
+        rows = [[*encoder.ids(text), encoder.newline] for text in texts]
+        blocks = list(self.recipe.shape.blocks)
+        found: list[KV] = []
+        for first in range(0, len(rows), 32):
+            found += [kv[blocks].clone() for kv in encode(self.lm, rows[first : first + 32], self.prefix)]
+        known = dict(zip(texts, found, strict=True))
+        return lay_traces([[known[text] for text in cue.traces] for cue in cues], self.prefix[blocks])

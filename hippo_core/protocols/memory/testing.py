@@ -1,0 +1,131 @@
+"""Test: every item is asked with what the memory recalls for it from the store, and nothing else; one row an item.
+
+The controls change what was recalled after recall has run, so that they differ in nothing else: `empty` injects the same traces with none
+of them seen, `shuffled` what another world's traces say in their place, `oracle` the gold traces, `random` others of the same world.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pandas as pd
+
+from hippo_core.conditions import Choice, Regime
+from hippo_core.files import LabError
+from hippo_core.memory.episodic import Episodic
+from hippo_core.memory.inject.types import Injected
+from hippo_core.memory.inject.types import Question as Asked
+from hippo_core.memory.recall.ranking import Recall
+from hippo_core.memory.settings import MemoryPreset
+from hippo_core.memory.store import TraceStore
+from hippo_core.memory.trace import Trace
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.prompt import fit
+from hippo_core.protocols.evaluate import COLUMNS, Question, check_no_leak, row_of
+from hippo_core.suites.types import Fact, Item, Suite, World
+
+OWN = ("requests", "candidates", "k_used", "store_size", "recall_ms", "completion_ms", "encode_ms", "scores")
+LISTED = 5  # recalled traces whose scores a row keeps
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """An item with what was recalled for it, and the traces that are injected."""
+
+    question: Question
+    recall: Recall
+    traces: tuple[Trace, ...]
+
+
+def test(
+    lm: LanguageModel,
+    suite: Suite,
+    worlds: Sequence[World],
+    preset: MemoryPreset,
+    regime: Regime,
+    store_dir: Path,
+    session_id: str,
+    batch_size: int = 32,
+) -> pd.DataFrame:
+    """Ask every item of the worlds, in their order. The store is opened read-only and does not change.
+
+    `latency_ms` is that of the answer, what is injected included; `retrieval_ms` that of recall and completion. `encode_ms`, the time in
+    which traces that were met for the first time were run to keys and values, is apart; so are these tokens from `computed_tokens`.
+    """
+    memory = Episodic(lm, preset)
+    rows: list[dict[str, object]] = []
+    with TraceStore.open(store_dir, session_id, memory.identity(), read_only=True) as store:
+        stored = {world.id: store.traces(world.id) for world in worlds} if preset.traces == "episodic" else {}
+    for number, world in enumerate(worlds):
+        own = stored.get(world.id, [])
+        others = stored.get(worlds[number - 1].id, []) if preset.control == "shuffled" else []
+        told = list(remembered(memory, suite, world, own, others))
+        rows += [row(memory, suite, *pair, len(own)) for pair in zip(told, answers(memory, suite, told, batch_size), strict=True)]
+        memory.forget()
+    return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=[*COLUMNS, *OWN])
+
+
+def remembered(memory: Episodic, suite: Suite, world: World, own: Sequence[Trace], others: Sequence[Trace]) -> Iterator[Remembered]:
+    """The items of a world with what is recalled for each; `others` is what stands in the place of what the traces say."""
+    recaller = memory.recaller(own)
+    facts = {fact.id: fact for fact in world.facts}
+    for item in world.items:
+        recall = recaller.recall(item.question, set(item.taught))
+        traces = chosen(memory.preset, item, recall, own, others)
+        shown = tuple(as_fact(trace, facts) for trace in sorted(traces, key=lambda trace: (trace.time, trace.id)))
+        ranking = tuple(trace.source for trace in recall.traces)
+        choice = Choice(shown, ranking, recall.recall_ms + recall.completion_ms, recall.computed_tokens)
+        bare = fit(memory.lm, [], item.question, memory.preset.decoding, suite.answer_budget)
+        question = Question(world, item, choice, bare)
+        check_no_leak(question)
+        yield Remembered(question, recall, traces)
+
+
+def chosen(preset: MemoryPreset, item: Item, recall: Recall, own: Sequence[Trace], others: Sequence[Trace]) -> tuple[Trace, ...]:
+    """The traces that are injected for an item."""
+    best = recall.traces[: preset.k]
+    if preset.control == "oracle":
+        return tuple(trace for trace in own if trace.source in item.gold_facts)
+    if preset.control == "random":
+        wrong = [trace for trace in own if trace.source not in item.gold_facts]
+        return tuple(Random(f"random_traces/{item.world}/{item.id}").sample(wrong, min(preset.k, len(wrong))))
+    if preset.control == "shuffled":
+        if not others or own is others:
+            raise LabError("control shuffled needs a second world to take the contents from; give more questions (n)")
+        return tuple(others[trace.id % len(others)] for trace in best)
+    return best
+
+
+def as_fact(trace: Trace, facts: dict[str, Fact]) -> Fact:
+    """What a trace says, as the fact that it was told by."""
+    return facts.get(trace.source) or Fact(trace.source, trace.world, trace.text, dict(trace.slots), trace.time)
+
+
+def answers(memory: Episodic, suite: Suite, told: Sequence[Remembered], batch_size: int) -> list[Injected]:
+    """The model's answers, with the traces before it in the order of their telling."""
+    asked = [Asked(one.question.item.question, tuple(fact.text for fact in one.question.choice.facts)) for one in told]
+    return memory.injection.ask(asked, suite.answer_budget, batch_size, masked=memory.preset.control == "empty")
+
+
+def row(memory: Episodic, suite: Suite, told: Remembered, answer: Injected, store_size: int) -> dict[str, object]:
+    """The columns of `evaluate` and the memory's own."""
+    recall = told.recall
+    scores = {trace.source: round(score, 4) for trace, score in zip(recall.traces[:LISTED], recall.scores, strict=False)}
+    asked = memory.preset.traces == "episodic"
+    return row_of(memory.lm, suite, told.question, answer) | {
+        "shown": ";".join(fact.id for fact in told.question.choice.facts),
+        "n_shown": len(told.question.choice.facts) - answer.dropped,
+        "n_dropped": answer.dropped,
+        "trace_tokens": answer.trace_tokens,
+        "requests": float(asked),
+        "candidates": len(recall.traces),
+        "k_used": len(told.traces),
+        "store_size": store_size,
+        "recall_ms": recall.recall_ms if asked else math.nan,
+        "completion_ms": recall.completion_ms if asked else math.nan,
+        "encode_ms": recall.encode_ms,
+        "scores": json.dumps(scores),
+    }
