@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hippo_core.files import root
+from hippo_core.results.records import read_metrics
 
 from .cells import FORMS, Cell, told_of
 from .execute import Outcome
@@ -60,9 +61,8 @@ def failures(outcomes: Sequence[Outcome]) -> list[str]:
 
 def result(cell: Cell) -> str:
     """The result of a finished cell in one line."""
-    metrics = json.loads((cell.record / "metrics.json").read_text(encoding="utf-8"))
     told = told_of(cell)
-    return sentence(told, metrics) if told else cell.label
+    return sentence(told, read_metrics(cell.record)) if told else cell.label
 
 
 def sentence(told: Parameters, metrics: dict[str, Any]) -> str:

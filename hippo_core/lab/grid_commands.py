@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from hippo_core.files import LabError, root, unknown
-from hippo_core.results.records import RUNS, is_complete, records_of, run_folder
+from hippo_core.results.records import RUNS, is_complete, prepared_of, records_of, run_folder
 from hippo_core.results.records.archive import Archive
 
 from . import closing, execute, runner_files
@@ -76,7 +76,7 @@ def _report(run_id: str, force: bool, way: Way = USUAL, file: StatusFile | None 
     finished = [record.name for record in records_of(run_folder(run_id), split=None)]
     if not finished:
         return []
-    cell = report_cell(run_id, finished)
+    cell = report_cell(run_id, finished + [record.name for record in prepared_of(run_folder(run_id), dry_run=True)])
     if not force and is_complete(cell.record) and closing.criteria(run_id):
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():

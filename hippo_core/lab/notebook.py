@@ -137,7 +137,7 @@ def _with_sleep(open_cell: OpenCell, rows: "pd.DataFrame") -> "pd.DataFrame":
     """The rows of a test after sleep with what its replay cell did: traces replayed, and cycles that were due and did not run."""
     if open_cell.parameters.regime != "after_sleep" or open_cell.source is None:
         return rows
-    found = json.loads((open_cell.source.parent / "metrics.json").read_text(encoding="utf-8"))["telemetry"]
+    found = records.read_metrics(open_cell.source.parent)["telemetry"]
     due = cast(MemoryPreset, open_cell.preset).replay.cycles
     return rows.assign(replay_samples=found["items"], replay_cycles_missing=max(0, due - found["cycles"]))
 

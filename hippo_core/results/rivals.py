@@ -1,10 +1,14 @@
-"""Which retrieval a claim is made against: one with a published encoder, wherever one was measured."""
+"""Which retrieval a claim is made against: one of the plain three, with a published encoder wherever one was measured.
+
+Other rags are rows of their own: they tell apart what a memory owes to better recall, and are no rival that claims are made over.
+"""
 
 from collections.abc import Sequence
 from typing import TypeVar
 
 Option = TypeVar("Option")
 
+PLAIN_RAGS = ("baselines/rag_bm25", "baselines/rag_dense", "baselines/rag_hybrid")  # those that "the best rag" is chosen from
 OWN_VECTORS = "rag with the model's own vectors"  # what a verdict says where there is no other
 
 

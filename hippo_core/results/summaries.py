@@ -12,7 +12,7 @@ import pandas as pd
 from hippo_core.files import LabError
 from hippo_core.results.figures.palette import REGIMES, base, condition_name, ordered, shared_between_regimes
 from hippo_core.results.frames import Frame
-from hippo_core.results.rivals import rivals
+from hippo_core.results.rivals import PLAIN_RAGS, rivals
 from hippo_core.results.statistics import Comparison, cluster_interval, compare
 
 PAIRING = ("key", "cluster", "seed", "world", "question", "answer", "score")
@@ -94,7 +94,7 @@ def best_rag(rows: Frame, validation: Frame | None = None) -> tuple[str | None, 
 def _rags(rows: Frame) -> list[str]:
     rows = labelled(rows)
     encoders = dict(zip(rows["condition"], rows["encoder"], strict=True))
-    rags = [name for name in ordered(encoders) if name.startswith("baselines/rag")]
+    rags = [name for name in ordered(encoders) if base(name) in PLAIN_RAGS]
     plain = [name for name in rags if name in (base(name), condition_name(base(name), encoders[name]))]
     return rivals(plain, [encoders[name] for name in plain])
 

@@ -6,15 +6,19 @@ import math
 import numpy as np
 import pytest
 
-from hippo_core.conditions import CONDITIONS, WorldIndex, choose, load_preset, preset_names
-from hippo_core.conditions.lexical import bm25_scores, words
+from hippo_core.conditions import CONDITIONS, WorldIndex, choose, condition_presets, load_preset
+from hippo_core.conditions.lexical import bm25_scores, grams, words
 from hippo_core.conditions.retrieval import dense_scores, hybrid_scores, standardised
+from hippo_core.conditions.synonyms import _groups, _named, meanings
 from hippo_core.suites.types import Fact
 from tests.models.handmade import worlds
 
-MINILM = [("baselines/rag_dense", "minilm"), ("baselines/rag_hybrid", "minilm")]
-RANKING = [("baselines/rag_bm25", None), ("baselines/rag_dense", "own"), ("baselines/rag_hybrid", "own"), *MINILM]
-EVERY = [*((name, None) for name in preset_names()), *MINILM]
+ENCODED = ("baselines/rag_dense", "baselines/rag_hybrid", "baselines/rag_rerank")
+MINILM = [(name, "minilm") for name in ENCODED]
+LEXICAL = [(f"baselines/rag_{name}", None) for name in ("bm25", "grams", "synonyms")]
+RANKING = [*LEXICAL, *((name, "own") for name in ENCODED), *MINILM]
+SIMILAR = [told for told in RANKING if "rerank" not in told[0]]  # what is most like the question is best
+EVERY = [*((name, None) for name in condition_presets()), *MINILM]
 WORLD, SMALL = worlds()
 ITEM = WORLD.items[0]
 pytestmark = pytest.mark.usefixtures("minilm")
@@ -112,7 +116,7 @@ def test_equal_facts_rank_in_order_of_telling(lm, preset):
     assert choose(preset_of(preset), lm, dataclasses.replace(WORLD, facts=same), ITEM).ranking == ITEM.taught
 
 
-@pytest.mark.parametrize("preset", RANKING, ids=str)
+@pytest.mark.parametrize("preset", SIMILAR, ids=str)
 def test_a_fact_that_is_the_question_comes_first(lm, preset):
     facts = (*WORLD.facts[:7], dataclasses.replace(WORLD.facts[7], text=ITEM.question))
     assert choose(preset_of(preset), lm, dataclasses.replace(WORLD, facts=facts), ITEM).ranking[0] == WORLD.facts[7].id
@@ -173,4 +177,39 @@ def test_standardised():
 
 
 def test_every_condition_has_a_preset():
-    assert {load_preset(name).condition for name in preset_names()} == set(CONDITIONS)
+    assert {load_preset(name).condition for name in condition_presets()} == set(CONDITIONS)
+
+
+def test_grams_are_three_and_four_characters_of_a_word_with_its_borders():
+    assert grams("A lamp") == ["<a>", "<la", "lam", "amp", "mp>", "<lam", "lamp", "amp>"]
+
+
+def test_grams_find_a_misspelt_word_where_words_do_not(loaded):
+    index = WorldIndex(loaded["qwen2"], WORLD)
+    misspelt = ITEM.question.replace("guitar", "giutar")
+    scores = bm25_scores(index, ITEM.taught, "giutar?", grams)
+    assert misspelt != ITEM.question and not bm25_scores(index, ITEM.taught, "giutar?").any()
+    assert np.argmax(scores) == 0
+
+
+def test_each_group_of_synonyms_has_a_name_of_its_own_and_words_of_two_have_both():
+    names = [name for name, _ in _named()]
+    assert len(set(names)) == len(names)
+    assert meanings("a coat") == ["a", *_groups()["coat",]] and len(_groups()["coat",]) == 2
+
+
+@pytest.mark.parametrize(
+    ("told", "asked"),
+    [("Ann got hold of a sofa.", "Who did acquire a couch?"), ("Bo went by car", "Bo took the car"), ("at the inn", "hotel")],
+)
+def test_synonyms_share_their_meanings(told, asked):
+    assert {word for word in meanings(told) if word.startswith("=")} == {word for word in meanings(asked) if word.startswith("=")}
+    assert any(word.startswith("=") for word in meanings(told))
+
+
+def test_what_an_encoder_runs_for_a_question_is_counted(loaded):
+    lm = loaded["qwen2"]
+    ran = {
+        name: choose(load_preset(f"baselines/{name}"), lm, WORLD, ITEM).computed_tokens for name in ("rag_bm25", "rag_grams", "rag_dense")
+    }
+    assert ran == {"rag_bm25": 0, "rag_grams": 0, "rag_dense": len(lm.encode(ITEM.question)) + 1}

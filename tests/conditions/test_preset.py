@@ -9,7 +9,8 @@ from hippo_core.conditions import load_preset, preset_names
 from hippo_core.files import LabError
 
 NAMED = {
-    *(f"baselines/{name}" for name in ("core", "span_short", "rag_bm25", "rag_dense", "rag_hybrid", "longctx")),
+    *(f"baselines/{name}" for name in ("core", "span_short", "longctx", "rag_bm25", "rag_dense", "rag_hybrid")),
+    *(f"baselines/{name}" for name in ("rag_grams", "rag_synonyms", "rag_rerank")),
     *(f"controls/{name}" for name in ("oracle", "random_facts")),
 }
 
@@ -34,7 +35,7 @@ def test_k_is_three_unless_told_otherwise():
     assert load_preset("baselines/rag_hybrid", {"k": "10"}).k == 10
 
 
-@pytest.mark.parametrize("name", ["baselines/rag_dense", "baselines/rag_hybrid"])
+@pytest.mark.parametrize("name", ["baselines/rag_dense", "baselines/rag_hybrid", "baselines/rag_rerank"])
 def test_the_encoder_is_the_model_itself_unless_told_otherwise(name):
     assert load_preset(name).encoder == "own"
     assert load_preset(name, {"encoder": "minilm"}).encoder == "minilm"
@@ -43,7 +44,7 @@ def test_the_encoder_is_the_model_itself_unless_told_otherwise(name):
 @pytest.mark.parametrize(
     ("name", "overrides", "message"),
     [
-        ("baselines/rag", {}, "unknown preset 'baselines/rag'; legal: baselines/core, .*controls/random_facts"),
+        ("baselines/rag", {}, "unknown preset 'baselines/rag'; legal: .*baselines/core, .*controls/random_facts"),
         ("../grids/smoke", {}, "unknown preset"),
         ("baselines/rag_bm25", {"kk": 3}, "kk: unknown key; legal: name, condition, decoding, k, encoder"),
         ("baselines/rag_bm25", {"k": 0}, "k: .*got 0"),
@@ -51,6 +52,8 @@ def test_the_encoder_is_the_model_itself_unless_told_otherwise(name):
         ("baselines/rag_dense", {"encoder": "glove"}, "encoder: .*'own' or 'minilm'.*got 'glove'"),
         ("baselines/core", {"k": 3}, "condition window does not read k; those that do: random_facts, rag_bm25"),
         ("baselines/rag_bm25", {"encoder": "own"}, "condition rag_bm25 does not read encoder; those that do: rag_dense, rag_hybrid"),
+        ("baselines/rag_dense", {"candidates": 5}, "condition rag_dense does not read candidates; those that do: rag_rerank"),
+        ("memory/hei_nw", {}, "preset memory/hei_nw is a memory's, .*: python -m hippo_core run memory preset=memory/hei_nw"),
         ("baselines/core", {"condition": "oracle"}, "condition cannot be replaced"),
     ],
 )

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from hippo_core.conditions import load_preset, preset_names
+from hippo_core.conditions import condition_presets, load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.evaluate import COLUMNS, evaluate
@@ -14,7 +14,7 @@ from hippo_core.suites.datasets.build import worlds
 
 CASES = [
     (suite, preset, regime)
-    for suite, preset, regime in product(SUITES, preset_names(), ("immediate", "delayed"))
+    for suite, preset, regime in product(SUITES, condition_presets(), ("immediate", "delayed"))
     if regime == "delayed" or (load_preset(preset, {}).uses_window and SUITES[suite].has_window)
 ]
 

@@ -11,6 +11,7 @@ SMOKE = {
     "00_base_model": {"n": 10},
     "01_build_datasets": {"n": 10, "suites": ["episodic", "spatial"]},
     "02_baseline": {"run_id": "smoke-test", "suite": "semantic", "preset": "controls/oracle", "dry_run": True},
+    "03_memory": {"run_id": "smoke-test", "mode": "teach", "dry_run": True},
     "05_report": {"run_id": "smoke-test"},
 }
 NAMES = sorted(path.stem for path in (root() / "notebooks").glob("*.ipynb"))
@@ -52,6 +53,14 @@ def test_a_notebook_runs_and_ends_with_a_sentence_or_a_figure(ran, name):
     assert all(cell["execution_count"] for cell in code)
     assert not any(output["output_type"] == "error" for cell in code for output in cell["outputs"])
     assert code[-1]["outputs"], "the last cell shows nothing"
+
+
+@pytest.mark.parametrize(("mode", "regime"), [("replay", "delayed"), ("test", "delayed"), ("test", "after_sleep")])
+def test_what_was_taught_is_replayed_and_asked(ran, tmp_path, mode, regime):
+    told = {**SMOKE["03_memory"], "mode": mode, "regime": regime}
+    papermill.execute_notebook(str(root() / "notebooks/03_memory.ipynb"), str(tmp_path / "out.ipynb"), told, progress_bar=False)
+    records = root().glob(f"executed/smoke-test/memory/hei_nw/episodic/50_1337/{'after_sleep' if mode == 'replay' else regime}-{mode}-*")
+    assert [(record / "DONE").is_file() for record in records] == [True]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -21,14 +21,58 @@ from hippo_core.results.scores import score_item
 
 items = [(world, item) for world in worlds for item in world.items]
 says = [item.answers[0] if place % 2 else "nobody" for place, (_, item) in enumerate(items)]
-told = {"stage": "test", "prompt_tokens": 7, "generated_tokens": 2, "kv_mb": 0.1, "latency_ms": 1.5, "retrieval_ms": float("nan")}
-told |= {f"recall_{k}": float("nan") for k in (1, 3, 5, 10)}
+told = {"stage": "test", "prompt_tokens": 7, "generated_tokens": 2, "computed_tokens": 9, "kv_mb": 0.1, "latency_ms": 1.5}
+told |= {"retrieval_ms": float("nan")} | {f"recall_{k}": float("nan") for k in (1, 3, 5, 10)}
 rows = pd.DataFrame([
     {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "slices": ";".join(item.slices),
      "question": item.question, "answer": " | ".join(item.answers), "pred": said, **score_item(cell.suite, world, item, said), **told}
     for place, ((world, item), said) in enumerate(zip(items, says))
 ])
 metrics = lab.finish(cell, rows)
+'''  # fmt: skip
+MEMORY = '''
+from hippo_core import lab
+
+cell = lab.begin("03_memory", globals())
+worlds, session = cell.worlds(), cell.parameters.session
+''', '''
+import sqlite3
+from contextlib import closing
+
+path = (cell.store if mode != "test" else cell.source) / "hei_nw" / session / "episodic.sqlite"
+kept = {fact.id: 0 for world in worlds for fact in world.facts}
+if mode == "replay":
+    with closing(sqlite3.connect(cell.source / "hei_nw" / session / "episodic.sqlite")) as store:
+        kept = {fact: uses + 1 for fact, uses in store.execute("SELECT * FROM traces")}
+if mode != "test":
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as store, store:
+        store.execute("CREATE TABLE traces (fact TEXT PRIMARY KEY, uses INTEGER)")
+        store.executemany("INSERT INTO traces VALUES (?, ?)", kept.items())
+''', '''
+import pandas as pd
+from hippo_core.results.scores import score_item
+
+with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:
+    uses = dict(store.execute("SELECT * FROM traces"))
+if mode == "teach":
+    told = {"S": 0.5, "action": "insert", "ms": 0.1}
+    rows = pd.DataFrame([{"fact_id": one.id, "asked": float(one.asked), **told} for world in worlds for one in world.facts])
+elif mode == "replay":
+    told = {"cycle": 1, "recalled": 1.0, "salience_before": 0.0, "salience_after": 1.0, "ms": 0.1}
+    rows = pd.DataFrame({"trace_id": range(len(uses))}).assign(**told)
+else:
+    told = {"stage": "test", "prompt_tokens": 7, "generated_tokens": 2, "computed_tokens": 9, "kv_mb": 0.1, "latency_ms": 1.5}
+    told |= {"retrieval_ms": 0.2, "requests": 1, "candidates": 3, "k_used": 1, "trace_tokens": 5, "recall_ms": 0.1, "completion_ms": 0.1}
+    rows = pd.DataFrame([
+        {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "slices": ";".join(item.slices),
+         "question": item.question, "answer": " | ".join(item.answers), "pred": item.answers[0],
+         **score_item(cell.suite, world, item, item.answers[0]), "store_size": float(len(uses)), "slept": float(max(uses.values())), **told,
+         **{f"recall_{k}": float(set(item.gold_facts) <= set(uses)) for k in (1, 3, 5, 10)}}
+        for place, (world, item) in enumerate((world, item) for world in worlds for item in world.items)
+    ])
+metrics = lab.finish(cell, rows)
+print(lab.sentence(cell, metrics))
 '''  # fmt: skip
 DATASETS = (
     """
@@ -49,10 +93,26 @@ write_json(root() / "reports" / run_id / "criteria.json", {"criteria": [{"verdic
 )
 GRID = """
 title: a few cells
-later: [memory/hei_nw]
+later: [memory/smpd]
 blocks:
   - suites: [episodic, episodic_cross]
-    presets: [baselines/span_short, baselines/rag_bm25, memory/hei_nw]
+    presets: [baselines/span_short, baselines/rag_bm25, memory/smpd]
+    models: [model]
+    sizes: [4]
+"""
+
+
+SLEEP = """
+title: a memory, its control, an ablation of its recall and one of its teaching
+blocks:
+  - suites: [episodic]
+    presets: [baselines/rag_bm25, memory/hei_nw, controls/shuffled_store, ablations/no_completion]
+    regimes: [immediate, delayed, after_sleep]
+    models: [model]
+    sizes: [4]
+  - suites: [episodic]
+    presets: [ablations/no_sparsity]
+    overrides: [[], [k=3]]
     models: [model]
     sizes: [4]
 """
@@ -69,9 +129,9 @@ def write_notebook(path: Path, parameters_source: str, sources: tuple[str, ...])
     path.write_text(json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
 
 
-def baseline_parameters() -> str:
+def parameters_of(notebook: str) -> str:
     """The parameters cell of the real notebook."""
-    cells = json.loads((REPOSITORY / "notebooks/02_baseline.ipynb").read_text())["cells"]
+    cells = json.loads((REPOSITORY / f"notebooks/{notebook}.ipynb").read_text())["cells"]
     return next("".join(cell["source"]) for cell in cells if "parameters" in cell["metadata"].get("tags", []))
 
 
@@ -84,11 +144,13 @@ def make_lab(place: Path, source: Path = REPOSITORY) -> Path:
     shutil.copytree(source / "params", place / "params")
     (place / "params/grids/tiny.yaml").write_text(GRID)
     (place / "params/grids/quick.yaml").write_text(GRID.replace(", episodic_cross", ""))
+    (place / "params/grids/sleep.yaml").write_text(SLEEP)
     (place / "model").mkdir()
     (place / "model/config.json").write_text('{"max_position_embeddings": 512}')
     (place / "model/model.safetensors").write_bytes(b"weights")
     (place / "notebooks").mkdir()
-    write_notebook(place / "notebooks/02_baseline.ipynb", baseline_parameters(), BASELINE)
+    write_notebook(place / "notebooks/02_baseline.ipynb", parameters_of("02_baseline"), BASELINE)
+    write_notebook(place / "notebooks/03_memory.ipynb", parameters_of("03_memory"), MEMORY)
     told = 'run_id = ""\nsuites = ["episodic"]\nprofile = "default"\nn = 50\nseed = 1337\ncontext_limit = 512\noverrides = []'
     write_notebook(place / "notebooks/01_build_datasets.ipynb", told, DATASETS)
     write_notebook(place / "notebooks/05_report.ipynb", 'run_id = "smoke"', REPORT)

@@ -11,7 +11,7 @@ import pytest
 
 from hippo_core.files import LabError
 from hippo_core.lab import notebooks
-from hippo_core.lab.parameters import BaselineParameters
+from hippo_core.lab.cells import FORMS
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 PATHS = sorted(FOLDER.glob("*.ipynb"))
@@ -77,5 +77,6 @@ def test_cells_are_short_and_define_nothing(path):
         assert len(source.splitlines()) <= LONGEST
 
 
-def test_the_baseline_notebook_and_its_checks_know_the_same_parameters():
-    assert notebooks.defaults(FOLDER / "02_baseline.ipynb") == BaselineParameters().model_dump()
+@pytest.mark.parametrize("phase", FORMS)
+def test_a_notebook_that_asks_and_its_checks_know_the_same_parameters(phase):
+    assert notebooks.defaults(FOLDER / f"{phase}.ipynb") == FORMS[phase]().model_dump()

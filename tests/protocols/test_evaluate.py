@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippo_core.conditions import load_preset, preset_names
+from hippo_core.conditions import condition_presets, load_preset
 from hippo_core.files import LabError
 from hippo_core.protocols.evaluate import COLUMNS, evaluate, recall_at
 from hippo_core.results.scores import check_rows
 from tests.models.handmade import suite, worlds
 
 TIMES = ["latency_ms", "retrieval_ms"]
+COSTS = [*TIMES, "computed_tokens"]  # what is run once for several rows is divided among them, so it depends on the batch
 WINDOWED = ["baselines/core", "baselines/span_short"]
 
 
@@ -21,7 +22,7 @@ def rows(lm, preset, regime="delayed", batch_size=4, told=None, **changes) -> pd
 
 
 @pytest.mark.parametrize("regime", ["immediate", "delayed"])
-@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("preset", condition_presets())
 def test_every_preset_gives_whole_rows(lm, preset, regime):
     table = rows(lm, preset, regime)
     assert list(table.columns) == COLUMNS
@@ -30,17 +31,19 @@ def test_every_preset_gives_whole_rows(lm, preset, regime):
     assert (table["n_shown"] == [len(ids.split(";")) if ids else 0 for ids in table["shown"]]).all()
     assert table["recall_1"].notna().all() == ("rag" in preset)
     assert (table["generated_tokens"] <= suite().answer_budget).all()
+    assert (table["computed_tokens"] >= table["generated_tokens"]).all()
+    assert ((table["trace_tokens"] > 0) == (table["n_shown"] > 0)).all()
     check_rows(suite(), worlds(), table)
 
 
-@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("preset", condition_presets())
 def test_the_batch_size_changes_no_row(lm, preset):
-    pd.testing.assert_frame_equal(rows(lm, preset, batch_size=1).drop(columns=TIMES), rows(lm, preset, batch_size=5).drop(columns=TIMES))
+    pd.testing.assert_frame_equal(rows(lm, preset, batch_size=1).drop(columns=COSTS), rows(lm, preset, batch_size=5).drop(columns=COSTS))
 
 
 def test_blocks_are_whole_rows_whatever_the_batch_and_one_block_is_the_plain_prompt(lm):
     def asked(name, batch_size, blocks):
-        return evaluate(lm, suite(), worlds(), load_preset(name, {}), batch_size=batch_size, blocks=blocks).drop(columns=TIMES)
+        return evaluate(lm, suite(), worlds(), load_preset(name, {}), batch_size=batch_size, blocks=blocks).drop(columns=COSTS)
 
     if getattr(lm.config, "sliding_window", None):
         with pytest.raises(LabError, match="sees the last 24 tokens only"):
@@ -64,7 +67,7 @@ def test_the_window_stands_in_the_prompt_or_nothing_does(lm, preset):
         assert not any(text in prompt for text in texts.values())
 
 
-@pytest.mark.parametrize("preset", sorted(set(preset_names()) - set(WINDOWED)))
+@pytest.mark.parametrize("preset", sorted(set(condition_presets()) - set(WINDOWED)))
 def test_other_presets_give_the_same_rows_in_both_regimes(lm, preset):
     immediate, delayed = (rows(lm, preset, regime).drop(columns=TIMES) for regime in ("immediate", "delayed"))
     pd.testing.assert_frame_equal(immediate, delayed)

@@ -97,6 +97,7 @@ def _row(suite: str, preset: str, regime: str, index: int, seed: int, split: str
         **{f"recall_{k}": float(rank <= k) if ranks else nothing for k in (1, 3, 5, 10)},
         "prompt_tokens": 24 + 11 * shown,
         "generated_tokens": len(pred.split()) + 1,
+        "computed_tokens": 30.0 + 11 * shown,
         "kv_mb": 0.004 * (24 + 11 * shown),
         "latency_ms": 9.0 + shown + random.random(),
         "retrieval_ms": 0.4 if ranks else nothing,

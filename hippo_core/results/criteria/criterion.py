@@ -2,11 +2,11 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from hippo_core.conditions import Encoder
+from hippo_core.conditions import Encoder, Regime
 from hippo_core.files import LabError, read_yaml, root
 from hippo_core.results.figures.palette import condition_name
 
@@ -20,6 +20,7 @@ class Form(BaseModel):
 class Side(Form):
     """Whose rows: a preset (or a group such as best_rag) at a stage. A bare name is a preset.
 
+    `regime`: where it is not the criterion's own, as for a memory before it slept (`delayed`) beside the same after it.
     `overrides` are those of the preset, joined by ";", its encoder apart: without one, the model's own vectors are meant. Rows of
     cells that override settings of the suite never speak for a side.
     """
@@ -27,6 +28,7 @@ class Side(Form):
     preset: str
     stage: str = "test"
     mode: str = "test"
+    regime: Regime | None = None
     encoder: Encoder | None = None
     overrides: str = ""
 
@@ -37,7 +39,8 @@ class Side(Form):
 
     def __str__(self) -> str:
         encoder = self.encoder if self.encoder and self.encoder != "own" else ""
-        return condition_name(self.preset, encoder, self.overrides) + ("" if self.stage == "test" else f" at {self.stage}")
+        stage, regime = "" if self.stage == "test" else f" at {self.stage}", f", {self.regime}" if self.regime else ""
+        return condition_name(self.preset, encoder, self.overrides) + stage + regime
 
 
 class Pair(Form):
@@ -83,7 +86,7 @@ class Criterion(Form):
     family: str
     suites: tuple[str, ...] = Field(min_length=1)
     profile: str = "default"
-    regime: Literal["immediate", "delayed", "after_sleep"] = "delayed"
+    regime: Regime = "delayed"
     where: Where = Where()
     difference: Pair | None = None
     ratio: Pair | None = None

@@ -30,8 +30,9 @@ class Pool:
 
     def of(self, criteria: Criteria, criterion: Criterion, side: Side) -> Frame:
         """A side's rows. A preset that does not show the window has the same prompts in both regimes and may have run as delayed only."""
-        here = self._in_regime(criterion, side, criterion.regime)
-        if not len(here) and criterion.regime == "immediate" and side.preset not in criteria.shows_window:
+        regime = side.regime or criterion.regime
+        here = self._in_regime(criterion, side, regime)
+        if not len(here) and regime == "immediate" and side.preset not in criteria.shows_window:
             here = self._in_regime(criterion, side, "delayed")
         return here
 
@@ -74,11 +75,11 @@ def because(criterion: Criterion, reason: str) -> str:
 
 def options_of(criteria: Criteria, criterion: Criterion, side: Side, pool: Pool) -> list[Side]:
     """The sides with rows that may stand for a side: itself, or the members of its group. Raises NotJudged where there are none."""
-    told = {"stage": side.stage, "mode": side.mode, "overrides": side.overrides}
+    told = {"stage": side.stage, "mode": side.mode, "regime": side.regime, "overrides": side.overrides}
     members = [member.model_copy(update=told) for member in criteria.groups.get(side.preset, ())]
     there = [one for one in members or [side] if len(pool.of(criteria, criterion, one))]
     if not there:
-        place = f"{criterion.suites[0]}, {criterion.profile}, {criterion.regime}"
+        place = f"{criterion.suites[0]}, {criterion.profile}, {side.regime or criterion.regime}"
         raise NotJudged(because(criterion, f"no rows of {side} ({place})"))
     return rivals(there, [one.encoder for one in there])
 

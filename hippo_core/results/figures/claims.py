@@ -5,7 +5,7 @@ A change is called a change only where the two intervals do not overlap; otherwi
 
 from hippo_core.results import summaries
 from hippo_core.results.digits import percent
-from hippo_core.results.figures.palette import look, ordered, shared_between_regimes
+from hippo_core.results.figures.palette import is_bound, look, ordered, shared_between_regimes
 from hippo_core.results.frames import Frame, Row
 
 _SPAN = "baselines/span_short"
@@ -19,9 +19,9 @@ def _find(table: Frame, **where: str) -> Row | None:
 
 
 def _leader(table: Frame) -> Row | None:
-    """The best condition that is no control and does not read the window: what one would use after the session has ended."""
+    """The best condition that is no bound and does not read the window: what one would use after the session has ended."""
     blind = table["condition"].map(shared_between_regimes)
-    own = table[(table["regime"] == "delayed") & blind & ~table["condition"].str.startswith("controls/")]
+    own = table[(table["regime"] == "delayed") & blind & ~table["condition"].map(is_bound)]
     return None if own.empty else own.loc[own["mean"].idxmax()]
 
 
@@ -66,7 +66,7 @@ def ladder(rows: Frame) -> str:
 def recall(rows: Frame) -> str:
     """Where the gold fact stands in the best ranking."""
     rows = summaries.labelled(rows)
-    measured = rows[rows["recall_1"].notna()]
+    measured = rows[rows["recall_1"].notna() & ~rows["condition"].map(is_bound)]
     if measured.empty:
         return "No condition ranks facts"
     means = measured.groupby("condition")[["recall_1", "recall_5"]].mean()

@@ -36,11 +36,20 @@ LOOKS = {
     "baselines/rag_dense (minilm)": Look("rag_dense (minilm)", "#4c6f91", "<", "-."),
     "baselines/rag_hybrid": Look("rag_hybrid", "#5f7a6b", "D"),
     "baselines/rag_hybrid (minilm)": Look("rag_hybrid (minilm)", "#37564a", "p"),
+    "baselines/rag_grams": Look("rag_grams", "#b58a8a", "h", "--"),
+    "baselines/rag_synonyms": Look("rag_synonyms", "#c2b280", "*", "--"),
+    "baselines/rag_rerank": Look("rag_rerank", "#7a5c74", "d", "-."),
+    "baselines/rag_rerank (minilm)": Look("rag_rerank (minilm)", "#533a4f", "d", "-."),
     "memory/hei_nw": Look("hei_nw", "#0072b2", "o"),
+    "memory/hei_nw_gated": Look("hei_nw_gated", "#56b4e9", "o", "--"),
     "memory/sgc_rss": Look("sgc_rss", "#d55e00", "s"),
     "memory/smpd": Look("smpd", "#009e73", "^"),
     "memory/all": Look("all memories", "#a6447f", "D"),
     "controls/random_facts": Look("random_facts", "#7b828e", "X", ":", hollow=True),
+    "controls/empty_store": Look("empty_store", "#5b7fa3", "s", ":", hollow=True),
+    "controls/shuffled_store": Look("shuffled_store", "#5b7fa3", "v", ":", hollow=True),
+    "controls/random_traces": Look("random_traces", "#5b7fa3", "X", ":", hollow=True),
+    "controls/oracle_store": Look("oracle_store", "#0072b2", "D", ":", hollow=True),
     "controls/oracle": Look("oracle", "#1d2330", "o", ":", hollow=True),
 }
 _UNLISTED = ("#56b4e9", "#e69f00", "#b2485f", "#6a8f2f")
@@ -77,6 +86,11 @@ def _place(condition: str) -> tuple[int, int, str]:
 def ordered(conditions: Iterable[str]) -> list[str]:
     """The distinct conditions in the order that every figure and table has: baselines, memories, controls."""
     return sorted(set(conditions), key=_place)
+
+
+def is_bound(condition: str) -> bool:
+    """Whether a condition is a control, or is told what no method may know: a bound to read others by, and never the best of them."""
+    return condition.startswith("controls/") or base(condition) == "baselines/rag_synonyms"
 
 
 def suite_place(suite: str) -> tuple[int, str]:

@@ -107,7 +107,7 @@ def rungs_by_condition(rows: Frame) -> Figure:
 
 def _regime_note(table: Frame, name: str, regime: str) -> str:
     windowed = (table["regime"] == "immediate").any()
-    return "both regimes" if windowed and summaries.shared_between_regimes(name) else regime
+    return "both regimes" if windowed and regime == "delayed" and summaries.shared_between_regimes(name) else regime
 
 
 def _small(panel: Axes, table: Frame, values: list, style: Look, joined: bool) -> None:

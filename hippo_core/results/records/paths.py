@@ -9,6 +9,7 @@ from hippo_core.files import LabError, root
 
 RUNS = "executed"
 DONE = "DONE"
+ROWS = {"test": "metrics.csv", "teach": "teach.csv", "replay": "replay.csv"}  # the rows, by what a cell does: only answers are metrics
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 
 

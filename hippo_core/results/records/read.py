@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import LabError, parse_yaml, read_yaml
 
-from .paths import record_folders
+from .paths import ROWS, record_folders
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +31,11 @@ def read_meta(record: Path) -> dict[str, Any]:
         raise LabError(f"{record / 'meta.json'} is damaged: not valid JSON") from None
 
 
+def read_metrics(record: Path) -> dict[str, Any]:
+    """The `metrics.json` of a record."""
+    return json.loads((record / "metrics.json").read_text(encoding="utf-8"))
+
+
 def read_resolved(record: Path) -> dict[str, Any]:
     """The sections `preset` and `suite` of the `config_snapshot.yaml` of a record: what its parameters stood for."""
     return read_yaml(record / "config_snapshot.yaml", _last_sections) or {}
@@ -47,6 +52,12 @@ _parsed = lru_cache(maxsize=1000)(parse_yaml)  # of many records few differ
 def records_of(run: Path, split: str | None = "test", dry_run: bool = False) -> list[Path]:
     """The finished records of a run that hold rows, sorted by path: of one split (None: of all), without dry runs unless asked for."""
     return list(_origins(run, split, dry_run))
+
+
+def prepared_of(run: Path, dry_run: bool = False) -> list[Path]:
+    """The finished records of a run's cells that taught or replayed, sorted by path; without dry runs unless asked for."""
+    found = [record for record in record_folders(run) if any((record / ROWS[mode]).is_file() for mode in ("teach", "replay"))]
+    return [record for record in found if dry_run or not read_meta(record)["parameters"].get("dry_run", False)]
 
 
 def _origins(run: Path, split: str | None, dry_run: bool) -> dict[Path, dict[str, Any]]:

@@ -13,14 +13,13 @@ import yaml
 
 from hippo_core.files import sha256, write_json, write_text
 
-from .paths import DONE, files_of
+from .paths import DONE, ROWS, files_of
 from .read import read_meta
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = 1
-ROWS = {"test": "metrics.csv", "teach": "teach.csv", "replay": "replay.csv"}  # by what a cell does: only answers are metrics
 TO_QUOTE = re.compile(r'[",\r\n]|^\s|\s$')
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from hippo_core.results import summaries
 from hippo_core.results.digits import NONE, count, probability, share, span
-from hippo_core.results.figures.palette import INK, QUIET, look, ordered, shared_between_regimes
+from hippo_core.results.figures.palette import INK, QUIET, look, ordered
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.svg import dot_and_bar
@@ -30,10 +30,9 @@ def comparisons(rows: Frame, validation: Frame, links: Links) -> list[dict[str, 
 def _against(rows: Frame, rival: str, regime: str, links: Links) -> list[dict[str, Any]]:
     lines = []
     for name in ordered(rows["condition"]):
-        repeated = regime != "delayed" and shared_between_regimes(name) and shared_between_regimes(rival)
-        if name == rival or repeated:
-            continue
         a, b = (name, links.regime(name, regime)), (rival, links.regime(rival, regime))
+        if name == rival or regime not in (a[1], b[1]):  # neither has rows of its own in this regime
+            continue
         found = summaries.pair(rows, a, b)
         if found is not None:
             lines.append(_comparison(a, b, found, links))

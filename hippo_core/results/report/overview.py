@@ -23,9 +23,8 @@ def _matrix(run: Run, model: str, table: Frame, links: dict[str, Links]) -> dict
     for name in ordered(rows["condition"]):
         for regime in summaries.regimes_of(rows[rows["condition"] == name]):
             cells = [_tinted(table, one, name, regime, links[one]) for one in settings]
-            lines.append(
-                {"name": look(name).label, "look": look(name), "regime": "" if shared_between_regimes(name) else regime, "cells": cells}
-            )
+            said = "" if regime == "delayed" and shared_between_regimes(name) else regime
+            lines.append({"name": look(name).label, "look": look(name), "regime": said, "cells": cells})
     chance = [share(rows.loc[rows["setting"] == one, "chance"].mean()) for one in settings]
     return {"columns": [_in_words(name) for name in settings.values()], "lines": lines, "chance": chance}
 

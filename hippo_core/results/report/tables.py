@@ -25,6 +25,7 @@ def conditions(rows: Frame, links: Links) -> list[dict[str, Any]]:
     both = summaries.in_both_regimes(rows)
     table = summaries.estimate(both, ["condition", "regime"]).set_index(["condition", "regime"])
     names = ["em_raw", "em_norm", "f1", "success", "recall_1", "recall_5", "prompt_tokens", "generated_tokens", "latency_ms"]
+    names += [name for name in ("computed_tokens",) if name in both]
     means = both.groupby(["condition", "regime"])[names].mean()
     once = both.groupby(["condition", "regime"])["shared"].max()
     found = []
@@ -54,6 +55,7 @@ def _condition(name: str, regime: str, row: Row, means: Row, shared: bool, links
         **{column: share(means[column]) for column in ("em_raw", "em_norm", "f1", "success", "recall_1", "recall_5")},
         "tokens": quantity(means["prompt_tokens"]),
         "said": quantity(means["generated_tokens"]),
+        "computed": quantity(means.get("computed_tokens")),
         "latency": quantity(means["latency_ms"]),
     }
 
@@ -74,7 +76,8 @@ def groups(rows: Frame, column: str, links: Links) -> dict[str, Any] | None:
 
 
 def _both(rows: Frame, name: str, regime: str) -> str:
-    return "both" if (rows["regime"] == "immediate").any() and shared_between_regimes(name) else regime
+    once = regime == "delayed" and shared_between_regimes(name)
+    return "both" if once and (rows["regime"] == "immediate").any() else regime
 
 
 def _group(table: Frame, name: str, regime: str, column: str, value: Any, links: Links) -> dict[str, str]:

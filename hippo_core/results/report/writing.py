@@ -22,6 +22,7 @@ from hippo_core.results.report import cautions, items, overview, verdicts, views
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.pages import html, markdown
 from hippo_core.results.report.runs import Run, load_run, not_listed
+from hippo_core.results.report.telemetry import telemetry
 
 MADE = ("items", "figures")
 
@@ -94,6 +95,7 @@ def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: l
         "models": run.models,
         "glance": overview.glance(run, links),
         "verdicts": verdicts.by_model(run, judged, links),
+        "telemetry": telemetry(run),
         "not_measured": cautions.not_measured(run),
         "versions": overview.versions(run),
         "cells": overview.cells(run),
