@@ -7,6 +7,7 @@ import torch
 
 from hippo_core.files import LabError
 from hippo_core.memory.inject import AdapterInjection, Question, TraceKV
+from hippo_core.memory.inject.adapter_file import load_adapter
 from hippo_core.memory.inject.kv import prefix_of
 from hippo_core.memory.inject.trace_adapter import AdapterSettings
 from hippo_core.models.load import load
@@ -72,17 +73,21 @@ def test_a_killed_fit_goes_on_to_the_same_weights(tmp_path, monkeypatch):
     assert all(torch.equal(weight, resumed.weights()[name]) for name, weight in whole.weights().items())
 
 
-def test_lessons_ask_as_an_experiment_does(trainee):
-    """What greedy decoding gives in an experiment is right where the lessons' own pass says so; bfloat16 in the lessons may tip a few."""
-    lm, adapter = trainee.lm, trainee.adapter
+def test_lessons_ask_as_an_experiment_does():
+    """What greedy decoding gives through the shipped adapter is right just where the lessons' own pass says so."""
+    lm = load(load_spec("hippo-tiny"), "cpu")
+    adapter = load_adapter(lm)
+    trainee = AdapterTrainee(RECIPE.model_copy(update={"shape": adapter.settings, "autocast": False}), lm)
+    trainee.adapter.load_state_dict(adapter.state_dict())
+    cues = [cue for step in range(6) for cue in trainee.cues(step)]
     with torch.no_grad():
-        cues = [cue for step in range(8) for cue in trainee.cues(step)]
         _, marks = trainee._loss(cues)
-    way = AdapterInjection(lm, adapter, TraceKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks))
+    way = AdapterInjection(lm, adapter, TraceKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks, precision="model"))
     answers = way.ask([Question(cue.question, cue.traces) for cue in cues], 24)
-    ended = [tuple([*trainee.encoder.ids(cue.answer), trainee.encoder.stop]) for cue in cues]
+    ended = [(*trainee.encoder.ids(cue.answer), trainee.encoder.stop) for cue in cues]
     right = [answer.tokens == due for answer, due in zip(answers, ended, strict=True)]
-    assert sum(one == other for one, other in zip(marks, right, strict=True)) >= 0.95 * len(cues)
+    assert len(right) / 2 < sum(right) < len(right)
+    assert marks == right
 
 
 def test_nothing_is_fitted_unless_wanted():
