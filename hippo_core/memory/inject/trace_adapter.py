@@ -35,8 +35,6 @@ class AdapterSettings(BaseModel):
     blocks: Annotated[tuple[int, ...], Field(min_length=1)]
     rank: Annotated[int, Field(ge=1)] = 16
     gate: Literal["scalar", "head"] = "head"
-    reads: Literal["input", "output"] = "output"
-    sink: bool = False
 
 
 @dataclass
@@ -104,8 +102,7 @@ class TraceAdapter(nn.Module):
         def look(block: Any, inputs: tuple[Tensor, ...], told: dict[str, Any], out: Tensor) -> Tensor:
             keys, values = traces.layers[number]
             turn = rotary(out, told["position_ids"] + traces.offset[:, None])
-            x = out if self.settings.reads == "output" else inputs[0]
-            return out + part(block, x, turn, keys, values, traces.mask)
+            return out + part(block, out, turn, keys, values, traces.mask)
 
         return look
 
@@ -119,7 +116,6 @@ class TraceBlock(nn.Module):
         width = heads * (getattr(config, "head_dim", None) or hidden // heads)
         self.heads = heads
         self.gate = nn.Parameter(torch.zeros(heads if settings.gate == "head" else 1))
-        self.sink = nn.Parameter(torch.zeros(heads)) if settings.sink else None
         self.q_down, self.q_up = nn.Parameter(torch.empty(rank, hidden)), nn.Parameter(torch.zeros(width, rank))
         self.o_down, self.o_up = nn.Parameter(torch.empty(rank, width)), nn.Parameter(torch.zeros(hidden, rank))
         for down in (self.q_down, self.o_down):
@@ -131,9 +127,8 @@ class TraceBlock(nn.Module):
         width = self.q_up.shape[0]
         q = _own_queries(attention, x, width) + _update(x, self.q_down, self.q_up)
         q = _rotate(q.unflatten(-1, (self.heads, -1)).transpose(1, 2), *turn)
-        out, lse = trace_attention(q, keys, values, mask)
-        if self.sink is not None:
-            out = out * torch.sigmoid(lse - self.sink[:, None]).to(out.dtype)[..., None]
+        with torch.autocast(q.device.type, enabled=False):
+            out, _ = trace_attention(q, keys, values, mask)
         gated = (out * self.gate.tanh().to(out.dtype).expand(self.heads)[:, None, None]).transpose(1, 2).flatten(2)
         return _own_output(attention, gated) + _update(gated, self.o_down, self.o_up)
 
