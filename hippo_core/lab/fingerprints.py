@@ -16,7 +16,7 @@ from . import notebooks
 ROW_MAKERS = ("kernels", "memory", "models", "suites", "conditions", "protocols")  # packages that can change a row
 NO_ROWS = "protocols/base_model"  # what training makes of it is in the weights
 ABOUT_WEIGHTS = ("README.md", "card.json", "training.json", "curve.png")  # files beside weights: how they were made and measured
-OF_MEMORY = ("adapter.*", "key.*")  # files beside weights that only memories read
+OF_MEMORY = ("adapter.*", "key.*", "recall.*")  # files beside weights that only memories read
 ROW_KEEPERS = (
     "scores",
     "records.summary",

@@ -11,6 +11,7 @@ from hippo_core.protocols.base_model import card
 from hippo_core.protocols.base_model.adapters import adapter_table, fit_adapter_if
 from hippo_core.protocols.base_model.card import Measured, measure, records
 from hippo_core.protocols.base_model.curve import skills_figure
+from hippo_core.protocols.base_model.memory_parts import fit_memory_if, recall_table
 from hippo_core.protocols.base_model.reader import ReaderRecipe
 from hippo_core.protocols.base_model.tiny import Recipe
 from hippo_core.protocols.base_model.weights import make_reader, make_tiny
@@ -19,7 +20,9 @@ __all__ = [
     "Measured",
     "adapter_table",
     "fit_adapter_if",
+    "fit_memory_if",
     "measure",
+    "recall_table",
     "records",
     "sentence",
     "skills_figure",

@@ -11,8 +11,9 @@ import torch
 
 from hippo_core.files import root as repository
 from hippo_core.files import unknown
+from hippo_core.memory.fitted import folder_of, read_part
 from hippo_core.memory.inject import AdapterInjection, Injection, TraceKV, injection
-from hippo_core.memory.inject.adapter_file import MADE, folder_of, save_adapter
+from hippo_core.memory.inject.adapter_file import save_adapter
 from hippo_core.memory.inject.kv import prefix_of
 from hippo_core.memory.inject.trace_adapter import AdapterSettings, TraceAdapter
 from hippo_core.models.language_model import LanguageModel
@@ -76,5 +77,5 @@ def ways(lm: LanguageModel, adapter: TraceAdapter) -> dict[str, Injection]:
 
 def adapter_table(lm: LanguageModel) -> pd.DataFrame:
     """What was measured when the model's trace adapter was fitted; empty where it has none."""
-    path = folder_of(lm) / MADE
-    return pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))["val"] if path.exists() else [])
+    there = (folder_of(lm) / "adapter.json").is_file()
+    return pd.DataFrame(read_part(lm, "adapter")["val"] if there else [])
