@@ -102,7 +102,9 @@ def checksum(identifier: int, told: tuple[Any, ...]) -> int:
 
 
 def check_decision(decision: Decision) -> None:
-    """LabError where S or a term is not finite."""
+    """LabError where S or a term is not finite, or the time has no room."""
+    if abs(decision.statement.time) >= WIDEST:
+        raise LabError(f"decision about {decision.statement.source!r}: time {decision.statement.time} is out of range")
     for name, value in (("S", decision.S), *decision.contributions.items(), *decision.raw.items()):
         if not math.isfinite(value):
             raise LabError(

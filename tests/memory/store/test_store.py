@@ -143,6 +143,7 @@ def test_what_was_told_long_ago_in_its_world_expires_unless_it_is_pinned(store):
         (lambda store: store.aggregate(1, 0), "once or more often"),
         (lambda store: store.rollback(0), "from 1 to 0 batches"),
         (lambda store: store.note("identity", {}), "fixed"),
+        (lambda store: store.note("tau", math.inf), "no JSON"),
     ],
 )
 def test_an_order_without_sense_changes_nothing(store, change, said):
@@ -173,6 +174,16 @@ def test_what_is_purged_is_in_the_file_no_more(tmp_path):
         assert store.history() == []
     assert b"Marta" not in store.path.read_bytes()
     assert b"the weather" in store.path.read_bytes()
+
+
+def test_ids_may_come_as_a_recall_returns_them(store):
+    ids = np.array(store.append([trace(), trace(), trace()]))
+    store.use(ids[[0, 0, 2]])
+    store.raise_salience(ids[:1], 0.5)
+    store.decay(0.5, ids[1:2])
+    store.aggregate(ids[1])
+    store.delete(ids[2:])
+    assert [(found.uses, found.salience, found.evidence) for found in store.traces()] == [(2, 1.5, 1), (0, 0.5, 2)]
 
 
 def test_notes_are_kept_and_replaced(tmp_path):
