@@ -1,6 +1,7 @@
 """One recall by one thread or by several, which share out the cues, or the store's blocks where there is one cue."""
 
 from functools import partial
+from itertools import pairwise
 from threading import Thread
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from hippo_core.kernels.sparse_recall.postings import Chains, Runs
 from hippo_core.kernels.sparse_recall.walk import walk
 
-WORTH = 500_000  # rows times cues from which on another thread pays for its start
+WORTH = 500_000  # rows times cues beyond which another thread pays for its start
 
 
 class Store(NamedTuple):
@@ -30,7 +31,7 @@ def search(store: Store, indices: NDArray, values: NDArray, mask: NDArray, top: 
     find = partial(_find, store, mask, top, sums)
     values = values.astype(np.int32)
     blocks = -(-rows // store.size)
-    if threads < 2 or cues * rows < WORTH:
+    if threads < 2 or cues * rows <= WORTH:
         return find(indices, values, (0, blocks))
     if cues > 1:
         found = at_once(find, [(indices[a:b], values[a:b], (0, blocks)) for a, b in parts(cues, threads)])
@@ -56,7 +57,7 @@ def fits(values: NDArray, largest: int) -> bool:
 def parts(count: int, threads: int) -> list[tuple[int, int]]:
     """`count` things in order as (first, end) for each of the threads, none of them without work."""
     bounds = [count * number // min(threads, count) for number in range(min(threads, count) + 1)]
-    return list(zip(bounds, bounds[1:], strict=False))
+    return list(pairwise(bounds))
 
 
 def at_once(find: partial, jobs: list[tuple]) -> list[tuple[NDArray, NDArray]]:

@@ -44,7 +44,7 @@ def _table(store: Code, cue: Code) -> Tensor:
     table = weights.new_zeros(len(weights), int(cue.indices.max().clamp(min=0)) + 1)
     table.scatter_add_(1, cue.indices.clamp(min=0).long(), weights)
     if store.values.dtype != torch.int8 or cue.values.dtype != torch.int8:
-        most = int(store.values.long().abs().sum(1).max()) * int(weights.long().abs().sum(1).max())
+        most = int(store.values.long().abs().sum(1).max()) * int(table.abs().max())
         if most >= 2**31:
             raise LabError(f"impl 'triton' keeps scores below 2^31, these codes may reach {most}; scale the values down or use impl 'cpu'")
         return table
