@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import DynamicCache
 
-from hippo_core.memory.inject.trace_adapter import AdapterSettings, TraceAdapter, Traces, lay_traces
+from hippo_core.memory.inject.trace_adapter import AdapterSettings, TraceAdapter
+from hippo_core.memory.inject.traces import Traces, lay_traces
 from hippo_core.models.kv import KV, encode, tokens_of
 from hippo_core.models.language_model import LanguageModel, pad_left
 from hippo_core.protocols.base_model.cues import Cue, draw_cues
@@ -56,8 +57,7 @@ class AdapterTrainee:
     def __init__(self, recipe: AdapterRecipe, lm: LanguageModel) -> None:
         self.recipe, self.lm = recipe, lm
         lm.model.requires_grad_(False)
-        torch.manual_seed(recipe.seed)
-        self.adapter = TraceAdapter(lm, recipe.shape)
+        self.adapter = TraceAdapter(lm, recipe.shape, recipe.seed)
         self.encoder = Encoder(lm.tokenizer, lm.template)
         self.prefix: KV = encode(lm, [self.encoder.head])[0].clone()
         gates = [weight for name, weight in self.weights().items() if name.endswith("gate")]

@@ -5,6 +5,7 @@ Validation worlds of a seed that no experiment uses; the gold facts are given, s
 
 from collections.abc import Mapping, Sequence
 from random import Random
+from typing import Any
 
 import pandas as pd
 
@@ -26,7 +27,7 @@ def compare_ways(ways: Mapping[str, Injection], n: int = 200, traces: Sequence[i
     return pd.DataFrame([*rows, *(_row(name, way, suite, told, traces[-1], masked=True) for name, way in ways.items())])
 
 
-def _row(name: str, way: Injection, suite: str, told: Sequence[tuple[World, Item]], count: int, *, masked: bool) -> dict:
+def _row(name: str, way: Injection, suite: str, told: Sequence[tuple[World, Item]], count: int, *, masked: bool) -> dict[str, Any]:
     budget = get_suite(suite).answer_budget
     answers = way.ask([question(world, item, count) for world, item in told], budget, masked=masked)
     marks = [score_item(get_suite(suite), *pair, answer.text)["score"] for pair, answer in zip(told, answers, strict=True)]

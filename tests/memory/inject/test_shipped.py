@@ -7,7 +7,7 @@ from hippo_core.protocols.base_model.skills import SEED
 from hippo_core.protocols.base_model.ways import question
 from hippo_core.suites.datasets.build import worlds
 
-N = 60
+N = 40
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ from safetensors.torch import load_file, save_file
 from hippo_core.files import LabError
 from hippo_core.memory.inject.adapter_file import load_adapter, save_adapter
 from hippo_core.memory.inject.attention import trace_attention
-from hippo_core.memory.inject.trace_adapter import AdapterSettings, TraceAdapter, lay_traces
+from hippo_core.memory.inject.trace_adapter import AdapterSettings, TraceAdapter
+from hippo_core.memory.inject.traces import lay_traces
 from hippo_core.models.kv import encode, inputs, tokens_of
 from hippo_core.models.prompt import split
 from tests.memory.inject.test_modes import CUE, FACTS, open_adapter
