@@ -99,7 +99,7 @@ class Recaller:
         """What the channels say of these rows: cosines with the cue; and how much it looks as if one of them that was told later took a
         row's place (`superseded`)."""
         said = {name: self.scope.rows[name].cosines(rows, code) for name, code in cue.items()}
-        return {**said, "superseded": self.scope.superseded(rows)}
+        return said | ({"superseded": self.scope.superseded(rows)} if "key" in cue else {})
 
     def completed(self, text: str, cue: Mapping[str, Rows], rows: Places) -> tuple[Features, float]:
         """What completion says of these rows, and how many tokens it ran; nothing where it is off."""
