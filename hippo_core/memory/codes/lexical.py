@@ -56,7 +56,7 @@ class Lexicon:
         for row, code in enumerate(coded):
             indices[row, : len(code)] = [place for place, _ in code]
             values[row, : len(code)] = [value for _, value in code]
-        return Rows(indices, values, len(self.places))
+        return Rows(indices, values, len(self.places), float(SCALE))
 
     def _coded(self, text: str) -> list[tuple[int, int]]:
         """(dimension, whole number) of a text's known terms, by dimension."""
