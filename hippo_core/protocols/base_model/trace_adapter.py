@@ -114,8 +114,9 @@ class AdapterTrainee:
     def _logits(self, asked: Asked, chosen: Tensor) -> Tensor:
         """Of the tokens `chosen` [B, T]; the beginning lies in the cache."""
         cache, model = DynamicCache(), self.lm.model
-        for number, (keys, values) in enumerate(self.prefix):
-            cache.update(*(part[None].expand(len(asked.ids), -1, -1, -1) for part in (keys, values)), number)
+        for number, layer in enumerate(self.prefix):
+            keys, values = layer[:, None].expand(-1, len(asked.ids), -1, -1, -1)
+            cache.update(keys, values, number)
         with self.adapter.attached(self.lm, asked.traces):
             states = model.get_decoder()(
                 input_ids=asked.ids, attention_mask=asked.mask, position_ids=asked.positions, past_key_values=cache, use_cache=True
