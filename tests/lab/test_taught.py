@@ -169,7 +169,9 @@ def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(place):
 
 def test_a_test_without_its_store_says_what_to_run(place):
     cells = with_needs(told(regime="after_sleep"))
-    with pytest.raises(LabError, match=r"needs the store of 'episodic memory/hei_nw replay 4_1337 model', .* run it first: python -m hippo"):
+    with pytest.raises(
+        LabError, match=r"needs the store of 'episodic memory/hei_nw replay 4_1337 model', .* run it first: python -m hippo"
+    ):
         taught_store(cells)
     assert command(cells[1]) == "python -m hippo_core run memory suite=episodic model=model n=4 seed=1337 preset=memory/hei_nw mode=teach"
     assert command(cells[-1]).endswith("mode=test regime=after_sleep")
