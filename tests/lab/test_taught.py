@@ -206,8 +206,8 @@ def test_a_test_after_sleep_reads_the_replayed_store_and_others_the_taught_one(s
     rows = records.read_rows(place / "executed/sleep").query("preset == 'memory/hei_nw'")
     assert dict(rows.groupby("regime")["slept"].max()) == {"after_sleep": 1, "delayed": 0}
     asleep = rows[rows["regime"] == "after_sleep"]
-    assert (asleep["replay_samples"] > 0).all() and (asleep["replay_cycles_missing"] == 0).all()
-    assert rows.loc[rows["regime"] == "delayed", "replay_samples"].isna().all()
+    assert (asleep["replayed"] == 1).all() and (asleep["replay_cycles_missing"] == 0).all() and (rows["store_written"] == 1).all()
+    assert rows.loc[rows["regime"] == "delayed", "replayed"].isna().all()
 
 
 def test_metrics_of_teaching_and_replay_are_telemetry_and_of_a_test_both(slept):
