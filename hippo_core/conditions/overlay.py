@@ -27,11 +27,12 @@ def read_preset(name: str, above: tuple[str, ...] = ()) -> Overlaid:
 
     LabError for an unknown name, for presets that extend each other, and where an overlay names another condition than its parent.
     """
-    if name not in (names := preset_names()):
-        raise unknown(f"preset (which {above[-1]} extends)" if above else "preset", name, names)
+    path = root() / "params" / "presets" / f"{name}.yaml"
+    if ".." in path.parts or not path.is_file():
+        raise unknown(f"preset (which {above[-1]} extends)" if above else "preset", name, preset_names())
     if name in above:
         raise LabError(f"presets extend each other: {' -> '.join([*above, name])}; one of them must stand alone")
-    own = read_mapping(root() / "params" / "presets" / f"{name}.yaml")
+    own = read_mapping(path)
     if "extends" not in own:
         return Overlaid(own, name)
     below = read_preset(str(own.pop("extends")), (*above, name))

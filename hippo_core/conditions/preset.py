@@ -78,9 +78,8 @@ def load_memory(name: str, overrides: Mapping[str, Any] | None = None) -> Memory
     if _condition(name, told) not in MEMORIES:
         raise LabError(f"preset {name} is no memory's; run it alone: python -m hippo_core run baseline preset={name}")
     values = merged(told.values, nested(overrides or {}))
-    for key in flat(values):
-        if key not in (legal := set(leaves())):
-            raise unknown(f"setting of preset {name}", key, legal - set(FIXED))
+    if strange := sorted(flat(values).keys() - leaves()):
+        raise unknown(f"setting of preset {name}", strange[0], leaves() - set(FIXED))
     return validated(MemoryPreset, {"name": name, **values}, f"preset {name}")
 
 

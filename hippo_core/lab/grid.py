@@ -93,7 +93,8 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
     each = threads or file.threads
     found: dict[str, Cell] = {}
     not_there: dict[str, int] = {}
-    own = cache(lambda preset: None if is_memory(preset) else load_preset(preset).encoder)
+    memory = cache(is_memory)
+    own = cache(lambda preset: None if memory(preset) else load_preset(preset).encoder)
     for number, block in enumerate(blocks):
         for values in _combinations(block, models):
             if only and not any(fnmatch(values["preset"], pattern) for pattern in only):
@@ -101,11 +102,12 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
             if values["preset"] in file.later and not _is_there(values["preset"]):
                 not_there[values["preset"]] = not_there.get(values["preset"], 0) + 1
                 continue
-            if values["regime"] == "after_sleep" and not is_memory(values["preset"]):
+            if values["regime"] == "after_sleep" and not memory(values["preset"]):
                 continue
             told = {"run_id": run, "threads": each, "batch_size": file.batch_size, **values}
             for overrides in _encoded(own(values["preset"]), values["overrides"], block.encoders):
-                _add(found, _once({**told, "overrides": overrides}, f"params/grids/{name}.yaml, block {number + 1}"))
+                form = MemoryParameters if memory(values["preset"]) else BaselineParameters
+                _add(found, _once({**told, "overrides": overrides}, f"params/grids/{name}.yaml, block {number + 1}", form))
     if not found and not not_there:
         raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
     cells = sorted(found.values(), key=lambda cell: cell.phase)
@@ -126,9 +128,8 @@ def _encoded(own: str | None, overrides: list[str], encoders: list[Encoder]) -> 
     return [overrides if encoder == own else [*overrides, f"encoder={encoder}"] for encoder in encoders]
 
 
-def _once(told: dict[str, Any], where: str) -> Parameters:
+def _once(told: dict[str, Any], where: str, form: type[Parameters]) -> Parameters:
     """The parameters of a cell; where both regimes give the same prompts, the delayed cell stands for both."""
-    form = MemoryParameters if is_memory(told["preset"]) else BaselineParameters
     delayed, resolved = check({**told, "regime": "delayed"}, where, form)
     once = resolved.coincides and told["regime"] != "after_sleep"
     return delayed if once else check(told, where, form)[0]

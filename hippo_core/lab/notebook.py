@@ -114,7 +114,7 @@ def finish(open_cell: OpenCell, rows: "pd.DataFrame", device: str = "cpu") -> di
     told = open_cell.parameters
     added: dict[str, Any] = {"device": device, "dataset": open_cell.dataset()}
     if told.mode == "test":
-        rows = _with_sleep(open_cell, rows)
+        rows = _with_store(open_cell, rows)
         added["stages"] = _checked_stages(open_cell, rows)
     seconds = time.monotonic() - open_cell.started
     metrics = records.build_metrics(rows, told.suite, told.n, told.seed, told.preset, seconds, told.mode)
@@ -133,13 +133,16 @@ def _checked_stages(open_cell: OpenCell, rows: "pd.DataFrame") -> list[str]:
     return sorted(rows["stage"].unique())
 
 
-def _with_sleep(open_cell: OpenCell, rows: "pd.DataFrame") -> "pd.DataFrame":
-    """The rows of a test after sleep with what its replay cell did: traces replayed, and cycles that were due and did not run."""
-    if open_cell.parameters.regime != "after_sleep" or open_cell.source is None:
+def _with_store(open_cell: OpenCell, rows: "pd.DataFrame") -> "pd.DataFrame":
+    """The rows of a memory's test with what is known of its store: whether the item's world has a trace there; after sleep, whether
+    anything was replayed, and the share of the cycles due that did not run."""
+    if open_cell.source is None:
         return rows
-    found = records.read_metrics(open_cell.source.parent)["telemetry"]
-    due = cast(MemoryPreset, open_cell.preset).replay.cycles
-    return rows.assign(replay_samples=found["items"], replay_cycles_missing=max(0, due - found["cycles"]))
+    rows = rows.assign(store_written=(rows["store_size"] > 0).astype(float))
+    if open_cell.parameters.regime != "after_sleep":
+        return rows
+    found, due = records.read_metrics(open_cell.source.parent)["telemetry"], cast(MemoryPreset, open_cell.preset).replay.cycles
+    return rows.assign(replayed=float(found["items"] > 0), replay_cycles_missing=max(0, due - found["cycles"]) / due)
 
 
 def sentence(open_cell: OpenCell, metrics: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from hippo_core.conditions import Preset, load_memory, load_preset, settings_of
+from hippo_core.conditions import Preset, load_memory, load_preset, origin, settings_of
 from hippo_core.files import LabError, unknown
 from hippo_core.memory.settings import MemoryPreset, Mode
 from hippo_core.models.spec import ModelSpec, load_spec, validated
@@ -80,13 +80,15 @@ Parameters = BaselineParameters | MemoryParameters
 
 @dataclass(frozen=True)
 class Resolved:
-    """What the parameters of a cell stand for. `suite_overrides` are the overrides that the suite reads."""
+    """What the parameters of a cell stand for. `suite_overrides` are the overrides that the suite reads, `origin` is the memory at the
+    bottom of what the preset extends, itself where it extends none; None for a preset that is no memory's."""
 
     suite: Suite
     settings: Settings
     preset: Preset | MemoryPreset
     spec: ModelSpec
     suite_overrides: dict[str, Any]
+    origin: MemoryPreset | None
 
     @property
     def coincides(self) -> bool:
@@ -117,7 +119,7 @@ def _resolve(of_memory: bool, suite_name: str, profile: str, preset_name: str, m
     of_suite, of_preset = sides(overrides, suite, preset_name)
     settings = suite_settings(suite_name, profile, spec.context_limit, of_suite)
     preset = load_memory(preset_name, of_preset) if of_memory else load_preset(preset_name, of_preset)
-    return Resolved(suite, settings, preset, spec, of_suite)
+    return Resolved(suite, settings, preset, spec, of_suite, load_memory(origin(preset_name)) if of_memory else None)
 
 
 def forget() -> None:

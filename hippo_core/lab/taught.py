@@ -12,7 +12,6 @@ import json
 from pathlib import Path
 from typing import cast
 
-from hippo_core.conditions import load_memory, origin
 from hippo_core.files import LabError
 from hippo_core.memory.settings import MemoryPreset, Mode
 from hippo_core.results.records import is_complete
@@ -43,8 +42,9 @@ def with_needs(parameters: Parameters, data: Cell | None = None) -> tuple[Cell, 
 
 def canonical(parameters: MemoryParameters, mode: Mode) -> MemoryParameters:
     """The parameters of the teach or the replay cell that these rest on: equal for all that may share it."""
-    resolved, bottom = resolve(parameters), load_memory(origin(parameters.preset))
-    usual, mine = bottom.of_phase(mode), cast(MemoryPreset, resolved.preset).of_phase(mode)
+    resolved = resolve(parameters)
+    bottom, memory = cast(MemoryPreset, resolved.origin), cast(MemoryPreset, resolved.preset)
+    usual, mine = bottom.of_phase(mode), memory.of_phase(mode)
     overrides = [f"{name}={json.dumps(value)}" for name, value in sorted(resolved.suite_overrides.items())]
     overrides += [f"{key}={_word(value)}" for key, value in mine.items() if value != usual[key]]
     return parameters.model_copy(update={"preset": bottom.name, "overrides": overrides, "mode": mode, "regime": REGIMES[mode]})

@@ -4,6 +4,7 @@ Nothing here imports torch or numpy: a grid is planned from these long before a 
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
@@ -151,9 +152,8 @@ class MemoryPreset(Part):
 
     def of_phase(self, mode: Mode) -> dict[str, Any]:
         """The settings that this phase depends on, by dotted key, as plain values: all but the name for a test."""
-        told = flat(self.model_dump(mode="json", exclude={"name"}))
-        wanted = PHASES.get(mode)
-        return {key: value for key, value in told.items() if wanted is None or any(f"{key}.".startswith(f"{one}.") for one in wanted)}
+        wanted, told = keys_of(mode), flat(self.model_dump(mode="json", exclude={"name"}))
+        return {key: value for key, value in told.items() if key in wanted}
 
 
 def flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
@@ -164,11 +164,23 @@ def flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
     return found
 
 
-def leaves(model: type[BaseModel] = MemoryPreset, above: str = "") -> Iterator[str]:
+@cache
+def leaves() -> frozenset[str]:
     """The dotted keys of all settings."""
+    return frozenset(_leaves(MemoryPreset, ""))
+
+
+@cache
+def keys_of(mode: Mode) -> frozenset[str]:
+    """The dotted keys of the settings that a phase depends on."""
+    above = PHASES.get(mode)
+    return leaves() if above is None else frozenset(key for key in leaves() if f"{key}.".startswith(tuple(f"{one}." for one in above)))
+
+
+def _leaves(model: type[BaseModel], above: str) -> Iterator[str]:
     for name, field in model.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from leaves(kind, f"{above}{name}.")
+            yield from _leaves(kind, f"{above}{name}.")
         else:
             yield f"{above}{name}"

@@ -7,7 +7,7 @@ from hippo_core.conditions.rerank import question_likelihoods
 from hippo_core.conditions.types import Request
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render
-from hippo_core.models.score import log_likelihood
+from hippo_core.models.score import token_likelihood
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.datasets.build import worlds as draw
 from tests.models.handmade import worlds
@@ -27,7 +27,8 @@ def test_the_score_is_that_of_the_question_in_the_models_own_prompt(lm, decoding
     for fact, one in zip(WORLD.facts, found, strict=True):
         before, question, _ = render(lm, [fact.text], ITEM.question, decoding).rpartition(ITEM.question)
         lead = before.rindex(fact.text) + len(fact.text) + 1  # the question, with what opens it in plain text
-        whole, head = log_likelihood(lm, ["", ""], [before + question, before[:lead]])
+        rows = [lm.encode(text) for text in (before + question, before[:lead])]
+        whole, head = token_likelihood(lm, [(row[:1], row[1:]) for row in rows])
         assert one.nats == pytest.approx(whole.nats - head.nats, abs=2e-3)
 
 

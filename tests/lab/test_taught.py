@@ -169,7 +169,9 @@ def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(place):
 
 def test_a_test_without_its_store_says_what_to_run(place):
     cells = with_needs(told(regime="after_sleep"))
-    with pytest.raises(LabError, match=r"needs the store of 'episodic memory/hei_nw replay 4_1337 model', .* run it first: python -m hippo"):
+    with pytest.raises(
+        LabError, match=r"needs the store of 'episodic memory/hei_nw replay 4_1337 model', .* run it first: python -m hippo"
+    ):
         taught_store(cells)
     assert command(cells[1]) == "python -m hippo_core run memory suite=episodic model=model n=4 seed=1337 preset=memory/hei_nw mode=teach"
     assert command(cells[-1]).endswith("mode=test regime=after_sleep")
@@ -204,8 +206,8 @@ def test_a_test_after_sleep_reads_the_replayed_store_and_others_the_taught_one(s
     rows = records.read_rows(place / "executed/sleep").query("preset == 'memory/hei_nw'")
     assert dict(rows.groupby("regime")["slept"].max()) == {"after_sleep": 1, "delayed": 0}
     asleep = rows[rows["regime"] == "after_sleep"]
-    assert (asleep["replay_samples"] > 0).all() and (asleep["replay_cycles_missing"] == 0).all()
-    assert rows.loc[rows["regime"] == "delayed", "replay_samples"].isna().all()
+    assert (asleep["replayed"] == 1).all() and (asleep["replay_cycles_missing"] == 0).all() and (rows["store_written"] == 1).all()
+    assert rows.loc[rows["regime"] == "delayed", "replayed"].isna().all()
 
 
 def test_metrics_of_teaching_and_replay_are_telemetry_and_of_a_test_both(slept):

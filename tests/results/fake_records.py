@@ -9,7 +9,7 @@ from random import Random
 
 import pandas as pd
 
-from hippo_core.results.records import begin_record, finish_record, seal
+from hippo_core.results.records import begin_record, build_metrics, finish_record, seal
 
 SUITES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "babi")
 PRESETS = (
@@ -150,6 +150,47 @@ def add_record(
     rows = make_rows(suite, preset, regime, n, seed, split) if rows is None else rows
     metrics = {"suite": suite, "n": n, "seed": seed, "preset": preset, "metrics": {suite: {"em": float(rows["score"].mean())}}}
     finish_record(folder, rows, metrics, {"seconds": 4.2, "started": "2026-01-01T00:00:00+00:00"})
+    seal(folder)
+    return folder
+
+
+def add_memory(run: Path, suite: str = "episodic", regime: str = "delayed", n: int = 50, seed: int = 1337) -> Path:
+    """An invented record of a memory's test, with the columns of its own, beside one of the cell that taught or replayed its store."""
+    rows = make_rows(suite, "memory/hei_nw", regime, n, seed).assign(
+        requests=1.0,
+        candidates=20.0,
+        k_used=1.0,
+        trace_tokens=14.0,
+        store_size=32.0,
+        store_written=1.0,
+        recall_ms=0.4,
+        completion_ms=2.5,
+        encode_ms=1.0,
+    )
+    slept = regime == "after_sleep"
+    if slept:
+        rows = rows.assign(replayed=1.0, replay_cycles_missing=0.0)
+    add_prepared(run, suite, "replay" if slept else "teach", n, seed)
+    return add_record(run, suite, "memory/hei_nw", regime, n, seed, rows=rows)
+
+
+def add_prepared(run: Path, suite: str, mode: str, n: int = 50, seed: int = 1337) -> Path:
+    """An invented record of a cell that taught or replayed."""
+    random = Random(f"{suite}/{mode}/{seed}")
+    scores = [random.gauss(0, 1) for _ in range(64)]
+    taught = {"fact_id": range(64), "S": scores, "asked": [float(one > 0.3) for one in scores], "ms": 0.2}
+    taught |= {"action": ["insert" if one > 0 else "refuse" for one in scores]}
+    replayed = {"cycle": 1, "trace_id": range(64), "recalled": [float(one > -1) for one in scores], "ms": 1.0}
+    replayed |= {"salience_before": scores, "salience_after": [one + 0.1 for one in scores]}
+    rows = pd.DataFrame(taught if mode == "teach" else replayed)
+    regime = {"teach": "delayed", "replay": "after_sleep"}[mode]
+    tag = sum(map(ord, f"{suite}{mode}{n}{seed}"))
+    folder = run / "memory/hei_nw" / suite / f"{n}_{seed}" / f"{regime}-{mode}-{tag:08x}"
+    parameters = {"run_id": run.name, "suite": suite, "preset": "memory/hei_nw", "model": "hippo-tiny", "regime": regime, "n": n}
+    parameters |= {"profile": "default", "seed": seed, "split": "test", "dry_run": False, "overrides": [], "mode": mode}
+    begin_record(folder, {"parameters": parameters}, {**_meta(parameters, tag), "phase": "03_memory", "mode": mode})
+    metrics = build_metrics(rows, suite, n, seed, "memory/hei_nw", 4.2, mode)
+    finish_record(folder, rows, metrics, {"seconds": 4.2, "started": "2026-01-01T00:00:00+00:00"}, mode)
     seal(folder)
     return folder
 

@@ -21,7 +21,7 @@ from hippo_core.files import LabError
 
 from .paths import DONE, files_of, record_folders
 
-TIMING_COLUMNS = ("latency_ms", "retrieval_ms", "recall_ms", "completion_ms", "ms")
+TIMING_COLUMNS = ("latency_ms", "retrieval_ms", "recall_ms", "completion_ms", "encode_ms", "ms")
 TIMING_KEYS = ("started", "seconds", "cell_seconds", "runtime_s", "time_s_per_100", *(f"{name}_mean" for name in TIMING_COLUMNS))
 PLACE_KEYS = ("git_sha", "run_id", "record_dir", "kernel", "session_id")
 SESSION = re.compile(r"^(store/[^/]+)/[^/]+/")

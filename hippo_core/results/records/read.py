@@ -13,7 +13,7 @@ from .paths import ROWS, record_folders
 if TYPE_CHECKING:
     import pandas as pd
 
-TEXT = ("item_id", "world", "stage", "kind", "rung", "slices", "question", "prompt", "answer", "pred", "shown", "flags")
+TEXT = ("item_id", "world", "stage", "kind", "rung", "slices", "question", "prompt", "answer", "pred", "shown", "flags", "scores")
 WHOLE = ("idx", "hops", "distance")
 KEYS = (
     *("run_id", "suite", "preset", "model", "profile", "n", "seed", "split", "regime", "mode", "dry_run", "overrides"),

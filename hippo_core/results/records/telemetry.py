@@ -8,30 +8,31 @@ from typing import Any
 
 Frame = Any  # a pandas DataFrame or Series: what its methods return is wider than the type checker can follow
 
-# Columns that the rows of a memory's test have besides those of every test, and what each is:
-RECALL = {
-    "requests": "times that the memory was asked for this item",
-    "candidates": "traces that the codes brought",
-    "k_used": "traces put before the question",
-    "store_size": "traces of the item's world that could be recalled",
-    "recall_ms": "from the cue to the candidates",
-    "completion_ms": "from the candidates to their ranking",
-}
+# Columns that the rows of a memory's test have besides those of every test: how often it was asked, what its codes brought, what was
+# put before the question, how many traces of the item's world there are, and the time of each part.
+RECALL = ("requests", "candidates", "k_used", "store_size", "recall_ms", "completion_ms", "encode_ms")
 
 
 def teach_telemetry(rows: Frame) -> dict[str, Any]:
-    """Decisions counted, the spread of S, and how well what was written foretells what is asked (the hidden label `asked`).
+    """Decisions counted, the spread of S, and how well what was kept foretells what is asked (the hidden label `asked`).
 
-    `rows` has a line a told fact: action (insert, aggregate, refuse), S (NaN where nothing was weighed), asked, ms, and contributions.
-    A repeated fact that adds to a trace counts as written. None is what there is nothing to measure by.
+    `rows` has a line a told fact: action (insert, aggregate, refuse), S (NaN where nothing was weighed), asked, ms, and, where a budget
+    was kept, evicted. A repeated fact that adds to a trace counts as written. Precision and recall are those of what was left in the
+    end, the area under the curve that of S. None is what there is nothing to measure by.
     """
     actions = rows["action"].value_counts()
     counts = {name: int(actions.get(action, 0)) for name, action in _ACTIONS.items()}
+    written, evicted = rows["action"] != "refuse", rows.get("evicted", 0.0 * rows["asked"]).astype(bool)
+    asked, kept = rows["asked"].astype(bool), written & ~evicted
     return {
         "attempts": len(rows),
         **counts,
-        "write_rate": _known(1 - counts["refused"] / len(rows)) if len(rows) else None,
-        **_gate(rows),
+        "evicted": int((written & evicted).sum()),
+        "write_rate": _known(written.mean()),
+        "asked_rate": _known(asked.mean()),
+        "precision": _known(asked[kept].mean()),
+        "recall": _known(kept[asked].mean()),
+        **_salience(rows[rows["S"].notna()]),
         "ms_mean": _known(rows["ms"].mean()),
     }
 
@@ -39,17 +40,13 @@ def teach_telemetry(rows: Frame) -> dict[str, Any]:
 _ACTIONS = {"inserted": "insert", "aggregated": "aggregate", "refused": "refuse"}
 
 
-def _gate(rows: Frame) -> dict[str, Any]:
+def _salience(rows: Frame) -> dict[str, Any]:
+    """The spread of S, and the area under the curve of precision and recall over all thresholds on it."""
     from hippo_core.memory.gate_scores import QUANTILES, gate_scores
 
-    weighed = rows[rows["S"].notna()]
-    written = (weighed["action"] != "refuse").to_numpy(dtype=bool)
-    found = gate_scores(weighed["S"].to_numpy(dtype=float), written, weighed["asked"].to_numpy(dtype=bool))
+    found = gate_scores(rows["S"].to_numpy(dtype=float), rows["action"] != "refuse", rows["asked"].to_numpy(dtype=bool))
     spread = {f"{100 * share:g}%": _known(value) for share, value in zip(QUANTILES, found.quantiles, strict=True)}
     return {
-        "asked_rate": _known(found.base_rate),
-        "precision": _known(found.precision),
-        "recall": _known(found.recall),
         "pr_auc": _known(found.average_precision),
         "S": {"mean": _known(found.mean), "sd": _known(found.sd), "quantiles": spread},
     }

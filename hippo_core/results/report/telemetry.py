@@ -65,7 +65,7 @@ def _gate(found: dict[str, Any]) -> dict[str, str]:
     spread = found["S"]["quantiles"]
     ends = [share(spread[name]) for name in ("5%", "50%", "95%")]
     return {
-        **{name: count(found[name]) for name in ("attempts", "inserted", "aggregated", "refused")},
+        **{name: count(found[name]) for name in ("attempts", "inserted", "aggregated", "refused", "evicted")},
         "write_rate": percent(found["write_rate"]),
         "spread": NONE if missing(spread["50%"]) else f"{ends[1]} ({ends[0]} to {ends[2]})",
         **{name: share(found[name]) for name in ("precision", "recall", "pr_auc", "asked_rate")},

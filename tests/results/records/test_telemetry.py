@@ -1,0 +1,62 @@
+"""Telemetry of memories: counts add up, a gate is judged by what was kept, what was not measured is None."""
+
+import json
+import math
+
+import pandas as pd
+import pytest
+
+from hippo_core.results.records import build_metrics
+
+
+def taught(actions: str, asked: str, scores=None, **columns) -> pd.DataFrame:
+    """A line a fact: i(nsert), a(ggregate) or r(efuse); 1 where it is asked for."""
+    names = {"i": "insert", "a": "aggregate", "r": "refuse"}
+    told = {"action": [names[one] for one in actions], "asked": [float(one) for one in asked], "ms": 2.0}
+    return pd.DataFrame({**told, "S": scores or [math.nan] * len(actions), **columns})
+
+
+def gate(rows: pd.DataFrame) -> dict:
+    found = build_metrics(rows, "episodic", 5, 1, "memory/hei_nw", 3.0, "teach")
+    assert json.loads(json.dumps(found, allow_nan=False)) == found  # nothing but what JSON can say
+    assert "metrics" not in found
+    return found["telemetry"]
+
+
+def test_decisions_are_counted_and_judged():
+    found = gate(taught("iarri", "11001", [5.0, 4.0, 1.0, 0.0, 3.0]))
+    counts = {name: found[name] for name in ("attempts", "inserted", "aggregated", "refused", "evicted")}
+    assert counts == {"attempts": 5, "inserted": 2, "aggregated": 1, "refused": 2, "evicted": 0}
+    assert found["write_rate"] == 0.6
+    assert (found["precision"], found["recall"], found["pr_auc"]) == (1.0, 1.0, pytest.approx(1.0))
+    assert found["S"]["quantiles"]["50%"] == 3.0
+
+
+def test_what_was_evicted_is_not_kept():
+    found = gate(taught("iiii", "1100", [4.0, 3.0, 2.0, 1.0], evicted=[0.0, 1.0, 0.0, 1.0]))
+    assert (found["evicted"], found["write_rate"]) == (2, 1.0)
+    assert (found["precision"], found["recall"]) == (0.5, 0.5)
+
+
+def test_without_a_gate_nothing_was_weighed_and_all_is_kept():
+    found = gate(taught("iiii", "1000"))
+    assert (found["precision"], found["recall"], found["asked_rate"]) == (0.25, 1.0, 0.25)
+    assert found["pr_auc"] is None and set(found["S"]["quantiles"].values()) == {None}
+
+
+def test_a_memory_that_may_not_write_keeps_nothing():
+    found = gate(taught("rr", "10"))
+    assert (found["write_rate"], found["recall"], found["precision"]) == (0.0, 0.0, None)
+
+
+def test_a_replay_says_what_it_changed():
+    rows = pd.DataFrame(
+        {"cycle": [1, 1, 2, 2], "trace_id": [1, 2, 1, 3], "recalled": [1.0, 0.0, 1.0, 1.0], "ms": 1.0,
+         "salience_before": [0.0, 1.0, 0.5, 0.5], "salience_after": [0.5, 0.8, 1.0, math.nan]}
+    )  # fmt: skip
+    found = build_metrics(rows, "episodic", 5, 1, "memory/hei_nw", 3.0, "replay")["telemetry"]
+    assert (found["items"], found["traces"], found["cycles"], found["recalled"]) == (4, 3, 2, 0.75)
+    assert (found["salience_change"]["raised"], found["salience_change"]["lowered"]) == (2, 1)
+    assert found["salience_change"]["mean"] == pytest.approx(0.8 / 3)
+    nothing = build_metrics(rows.iloc[:0], "episodic", 5, 1, "ablations/no_replay", 3.0, "replay")["telemetry"]
+    assert (nothing["items"], nothing["cycles"], nothing["recalled"]) == (0, 0, None)

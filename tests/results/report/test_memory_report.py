@@ -1,0 +1,90 @@
+"""The report of a run with a memory: what it did stands in tables, sleep is a regime of its own, and criteria find their sides."""
+
+import json
+
+import pytest
+
+from hippo_core.results.criteria import load_criteria
+from hippo_core.results.records import prepared_of, read_rows
+from hippo_core.results.report import write_report
+from hippo_core.results.report.runs import load_run
+from hippo_core.results.report.telemetry import telemetry
+from hippo_core.results.rivals import PLAIN_RAGS
+from hippo_core.results.summaries import best_rag
+from tests.results import fake_records
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = fake_records.build_run(tmp_path_factory.mktemp("executed") / "trial", ("episodic", "episodic_cross"), n=200)
+    for regime in ("delayed", "after_sleep"):
+        fake_records.add_memory(folder, regime=regime, n=200)
+    rows = fake_records.make_rows("episodic", "controls/oracle", "delayed", n=200)
+    rows = rows.assign(**{f"recall_{k}": 1.0 for k in (1, 3, 5, 10)})
+    fake_records.add_record(folder, "episodic", "baselines/rag_synonyms", "delayed", n=200, rows=rows)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def out(run):
+    return write_report(run, run.parent.parent / "reports" / "trial").parent
+
+
+def test_cells_that_teach_and_replay_have_no_answers_and_are_listed_apart(run):
+    assert not read_rows(run)["record"].str.contains("teach|replay").any()
+    assert [record.name.rsplit("-", 1)[0] for record in prepared_of(run)] == ["after_sleep-replay", "delayed-teach"]
+
+
+def test_what_a_memory_did_stands_in_three_tables(run, out):
+    found = telemetry(load_run(run))
+    assert [(line["place"], line["name"], line["regime"]) for line in found["recall"]] == [
+        ("episodic", "hei_nw", "delayed"),
+        ("episodic", "hei_nw", "after_sleep"),
+    ]
+    assert found["recall"][0]["requests"] == "200" and found["recall"][0]["trace_tokens"] == "14.0"
+    assert found["gate"][0]["attempts"] == "64" and found["replay"][0]["cycles"] == "1"
+    for page in ("index.html", "index.md"):
+        text = (out / page).read_text(encoding="utf-8")
+        for word in ("Memory at work", "PR-AUC", "requests", "salience"):
+            assert word in text, (page, word)
+
+
+def test_a_run_without_memory_has_no_such_section(tmp_path):
+    folder = fake_records.build_run(tmp_path / "executed/plain", ("episodic",), n=20)
+    assert telemetry(load_run(folder)) == {"recall": [], "gate": [], "replay": []}
+    page = write_report(folder, tmp_path / "reports/plain")
+    assert "Memory at work" not in page.read_text(encoding="utf-8")
+    assert "\n\n## What was not measured\n" in page.with_suffix(".md").read_text(encoding="utf-8")
+
+
+def test_sleep_is_a_regime_in_which_only_the_memory_has_rows(out):
+    text = (out / "episodic/summary.md").read_text(encoding="utf-8")
+    asleep = text.split("## Conditions, after_sleep")[1].split("\n## ")[0]
+    assert [line.split("|")[1].strip() for line in asleep.splitlines() if line.startswith("| ")] == ["condition", "hei_nw"]
+    paired = text.split("## Paired comparisons")[1].split("\n## ")[0]
+    lines = [[cell.strip() for cell in line.split("|")[1:4]] for line in paired.splitlines() if "| after_sleep |" in line]
+    assert lines and {name for name, _, _ in lines} == {"hei_nw"}  # the others would only repeat themselves
+    glance = (out / "index.md").read_text(encoding="utf-8").split("## At a glance")[1]
+    assert "| hei_nw |" in glance and "| hei_nw, after_sleep |" in glance
+
+
+def test_criteria_of_sleep_are_judged_by_the_delayed_cell_and_the_one_after(out):
+    found = {one["id"]: one for one in json.loads((out / "criteria.json").read_text())["criteria"]}
+    for name in ("replay_one", "before_replay_measured", "store_written", "replay_samples", "replay_cycles", "retrieval_requests"):
+        assert found[name]["verdict"] != "not judged", found[name]["reason"]
+    assert len(found["replay_one"]["cells"]) == 2 and found["replay_one"]["only_a"] is not None
+    for name in ("before_replay_measured", "store_written", "replay_samples", "replay_cycles", "retrieval_requests"):
+        assert found[name]["verdict"] == "met", found[name]["reason"]
+    assert found["replay_three"]["verdict"] == "not judged" and "replay.cycles=3" in found["replay_three"]["reason"]
+    assert "episodic.use_gate=true" in found["gate_accuracy_episodic"]["reason"]
+
+
+def test_the_best_rag_is_one_of_the_plain_three_however_well_a_bound_does(run):
+    rows = load_run(run).rows
+    assert best_rag(rows[rows["suite"] == "episodic"])[0] in PLAIN_RAGS
+    assert {side.preset for side in load_criteria().groups["best_rag"]} == set(PLAIN_RAGS)
+
+
+def test_a_bound_leads_no_claim(out):
+    text = (out / "episodic/summary.md").read_text(encoding="utf-8")
+    assert "rag_synonyms brings it" not in text and "rag_synonyms puts" not in text
