@@ -25,8 +25,8 @@ def words(text: str) -> list[str]:
 
 
 def grams(text: str) -> list[str]:
-    """The character 3- and 4-grams of each word, its borders among the characters."""
-    bordered = [f" {word} " for word in words(text)]
+    """Every three and every four characters in a row of each word, whose borders count as characters: "lamp" begins with "<la"."""
+    bordered = [f"<{word}>" for word in words(text)]
     return [word[start : start + size] for word in bordered for size in SIZES for start in range(len(word) - size + 1)]
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from hippo_core.files import LabError
-from hippo_core.memory.inject.attention import trace_attention
+from hippo_core.kernels.trace_attention import trace_attention
 from hippo_core.memory.inject.traces import Traces
 from hippo_core.models.language_model import LanguageModel
 
@@ -98,8 +98,9 @@ class TraceBlock(nn.Module):
         width = self.q_up.shape[0]
         q = _own_queries(attention, x, width) + _update(x, self.q_down, self.q_up)
         q = _rotate(q.unflatten(-1, (self.heads, -1)).transpose(1, 2), *turn)
+        impl = "cpu" if q.device.type == "cpu" else "reference"  # the version for a GPU has no gradient
         with torch.autocast(q.device.type, enabled=False):
-            out, _ = trace_attention(q, keys, values, mask)
+            out, _ = trace_attention(q, keys.to(q.dtype), values.to(q.dtype), mask, impl=impl)
         gated = (out * self.gate.tanh().to(out.dtype).expand(self.heads)[:, None, None]).transpose(1, 2).flatten(2)
         return _own_output(attention, gated) + _update(gated, self.o_down, self.o_up)
 

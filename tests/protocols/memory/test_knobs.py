@@ -126,7 +126,9 @@ def asleep(bench, folder, **overrides):
 
 
 @pytest.mark.parametrize(
-    "overrides", [{"policy": "priority"}, {"rate": 0.25}, {"noise_level": 0.6}, {"max_items": 3}, {"cycles": 2}, {"enabled": False}], ids=str
+    "overrides",
+    [{"policy": "priority"}, {"rate": 0.25}, {"noise_level": 0.6}, {"max_items": 3}, {"cycles": 2}, {"enabled": False}],
+    ids=str,
 )
 def test_every_setting_of_replay_changes_what_the_store_becomes(benches, tmp_path, overrides):
     bench = benches("episodic")

@@ -48,7 +48,9 @@ def test_the_store_is_all_that_passes_from_teaching_to_asking(benches, tmp_path)
     preset = load_memory("memory/hei_nw")
     memory.teach(bench.lm, bench.suite, other, [], preset, tmp_path, SESSION)
     rows = memory.test(bench.lm, bench.suite, bench.worlds, preset, "delayed", tmp_path, SESSION)
-    moved = [{fact.text for fact in world.facts} & {fact.text for fact in there.facts} for world, there in zip(bench.worlds, other, strict=True)]
+    moved = [
+        {fact.text for fact in world.facts} & {fact.text for fact in there.facts} for world, there in zip(bench.worlds, other, strict=True)
+    ]
     assert not any(moved)
     assert rows["recall_1"].sum() == 0 or rows["score"].mean() < 0.4
 
