@@ -1,5 +1,7 @@
 """Hopfield completion by Triton: programs stream shares of the rows, each with its own maximum and sums, which are joined at the end."""
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -29,7 +31,8 @@ def step(memory: Tensor, cue: Tensor, beta: float, mask: Tensor | None) -> Tenso
     total = cue.new_empty(shares, cues, dims)
     allowed = torch.ones(rows, dtype=torch.bool, device=cue.device) if mask is None else mask
     grid = triton.cdiv(cues, CUES), shares
-    _part[grid](memory, cue, allowed, most, weight, total, rows, cues, dims, beta, each, CUES, padded, block, num_stages=STAGES)
+    launch: Any = _part[grid]
+    launch(memory, cue, allowed, most, weight, total, rows, cues, dims, beta, each, CUES, padded, block, num_stages=STAGES)
     share = (most - most.amax(0)).exp()
     return (share[..., None] * total).sum(0) / (share * weight).sum(0)[:, None]
 

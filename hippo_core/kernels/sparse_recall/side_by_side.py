@@ -27,28 +27,27 @@ class Store(NamedTuple):
 def search(store: Store, indices: NDArray, values: NDArray, mask: NDArray, top: int, threads: int) -> tuple[NDArray, NDArray]:
     """Ids and scores int64 [B, top] for cues int32 [B, K'] and values [B, K'], by at most so many threads."""
     cues, rows = len(indices), len(store.alive)
-    sums = np.int32 if fits(values, store.largest) else np.int64
-    find = partial(_find, store, mask, top, sums)
-    values = values.astype(np.int32)
     blocks = -(-rows // store.size)
     if threads < 2 or cues * rows <= WORTH:
-        return find(indices, values, (0, blocks))
+        return _find(store, mask, top, indices, values, (0, blocks))
+    find = partial(_find, store, mask, top)
     if cues > 1:
         found = at_once(find, [(indices[a:b], values[a:b], (0, blocks)) for a, b in parts(cues, threads)])
         return np.concatenate([ids for ids, _ in found]), np.concatenate([scores for _, scores in found])
     return merged(at_once(find, [(indices, values, between) for between in parts(blocks, threads)]), top)
 
 
-def _find(store: Store, mask: NDArray, top: int, sums: type, indices: NDArray, values: NDArray, blocks: tuple[int, int]):
-    ids, scores = np.empty((len(indices), top), np.int64), np.empty((len(indices), top), np.int64)
-    held = np.zeros(min(store.size, len(store.alive)), sums)
-    walk(indices, values, blocks, store.runs, store.chains, store.alive, mask, held, store.size, ids, scores)
+def _find(store: Store, mask: NDArray, top: int, indices: NDArray, values: NDArray, blocks: tuple[int, int]) -> tuple[NDArray, NDArray]:
+    runs, chains, alive, size, largest = store
+    ids, scores = np.empty((2, len(indices), top), np.int64)
+    sums = np.zeros(min(size, len(alive)), np.int32 if fits(values, largest) else np.int64)
+    walk(indices, values, blocks, runs, chains, alive, mask, sums, size, ids, scores)
     return ids, scores
 
 
 def fits(values: NDArray, largest: int) -> bool:
     """Whether no sum of products of cues [B, K'] with rows whose |values| add up to at most `largest` leaves int32."""
-    most = -int(np.iinfo(values.dtype).min) * values.shape[1]
+    most = values.shape[1] << 8 * values.itemsize - 1
     if most * largest >= 2**31 and values.size:  # the cues may be smaller than their type allows
         most = int(np.abs(values.astype(np.int64)).sum(1).max())
     return most * largest < 2**31

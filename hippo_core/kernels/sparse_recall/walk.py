@@ -37,7 +37,7 @@ def walk(
                 if dim >= 0 and dim < chains.heads.size:
                     _follow_run(postings[runs.starts[block, dim] : runs.starts[block, dim + 1]], factor, sums)
                     if first + size >= alive.size:
-                        _follow_chain(chains.heads[dim], chains, factor, sums)
+                        _follow_chain(int(chains.heads[dim]), chains, factor, sums)
             _keep(sums[: min(size, alive.size - first)], first, alive, mask, ids[cue], scores[cue])
 
 

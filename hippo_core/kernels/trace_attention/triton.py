@@ -1,5 +1,7 @@
 """Trace attention by Triton: one program for some queries of a head, over all trace tokens in tiles. It has no gradients."""
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -28,7 +30,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> tuple
     if q.numel():
         groups, tokens = k.shape[1:3]
         padded = max(16, triton.next_power_of_2(dims))
-        _attend[grid](q, k, v, mask, out, lse, scale, heads // groups, queries, tokens, dims, QUERIES, TOKENS, padded, num_stages=STAGES)
+        launch: Any = _attend[grid]
+        launch(q, k, v, mask, out, lse, scale, heads // groups, queries, tokens, dims, QUERIES, TOKENS, padded, num_stages=STAGES)
     return out, lse
 
 
