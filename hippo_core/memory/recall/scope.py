@@ -44,6 +44,10 @@ class Coder:
         code = self.code(activations)
         return [SparseKey.unpadded(*row, self.expansion) for row in zip(code.indices, code.values, strict=True)]
 
+    def rows(self, texts: Sequence[str]) -> Rows:
+        """The keys of several texts, run together."""
+        return self.code(self.encoder.activations(texts, self.expansion))
+
     def code(self, activations: Tensor) -> Rows:
         """Activations [N, expansion] as rows of a code."""
         code = kwta(activations, self.winners or self.expansion)
@@ -64,11 +68,11 @@ class Scope:
             self.rows["key"] = rows_of([trace.key for trace in self.traces])
         self._indexes = {name: index_of(rows) for name, rows in self.rows.items()}
 
-    def cue(self, text: str) -> dict[str, Rows]:
-        """The cue's code in each channel."""
+    def cue(self, text: str, key: Rows | None = None) -> dict[str, Rows]:
+        """The cue's code in each channel; `key`: that of the key, where it is known."""
         found = {name: lexicon.rows([text]) for name, lexicon in self._lexicons.items()}
         if "key" in self.rows and self.coder:
-            found["key"] = self.coder.code(self.coder.encoder.activations([text], self.coder.expansion))
+            found["key"] = key or self.coder.rows([text])
         return found
 
     def cue_tokens(self, text: str) -> float:

@@ -6,8 +6,9 @@ of them seen, `shuffled` what another world's traces say in their place, `oracle
 
 import json
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -15,6 +16,7 @@ import pandas as pd
 
 from hippo_core.conditions import Choice, Regime
 from hippo_core.files import LabError
+from hippo_core.memory.codes.rows import Rows
 from hippo_core.memory.episodic import Episodic
 from hippo_core.memory.inject.types import Injected
 from hippo_core.memory.inject.types import Question as Asked
@@ -61,7 +63,10 @@ def test(
     with TraceStore.open(store_dir, session_id, memory.identity(), read_only=True) as store:
         stored = {world.id: store.traces(world.id) for world in worlds} if preset.traces == "episodic" else {}
     for together in groups(worlds, batch_size):
-        told = [one for number in together for one in remembered(memory, suite, worlds[number], *pools(preset, worlds, stored, number))]
+        keys = cue_keys(memory, [item.question for number in together for item in worlds[number].items])
+        told = [
+            one for number in together for one in remembered(memory, suite, worlds[number], keys, *pools(preset, worlds, stored, number))
+        ]
         rows += [row(memory, suite, *pair) for pair in zip(told, answers(memory, suite, told, batch_size), strict=True)]
         memory.forget()
     return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=[*COLUMNS, *OWN])
@@ -85,12 +90,33 @@ def pools(preset: MemoryPreset, worlds: Sequence[World], stored: Mapping[str, li
     return own, stored.get(worlds[number - 1].id, []) if preset.control == "shuffled" else []
 
 
-def remembered(memory: Episodic, suite: Suite, world: World, own: Sequence[Trace], others: Sequence[Trace]) -> Iterator[Remembered]:
-    """The items of a world with what is recalled for each; `others` is what stands in the place of what the traces say."""
+def cue_keys(memory: Episodic, questions: Sequence[str]) -> Iterator[tuple[Rows | None, float]]:
+    """The key of each question, made together, and the milliseconds that its share took; none where the key is no channel."""
+    if "key" not in memory.preset.episodic.code.channels or memory.preset.traces != "episodic":
+        yield from ((None, 0.0) for _ in questions)
+        return
+    begin = time.perf_counter()
+    rows = memory.coder.rows(questions)
+    each = (time.perf_counter() - begin) * 1e3 / max(1, len(questions))
+    yield from ((rows.one(number), each) for number in range(len(questions)))
+
+
+def remembered(
+    memory: Episodic,
+    suite: Suite,
+    world: World,
+    keys: Iterator[tuple[Rows | None, float]],
+    own: Sequence[Trace],
+    others: Sequence[Trace],
+) -> Iterator[Remembered]:
+    """The items of a world with what is recalled for each; `keys` are those of all cues to come, `others` what stands in the place of what
+    the traces say."""
     recaller = memory.recaller(own)
     facts = {fact.id: fact for fact in world.facts}
     for item in world.items:
-        recall = recaller.recall(item.question, set(item.taught))
+        key, key_ms = next(keys)
+        recall = recaller.recall(item.question, set(item.taught), key)
+        recall = replace(recall, recall_ms=recall.recall_ms + key_ms)
         traces = chosen(memory.preset, item, recall, own, others)
         shown = tuple(as_fact(trace, facts) for trace in sorted(traces, key=lambda trace: (trace.time, trace.id)))
         ranking = tuple(trace.source for trace in recall.traces)
