@@ -1,6 +1,8 @@
 """The form of params/criteria.yaml: what a success criterion compares, on which items, and which target it must reach."""
 
 from collections import Counter
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ class Side(Form):
 
     `regime`: where it is not the criterion's own, as for a memory before it slept (`delayed`) beside the same after it.
     `overrides` are those of the preset, joined by ";", its encoder apart: without one, the model's own vectors are meant. Rows of
-    cells that override settings of the suite never speak for a side.
+    cells that override settings of the suite speak for a side only where the criterion names those settings (`worlds`).
     """
 
     preset: str
@@ -86,6 +88,7 @@ class Criterion(Form):
     family: str
     suites: tuple[str, ...] = Field(min_length=1)
     profile: str = "default"
+    worlds: tuple[str, ...] = ("",)  # settings of the suite that are overridden, joined by ";": worlds of another size, say
     regime: Regime = "delayed"
     where: Where = Where()
     difference: Pair | None = None
@@ -163,12 +166,19 @@ class Criteria(Form):
         return self
 
     def single(self) -> list[Criterion]:
-        """The criteria, one a suite; where a criterion names several, the suite is added to its id."""
+        """The criteria, one a suite and kind of worlds; where a criterion names several, they are added to its id."""
         return [
-            one if len(one.suites) == 1 else one.model_copy(update={"id": f"{one.id}/{suite}", "suites": (suite,)})
+            one.model_copy(update={"id": name, "suites": (suite,), "worlds": (worlds,)})
             for one in self.criteria
-            for suite in one.suites
+            for suite, worlds, name in _places(one)
         ]
+
+
+def _places(one: Criterion) -> Iterator[tuple[str, str, str]]:
+    """Each suite with each kind of worlds, and the id that the criterion has there."""
+    for suite, worlds in product(one.suites, one.worlds):
+        several = ([suite] if len(one.suites) > 1 else []) + ([worlds] if worlds and len(one.worlds) > 1 else [])
+        yield suite, worlds, "/".join([one.id, *several])
 
 
 def load_criteria(path: Path | None = None) -> Criteria:

@@ -54,6 +54,7 @@ class Verdict:
     only_b: int | None = None
     n_needed: float = NAN
     cells: tuple[str, ...] = ()
+    worlds: str = ""
 
 
 def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | None = None) -> list[Verdict]:
@@ -103,7 +104,7 @@ def _holm_by_family(singles: Sequence[Criterion], found: Mapping[str, Evidence |
 
 
 def _verdict(criteria: Criteria, one: Criterion, model: str, found: Evidence | str, p_holm: float) -> Verdict:
-    place: dict[str, Any] = {"model": model, "suite": one.suites[0], "profile": one.profile, "regime": one.regime}
+    place: dict[str, Any] = {"model": model, "suite": one.suites[0], "profile": one.profile, "regime": one.regime, "worlds": one.worlds[0]}
     what: dict[str, Any] = {name: getattr(one, name) for name in ("id", "question", "text", "family", "rule", "target")}
     if isinstance(found, str):
         return Verdict(**what, **place, verdict="not judged", reason=found)

@@ -38,7 +38,7 @@ class Pool:
 
     def _in_regime(self, criterion: Criterion, side: Side, regime: str) -> Frame:
         place = (criterion.suites[0], criterion.profile, regime, side.preset, side.stage, side.mode)
-        key = (*place, "", side.overrides, (side.encoder or "own").replace("own", ""))
+        key = (*place, criterion.worlds[0], side.overrides, (side.encoder or "own").replace("own", ""))
         if (key, criterion.where) not in self._found:
             mine = self.rows.iloc[self._places.get(key, [])]
             for column, wanted in criterion.where.model_dump().items():
@@ -75,11 +75,11 @@ def because(criterion: Criterion, reason: str) -> str:
 
 def options_of(criteria: Criteria, criterion: Criterion, side: Side, pool: Pool) -> list[Side]:
     """The sides with rows that may stand for a side: itself, or the members of its group. Raises NotJudged where there are none."""
-    told = {"stage": side.stage, "mode": side.mode, "regime": side.regime, "overrides": side.overrides}
+    told = {"stage": side.stage, "mode": side.mode, "regime": side.regime} | ({"overrides": side.overrides} if side.overrides else {})
     members = [member.model_copy(update=told) for member in criteria.groups.get(side.preset, ())]
     there = [one for one in members or [side] if len(pool.of(criteria, criterion, one))]
     if not there:
-        place = f"{criterion.suites[0]}, {criterion.profile}, {side.regime or criterion.regime}"
+        place = ", ".join(filter(None, [criterion.suites[0], criterion.profile, criterion.worlds[0], side.regime or criterion.regime]))
         raise NotJudged(because(criterion, f"no rows of {side} ({place})"))
     return rivals(there, [one.encoder for one in there])
 
@@ -87,7 +87,7 @@ def options_of(criteria: Criteria, criterion: Criterion, side: Side, pool: Pool)
 def pick(criteria: Criteria, criterion: Criterion, side: Side, options: Sequence[Side], pool: Pool, validation: Pool) -> Pick:
     """The best of the options: of rags by validation worlds, else by the mean on the rows; of equals the first in the file."""
     tables = [pool.of(criteria, criterion, one) for one in options]
-    chosen = _by_validation(criteria, criterion, options, validation) if side.preset == "best_rag" else None
+    chosen = _by_validation(criteria, criterion, options, validation) if side.preset.startswith("best_rag") else None
     best = _highest(tables, criterion.metric) if chosen is None else chosen
     return Pick(tables[best], options[best], options, chosen is not None)
 
