@@ -86,10 +86,10 @@ test: .venv/.ready ## all tests (tries `make models` first; where that fails, te
 test-faults: .venv/.ready ## the long fault loops, of which `make test` runs a short slice: 52 kills, 200 cells at once, full disks (some 20 minutes)
 	@FAULT_ROUNDS=13 FAULT_CELLS=200 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/faults
 
-peers: .venv/.ready ## install what `make bench` compares with: lm-evaluation-harness, alone, so that nothing of the lab's lock changes
+peers: .venv/.ready ## install what `make bench` compares with: lm-evaluation-harness, faiss, hnswlib (built by a C++ compiler); the lab's lock stays as it is
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements-peers.lock
 
-bench: .venv/.ready ## our generation, log-likelihoods (after `make peers`) and suites beside their peers, as ratios of one run
+bench: .venv/.ready ## our generation, log-likelihoods, memory (after `make peers`) and suites beside their peers, as ratios of one run
 	@$(LAB) bench
 
 bench-grid: .venv/.ready ## what a cell costs besides its work, and the smoke grid, in ordinary and in warm kernels (after `make peers`; some 20 minutes)

@@ -1,11 +1,12 @@
 """Hopfield completion beside the dense softmax in numpy, on the same rows and cues, in turn; the last line is the least ratio.
 
-python benchmarks/memory/completion.py [ROWS ...]        (100 1000 10000 100000)
+python benchmarks/memory/completion.py [ROWS ...]        (100 1000 10000 100000; after `make peers`)
 """
 
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from statistics import median
 
 import numpy as np
@@ -45,7 +46,8 @@ def compare(rows: int, cues: int) -> float:
     sides = {"ours": lambda: hopfield(stored, asked, BETA).numpy(), "numpy": lambda: dense(memory, cue)}
     apart = float(np.abs(sides["ours"]() - sides["numpy"]()).max())
     times = max(1, min(100, int(BUDGET / seconds(sides["numpy"], 1))))
-    spent = {name: median(seconds(call, times) for _ in range(ROUNDS)) for name, call in sides.items()}
+    rounds = [{name: seconds(call, times) for name, call in sides.items()} for _ in range(ROUNDS)]
+    spent = {name: median(each[name] for each in rounds) for name in sides}
     ratio = spent["numpy"] / spent["ours"]
     told = ", ".join(f"{name} {1e6 * each:.0f} us" for name, each in spent.items())
     print(f"{rows:9,} rows, {cues:2} cues: {told}, numpy / ours {ratio:.2f}; at most {apart:.1e} apart", flush=True)
@@ -54,6 +56,9 @@ def compare(rows: int, cues: int) -> float:
 
 def main(sizes: Sequence[int] = SIZES) -> None:
     """Compare all sizes, in one thread."""
+    if find_spec("threadpoolctl") is None:
+        print("threadpoolctl is not installed, so numpy's threads cannot be set: make peers")
+        return
     from threadpoolctl import threadpool_limits
 
     torch.set_num_threads(1)

@@ -28,6 +28,8 @@ WINNERS, HNSW = int(os.environ.get("WINNERS", "32")), int(os.environ.get("HNSW",
 PEERS = ("faiss", "hnswlib", "threadpoolctl")
 CHECKED, TOP = 4_000_000, 10  # rows times cues that the reference looks through; rows recalled
 
+Durable = Callable[[int], float]
+
 
 def vectors(count: int) -> tuple[NDArray, NDArray]:
     """Rows and cues, float32 [N, 256] and [CUES, 256]."""
@@ -79,18 +81,19 @@ def shared(found: NDArray, due: NDArray) -> float:
     return float(np.mean([len(set(a) & set(b) - {-1}) / max(1, len(set(b) - {-1})) for a, b in zip(found, due, strict=True)]))
 
 
-def inserts(rows: NDArray, codes: Code) -> None:
-    """Print what it costs to put rows into an index, in one thread. hnswlib grows slower with size: it is shown at its best."""
+def inserts(rows: NDArray, codes: Code, durable: Durable | None) -> None:
+    """Print what it costs to keep a row, in one thread. hnswlib becomes slower with size: its first rows are shown."""
     from sides import filled, hnsw
 
     few = min(len(rows), 20_000)
     begun = Code(codes.indices[:few], codes.values[:few])
+    peer = seconds(lambda: hnsw(rows[:few], threads=1)) / few
     spent = {
+        f"hnswlib, {few:,} at once": peer,
         "ours, 1,000 at a time": seconds(lambda: filled(codes, DIMS, 1000)) / len(rows),
         "ours, one at a time": seconds(lambda: filled(begun, DIMS, 1)) / few,
-        f"hnswlib, {few:,} at once": seconds(lambda: hnsw(rows[:few], threads=1)) / few,
+        **({"durable write": durable(few) / few} if durable else {}),
     }
-    peer = list(spent.values())[-1]
     for name, each in spent.items():
         print(f"  insert  {name:26} {1e6 * each:9.2f} us a row   hnswlib / this {peer / each:8.1f}", flush=True)
 
@@ -107,14 +110,14 @@ def findings(sides: Sequence, rows: NDArray, codes: Code, asked: Code) -> None:
         print(f"  recall@{TOP}  {side.name:8} {told}", flush=True)
 
 
-def compare(count: int) -> float:
+def compare(count: int, durable: Durable | None) -> float:
     """Print a size's figures; returns the least of faiss' times divided by ours."""
     from sides import by_faiss, by_hnswlib, by_numpy, expanded, filled, ours
 
     rows, cues = vectors(count)
     codes, asked = expanded(rows, WINNERS, DIMS), expanded(cues, WINNERS, DIMS)
     print(f"{count:,} rows, {WINNERS} winners of {DIMS:,}", flush=True)
-    inserts(rows, codes)
+    inserts(rows, codes, durable)
     sides = [ours(filled(codes, DIMS, 1000), asked), by_numpy(rows, cues), by_faiss(rows, cues)]
     sides += [by_hnswlib(rows, cues)] if count <= HNSW else []
     findings(sides, rows, codes, asked)
@@ -150,14 +153,14 @@ def coding() -> None:
     torch.set_num_threads(2)
 
 
-def main(sizes: Sequence[int] = SIZES) -> None:
-    """Compare all sizes."""
+def main(sizes: Sequence[int] = SIZES, durable: Durable | None = None) -> None:
+    """Compare all sizes. `durable` writes so many traces to a store on disk and returns the seconds that it took; None: no such row."""
     if missing := [name for name in PEERS if importlib.util.find_spec(name) is None]:
         print(f"{', '.join(missing)} not installed, so nothing is compared with: make peers")
         return
     compile_all()
     coding()
-    found = {count: compare(count) for count in sizes}
+    found = {count: compare(count, durable) for count in sizes}
     worst = min(found, key=lambda count: found[count])
     print(f"faiss / ours time ratio at least {found[worst]:.1f} (at {worst:,} rows); at {max(found):,} rows {found[max(found)]:.1f}")
 

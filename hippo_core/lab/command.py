@@ -110,8 +110,9 @@ def import_llama2c(checkpoint: Path, tokenizer: Path, out: Path) -> None:
 
 @app.command()
 def bench() -> None:
-    """Our generation beside transformers.generate, and the speed of the suites, as ratios of one run."""
-    for script in sorted((root() / "benchmarks").glob("*.py")):
+    """Our generation, scores and memory beside their peers, and the speed of the suites, as ratios of one run."""
+    folder = root() / "benchmarks"
+    for script in [*sorted(folder.glob("*.py")), *(folder / "memory" / name for name in ("recall.py", "completion.py", "gpu.py"))]:
         if code := subprocess.run([sys.executable, str(script)], cwd=root(), check=False).returncode:
             raise typer.Exit(code)
 

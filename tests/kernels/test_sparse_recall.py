@@ -126,6 +126,7 @@ def test_a_batch_is_its_cues_one_by_one_and_masked_rows_never_come(seed, impl):
             {"cue": Code(torch.zeros(2, 3, dtype=torch.int32), torch.zeros(2, 2, dtype=torch.int8))},
             "cue: indices and values must have one shape",
         ),
+        ({"cue": Code(*(part.to("meta") for part in draw_code(1, 2, 3, 9)))}, "must be on cpu"),
         ({"top": 0}, "top of at least 1, got 0"),
         ({"mask": torch.ones(3, dtype=torch.bool)}, r"mask must be bool \[4\]"),
         ({"mask": torch.ones(4)}, r"mask must be bool \[4\]"),

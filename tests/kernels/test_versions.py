@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import hippo_core
 from hippo_core.files import LabError
+from hippo_core.kernels.kwta import kwta
 from tests.kernels.calls import CALLS
 
 BLOCKED = """
@@ -38,6 +40,13 @@ def test_triton_without_a_gpu_or_its_interpreter_says_what_there_is(kernel, monk
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     with pytest.raises(LabError, match=f"{kernel}: impl 'triton' cannot run here.*; available: reference, cpu"):
         CALLS[kernel]("triton")
+
+
+def test_the_version_for_a_cpu_takes_no_tensors_from_elsewhere():
+    with pytest.raises(
+        LabError, match="kwta: impl 'cpu' cannot run here: it takes tensors on the CPU, these are on meta; available: reference"
+    ):
+        kwta(torch.ones(2, 3, device="meta"), 1, "cpu")
 
 
 def test_the_references_run_without_numba_and_triton():

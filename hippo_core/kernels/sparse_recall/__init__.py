@@ -35,6 +35,8 @@ def sparse_recall(store: Code, cue: Code, top: int, mask: Tensor | None = None, 
     """
     check_code(store, "store")
     check_recall(cue, top, mask, len(store.indices))
+    if {part.device for part in (cue.indices, *([] if mask is None else [mask]))} != {store.indices.device}:
+        raise LabError(f"cue and mask must be on {store.indices.device}, as the store is; move them")
     found = version("sparse_recall", impl, store.indices.device)
     if mask is None:
         mask = torch.ones(len(store.indices), dtype=torch.bool, device=store.indices.device)
