@@ -18,7 +18,7 @@ export MALLOC_TRIM_THRESHOLD_ := 268435456
 .PHONY: help setup models datasets base-model memory base-model-adapter base-model-card eval-baselines grid grid-plan watch report lab lint test test-faults peers bench bench-grid bench-scale clean
 
 help: ## list these commands
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
 
 setup: .venv/.ready ## create .venv from requirements.lock (other commands do it by themselves)
 
