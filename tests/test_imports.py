@@ -29,6 +29,10 @@ def test_a_module_imports_only_what_stands_before_it(path):
     assert not wrong
 
 
+def test_models_know_of_no_memory():
+    assert not [path for path in (PACKAGE / "models").rglob("*.py") if any(part(name) == "memory" for name in imports(path))]
+
+
 def test_nothing_imports_a_notebook_or_a_test():
     text = {path: path.read_text(encoding="utf-8") for path in MODULES}
     assert not [path for path, source in text.items() if "import notebooks" in source and path.parent.name != "lab"]

@@ -1,29 +1,17 @@
 """Scores by words, or by pieces or meanings of words: BM25 over the terms that a function takes from a text."""
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hippo_core.conditions.index import WorldIndex
+from hippo_core.memory.codes.lexical import words
 
 if TYPE_CHECKING:
     from bm25s import BM25
 
 Terms = Callable[[str], list[str]]  # what a text is made of, as BM25 counts it
-GRAMS = (3, 4)  # characters
-
-
-def words(text: str) -> list[str]:
-    """Lower-case words and numbers, an apostrophe kept inside a word; no stemming, no list of stop words."""
-    return re.findall(r"\w+(?:'\w+)*", text.lower().replace("\u2019", "'"))
-
-
-def grams(text: str) -> list[str]:
-    """Every three and every four characters in a row of each word, whose borders count as characters: "lamp" begins with "<la"."""
-    bordered = [f"<{word}>" for word in words(text)]
-    return [word[start : start + size] for word in bordered for size in GRAMS for start in range(len(word) - size + 1)]
 
 
 def bm25_scores(index: WorldIndex, taught: tuple[str, ...], question: str, terms: Terms = words) -> np.ndarray:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hippo_core.conditions.lexical import bm25_scores, grams
+from hippo_core.conditions.lexical import bm25_scores
 from hippo_core.conditions.retrieval import dense_scores, query_tokens, ranked, standardised
 from hippo_core.conditions.types import Choice, Request
+from hippo_core.memory.codes.lexical import grams
 
 if TYPE_CHECKING:
     from hippo_core.models.score import Likelihood

@@ -13,9 +13,10 @@ from types import ModuleType
 import numpy as np
 
 from hippo_core.conditions.index import WorldIndex
-from hippo_core.conditions.lexical import bm25_scores, grams
+from hippo_core.conditions.lexical import bm25_scores
 from hippo_core.conditions.synonyms import meanings
 from hippo_core.conditions.types import Choice, Encoder, Request
+from hippo_core.memory.codes.lexical import grams
 
 Scorer = Callable[..., np.ndarray]  # index, taught facts, question, and what else it must be told -> a score for each fact
 

@@ -7,7 +7,7 @@ retrieves could know. Where BM25 over these meanings fails as well, no better li
 from collections.abc import Iterator
 from functools import cache
 
-from hippo_core.conditions.lexical import words
+from hippo_core.memory.codes.lexical import words
 from hippo_core.suites.lexicon import ACTIONS, MOTIONS, PLACES, THINGS
 
 

@@ -4,7 +4,7 @@ What is kept is renewed when the file of the function changes, not when another 
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
 
@@ -21,7 +21,7 @@ def reordered(function: Function) -> Function:
     return _compile(function, fastmath={"reassoc", "contract", "nsz"})
 
 
-def _compile(function: Function, fastmath: bool | set[str]) -> Function:
+def _compile(function: Any, fastmath: bool | set[str]) -> Any:
     settings = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     try:
         return numba.njit(cache=True, **settings)(function)

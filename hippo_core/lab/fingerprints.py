@@ -16,7 +16,7 @@ from . import notebooks
 ROW_MAKERS = ("kernels", "memory", "models", "suites", "conditions", "protocols")  # packages that can change a row
 NO_ROWS = "protocols/base_model"  # what training makes of it is in the weights
 ABOUT_WEIGHTS = ("README.md", "card.json", "training.json", "curve.png")  # files beside weights: how they were made and measured
-OF_MEMORY = ("adapter.*", "key.*")  # files beside weights that only memories read
+OF_MEMORY = ("adapter.*", "key.*", "recall.*")  # files beside weights that only memories read
 ROW_KEEPERS = (
     "scores",
     "records.summary",
@@ -45,7 +45,7 @@ def notebook(name: str) -> str:
 def library() -> str:
     """The source of every module that can change a row; the lab itself, figures and the report are left out."""
     package = root() / "hippo_core"
-    found = (path for name in ROW_MAKERS for path in (package / name).rglob("*") if path.is_file() and path.suffix != ".pyc")
+    found = (path for name in ROW_MAKERS for path in (package / name).rglob("*") if _is_source(path))
     files = {path for path in found if not path.is_relative_to(package / NO_ROWS)}
     keepers = [path for name in ROW_KEEPERS for path in _module_files(f"hippo_core.results.{name}")]
     waiting = [path for path in files if path.suffix == ".py"] + keepers
@@ -60,7 +60,12 @@ def library() -> str:
 def report_sources() -> str:
     """The source of the results and their templates: what a report is made by."""
     package = root() / "hippo_core" / "results"
-    return of_files(sorted(path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"), package)
+    return of_files(sorted(path for path in package.rglob("*") if _is_source(path)), package)
+
+
+def _is_source(path: Path) -> bool:
+    """Not what Python and numba made of it for this machine."""
+    return path.is_file() and path.parent.name != "__pycache__"
 
 
 def imports(path: Path) -> set[str]:

@@ -19,7 +19,7 @@ from hippo_core.memory.inject.cache import TraceKV
 from hippo_core.memory.inject.kv import KVInjection, prefix_of
 from hippo_core.memory.recall.completion import Predictive
 from hippo_core.memory.recall.ranking import How, Recaller
-from hippo_core.memory.recall.scope import Coder, Scope
+from hippo_core.memory.recall.scope import Coder, Scope, name_of
 from hippo_core.memory.settings import MemoryPreset
 from hippo_core.memory.store import Identity
 from hippo_core.memory.trace import Trace
@@ -50,8 +50,8 @@ class Episodic:
 
     @cached_property
     def weights(self) -> Mapping[str, Mapping[str, float]]:
-        """What each channel counts, by completion."""
-        return fitted.read_part(self.lm, "recall", self.folder)["weights"]
+        """What each of the preset's channels counts, by completion."""
+        return fitted.read_part(self.lm, "recall", self.folder)["weights"][name_of(self.preset.episodic.code.channels)]
 
     @cached_property
     def injection(self) -> Injection:

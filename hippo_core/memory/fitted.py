@@ -1,4 +1,4 @@
-"""What was fitted for a model and lies beside its weights: NAME.safetensors, and NAME.json that says what it belongs to and how it was made.
+"""What was fitted for a model and lies beside its weights: NAME.safetensors, and NAME.json that says what it belongs to.
 
 Not to be mixed up with a LoRA that is merged into weights when a model is loaded (models/adapter.py): where a model has one, all of
 this was fitted on the merged model and belongs to both.
@@ -17,7 +17,7 @@ from hippo_core.files import LabError, root, sha256, write_bytes, write_json
 from hippo_core.models import adapter as merged
 from hippo_core.models.language_model import LanguageModel
 
-PARTS = ("key", "recall", "adapter")  # an encoder of keys, weights of the channels, a trace adapter
+COMMANDS = {"key": "make memory", "recall": "make memory", "adapter": "make base-model-adapter"}  # what fits a part
 
 
 def folder_of(lm: LanguageModel) -> Path:
@@ -46,13 +46,15 @@ def read_part(lm: LanguageModel, part: str, folder: Path | None = None) -> dict[
     """What a part's JSON says. LabError where there is none, and where it was fitted on other weights."""
     path = (folder or folder_of(lm)) / f"{part}.json"
     if not path.is_file():
-        raise LabError(f"model {lm.spec.name} has no fitted {part} at {path}; fit one: `make memory MODEL={lm.spec.name}`")
+        raise LabError(f"model {lm.spec.name} has no fitted {part} at {path}; fit one: `{_way(lm, part)}`")
     made = _read(path)
     if (own := base_of(lm)) != made.get("base"):
-        raise LabError(
-            f"{path} was fitted on {_named(made.get('base'))}, this is {_named(own)}; fit it again: `make memory MODEL={lm.spec.name}`"
-        )
+        raise LabError(f"{path} was fitted on {_named(made.get('base'))}, this is {_named(own)}; fit it again: `{_way(lm, part)}`")
     return made
+
+
+def _way(lm: LanguageModel, part: str) -> str:
+    return f"{COMMANDS[part]} MODEL={lm.spec.name}"
 
 
 def digest_of(lm: LanguageModel, part: str, folder: Path | None = None) -> str:

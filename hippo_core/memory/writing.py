@@ -1,7 +1,7 @@
 """Writing: what is told becomes a key, the gate weighs it, and what passes becomes a trace.
 
-Surprise is what a statement costs the frozen model, in nats a token, right after the beginning that all prompts share. Novelty is 1 less the
-highest cosine with the keys stored before it in its world. A statement in the very words of a stored one is evidence for that one.
+Surprise is what a statement costs the frozen model, in nats a token, right after the beginning that all prompts share. Novelty is 1 less
+the highest cosine with the keys stored before it in its world. A statement in the very words of a stored one is evidence for that one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -108,7 +108,7 @@ def surprise(memory: Episodic, texts: Sequence[str]) -> list[float]:
 def novelty(index: SparseIndex, rows: Rows, stored: Sequence[int], number: int) -> float:
     """1 less the highest cosine of a statement's key with the stored ones'; 1 where nothing is stored."""
     found = index.recall(_code(rows, number), NEAREST).ids[0].numpy() if stored else np.empty(0, np.int64)
-    near = np.array([stored[row] for row in found if row >= 0], dtype=np.int64)
+    near = np.array([stored[int(row)] for row in found if row >= 0], dtype=np.int64)
     return 1.0 - max(0.0, float(rows.cosines(near, rows.one(number)).max())) if len(near) else 1.0
 
 

@@ -1,7 +1,7 @@
 """The states that the first blocks of a model make of texts; the blocks behind them are not run."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -38,11 +38,8 @@ def early_states(lm: LanguageModel, texts: Sequence[str], blocks: Sequence[int],
 
 def _inputs_of(lm: LanguageModel, layers: Sequence[Any], rows: list[list[int]]) -> list[Tensor]:
     ids, mask, positions = pad_left(lm, rows)
-    with _caught(layers) as caught:
-        try:
-            lm.model.get_decoder()(input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=False)
-        except _Enough:
-            pass
+    with _caught(layers) as caught, suppress(_Enough):
+        lm.model.get_decoder()(input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=False)
     return [caught[id(layer)].float() for layer in layers]
 
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from hippo_core.conditions import CONDITIONS, WorldIndex, choose, condition_presets, load_preset
-from hippo_core.conditions.lexical import bm25_scores, grams, words
+from hippo_core.conditions.lexical import bm25_scores
 from hippo_core.conditions.retrieval import dense_scores, hybrid_scores, standardised
 from hippo_core.conditions.synonyms import _groups, _named, meanings
+from hippo_core.memory.codes.lexical import grams, words
 from hippo_core.suites.types import Fact
 from tests.models.handmade import worlds
 
@@ -178,10 +179,6 @@ def test_standardised():
 
 def test_every_condition_has_a_preset():
     assert {load_preset(name).condition for name in condition_presets()} == set(CONDITIONS)
-
-
-def test_grams_are_three_and_four_characters_of_a_word_with_its_borders():
-    assert grams("A lamp") == ["<a>", "<la", "lam", "amp", "mp>", "<lam", "lamp", "amp>"]
 
 
 def test_grams_find_a_misspelt_word_where_words_do_not(loaded):

@@ -119,6 +119,16 @@ def test_the_lab_and_figures_do_not_count_as_code(place):
         before = fingerprints.library()
 
 
+def test_what_python_and_numba_keep_beside_the_code_does_not_count(place):
+    before = fingerprints.library()
+    folder = place / "hippo_core" / "suites" / "__pycache__"
+    folder.mkdir(exist_ok=True)
+    for name in ("wording.cpython-311.pyc", "wording.draw-1.py311.nbi"):
+        (folder / name).write_bytes(b"made for this machine")
+    fingerprints.forget()
+    assert fingerprints.library() == before
+
+
 def of_preset(grid, name):
     return [cell for cell in of_phase(grid, "02_baseline") if cell.parameters["preset"] == f"baselines/{name}"]
 

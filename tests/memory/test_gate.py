@@ -112,10 +112,12 @@ def test_terms_are_standardised_over_the_samples_and_a_constant_one_counts_nothi
         assert math.sqrt(sum(value**2 for value in values) / len(values)) == pytest.approx(weight if spread else 0, abs=1e-9)
 
 
-def test_equal_decimals_have_no_spread():
-    calibration = calibrate([Told(0.1, 0.7)] * 7, 0.5)
-    assert set(calibration.sd.values()) == {0.0}
-    assert WriteGate(calibration).decide(STATEMENT, Told(9.0, 0.0)).S == 0
+@pytest.mark.parametrize("value", [0.1, 0.7, 2.3])
+def test_equal_decimals_have_no_spread_though_their_mean_is_rounded(value):
+    for count in range(1, 50):
+        calibration = calibrate([Told(value, value)] * count, 0.5)
+        assert set(calibration.sd.values()) == {0.0}
+        assert WriteGate(calibration).decide(STATEMENT, Told(9.0, 0.0)).S == 0
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.1, math.nan])

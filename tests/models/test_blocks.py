@@ -7,6 +7,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from hippo_core.files import LabError
+from hippo_core.models.ask import Ask, ask
 from hippo_core.models.blocks import ask_blocks, encode_blocks
 from hippo_core.models.generate import generate
 from hippo_core.models.kv import inputs, tokens_of
@@ -108,6 +109,28 @@ def test_a_batch_of_many_equals_one_by_one(lm, batch_size):
     alone = [ask_blocks(lm, made.prefix, [blocks], [tail], 8)[0] for blocks, tail in zip(chosen, tails, strict=True)]
     assert [answer.tokens for answer in together] == [answer.tokens for answer in alone]
     assert [answer.prompt_tokens for answer in together] == [answer.prompt_tokens for answer in alone]
+
+
+@pytest.mark.parametrize("decoding", ["short", "plain"])
+def test_masked_blocks_lie_in_the_cache_and_the_answer_is_that_without_facts(lm, decoding):
+    pieces = split(lm, FACTS, QUESTION, decoding)
+    made = encode_blocks(lm, pieces.prefix, pieces.blocks)
+    chosen = [made.blocks, made.blocks[:2], ()]
+    bare = ask_blocks(lm, made.prefix, [[], [], []], [pieces.tail] * 3, 8)
+    masked = ask_blocks(lm, made.prefix, chosen, [pieces.tail] * 3, 8, masked=True)
+    assert [answer.tokens for answer in masked] == [answer.tokens for answer in bare]
+    assert [answer.prompt_tokens for answer in masked] == [answer.prompt_tokens for answer in bare]
+    assert [answer.tokens for answer in ask_blocks(lm, made.prefix, chosen, [pieces.tail] * 3, 8)] != [one.tokens for one in bare]
+
+
+def test_hidden_tokens_of_a_row_are_run_and_not_seen(lm):
+    first, between, last = (lm.encode(fact) for fact in FACTS[:3])
+    prefix = encode_blocks(lm, first, []).prefix
+    hidden = range(len(first), len(first) + len(between))
+    rows = [Ask([*between, *last], (prefix,), len(first), hidden), Ask(last, (prefix,), len(first))]
+    one, other = ask(lm, rows, 8)
+    assert one.tokens == other.tokens
+    assert (one.prompt_tokens, one.computed_tokens) == (len(first) + len(last), len(between) + len(last))
 
 
 def test_blocks_without_a_prefix(lm):

@@ -20,10 +20,10 @@ def step(memory: Tensor, cue: Tensor, beta: float, mask: Tensor | None) -> Tenso
     """softmax(beta * M z) M for M [N, D], cues z [B, D] and a mask bool [N] that allows at least one row."""
     if len(cue) != 1:
         return _many(memory, cue, beta, mask)
-    out = torch.zeros_like(cue)
+    out = np.zeros((1, cue.shape[1]), np.float32)
     allowed = np.ones(len(memory), np.bool_) if mask is None else mask.numpy()
-    _one(memory.numpy(), cue[0].numpy(), np.float32(beta), allowed, out[0].numpy())
-    return out
+    _one(memory.numpy(), cue.numpy(), np.float32(beta), allowed, out)
+    return torch.from_numpy(out)
 
 
 def _many(memory: Tensor, cue: Tensor, beta: float, mask: Tensor | None) -> Tensor:
@@ -46,28 +46,41 @@ def _many(memory: Tensor, cue: Tensor, beta: float, mask: Tensor | None) -> Tens
 
 @reordered
 def _one(memory: NDArray, cue: NDArray, beta: np.float32, allowed: NDArray, out: NDArray) -> None:
-    """Write the completed cue [D] into `out`, which is 0."""
-    scores = np.empty(FEW, np.float32)
+    """Write the completed cue [1, D] into `out`, which is 0."""
+    z, total, scores = cue[0], out[0], np.empty(FEW, np.float32)
     most, weight = np.float32(LOWEST), np.float32(0)
     for start in range(0, memory.shape[0], FEW):
         rows = memory[start : start + FEW]
         larger = most
         for number in range(rows.shape[0]):
-            score = np.float32(0)
-            for place in range(cue.size):
-                score += rows[number, place] * cue[place]
-            scores[number] = beta * score
+            scores[number] = beta * _product(rows[number], z)
             if allowed[start + number]:
                 larger = max(larger, scores[number])
-        old = np.exp(most - larger)
-        weight, most = weight * old, larger
-        for place in range(cue.size):
-            out[place] *= old
+        _scale(total, np.exp(most - larger))
+        weight, most = weight * np.exp(most - larger), larger
         for number in range(rows.shape[0]):
             if allowed[start + number]:
                 share = np.exp(scores[number] - most)
                 weight += share
-                for place in range(cue.size):
-                    out[place] += share * rows[number, place]
-    for place in range(cue.size):
-        out[place] /= weight
+                _add(total, share, rows[number])
+    _scale(total, np.float32(1) / weight)
+
+
+@reordered
+def _product(a: NDArray, b: NDArray) -> np.float32:
+    total = np.float32(0)
+    for place in range(a.size):
+        total += a[place] * b[place]
+    return total
+
+
+@reordered
+def _scale(a: NDArray, factor: np.float32) -> None:
+    for place in range(a.size):
+        a[place] *= factor
+
+
+@reordered
+def _add(a: NDArray, factor: np.float32, b: NDArray) -> None:
+    for place in range(a.size):
+        a[place] += factor * b[place]

@@ -1,5 +1,7 @@
 """Hopfield completion by Triton: programs stream shares of the rows, each with its own maximum and sums, which are joined at the end."""
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -7,7 +9,7 @@ from torch import Tensor
 
 from hippo_core.files import LabError
 
-WIDEST = 1024  # entries of a row that a program can hold
+WIDEST, STAGES = 512, 2  # entries of a row, tiles in flight: what the smallest GPUs have shared memory for, 99 KiB a program
 CUES = 16  # of a program: the least that a product by tensor cores takes
 WAVES = 4  # programs a multiprocessor and group of cues
 LOWEST = tl.constexpr(torch.finfo(torch.float32).min)
@@ -29,7 +31,8 @@ def step(memory: Tensor, cue: Tensor, beta: float, mask: Tensor | None) -> Tenso
     total = cue.new_empty(shares, cues, dims)
     allowed = torch.ones(rows, dtype=torch.bool, device=cue.device) if mask is None else mask
     grid = triton.cdiv(cues, CUES), shares
-    _part[grid](memory, cue, allowed, most, weight, total, rows, cues, dims, beta, each, CUES, padded, block)
+    launch: Any = _part[grid]
+    launch(memory, cue, allowed, most, weight, total, rows, cues, dims, beta, each, CUES, padded, block, num_stages=STAGES)
     share = (most - most.amax(0)).exp()
     return (share[..., None] * total).sum(0) / (share * weight).sum(0)[:, None]
 

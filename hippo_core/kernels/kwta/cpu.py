@@ -60,7 +60,7 @@ def _reach(sizes: NDArray, size: np.int8) -> int:
         few = np.int8(0)
         for other in sizes[start : start + PART]:
             few = np.int8(few + np.int8(other >= size))
-        count += few
+        count += int(few)
     return count
 
 

@@ -1,5 +1,7 @@
 """k-winners-take-all by Triton: a row is read once and held by one program, which finds the least winning size by bisection."""
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -15,7 +17,8 @@ def kwta(x: Tensor, largest: Tensor, winners: int) -> Code:
     values = torch.zeros(rows, winners, dtype=torch.int8, device=x.device)
     block = triton.next_power_of_2(dims)
     if rows:  # fusing a product into a sum would round once where the contract rounds twice
-        _fill[(rows,)](x, largest, indices, values, dims, winners, block, num_warps=min(32, max(4, block // 1024)), enable_fp_fusion=False)
+        launch: Any = _fill[(rows,)]
+        launch(x, largest, indices, values, dims, winners, block, num_warps=min(32, max(4, block // 1024)), enable_fp_fusion=False)
     return Code(indices, values)
 
 

@@ -54,7 +54,7 @@ def chain(indices: NDArray, values: NDArray, first: int, chains: Chains, used: i
                 mass += abs(weight)
                 used += 1
         largest = max(largest, mass)
-    return used, largest
+    return used, int(largest)
 
 
 @compiled

@@ -1,6 +1,7 @@
 """One recall by one thread or by several, which share out the cues, or the store's blocks where there is one cue."""
 
 from functools import partial
+from itertools import pairwise
 from threading import Thread
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from hippo_core.kernels.sparse_recall.postings import Chains, Runs
 from hippo_core.kernels.sparse_recall.walk import walk
 
-WORTH = 500_000  # rows times cues from which on another thread pays for its start
+WORTH = 500_000  # rows times cues beyond which another thread pays for its start
 
 
 class Store(NamedTuple):
@@ -26,28 +27,27 @@ class Store(NamedTuple):
 def search(store: Store, indices: NDArray, values: NDArray, mask: NDArray, top: int, threads: int) -> tuple[NDArray, NDArray]:
     """Ids and scores int64 [B, top] for cues int32 [B, K'] and values [B, K'], by at most so many threads."""
     cues, rows = len(indices), len(store.alive)
-    sums = np.int32 if fits(values, store.largest) else np.int64
-    find = partial(_find, store, mask, top, sums)
-    values = values.astype(np.int32)
     blocks = -(-rows // store.size)
-    if threads < 2 or cues * rows < WORTH:
-        return find(indices, values, (0, blocks))
+    if threads < 2 or cues * rows <= WORTH:
+        return _find(store, mask, top, indices, values, (0, blocks))
+    find = partial(_find, store, mask, top)
     if cues > 1:
         found = at_once(find, [(indices[a:b], values[a:b], (0, blocks)) for a, b in parts(cues, threads)])
         return np.concatenate([ids for ids, _ in found]), np.concatenate([scores for _, scores in found])
     return merged(at_once(find, [(indices, values, between) for between in parts(blocks, threads)]), top)
 
 
-def _find(store: Store, mask: NDArray, top: int, sums: type, indices: NDArray, values: NDArray, blocks: tuple[int, int]):
-    ids, scores = np.empty((len(indices), top), np.int64), np.empty((len(indices), top), np.int64)
-    held = np.zeros(min(store.size, len(store.alive)), sums)
-    walk(indices, values, blocks, store.runs, store.chains, store.alive, mask, held, store.size, ids, scores)
+def _find(store: Store, mask: NDArray, top: int, indices: NDArray, values: NDArray, blocks: tuple[int, int]) -> tuple[NDArray, NDArray]:
+    runs, chains, alive, size, largest = store
+    ids, scores = np.empty((2, len(indices), top), np.int64)
+    sums = np.zeros(min(size, len(alive)), np.int32 if fits(values, largest) else np.int64)
+    walk(indices, values, blocks, runs, chains, alive, mask, sums, size, ids, scores)
     return ids, scores
 
 
 def fits(values: NDArray, largest: int) -> bool:
     """Whether no sum of products of cues [B, K'] with rows whose |values| add up to at most `largest` leaves int32."""
-    most = -int(np.iinfo(values.dtype).min) * values.shape[1]
+    most = values.shape[1] << 8 * values.itemsize - 1
     if most * largest >= 2**31 and values.size:  # the cues may be smaller than their type allows
         most = int(np.abs(values.astype(np.int64)).sum(1).max())
     return most * largest < 2**31
@@ -56,7 +56,7 @@ def fits(values: NDArray, largest: int) -> bool:
 def parts(count: int, threads: int) -> list[tuple[int, int]]:
     """`count` things in order as (first, end) for each of the threads, none of them without work."""
     bounds = [count * number // min(threads, count) for number in range(min(threads, count) + 1)]
-    return list(zip(bounds, bounds[1:], strict=False))
+    return list(pairwise(bounds))
 
 
 def at_once(find: partial, jobs: list[tuple]) -> list[tuple[NDArray, NDArray]]:

@@ -4,6 +4,8 @@ Each keeps its best rows in registers; a tile of rows is searched only when its 
 pass joins what the programs kept. The programs of one share and all cues run side by side, so the share is read once.
 """
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -26,15 +28,17 @@ def recall(store: Code, cue: Code, top: int, mask: Tensor) -> tuple[Tensor, Tens
     scores = torch.zeros_like(ids)
     if not (cues and rows and width and cue.indices.shape[1]):
         return ids, scores
-    table, places = _table(store, cue), max(16, triton.next_power_of_2(top))
-    padded = triton.next_power_of_2(width)
+    table, places = _table(store, cue), max(16, _power_of_two(top))
+    padded = _power_of_two(width)
     block = max(16, TILE // padded)
-    shares = min(triton.cdiv(rows, block), WAVES * _multiprocessors(mask.device))
-    each = triton.cdiv(triton.cdiv(rows, shares), block) * block
+    shares = min(_parts(rows, block), WAVES * _multiprocessors(mask.device))
+    each = _parts(_parts(rows, shares), block) * block
     best = torch.empty(cues, shares, places, dtype=torch.int64, device=mask.device)
     indices, values = store.indices.contiguous(), store.values.contiguous()
-    _stream[(cues, shares)](indices, values, mask, table, best, rows, width, table.shape[1], each, top, padded, block, places)
-    _join[(cues,)](best, ids, scores, shares * places, top, places, 1024)
+    stream: Any = _stream[(cues, shares)]
+    stream(indices, values, mask, table, best, rows, width, table.shape[1], each, top, padded, block, places)
+    join: Any = _join[(cues,)]
+    join(best, ids, scores, shares * places, top, places, 1024)
     return ids, scores
 
 
@@ -44,11 +48,21 @@ def _table(store: Code, cue: Code) -> Tensor:
     table = weights.new_zeros(len(weights), int(cue.indices.max().clamp(min=0)) + 1)
     table.scatter_add_(1, cue.indices.clamp(min=0).long(), weights)
     if store.values.dtype != torch.int8 or cue.values.dtype != torch.int8:
-        most = int(store.values.long().abs().sum(1).max()) * int(weights.long().abs().sum(1).max())
+        most = int(store.values.long().abs().sum(1).max()) * int(table.abs().max())
         if most >= 2**31:
             raise LabError(f"impl 'triton' keeps scores below 2^31, these codes may reach {most}; scale the values down or use impl 'cpu'")
         return table
     return table.to(torch.int16) if 128 * weights.shape[1] < 2**15 else table
+
+
+def _parts(count: int, size: int) -> int:
+    """How many parts of at most `size` make `count`."""
+    return -(-count // size)
+
+
+def _power_of_two(count: int) -> int:
+    """The next one from `count` on."""
+    return 1 << (count - 1).bit_length()
 
 
 def _multiprocessors(device: torch.device) -> int:

@@ -25,7 +25,7 @@ def walk(
 ) -> None:
     """Fill `ids` and `scores` int64 [B, top] with the best rows of the blocks from blocks[0] to blocks[1] for cues [B, K'].
 
-    Blocks have `size` rows; `alive` and `mask` bool [N] must both be true of a row; `sums` holds a block's, is 0, and is 0 again at the end.
+    Blocks have `size` rows; a row counts where `alive` and `mask` bool [N] are both true. `sums` [size] is 0 and is 0 again at the end.
     """
     ids[:], scores[:] = -1, 0
     for block in range(*blocks):
@@ -37,7 +37,7 @@ def walk(
                 if dim >= 0 and dim < chains.heads.size:
                     _follow_run(postings[runs.starts[block, dim] : runs.starts[block, dim + 1]], factor, sums)
                     if first + size >= alive.size:
-                        _follow_chain(chains.heads[dim], chains, factor, sums)
+                        _follow_chain(int(chains.heads[dim]), chains, factor, sums)
             _keep(sums[: min(size, alive.size - first)], first, alive, mask, ids[cue], scores[cue])
 
 

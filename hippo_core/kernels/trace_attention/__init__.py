@@ -4,9 +4,9 @@
 
 q is [B, H, T, d], k and v are [B, G, S, d]: query heads come in G groups of H / G neighbours, each group with keys of its own (grouped
 queries, Ainslie et al. 2023, arXiv 2305.13245). mask bool [B, S] is True where a trace token may be seen. out is [B, H, T, d], lse
-[B, H, T] in nats, float32 or wider: with it the caller merges this attention with the question's own as if it were one softmax (`merge`; Dao et al. 2022,
-arXiv 2205.14135, section 3.1). Where nothing may be seen, out is 0 and lse is -inf, so that a merge leaves the other side as it is.
-The reference and the version for a CPU have gradients, through out and lse.
+[B, H, T] in nats, float32 or wider: with it the caller merges this attention with the question's own as if it were one softmax (`merge`;
+Dao et al. 2022, arXiv 2205.14135, section 3.1). Where nothing may be seen, out is 0 and lse is -inf, so that a merge leaves the other
+side as it is. The reference and the version for a CPU have gradients, through out and lse.
 """
 
 import torch

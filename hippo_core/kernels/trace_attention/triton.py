@@ -1,5 +1,7 @@
 """Trace attention by Triton: one program for some queries of a head, over all trace tokens in tiles. It has no gradients."""
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -7,7 +9,8 @@ from torch import Tensor
 
 from hippo_core.files import LabError
 
-QUERIES, TOKENS = 16, 64  # of a tile
+QUERIES, TOKENS = 16, 32  # of a tile
+WIDEST, STAGES = 256, 2  # width of a head, tiles in flight: what the smallest GPUs have shared memory for, 99 KiB a program
 LOWEST = tl.constexpr(torch.finfo(torch.float32).min)
 
 
@@ -15,8 +18,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> tuple
     """`out` [B, H, T, d] and `lse` float32 [B, H, T] of queries [B, H, T, d] over keys [B, G, S, d], S of at least 1."""
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
         raise LabError("impl 'triton' of trace_attention has no gradients; use impl 'reference' or 'cpu', or torch.no_grad()")
-    if q.dtype == torch.float64:
-        raise LabError("impl 'triton' of trace_attention takes float32, bfloat16 or float16, got torch.float64; use impl 'reference'")
+    if q.dtype == torch.float64 or q.shape[3] > WIDEST:
+        found = f"{q.dtype} of width {q.shape[3]}"
+        raise LabError(
+            f"impl 'triton' of trace_attention takes 16 or 32 bits and heads of {WIDEST} at most, got {found}; use impl 'reference'"
+        )
     batch, heads, queries, dims = q.shape
     q, k, v, mask = q.contiguous(), k.contiguous(), v.contiguous(), mask.contiguous()
     out, lse = torch.empty_like(q), torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
@@ -24,7 +30,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> tuple
     if q.numel():
         groups, tokens = k.shape[1:3]
         padded = max(16, triton.next_power_of_2(dims))
-        _attend[grid](q, k, v, mask, out, lse, scale, heads // groups, queries, tokens, dims, QUERIES, TOKENS, padded)
+        launch: Any = _attend[grid]
+        launch(q, k, v, mask, out, lse, scale, heads // groups, queries, tokens, dims, QUERIES, TOKENS, padded, num_stages=STAGES)
     return out, lse
 
 

@@ -25,8 +25,8 @@ def words(text: str) -> list[str]:
 
 
 def grams(text: str) -> list[str]:
-    """The character 3- and 4-grams of each word, its borders among the characters."""
-    bordered = [f" {word} " for word in words(text)]
+    """Every three and every four characters in a row of each word, whose borders count as characters: "lamp" begins with "<la"."""
+    bordered = [f"<{word}>" for word in words(text)]
     return [word[start : start + size] for word in bordered for size in SIZES for start in range(len(word) - size + 1)]
 
 
@@ -56,7 +56,7 @@ class Lexicon:
         for row, code in enumerate(coded):
             indices[row, : len(code)] = [place for place, _ in code]
             values[row, : len(code)] = [value for _, value in code]
-        return Rows(indices, values, len(self.places))
+        return Rows(indices, values, len(self.places), float(SCALE))
 
     def _coded(self, text: str) -> list[tuple[int, int]]:
         """(dimension, whole number) of a text's known terms, by dimension."""

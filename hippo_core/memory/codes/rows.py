@@ -11,20 +11,24 @@ Ints = NDArray[np.integer]
 
 @dataclass(frozen=True)
 class Rows:
-    """N codes in a space of `dims`: `indices` int32 [N, K], padded with -1, and `values` int16 [N, K]; `norms` float64 [N] of the rows."""
+    """N codes in a space of `dims`: `indices` int32 [N, K], padded with -1, and `values` int16 [N, K].
+
+    `unit`: the length of every row, where rows are parts of longer ones (None: as long as their values make them).
+    """
 
     indices: NDArray[np.int32]
     values: NDArray[np.int16]
     dims: int
+    unit: float | None = None
 
     def one(self, row: int) -> "Rows":
         """One of them, by itself."""
-        return Rows(self.indices[row : row + 1], self.values[row : row + 1], self.dims)
+        return Rows(self.indices[row : row + 1], self.values[row : row + 1], self.dims, self.unit)
 
     @cached_property
     def norms(self) -> NDArray[np.float64]:
-        """The length of each row; 1 for a row of nothing, whose products are 0 anyway."""
-        return lengths(self.values)
+        """The length of each row, float64 [N]; 1 for a row of nothing, whose products are 0 anyway."""
+        return lengths(self.values) if self.unit is None else np.full(len(self.values), self.unit)
 
     def cosines(self, rows: NDArray[np.int64], cue: "Rows") -> NDArray[np.float64]:
         """The cosine of each of `rows` with the one code of `cue`, which may hold more than this space does."""

@@ -6,7 +6,7 @@ text      the traces' text in the prompt, read anew each time
 """
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from hippo_core.files import unknown
 from hippo_core.memory.inject.adapter import AdapterInjection
@@ -21,7 +21,7 @@ from hippo_core.models.prompt import Decoding
 __all__ = ["MODES", "AdapterInjection", "Injected", "Injection", "KVInjection", "Mode", "Question", "TextInjection", "TraceKV", "injection"]
 
 Mode = Literal["kv", "adapter", "text"]
-MODES = ("kv", "adapter", "text")
+MODES = get_args(Mode)
 
 
 def injection(

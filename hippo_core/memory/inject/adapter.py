@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hippo_core.files import LabError
 from hippo_core.memory.inject.cache import TraceKV
-from hippo_core.memory.inject.kv import prepare
-from hippo_core.memory.inject.trace_adapter import TraceAdapter, lay_traces
+from hippo_core.memory.inject.kv import check_known, prepare
+from hippo_core.memory.inject.trace_adapter import TraceAdapter
+from hippo_core.memory.inject.traces import lay_traces
 from hippo_core.memory.inject.types import Injected, Question
 from hippo_core.models.ask import Ask, ask
 from hippo_core.models.kv import tokens_of
@@ -20,8 +20,7 @@ class AdapterInjection:
     mode = "adapter"
 
     def __init__(self, lm: LanguageModel, adapter: TraceAdapter, known: TraceKV, decoding: Decoding = "short") -> None:
-        if known.blocks != list(adapter.settings.blocks):
-            raise LabError(f"the adapter looks at blocks {list(adapter.settings.blocks)}, the traces' KV hold {known.blocks or 'all'}")
+        check_known(lm, known, decoding, adapter.settings.blocks)
         self.lm, self.adapter, self.known = lm, adapter, known
         self.decoding: Decoding = decoding
 

@@ -30,11 +30,11 @@ class Found:
 
 
 class TraceKV:
-    """The KV of traces behind one beginning of a prompt, by their token ids.
+    """The KV of traces behind one beginning of a prompt, by their token ids; `prefix` is that beginning's own, of all blocks.
 
     `store`: none (run whenever asked for), memory (run on first use, kept until `forget`), disk (kept in `folder` for other
     processes too, one file a trace, named by the weights, the beginning and the trace). `blocks`: only these blocks' KV, in that
-    order; None: all. `precision`: what they are rounded to, whatever the store, so that answers do not depend on it.
+    order; None: all. `precision`: what traces are rounded to, whatever the store, so that answers do not depend on it.
     """
 
     def __init__(
@@ -53,12 +53,8 @@ class TraceKV:
             raise LabError(f"store_kv={store} {'needs' if store == 'disk' else 'takes no'} folder, got {folder}")
         self.lm, self.prefix_ids, self.store, self.folder = lm, list(prefix), store, folder
         self.blocks, self.precision, self.batch_size = None if blocks is None else list(blocks), precision, batch_size
+        self.prefix = encode_blocks(lm, self.prefix_ids, []).prefix
         self._kept: dict[tuple[int, ...], KV] = {}
-
-    @cached_property
-    def prefix(self) -> KV:
-        """The beginning itself, all blocks, as the model made it."""
-        return encode_blocks(self.lm, self.prefix_ids, []).prefix
 
     @property
     def mb(self) -> float:

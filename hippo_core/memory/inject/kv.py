@@ -45,11 +45,12 @@ class Ready:
 
 
 class KVInjection:
-    """Questions answered with their traces in the cache; `known` keeps the traces' KV, and must have been made by `trace_kv`."""
+    """Questions answered with their traces in the cache; `known` keeps the traces' KV, of all blocks."""
 
     mode = "kv"
 
     def __init__(self, lm: LanguageModel, known: TraceKV, decoding: Decoding = "short") -> None:
+        check_known(lm, known, decoding, None)
         self.lm, self.known = lm, known
         self.decoding: Decoding = decoding
 
@@ -64,6 +65,14 @@ class KVInjection:
 def prefix_of(lm: LanguageModel, decoding: Decoding) -> list[int]:
     """The token ids that every prompt begins with: special tokens, template, instruction, shots."""
     return split(lm, (), "?", decoding).prefix
+
+
+def check_known(lm: LanguageModel, known: TraceKV, decoding: Decoding, blocks: Sequence[int] | None) -> None:
+    """LabError where the KV kept is of other blocks (None: all), or stands behind another beginning than the prompts have."""
+    if known.blocks != (None if blocks is None else list(blocks)):
+        raise LabError(f"expected the traces' KV of blocks {blocks or 'all'}, got those of {known.blocks or 'all'}")
+    if known.prefix_ids != prefix_of(lm, decoding):
+        raise LabError(f"the traces' KV do not stand behind the beginning of {decoding} prompts: make it with prefix_of(lm, {decoding!r})")
 
 
 def prepare(known: TraceKV, questions: Sequence[Question], decoding: Decoding, max_new_tokens: int) -> Ready:

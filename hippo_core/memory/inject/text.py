@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from hippo_core.memory.inject.types import Injected, Question
 from hippo_core.models.ask import Ask, ask
+from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.generate import Generation, generate
-from hippo_core.models.kv import encode
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prompt import Decoding, Fitted, Pieces, fit, split, stops
 
@@ -38,7 +38,7 @@ class TextInjection:
         if not pieces:
             return []
         begin = len(pieces[0].prefix)
-        [prefix] = encode(self.lm, [pieces[0].prefix])
+        prefix = encode_blocks(self.lm, pieces[0].prefix, []).prefix
         asks = []
         for piece in pieces:
             lines = [token for block in piece.blocks for token in block]

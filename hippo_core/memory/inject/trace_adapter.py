@@ -10,9 +10,8 @@ arXiv 2204.14198, section 2.2); unlike there nothing starts from random weights.
 batch and taken away after it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import torch
@@ -20,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from hippo_core.files import LabError
-from hippo_core.memory.inject.attention import trace_attention
-from hippo_core.models.kv import KV, tokens_of
+from hippo_core.kernels.trace_attention import trace_attention
+from hippo_core.memory.inject.traces import Traces
 from hippo_core.models.language_model import LanguageModel
 
 UNDERSTOOD = ("llama", "mistral", "phi3", "qwen2")  # model types whose attention is q, rotation, softmax, o and nothing else
@@ -35,53 +34,23 @@ class AdapterSettings(BaseModel):
     blocks: Annotated[tuple[int, ...], Field(min_length=1)]
     rank: Annotated[int, Field(ge=1)] = 16
     gate: Literal["scalar", "head"] = "head"
-    reads: Literal["input", "output"] = "output"
-    sink: bool = False
-
-
-@dataclass
-class Traces:
-    """What the rows of a batch look at: for each of the adapter's blocks keys and values [B, G, S, d]; which of the S tokens a row
-    sees [B, S] bool; how far its question stands behind its place without traces, for the rotation [B] int64."""
-
-    layers: list[tuple[Tensor, Tensor]]
-    mask: Tensor
-    offset: Tensor
-
-    def keep(self, index: Tensor) -> None:
-        """Drop all rows but these."""
-        self.layers = [(keys[index], values[index]) for keys, values in self.layers]
-        self.mask, self.offset = self.mask[index], self.offset[index]
-
-
-def lay_traces(rows: Sequence[Sequence[KV]], like: KV, masked: bool = False) -> Traces:
-    """The traces of each row side by side; KV hold the adapter's blocks only. `like`: any such KV, for shape and type where a row, or
-    all, have none. `masked`: the traces lie there and no row sees one."""
-    lengths = [sum(map(tokens_of, row)) for row in rows]
-    layers, _, heads, _, size = like.shape
-    store = like.new_zeros(layers, 2, len(rows), heads, max(1, *lengths), size)
-    for number, (row, length) in enumerate(zip(rows, lengths, strict=True)):
-        if row:
-            store[:, :, number, :, :length] = torch.cat(list(row), dim=3)
-    longest = [max(map(tokens_of, row), default=0) for row in rows]
-    seen = torch.tensor([0 if masked else length for length in lengths], device=like.device)
-    mask = torch.arange(store.shape[4], device=like.device) < seen[:, None]
-    offset = torch.tensor([0 if masked else tokens for tokens in longest], device=like.device)
-    return Traces([(keys, values) for keys, values in store], mask, offset)
 
 
 class TraceAdapter(nn.Module):
-    """The trained part: gates and low-rank updates, neutral as made. LabError for a model whose blocks are not understood."""
+    """The trained part: gates and low-rank updates, neutral as made; `seed` draws the halves of the updates that are not zero.
 
-    def __init__(self, lm: LanguageModel, settings: AdapterSettings) -> None:
+    LabError for a model whose blocks are not understood, and for blocks that it does not have.
+    """
+
+    def __init__(self, lm: LanguageModel, settings: AdapterSettings, seed: int = 0) -> None:
         super().__init__()
         check_understood(lm)
         wrong = [block for block in settings.blocks if not 0 <= block < lm.config.num_hidden_layers]
         if wrong or len(set(settings.blocks)) != len(settings.blocks):
             legal = f"different ones from 0 to {lm.config.num_hidden_layers - 1}"
             raise LabError(f"blocks {list(settings.blocks)}: {lm.spec.name} has {legal}")
-        self.settings = settings
-        self.parts = nn.ModuleList(TraceBlock(lm.config, settings) for _ in settings.blocks)
+        self.settings, random = settings, torch.Generator().manual_seed(seed)
+        self.parts = nn.ModuleList(TraceBlock(lm.config, settings, random) for _ in settings.blocks)
         self.to(lm.device)
 
     @contextmanager
@@ -104,8 +73,7 @@ class TraceAdapter(nn.Module):
         def look(block: Any, inputs: tuple[Tensor, ...], told: dict[str, Any], out: Tensor) -> Tensor:
             keys, values = traces.layers[number]
             turn = rotary(out, told["position_ids"] + traces.offset[:, None])
-            x = out if self.settings.reads == "output" else inputs[0]
-            return out + part(block, x, turn, keys, values, traces.mask)
+            return out + part(block, out, turn, keys, values, traces.mask)
 
         return look
 
@@ -113,17 +81,16 @@ class TraceAdapter(nn.Module):
 class TraceBlock(nn.Module):
     """One block's gate and updates: q + up down (random down, up 0) and likewise o."""
 
-    def __init__(self, config: Any, settings: AdapterSettings) -> None:
+    def __init__(self, config: Any, settings: AdapterSettings, random: torch.Generator) -> None:
         super().__init__()
         heads, hidden, rank = config.num_attention_heads, config.hidden_size, settings.rank
         width = heads * (getattr(config, "head_dim", None) or hidden // heads)
         self.heads = heads
         self.gate = nn.Parameter(torch.zeros(heads if settings.gate == "head" else 1))
-        self.sink = nn.Parameter(torch.zeros(heads)) if settings.sink else None
         self.q_down, self.q_up = nn.Parameter(torch.empty(rank, hidden)), nn.Parameter(torch.zeros(width, rank))
         self.o_down, self.o_up = nn.Parameter(torch.empty(rank, width)), nn.Parameter(torch.zeros(hidden, rank))
         for down in (self.q_down, self.o_down):
-            nn.init.normal_(down, std=down.shape[1] ** -0.5)
+            nn.init.normal_(down, std=down.shape[1] ** -0.5, generator=random)
 
     def forward(self, block: Any, hidden: Tensor, turn: tuple[Tensor, Tensor], keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
         """What is added to `hidden` [B, T, D]; `turn`: cosine and sine of the question's rotation [B, T, r]."""
@@ -131,9 +98,9 @@ class TraceBlock(nn.Module):
         width = self.q_up.shape[0]
         q = _own_queries(attention, x, width) + _update(x, self.q_down, self.q_up)
         q = _rotate(q.unflatten(-1, (self.heads, -1)).transpose(1, 2), *turn)
-        out, lse = trace_attention(q, keys, values, mask)
-        if self.sink is not None:
-            out = out * torch.sigmoid(lse - self.sink[:, None]).to(out.dtype)[..., None]
+        impl = "cpu" if q.device.type == "cpu" else "reference"  # the version for a GPU has no gradient
+        with torch.autocast(q.device.type, enabled=False):
+            out, _ = trace_attention(q, keys.to(q.dtype), values.to(q.dtype), mask, impl=impl)
         gated = (out * self.gate.tanh().to(out.dtype).expand(self.heads)[:, None, None]).transpose(1, 2).flatten(2)
         return _own_output(attention, gated) + _update(gated, self.o_down, self.o_up)
 

@@ -20,8 +20,9 @@ class Injected(Generation):
     """An answer with traces: `trace_tokens` (M) are the traces' tokens that lay before the model, seen or masked; `dropped` counts
     the traces that had no room there.
 
-    `prompt_tokens` are all that the answer could see, M included where it is seen; `computed_tokens` what was run for it: traces
-    and beginnings run now are divided among the questions asked together, and so is their time in `latency_ms`.
+    `prompt_tokens` are all that the answer could see, M included where the traces are seen; `computed_tokens` what was run for it.
+    Traces that had to be run are divided among the questions asked together, and so is their time in `latency_ms`; the beginning
+    that all prompts share, which kv and adapter run once in their life, counts in neither.
     """
 
     trace_tokens: int

@@ -20,7 +20,8 @@ class Predictive:
     """Predictive completion behind the beginning that `known` was made with."""
 
     def __init__(self, known: TraceKV, decoding: Decoding = "short", batch_size: int = 64) -> None:
-        self.known, self.decoding, self.batch_size = known, decoding, batch_size
+        self.known, self.batch_size = known, batch_size
+        self.decoding: Decoding = decoding
 
     def blocks(self, texts: Sequence[str]) -> list[list[int]]:
         """Each text's tokens as they stand before a question."""

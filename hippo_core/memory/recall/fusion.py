@@ -14,7 +14,7 @@ from scipy.special import log_softmax
 
 from hippo_core.files import LabError
 
-Features = Mapping[str, NDArray[np.float64]]  # by name, one number a candidate [C]
+Features = dict[str, NDArray[np.float64]]  # by name, one number a candidate [C]
 PENALTY = 1e-3
 
 
@@ -34,7 +34,7 @@ def fused(features: Features, weights: Mapping[str, float]) -> NDArray[np.float6
 
 
 def fit(examples: Sequence[Example]) -> dict[str, float]:
-    """The weights under which the right candidates are likeliest. All examples must have the same features; LabError where there are none."""
+    """The weights under which the right candidates are likeliest. All examples must have the same features; LabError without one."""
     if not examples:
         raise LabError("weights are fitted on cues whose right trace is among the candidates; there are none")
     names = sorted(examples[0].features)

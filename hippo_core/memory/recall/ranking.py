@@ -61,13 +61,13 @@ class Recaller:
         self.scope, self.how, self.predictive = scope, how, predictive
         self._blocks = predictive.blocks([trace.text for trace in scope.traces]) if predictive else []
 
-    def recall(self, text: str, sources: Set[str] | None = None) -> Recall:
+    def recall(self, text: str, sources: Set[str] | None = None, key: Rows | None = None) -> Recall:
         """The judged candidates of a cue, in order; nothing from an empty scope, nor for a cue that has nothing in common with any trace.
 
-        `sources`: only traces of these statements may be recalled (None: all).
+        `sources`: only traces of these statements may be recalled (None: all). `key`: the cue's, where it was made before.
         """
         begin = time.perf_counter()
-        cue = self.scope.cue(text) if self.scope.traces else {}
+        cue = self.scope.cue(text, key) if self.scope.traces else {}
         rows = self.scope.candidates(cue, self.how.candidates, self._mask(sources))
         if not len(rows):
             return Recall(recall_ms=(time.perf_counter() - begin) * 1e3)
@@ -99,7 +99,7 @@ class Recaller:
         """What the channels say of these rows: cosines with the cue; and how much it looks as if one of them that was told later took a
         row's place (`superseded`)."""
         said = {name: self.scope.rows[name].cosines(rows, code) for name, code in cue.items()}
-        return {**said, "superseded": self.scope.superseded(rows)}
+        return said | ({"superseded": self.scope.superseded(rows)} if "key" in cue else {})
 
     def completed(self, text: str, cue: Mapping[str, Rows], rows: Places) -> tuple[Features, float]:
         """What completion says of these rows, and how many tokens it ran; nothing where it is off."""

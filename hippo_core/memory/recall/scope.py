@@ -1,6 +1,6 @@
 """A scope: the traces of one world made ready for cues, each channel with an index of its own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -22,6 +22,7 @@ from hippo_core.memory.key import SparseKey
 from hippo_core.memory.trace import Trace
 
 Channel = Literal["words", "grams", "key"]
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
 ALIKE = 4  # a power: of 1, 2, 4 and 12 the best on validation worlds; only what is nearly the same takes a trace's place
 TERMS = {"words": words, "grams": grams}
 
@@ -43,6 +44,10 @@ class Coder:
         code = self.code(activations)
         return [SparseKey.unpadded(*row, self.expansion) for row in zip(code.indices, code.values, strict=True)]
 
+    def rows(self, texts: Sequence[str]) -> Rows:
+        """The keys of several texts, run together."""
+        return self.code(self.encoder.activations(texts, self.expansion))
+
     def code(self, activations: Tensor) -> Rows:
         """Activations [N, expansion] as rows of a code."""
         code = kwta(activations, self.winners or self.expansion)
@@ -53,8 +58,8 @@ class Scope:
     """Traces in order of their ids, and for each channel their rows and the index that finds the nearest of them."""
 
     def __init__(self, traces: Sequence[Trace], channels: Sequence[Channel], coder: Coder | None) -> None:
-        if wrong := sorted(set(channels) - set(get_args(Channel))):
-            raise unknown("channel", wrong[0], get_args(Channel))
+        if wrong := sorted(set(channels) - set(CHANNELS)):
+            raise unknown("channel", wrong[0], CHANNELS)
         self.traces, self.coder = tuple(sorted(traces, key=lambda trace: trace.id)), coder
         texts = [trace.text for trace in self.traces]
         self._lexicons = {name: Lexicon.of(texts, TERMS[name]) for name in channels if name in TERMS}
@@ -63,11 +68,11 @@ class Scope:
             self.rows["key"] = rows_of([trace.key for trace in self.traces])
         self._indexes = {name: index_of(rows) for name, rows in self.rows.items()}
 
-    def cue(self, text: str) -> dict[str, Rows]:
-        """The cue's code in each channel."""
+    def cue(self, text: str, key: Rows | None = None) -> dict[str, Rows]:
+        """The cue's code in each channel; `key`: that of the key, where it is known."""
         found = {name: lexicon.rows([text]) for name, lexicon in self._lexicons.items()}
         if "key" in self.rows and self.coder:
-            found["key"] = self.coder.code(self.coder.encoder.activations([text], self.coder.expansion))
+            found["key"] = key or self.coder.rows([text])
         return found
 
     def cue_tokens(self, text: str) -> float:
@@ -100,6 +105,12 @@ class Scope:
         found = [self._indexes[name].recall(code_of(code), count, mask).ids[0].numpy() for name, code in cue.items()]
         together = np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
         return together[together >= 0]
+
+
+def name_of(channels: Iterable[str]) -> str:
+    """What a choice of channels is called: "words+grams+key"."""
+    chosen = set(channels)
+    return "+".join(channel for channel in CHANNELS if channel in chosen)
 
 
 def dense(rows: Rows) -> Tensor:

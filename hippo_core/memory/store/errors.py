@@ -27,6 +27,8 @@ def damaged(path: Path, why: object) -> LabError:
 
 
 def _translated(error: sqlite3.Error, path: Path, read_only: bool) -> Exception:
+    if isinstance(error, sqlite3.ProgrammingError):  # a closed store, another thread: the caller's mistake, not the file's
+        return error
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the details of the extended code
     if code == sqlite3.SQLITE_FULL:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

@@ -9,15 +9,16 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from hippo_core.files import LabError, write_json, write_text
+from hippo_core.files import LabError, unknown, write_json, write_text
 from hippo_core.memory.key import SparseKey
 from hippo_core.memory.store.identity import SCHEMA_VERSION, as_values, from_values
 from hippo_core.memory.store.trace_store import TraceStore
 from hippo_core.memory.trace import Trace
 
 Source = Literal["replay", "teach", "stub"]
+SOURCES: tuple[Source, ...] = get_args(Source)
 LINES, META = "episodic.jsonl", "store_meta.json"
 SCHEMA, META_SCHEMA = "episodic.v1", "episodic.store_meta.v1"
 ROLES = ("who", "what", "where", "when")  # slots with a place of their own; the others are extras
@@ -40,6 +41,8 @@ def export_store(store: TraceStore, folder: Path, source: Source, replay_samples
 
 def check_meta(source: Source, replay_samples: int, created_at: str) -> None:
     """LabError where what is said of a store cannot be true."""
+    if source not in SOURCES:
+        raise unknown("source of a store", source, SOURCES)
     if replay_samples < 0 or (source == "replay") != (replay_samples > 0):
         raise LabError(f"source is 'replay' where there are replay samples and only there, got {source!r} with {replay_samples} samples")
     try:
@@ -56,6 +59,8 @@ def import_store(exported: Path, folder: Path | str, session_id: str | None = No
     text, meta = _read(exported / LINES), _parsed(_read(exported / META), str(exported / META))
     if meta.get("schema") != META_SCHEMA or meta.get("sha256") != _sha256(text):
         raise LabError(f"{exported / META} is not of the {LINES} beside it; export the store again")
+    if missing := sorted({"identity", "session_id", "token_limit"} - set(meta)):
+        raise LabError(f"{exported / META} does not say its {missing[0]}; export the store again")
     identity = from_values(meta["identity"], str(exported / META))
     lines = text.split("\n")[:-1]  # by line feeds alone: other separators of lines may stand within texts
     traces = [_of_text(line, f"{exported / LINES}, line {number}") for number, line in enumerate(lines, 1)]

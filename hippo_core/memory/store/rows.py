@@ -18,6 +18,7 @@ TOLD = ("world", "source", "text", "token_ids", "slots", "key_indices", "key_val
 COLUMNS = ("id", *TOLD, "checksum", "salience", "uses", "evidence")
 INSERT = f"INSERT INTO traces ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM traces"
+REKEY = "UPDATE traces SET key_indices = ?, key_values = ?, checksum = ? WHERE id = ?"
 DECISION = ("source", "world", "text", "time", "S", "contributions", "raw", "action", "trace")
 LOG = f"INSERT INTO decisions ({', '.join(DECISION)}) VALUES ({', '.join('?' * len(DECISION))})"
 READ_LOG = f"SELECT {', '.join(DECISION)} FROM decisions"
@@ -68,6 +69,12 @@ def trace_row(trace: Trace, identifier: int) -> tuple[Any, ...]:
     return (identifier, *told, checksum(identifier, told), float(trace.salience), trace.uses, trace.evidence)
 
 
+def key_row(trace: Trace) -> tuple[bytes, bytes, int, int]:
+    """The values of REKEY."""
+    row = dict(zip(COLUMNS, trace_row(trace, trace.id), strict=True))
+    return row["key_indices"], row["key_values"], row["checksum"], trace.id
+
+
 def row_trace(row: tuple[Any, ...], identity: Identity) -> Trace:
     """A trace as it was written; ValueError where the row was changed by something else than the store."""
     identifier, (*told, found, salience, uses, evidence) = row[0], row[1:]
@@ -90,12 +97,14 @@ def row_trace(row: tuple[Any, ...], identity: Identity) -> Trace:
 
 
 def checksum(identifier: int, told: tuple[Any, ...]) -> int:
-    """CRC-32 of the columns that never change after they are written."""
+    """CRC-32 of what was told, and of its key."""
     return zlib.crc32(repr((identifier, told)).encode())
 
 
 def check_decision(decision: Decision) -> None:
-    """LabError where S or a term is not finite."""
+    """LabError where S or a term is not finite, or the time has no room."""
+    if abs(decision.statement.time) >= WIDEST:
+        raise LabError(f"decision about {decision.statement.source!r}: time {decision.statement.time} is out of range")
     for name, value in (("S", decision.S), *decision.contributions.items(), *decision.raw.items()):
         if not math.isfinite(value):
             raise LabError(

@@ -1,6 +1,6 @@
 """How the lab's own models come into being: lessons, training, what they can do, and the card that says so.
 
-hippo-tiny is trained from nothing; a reader is a small adapter on a pretrained model.
+hippo-tiny is trained from nothing; a reader is a small adapter on a pretrained model; a trace adapter lets either look at recalled traces.
 """
 
 from typing import Any
@@ -8,13 +8,27 @@ from typing import Any
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.protocols.base_model import card
+from hippo_core.protocols.base_model.adapters import adapter_table, fit_adapter_if
 from hippo_core.protocols.base_model.card import Measured, measure, records
 from hippo_core.protocols.base_model.curve import skills_figure
+from hippo_core.protocols.base_model.memory_parts import fit_memory_if, recall_table
 from hippo_core.protocols.base_model.reader import ReaderRecipe
 from hippo_core.protocols.base_model.tiny import Recipe
 from hippo_core.protocols.base_model.weights import make_reader, make_tiny
 
-__all__ = ["Measured", "measure", "records", "sentence", "skills_figure", "train_if", "write_card_if"]
+__all__ = [
+    "Measured",
+    "adapter_table",
+    "fit_adapter_if",
+    "fit_memory_if",
+    "measure",
+    "recall_table",
+    "records",
+    "sentence",
+    "skills_figure",
+    "train_if",
+    "write_card_if",
+]
 READERS = {"smollm2-135m": "smollm2-135m-reader"}
 
 

@@ -193,7 +193,7 @@ def _making(lm: LanguageModel, made: dict[str, Any]) -> list[str]:
     cost = f"{made['seconds'] / 60:.0f} minutes on {made['threads']} CPU thread{'s' if made['threads'] > 1 else ''}"
     machine = f"({made['machine']}, torch {made['torch']})"
     if "base" in made:
-        size = sum(path.stat().st_size for path in folder_of(lm).glob("*.safetensors")) / 1e6
+        size = (folder_of(lm) / "adapter_model.safetensors").stat().st_size / 1e6
         how = (
             f"`{made['command']}`: a LoRA of rank {recipe['rank']} on all linear layers of {made['base']['name']} ({size:.1f} MB in "
             f"bfloat16), {recipe['steps']} steps of {recipe['lessons']} lessons from seed {recipe['seed']}, {cost} {machine}. Half of the "

@@ -1,17 +1,20 @@
-"""What a memory needs of a model and is fitted for it: its key, then the weights of its channels; each is written as soon as it is there."""
+"""What a memory needs of a model and is fitted for it: its key, then the weights of its channels, each written as soon as it is there."""
 
 from collections.abc import Callable
 from datetime import date
 
+import pandas as pd
 import torch
 
 from hippo_core.memory.codes.key import KeyHead
 from hippo_core.memory.episodic import load_encoder
-from hippo_core.memory.fitted import save_part
+from hippo_core.memory.fitted import folder_of, read_part, save_part
 from hippo_core.memory.recall.ranking import How
 from hippo_core.memory.recall.scope import Coder
 from hippo_core.memory.settings import MemoryPreset
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
 from hippo_core.protocols.base_model.key import KeyRecipe, train_key
 from hippo_core.protocols.base_model.recall_weights import SEED, fit_weights
 
@@ -46,3 +49,20 @@ def fit_recall(lm: LanguageModel, command: str, say: Callable[[str], None] = pri
 def how_made(command: str) -> dict[str, str]:
     """Command, day and library."""
     return {"command": command, "date": date.today().isoformat(), "torch": torch.__version__}
+
+
+def fit_memory_if(wanted: bool, model: str, seed: int) -> str:
+    """Fit key and weights of a model where that is wanted; says where they lie."""
+    if not wanted:
+        return "the memory's key and weights are left as they are (memory = False)"
+    lm, command = load(load_spec(model), threads=1), f"make memory MODEL={model}"
+    fit_key(lm, seed, command)
+    fit_recall(lm, command)
+    return f"key and weights in {folder_of(lm)}"
+
+
+def recall_table(lm: LanguageModel) -> pd.DataFrame:
+    """What the weights of a model found on the worlds that they were fitted on; empty where there are none."""
+    if not (folder_of(lm) / "recall.json").is_file():
+        return pd.DataFrame(columns=["completion", "suite", "n_facts", "rung", "recall_1", "recall_3", "recall_10", "n"])
+    return pd.DataFrame(read_part(lm, "recall")["validation"])

@@ -4,8 +4,9 @@ Nothing of a test world is seen. The same worlds give the table that says how of
 the defaults of params/presets/memory are chosen.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,13 @@ from hippo_core.memory.inject.kv import prefix_of
 from hippo_core.memory.recall.completion import Predictive
 from hippo_core.memory.recall.fusion import Example, Features, fit, fused
 from hippo_core.memory.recall.ranking import Completion, How, Places, Recaller
-from hippo_core.memory.recall.scope import Channel, Coder, Scope
+from hippo_core.memory.recall.scope import CHANNELS, Coder, Scope, name_of
 from hippo_core.memory.trace import Trace
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
 from hippo_core.suites.types import World
 
 SEED = 2025  # of validation worlds that no grid of the lab asks
-CHANNELS: tuple[Channel, ...] = ("words", "grams", "key")
 COMPLETIONS: tuple[Completion, ...] = ("off", "hopfield", "predictive")
 # suite, settings, questions: where a memory is asked
 WORLDS: tuple[tuple[str, Mapping[str, Any], int], ...] = (
@@ -59,10 +59,12 @@ class Judged:
 
 def fit_weights(
     lm: LanguageModel, coder: Coder, how: How, say: Callable[[str], None] = print
-) -> tuple[dict[str, dict[str, float]], pd.DataFrame]:
-    """The weights by completion, and how often the right trace comes first, among three and among ten, by suite, size and rung.
+) -> tuple[dict[str, dict[str, dict[str, float]]], pd.DataFrame]:
+    """The weights by channels and completion; and, with all channels, how often the right trace comes first, among three and among ten,
+    by suite, size and rung.
 
-    The weights of `how` are not read.
+    The weights of `how` are not read. Each choice of channels has weights of its own; the candidates that completions judge are those of
+    all channels.
     """
     rooms = [(scope, list(cues_of(suite, world, scope, how))) for suite, world, scope in scopes(lm, coder)]
     cues = [cue for _, found in rooms for cue in found]
@@ -81,7 +83,25 @@ def fit_weights(
         for cue, size, one in zip(cues, sizes, judged[completion], strict=True)
     ]
     keys = ["completion", "suite", "n_facts", "rung"]
-    return weights, pd.DataFrame(rows).groupby(keys, sort=False).agg(["mean", "size"]).pipe(flat)
+    return of_all_channels(judged), pd.DataFrame(rows).groupby(keys, sort=False).agg(["mean", "size"]).pipe(flat)
+
+
+def of_all_channels(judged: Mapping[str, Sequence[Judged]]) -> dict[str, dict[str, dict[str, float]]]:
+    """The weights of every choice of channels; Hopfield completion needs the key."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for channels in (some for count in range(1, len(CHANNELS) + 1) for some in combinations(CHANNELS, count)):
+        own = {*channels, *(("superseded", "hopfield") if "key" in channels else ()), "predictive"}
+        found[name_of(channels)] = {
+            completion: fit(examples([restricted(one, own) for one in judged[completion]]))
+            for completion in COMPLETIONS
+            if completion != "hopfield" or "key" in channels
+        }
+    return found
+
+
+def restricted(judged: Judged, names: Set[str]) -> Judged:
+    """The same with these features only."""
+    return Judged({name: values for name, values in judged.features.items() if name in names}, judged.right)
 
 
 def scopes(lm: LanguageModel, coder: Coder) -> Iterator[tuple[str, World, Scope]]:

@@ -10,14 +10,15 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import DynamicCache
 
-from hippo_core.memory.inject.trace_adapter import AdapterSettings, TraceAdapter, Traces, lay_traces
+from hippo_core.memory.inject.trace_adapter import AdapterSettings, TraceAdapter
+from hippo_core.memory.inject.traces import Traces, lay_traces
 from hippo_core.models.kv import KV, encode, tokens_of
 from hippo_core.models.language_model import LanguageModel, pad_left
 from hippo_core.protocols.base_model.cues import Cue, draw_cues
 from hippo_core.protocols.base_model.packing import IGNORE, Encoder
 from hippo_core.protocols.base_model.train import Log, set_rates, share_of_rate
 
-EXAM = 96  # cues
+EXAM, AT_ONCE = 96, 32  # cues
 
 
 class AdapterRecipe(BaseModel):
@@ -28,14 +29,15 @@ class AdapterRecipe(BaseModel):
     model: str
     shape: AdapterSettings
     seed: int = 1337
-    steps: int = 1500
-    lessons: int = 6  # a batch; each has up to eight cues
+    steps: int = 500
+    lessons: int = 4  # a batch; each has up to eight cues
     most: int = 5  # traces a cue
     rate: float = 3e-3  # AdamW
     gate_rate: float = 2e-2
     gate_start: float = 0.5  # trained from here: at 0 the updates would have no gradient
     warmup: int = 20
     cooldown: float = 0.7
+    autocast: bool = True  # products in bfloat16: twice as fast where matrices are large
     threads: int = 1
 
 
@@ -55,8 +57,7 @@ class AdapterTrainee:
     def __init__(self, recipe: AdapterRecipe, lm: LanguageModel) -> None:
         self.recipe, self.lm = recipe, lm
         lm.model.requires_grad_(False)
-        torch.manual_seed(recipe.seed)
-        self.adapter = TraceAdapter(lm, recipe.shape)
+        self.adapter = TraceAdapter(lm, recipe.shape, recipe.seed)
         self.encoder = Encoder(lm.tokenizer, lm.template)
         self.prefix: KV = encode(lm, [self.encoder.head])[0].clone()
         gates = [weight for name, weight in self.weights().items() if name.endswith("gate")]
@@ -89,31 +90,38 @@ class AdapterTrainee:
 
     @torch.no_grad()
     def examine(self) -> Log:
-        marks: dict[str, list[bool]] = {}
-        random = Random("exam/adapter")
-        cues: list[Cue] = []
+        """Share of validation cues, of a fixed set, that greedy decoding would answer right, by skill."""
+        random, cues = Random("exam/adapter"), []
         while len(cues) < EXAM:
             cues += draw_cues(random, self.recipe.most, "val")
-        for cue, right in zip(cues, self._loss(cues)[1], strict=True):
-            marks.setdefault(cue.skill, []).append(right)
-        return {f"val {skill}": sum(found) / len(found) for skill, found in marks.items()}
+        marks: dict[str, list[bool]] = {}
+        for first in range(0, len(cues), AT_ONCE):
+            part = cues[first : first + AT_ONCE]
+            for cue, right in zip(part, self._loss(part)[1], strict=True):
+                marks.setdefault(f"val {cue.skill}", []).append(right)
+        return {skill: sum(found) / len(found) for skill, found in marks.items()}
 
     def _loss(self, cues: Sequence[Cue]) -> tuple[Tensor, list[bool]]:
         """Mean loss of the answers' tokens, and of each cue whether greedy decoding would give its answer."""
-        asked = self.ask(cues)
-        model = self.lm.model
-        cache = DynamicCache()
-        for number, (keys, values) in enumerate(self.prefix):
-            cache.update(keys[None].expand(len(cues), -1, -1, -1), values[None].expand(len(cues), -1, -1, -1), number)
-        with self.adapter.attached(self.lm, asked.traces):
-            hidden = model.get_decoder()(
-                input_ids=asked.ids, attention_mask=asked.mask, position_ids=asked.positions, past_key_values=cache, use_cache=True
-            )[0]
-        chosen = asked.labels != IGNORE
-        logits = model.get_output_embeddings()(hidden[chosen]).float()
+        with torch.autocast(self.lm.device.type, torch.bfloat16, enabled=self.recipe.autocast):
+            asked = self.ask(cues)
+            chosen = asked.labels != IGNORE
+            logits = self._logits(asked, chosen).float()
         right = torch.ones_like(chosen)
         right[chosen] = logits.detach().argmax(-1) == asked.labels[chosen]
         return cross_entropy(logits, asked.labels[chosen]), right.all(1).tolist()
+
+    def _logits(self, asked: Asked, chosen: Tensor) -> Tensor:
+        """Of the tokens `chosen` [B, T]; the beginning lies in the cache."""
+        cache, model = DynamicCache(), self.lm.model
+        for number, layer in enumerate(self.prefix):
+            keys, values = layer[:, None].expand(-1, len(asked.ids), -1, -1, -1)
+            cache.update(keys, values, number)
+        with self.adapter.attached(self.lm, asked.traces):
+            states = model.get_decoder()(
+                input_ids=asked.ids, attention_mask=asked.mask, position_ids=asked.positions, past_key_values=cache, use_cache=True
+            )[0]
+        return model.get_output_embeddings()(states[chosen])
 
     def ask(self, cues: Sequence[Cue]) -> Asked:
         """Cues made ready: their traces run through the frozen model, question and answer as token ids."""

@@ -30,7 +30,7 @@ COLUMNS = ["cycle", "world", "trace_id", "cue", "recalled", "salience_before", "
 
 
 def replay(lm: LanguageModel, preset: MemoryPreset, source_dir: Path, session_id: str, store_dir: Path) -> pd.DataFrame:
-    """A copy of the store below `source_dir`, rehearsed for `replay.cycles` cycles, below `store_dir`; one row a rehearsed trace and cycle."""
+    """A copy of the store below `source_dir`, rehearsed `replay.cycles` times, below `store_dir`; one row a rehearsed trace and cycle."""
     memory, rows = Episodic(lm, preset), []
     cycles = preset.replay.cycles if preset.replay.enabled else 0
     with (

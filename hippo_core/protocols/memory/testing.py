@@ -6,8 +6,9 @@ of them seen, `shuffled` what another world's traces say in their place, `oracle
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -15,6 +16,7 @@ import pandas as pd
 
 from hippo_core.conditions import Choice, Regime
 from hippo_core.files import LabError
+from hippo_core.memory.codes.rows import Rows
 from hippo_core.memory.episodic import Episodic
 from hippo_core.memory.inject.types import Injected
 from hippo_core.memory.inject.types import Question as Asked
@@ -38,6 +40,7 @@ class Remembered:
     question: Question
     recall: Recall
     traces: tuple[Trace, ...]
+    store_size: int
 
 
 def test(
@@ -59,21 +62,61 @@ def test(
     rows: list[dict[str, object]] = []
     with TraceStore.open(store_dir, session_id, memory.identity(), read_only=True) as store:
         stored = {world.id: store.traces(world.id) for world in worlds} if preset.traces == "episodic" else {}
-    for number, world in enumerate(worlds):
-        own = stored.get(world.id, [])
-        others = stored.get(worlds[number - 1].id, []) if preset.control == "shuffled" else []
-        told = list(remembered(memory, suite, world, own, others))
-        rows += [row(memory, suite, *pair, len(own)) for pair in zip(told, answers(memory, suite, told, batch_size), strict=True)]
+    for together in groups(worlds, batch_size):
+        keys = cue_keys(memory, [item.question for number in together for item in worlds[number].items])
+        told = [
+            one for number in together for one in remembered(memory, suite, worlds[number], keys, *pools(preset, worlds, stored, number))
+        ]
+        rows += [row(memory, suite, *pair) for pair in zip(told, answers(memory, suite, told, batch_size), strict=True)]
         memory.forget()
     return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=[*COLUMNS, *OWN])
 
 
-def remembered(memory: Episodic, suite: Suite, world: World, own: Sequence[Trace], others: Sequence[Trace]) -> Iterator[Remembered]:
-    """The items of a world with what is recalled for each; `others` is what stands in the place of what the traces say."""
+def groups(worlds: Sequence[World], batch_size: int) -> Iterator[list[int]]:
+    """Numbers of neighbouring worlds whose items fill a batch, or more where one world does."""
+    together: list[int] = []
+    items = 0
+    for number, world in enumerate(worlds):
+        together.append(number)
+        items += len(world.items)
+        if items >= batch_size or number + 1 == len(worlds):
+            yield together
+            together, items = [], 0
+
+
+def pools(preset: MemoryPreset, worlds: Sequence[World], stored: Mapping[str, list[Trace]], number: int) -> tuple[list[Trace], list[Trace]]:
+    """A world's own traces, and those whose contents take their place where the preset shuffles."""
+    own = stored.get(worlds[number].id, [])
+    return own, stored.get(worlds[number - 1].id, []) if preset.control == "shuffled" else []
+
+
+def cue_keys(memory: Episodic, questions: Sequence[str]) -> Iterator[tuple[Rows | None, float]]:
+    """The key of each question, made together, and the milliseconds that its share took; none where the key is no channel."""
+    if "key" not in memory.preset.episodic.code.channels or memory.preset.traces != "episodic":
+        yield from ((None, 0.0) for _ in questions)
+        return
+    begin = time.perf_counter()
+    rows = memory.coder.rows(questions)
+    each = (time.perf_counter() - begin) * 1e3 / max(1, len(questions))
+    yield from ((rows.one(number), each) for number in range(len(questions)))
+
+
+def remembered(
+    memory: Episodic,
+    suite: Suite,
+    world: World,
+    keys: Iterator[tuple[Rows | None, float]],
+    own: Sequence[Trace],
+    others: Sequence[Trace],
+) -> Iterator[Remembered]:
+    """The items of a world with what is recalled for each; `keys` are those of all cues to come, `others` what stands in the place of what
+    the traces say."""
     recaller = memory.recaller(own)
     facts = {fact.id: fact for fact in world.facts}
     for item in world.items:
-        recall = recaller.recall(item.question, set(item.taught))
+        key, key_ms = next(keys)
+        recall = recaller.recall(item.question, set(item.taught), key)
+        recall = replace(recall, recall_ms=recall.recall_ms + key_ms)
         traces = chosen(memory.preset, item, recall, own, others)
         shown = tuple(as_fact(trace, facts) for trace in sorted(traces, key=lambda trace: (trace.time, trace.id)))
         ranking = tuple(trace.source for trace in recall.traces)
@@ -81,7 +124,7 @@ def remembered(memory: Episodic, suite: Suite, world: World, own: Sequence[Trace
         bare = fit(memory.lm, [], item.question, memory.preset.decoding, suite.answer_budget)
         question = Question(world, item, choice, bare)
         check_no_leak(question)
-        yield Remembered(question, recall, traces)
+        yield Remembered(question, recall, traces, len(own))
 
 
 def chosen(preset: MemoryPreset, item: Item, recall: Recall, own: Sequence[Trace], others: Sequence[Trace]) -> tuple[Trace, ...]:
@@ -93,7 +136,7 @@ def chosen(preset: MemoryPreset, item: Item, recall: Recall, own: Sequence[Trace
         wrong = [trace for trace in own if trace.source not in item.gold_facts]
         return tuple(Random(f"random_traces/{item.world}/{item.id}").sample(wrong, min(preset.k, len(wrong))))
     if preset.control == "shuffled":
-        if not others or own is others:
+        if not others or others[0].world == item.world:
             raise LabError("control shuffled needs a second world to take the contents from; give more questions (n)")
         return tuple(others[trace.id % len(others)] for trace in best)
     return best
@@ -110,7 +153,7 @@ def answers(memory: Episodic, suite: Suite, told: Sequence[Remembered], batch_si
     return memory.injection.ask(asked, suite.answer_budget, batch_size, masked=memory.preset.control == "empty")
 
 
-def row(memory: Episodic, suite: Suite, told: Remembered, answer: Injected, store_size: int) -> dict[str, object]:
+def row(memory: Episodic, suite: Suite, told: Remembered, answer: Injected) -> dict[str, object]:
     """The columns of `evaluate` and the memory's own."""
     recall = told.recall
     scores = {trace.source: round(score, 4) for trace, score in zip(recall.traces[:LISTED], recall.scores, strict=False)}
@@ -123,7 +166,7 @@ def row(memory: Episodic, suite: Suite, told: Remembered, answer: Injected, stor
         "requests": float(asked),
         "candidates": len(recall.traces),
         "k_used": len(told.traces),
-        "store_size": store_size,
+        "store_size": told.store_size,
         "recall_ms": recall.recall_ms if asked else math.nan,
         "completion_ms": recall.completion_ms if asked else math.nan,
         "encode_ms": recall.encode_ms,

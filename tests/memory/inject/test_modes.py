@@ -1,10 +1,11 @@
-"""What holds for every way of giving traces to a model, the adapter's with random updates and open gates."""
+"""What holds for every way of giving traces to a model; the adapter is hippo-tiny's own, or one of random updates and open gates."""
 
 import pytest
 import torch
 
 from hippo_core.files import LabError
 from hippo_core.memory.inject import AdapterInjection, KVInjection, Question, TextInjection, TraceKV, injection
+from hippo_core.memory.inject.adapter_file import load_adapter
 from hippo_core.memory.inject.kv import prefix_of
 from hippo_core.memory.inject.trace_adapter import AdapterSettings, TraceAdapter
 from hippo_core.models.generate import generate
@@ -32,7 +33,7 @@ def made(lm, mode: str, precision="model"):
         return TextInjection(lm)
     if mode == "kv":
         return KVInjection(lm, TraceKV(lm, prefix_of(lm, "short"), precision=precision))
-    adapter = open_adapter(lm)
+    adapter = load_adapter(lm) if lm.spec.name == "hippo-tiny" else open_adapter(lm)
     return AdapterInjection(lm, adapter, TraceKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks, precision=precision))
 
 
@@ -111,6 +112,15 @@ def test_an_unknown_way_names_the_known_ones(whole):
 def test_a_trace_that_is_too_long_is_refused(whole, mode):
     with pytest.raises(LabError, match=r"the limit of qwen2 is 256.*shorten the trace"):
         made(whole["qwen2"], mode).ask([Question(CUE, (" and ".join(FACTS * 20),))], 8)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "blocks", "words"), [("plain", None, "behind the beginning of short prompts"), ("short", [0], "of blocks all")]
+)
+def test_kept_traces_of_another_kind_are_refused(whole, prefix, blocks, words):
+    lm = whole["qwen2"]
+    with pytest.raises(LabError, match=words):
+        KVInjection(lm, TraceKV(lm, prefix_of(lm, prefix), blocks=blocks))
 
 
 def test_text_drops_what_does_not_fit_and_says_so(whole):

@@ -9,8 +9,8 @@ from safetensors.torch import load_file, save_file
 
 from hippo_core.files import LabError
 from hippo_core.memory.inject.adapter_file import load_adapter, save_adapter
-from hippo_core.memory.inject.attention import trace_attention
-from hippo_core.memory.inject.trace_adapter import AdapterSettings, TraceAdapter, lay_traces
+from hippo_core.memory.inject.trace_adapter import AdapterSettings, TraceAdapter
+from hippo_core.memory.inject.traces import lay_traces
 from hippo_core.models.kv import encode, inputs, tokens_of
 from hippo_core.models.prompt import split
 from tests.memory.inject.test_modes import CUE, FACTS, open_adapter
@@ -89,19 +89,6 @@ def test_it_starts_as_the_blocks_own_attention(lm, traced):
     x = lm.model.get_input_embeddings()(torch.tensor([tail[:1]]))
     turn = decoder.rotary_emb(x, torch.tensor([[start]]))
     torch.testing.assert_close(adapter.parts[0](decoder.layers[0], x, turn, *laid.layers[0], laid.mask), due[0], rtol=1e-5, atol=1e-5)
-
-
-def test_attention_is_the_plain_formula():
-    random = torch.Generator().manual_seed(1)
-    q, k, v = (torch.randn(2, heads, tokens, 8, generator=random) for heads, tokens in ((4, 3), (2, 5), (2, 5)))
-    mask = torch.tensor([[True, False, True, True, False], [False] * 5])
-    out, lse = trace_attention(q, k, v, mask)
-    scores = (q.double() @ k.double().repeat_interleave(2, 1).transpose(2, 3) / 8**0.5)[0][..., mask[0]]
-    due = scores.softmax(-1) @ v.double().repeat_interleave(2, 1)[0][:, mask[0]]
-    torch.testing.assert_close(out[0].double(), due, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(lse[0].double(), scores.logsumexp(-1), rtol=1e-5, atol=1e-5)
-    assert torch.equal(out[1], torch.zeros(4, 3, 8))
-    assert bool((lse[1] == float("-inf")).all())
 
 
 @pytest.mark.parametrize("blocks", [(), (9,), (-1,), (0, 0)])

@@ -80,9 +80,9 @@ def test_a_dense_key_has_all_its_dimensions(store, tmp_path):
     assert (len(key), {place: value for place, value in enumerate(key) if value}) == (32, {2: 5.0, 9: -3.0})
 
 
-@pytest.mark.parametrize(("source", "samples"), [("replay", 0), ("teach", 1), ("stub", 2), ("replay", -1)])
-def test_the_source_agrees_with_the_samples(store, tmp_path, source, samples):
-    with pytest.raises(LabError, match="replay samples"):
+@pytest.mark.parametrize(("source", "samples"), [("replay", 0), ("teach", 1), ("stub", 2), ("replay", -1), ("hand", 0)])
+def test_the_source_is_known_and_agrees_with_the_samples(store, tmp_path, source, samples):
+    with pytest.raises(LabError, match=r"replay samples|legal: replay, stub, teach"):
         export_store(store, tmp_path / "out", source, samples, TIME)
     assert not (tmp_path / "out").exists()
 

@@ -1,6 +1,7 @@
 """What a store keeps, in which order, and what it refuses before it writes anything."""
 
 import math
+import sqlite3
 from dataclasses import replace
 
 import numpy as np
@@ -103,6 +104,16 @@ def test_a_block_is_written_whole(store):
     assert [found.source for found in store.traces()] == ["f1"]
 
 
+def test_a_store_that_is_closed_in_the_middle_of_a_block_has_nothing_of_it(store, tmp_path):
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"), store.together():
+        store.append([trace()])
+        store.close()
+    assert store.path.read_bytes()[18] == 1  # SQLite's sign of a file without a write-ahead log
+    with TraceStore.open(tmp_path, "s1", read_only=True) as again:
+        assert again.size() == 0
+    assert [path.name for path in store.path.parent.iterdir()] == ["episodic.sqlite"]
+
+
 def test_the_weakest_goes_first_and_a_pinned_trace_only_when_no_other_is_left(store):
     strengths = [(0.5, False), (0.1, True), (0.5, False), (0.9, False), (0.0, True)]
     store.append([trace(salience=salience, pinned=pinned) for salience, pinned in strengths])
@@ -143,6 +154,7 @@ def test_what_was_told_long_ago_in_its_world_expires_unless_it_is_pinned(store):
         (lambda store: store.aggregate(1, 0), "once or more often"),
         (lambda store: store.rollback(0), "from 1 to 0 batches"),
         (lambda store: store.note("identity", {}), "fixed"),
+        (lambda store: store.note("tau", math.inf), "no JSON"),
     ],
 )
 def test_an_order_without_sense_changes_nothing(store, change, said):
@@ -165,14 +177,26 @@ def test_rollback_and_purge_wait_for_the_end_of_a_block(store):
 
 def test_what_is_purged_is_in_the_file_no_more(tmp_path):
     with TraceStore.create(tmp_path, "s1", IDENTITY) as store:
-        store.append([trace(text="a secret of Marta's"), trace(text="the weather")])
+        store.append([trace(text="a secret of Marta's " * 5000), trace(text="the weather")])
         store.delete([1])
-    assert b"Marta" in store.path.read_bytes()
+    before = store.path.read_bytes()
+    assert b"Marta" in before
     with TraceStore.open(tmp_path, "s1") as store:
         assert store.purge() == 1
         assert store.history() == []
-    assert b"Marta" not in store.path.read_bytes()
-    assert b"the weather" in store.path.read_bytes()
+    after = store.path.read_bytes()
+    assert b"Marta" not in after and b"the weather" in after
+    assert len(after) < len(before) - 50_000
+
+
+def test_ids_may_come_as_a_recall_returns_them(store):
+    ids = np.array(store.append([trace(), trace(), trace()]))
+    store.use(ids[[0, 0, 2]])
+    store.raise_salience(ids[:1], 0.5)
+    store.decay(0.5, ids[1:2])
+    store.aggregate(ids[1])
+    store.delete(ids[2:])
+    assert [(found.uses, found.salience, found.evidence) for found in store.traces()] == [(2, 1.5, 1), (0, 0.5, 2)]
 
 
 def test_notes_are_kept_and_replaced(tmp_path):

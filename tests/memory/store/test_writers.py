@@ -57,8 +57,11 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(other, tmp_path):
 def test_a_writer_that_was_killed_leaves_the_store_to_the_next(other, tmp_path):
     other.kill()
     other.wait(timeout=60)
+    files = [tmp_path / "hei_nw/s1" / name for name in ("episodic.sqlite", "episodic.sqlite-wal")]
+    left = [file.read_bytes() for file in files]
     with TraceStore.open(tmp_path, "s1", read_only=True) as reader:
         assert reader.size() == 1
+    assert [file.read_bytes() for file in files] == left
     with TraceStore.open(tmp_path, "s1") as store:
         assert store.size() == 1
         assert store.append([trace()]) == [2]

@@ -1,0 +1,166 @@
+"""Sparse recall beside numpy's product and argpartition, faiss' flat index and hnswlib: times as ratios of one run, and what is found.
+
+python benchmarks/memory/recall.py [ROWS ...]        (1000 10000 100000 1000000; after `make peers`; HNSW=100000 is the most it gets)
+
+Rows are unit vectors of 256 in families of 32 (cosine about .7 within one), cues are rows with noise (cosine .8). Ours stores their codes:
+a fixed random expansion to 8,192, of which WINNERS (32) win. Making a cue's code is timed apart: the others need none.
+recall@10 is a share of two lists of ten: those of exact search among the codes, and those of exact search among the vectors.
+The last line is faiss' time divided by ours, the least over all sizes, and at the largest.
+"""
+
+import importlib.util
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hippo_core.kernels.code import Code
+from hippo_core.kernels.sparse_recall import sparse_recall
+
+WIDTH, DIMS, FAMILY, CUES, BUDGET, ROUNDS = 256, 8192, 32, 256, 0.3, 3
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+WINNERS, HNSW = int(os.environ.get("WINNERS", "32")), int(os.environ.get("HNSW", "100000"))
+PEERS = ("faiss", "hnswlib", "threadpoolctl")
+CHECKED, TOP = 4_000_000, 10  # rows times cues that the reference looks through; rows recalled
+
+
+def vectors(count: int) -> tuple[NDArray, NDArray]:
+    """Rows and cues, float32 [N, 256] and [CUES, 256]."""
+    random = np.random.default_rng(11)
+    centres = unit(random.standard_normal((-(-count // FAMILY), WIDTH), dtype=np.float32))
+    rows = centres.repeat(FAMILY, axis=0)[:count]
+    rows = unit(rows + unit(random.standard_normal(rows.shape, dtype=np.float32)) * np.float32(0.65))
+    chosen = rows[random.integers(0, count, CUES)]
+    return rows, unit(chosen + unit(random.standard_normal(chosen.shape, dtype=np.float32)) * np.float32(0.75))
+
+
+def unit(rows: NDArray) -> NDArray:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """How long a call takes."""
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
+
+
+def singly(side, count: int, threads: int) -> Callable[[], None]:
+    """A call that asks for so many cues one by one."""
+
+    def ask() -> None:
+        for number in range(count):
+            side.ids(number, number + 1, threads)
+
+    return ask
+
+
+def ask_all(sides: Sequence, threads: int) -> dict[str, dict[str, float]]:
+    """Microseconds a cue, one by one and all at once, of each side: the median of rounds in which they take turns."""
+    for side in sides:
+        side.set_threads(threads)
+    counts = {side.name: int(min(CUES, max(3, BUDGET / max(1e-6, seconds(singly(side, 2, threads)) / 2)))) for side in sides}
+    spent = {kind: {side.name: [] for side in sides} for kind in ("one", "batch")}
+    for _ in range(ROUNDS):
+        for side in sides:
+            side.set_threads(threads)
+            spent["one"][side.name].append(seconds(singly(side, counts[side.name], threads)) / counts[side.name])
+            spent["batch"][side.name].append(seconds(lambda side=side: side.ids(0, CUES, threads)) / CUES)
+    return {kind: {name: 1e6 * median(each) for name, each in by_side.items()} for kind, by_side in spent.items()}
+
+
+def shared(found: NDArray, due: NDArray) -> float:
+    """The mean share of what is due that was found; -1 stands for nobody."""
+    return float(np.mean([len(set(a) & set(b) - {-1}) / max(1, len(set(b) - {-1})) for a, b in zip(found, due, strict=True)]))
+
+
+def inserts(rows: NDArray, codes: Code) -> None:
+    """Print what it costs to put rows into an index, in one thread. hnswlib grows slower with size: it is shown at its best."""
+    from sides import filled, hnsw
+
+    few = min(len(rows), 20_000)
+    begun = Code(codes.indices[:few], codes.values[:few])
+    spent = {
+        "ours, 1,000 at a time": seconds(lambda: filled(codes, DIMS, 1000)) / len(rows),
+        "ours, one at a time": seconds(lambda: filled(begun, DIMS, 1)) / few,
+        f"hnswlib, {few:,} at once": seconds(lambda: hnsw(rows[:few], threads=1)) / few,
+    }
+    peer = list(spent.values())[-1]
+    for name, each in spent.items():
+        print(f"  insert  {name:26} {1e6 * each:9.2f} us a row   hnswlib / this {peer / each:8.1f}", flush=True)
+
+
+def findings(sides: Sequence, rows: NDArray, codes: Code, asked: Code) -> None:
+    """Print recall@10 of each side against exact search among the codes and among the vectors."""
+    count = max(1, min(CUES, CHECKED // len(rows)))
+    few = Code(asked.indices[:count], asked.values[:count])
+    among_codes = sparse_recall(codes, few, TOP, impl="reference").ids.numpy()
+    among_vectors = sides[1].ids(0, CUES, 1)
+    for side in sides:
+        found = side.ids(0, CUES, 1)
+        told = f"{shared(found[:count], among_codes):.3f} of the codes' ({count} cues), {shared(found, among_vectors):.3f} of the vectors'"
+        print(f"  recall@{TOP}  {side.name:8} {told}", flush=True)
+
+
+def compare(count: int) -> float:
+    """Print a size's figures; returns the least of faiss' times divided by ours."""
+    from sides import by_faiss, by_hnswlib, by_numpy, expanded, filled, ours
+
+    rows, cues = vectors(count)
+    codes, asked = expanded(rows, WINNERS, DIMS), expanded(cues, WINNERS, DIMS)
+    print(f"{count:,} rows, {WINNERS} winners of {DIMS:,}", flush=True)
+    inserts(rows, codes)
+    sides = [ours(filled(codes, DIMS, 1000), asked), by_numpy(rows, cues), by_faiss(rows, cues)]
+    sides += [by_hnswlib(rows, cues)] if count <= HNSW else []
+    findings(sides, rows, codes, asked)
+    ratios = []
+    for threads in (1, 2):
+        for kind, spent in ask_all(sides, threads).items():
+            ratios.append(spent["faiss"] / spent["ours"])
+            told = ", ".join(f"{name} {each:.0f}" for name, each in spent.items())
+            over = ", ".join(f"{name} {each / spent['ours']:.1f}" for name, each in spent.items() if name != "ours")
+            print(f"  recall  {threads} threads, {kind:5}: {told} us a cue; divided by ours: {over}", flush=True)
+    return min(ratios)
+
+
+def compile_all() -> None:
+    """Compile what is timed."""
+    from sides import expanded, filled, ours
+
+    codes = expanded(vectors(2000)[0], WINNERS, DIMS)
+    ours(filled(codes, DIMS, 1000), codes).ids(0, 9, 1)
+
+
+def coding() -> None:
+    """Print what the code of a cue costs, which only ours needs, in one thread."""
+    from sides import expanded
+
+    torch.set_num_threads(1)
+    cues = vectors(CUES)[1]
+    spent = {
+        count: median(seconds(lambda count=count: expanded(cues[:count], WINNERS, DIMS)) / count for _ in range(ROUNDS))
+        for count in (1, CUES)
+    }
+    print(f"a cue's code: {1e6 * spent[1]:.0f} us alone, {1e6 * spent[CUES]:.0f} us in a batch of {CUES}", flush=True)
+    torch.set_num_threads(2)
+
+
+def main(sizes: Sequence[int] = SIZES) -> None:
+    """Compare all sizes."""
+    if missing := [name for name in PEERS if importlib.util.find_spec(name) is None]:
+        print(f"{', '.join(missing)} not installed, so nothing is compared with: make peers")
+        return
+    compile_all()
+    coding()
+    found = {count: compare(count) for count in sizes}
+    worst = min(found, key=lambda count: found[count])
+    print(f"faiss / ours time ratio at least {found[worst]:.1f} (at {worst:,} rows); at {max(found):,} rows {found[max(found)]:.1f}")
+
+
+if __name__ == "__main__":
+    main([int(size) for size in sys.argv[1:]] or SIZES)

@@ -1,0 +1,104 @@
+"""What is compared: our sparse index, numpy's products, faiss' flat index and hnswlib, each behind the same three functions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from hippo_core.kernels.code import Code
+from hippo_core.kernels.kwta import kwta
+from hippo_core.kernels.sparse_recall.index import SparseIndex
+
+TOP, LINKS, BUILDING, SEARCHING = 10, 32, 200, 64  # hnswlib's M, efConstruction, efSearch
+TOGETHER = 16  # cues of which numpy holds all scores at a time
+
+
+@dataclass(frozen=True)
+class Side:
+    """A filled index: ids [B, TOP] of the best rows for the cues from `first` to `end`, by so many threads, which are set before."""
+
+    name: str
+    ids: Callable[[int, int, int], NDArray]
+    set_threads: Callable[[int], object] = threadpool_limits
+
+
+def ours(index: SparseIndex, cues: Code) -> Side:
+    alone = [Code(*parts) for parts in zip(cues.indices.split(1), cues.values.split(1), strict=True)]  # as the coder hands them over
+
+    def ids(first: int, end: int, threads: int) -> NDArray:
+        cue = alone[first] if end == first + 1 else Code(cues.indices[first:end], cues.values[first:end])
+        return index.recall(cue, TOP, threads=threads).ids.numpy()
+
+    return Side("ours", ids)
+
+
+def by_numpy(rows: NDArray, cues: NDArray) -> Side:
+    """All scores by a matrix product, the best by argpartition, then in order."""
+    top = min(TOP, len(rows))
+
+    def best(some: NDArray) -> NDArray:
+        scores = some @ rows.T
+        found = np.argpartition(scores, len(rows) - top, axis=1)[:, -top:]
+        return np.take_along_axis(found, np.argsort(-np.take_along_axis(scores, found, 1), axis=1), 1)
+
+    def ids(first: int, end: int, _: int) -> NDArray:
+        return np.concatenate([best(cues[start : min(start + TOGETHER, end)]) for start in range(first, end, TOGETHER)])
+
+    return Side("numpy", ids)
+
+
+def by_faiss(rows: NDArray, cues: NDArray) -> Side:
+    import faiss
+
+    index = faiss.IndexFlatIP(rows.shape[1])
+    index.add(rows)
+
+    def ids(first: int, end: int, _: int) -> NDArray:
+        return index.search(cues[first:end], TOP)[1]
+
+    return Side("faiss", ids, faiss.omp_set_num_threads)
+
+
+def by_hnswlib(rows: NDArray, cues: NDArray) -> Side:
+    index = hnsw(rows)
+    index.set_ef(SEARCHING)
+
+    def ids(first: int, end: int, threads: int) -> NDArray:
+        return index.knn_query(cues[first:end], TOP, num_threads=threads)[0].astype(np.int64)
+
+    return Side("hnswlib", ids)
+
+
+def hnsw(rows: NDArray, threads: int = 2):
+    """hnswlib's index of unit vectors, built by so many threads."""
+    import hnswlib
+
+    index = hnswlib.Index(space="ip", dim=rows.shape[1])
+    index.init_index(len(rows), ef_construction=BUILDING, M=LINKS, random_seed=1)
+    index.add_items(rows, num_threads=threads)
+    return index
+
+
+def filled(codes: Code, dims: int, at_once: int) -> SparseIndex:
+    """Our index, given so many rows at a time."""
+    index = SparseIndex(dims)
+    for start in range(0, len(codes.indices), at_once):
+        index.add(Code(codes.indices[start : start + at_once], codes.values[start : start + at_once]))
+    return index
+
+
+@cache
+def expansion(width: int, dims: int) -> torch.Tensor:
+    """The fixed random matrix [width, dims] that codes are made with."""
+    return torch.randn(width, dims, generator=torch.Generator().manual_seed(7))
+
+
+def expanded(rows: NDArray, winners: int, dims: int) -> Code:
+    """The codes of unit vectors: a fixed random expansion, then k winners."""
+    matrix = expansion(rows.shape[1], dims)
+    parts = [kwta(torch.from_numpy(rows[start : start + 4096]) @ matrix, winners) for start in range(0, len(rows), 4096)]
+    return Code(*(torch.cat(part) for part in zip(*parts, strict=True)))

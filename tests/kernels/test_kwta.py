@@ -1,0 +1,109 @@
+"""k-winners-take-all: the same bits from every version, ties to the lower index, zeros never win."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hippo_core.files import LabError
+from hippo_core.kernels.kwta import kwta
+from tests.kernels.impls import IMPLS, device
+
+NEAR_HALVES = [127 * 0.5 / place for place in range(1, 127)]  # entries whose quotients lie at the edges of rounding
+
+
+def code(x, winners, impl):
+    return [part.cpu() for part in kwta(x.to(device(impl)), winners, impl)]
+
+
+def by_hand(row, winners: int) -> list[tuple[int, int]]:
+    """The contract, one entry after the other, in numpy's float32."""
+    row = np.asarray(row, np.float32)
+    largest = np.abs(row).max()
+    q = [int(np.rint(entry / largest * np.float32(127))) if largest else 0 for entry in row]
+    best = sorted(range(len(q)), key=lambda place: (-abs(q[place]), place))[:winners]
+    return [(place, q[place]) for place in sorted(best) if q[place]]
+
+
+def entries(seed: int, rows: int, dims: int, kind: str) -> torch.Tensor:
+    random = torch.Generator().manual_seed(seed)
+    x = torch.randn(rows, dims, generator=random)
+    if kind == "ties":
+        return x.round()
+    if kind == "halves":
+        return torch.tensor(NEAR_HALVES).repeat(rows, 1) * torch.rand(rows, 1, generator=random)
+    if kind == "tiny":
+        return x * 1e-42
+    return x / x.abs().amax() * 3e38 if kind == "huge" else x
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("kind", ["normal", "ties", "halves", "tiny", "huge"])
+@pytest.mark.parametrize(("dims", "winners"), [(1, 1), (7, 3), (64, 64), (300, 32), (1030, 64), (5, 9)])
+def test_every_version_is_the_contract_bit_for_bit(impl, kind, dims, winners):
+    x = entries(dims, 6, dims, kind)
+    indices, values = code(x, winners, impl)
+    assert indices.dtype == torch.int32
+    assert values.dtype == torch.int8
+    assert indices.shape == values.shape == (6, winners)
+    for row in range(6):
+        due = by_hand(x[row], winners)
+        kept = [(int(place), int(value)) for place, value in zip(indices[row], values[row], strict=True)]
+        assert kept == due + [(-1, 0)] * (winners - len(due))
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_one_row_alone_is_the_same_row_among_many(impl):
+    x = entries(1, 5, 40, "ties")
+    together = code(x, 4, impl)
+    for row in range(5):
+        alone = code(x[row : row + 1], 4, impl)
+        assert all(torch.equal(one[0], many[row]) for one, many in zip(alone, together, strict=True))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(-8, 8, width=32), min_size=1, max_size=30), st.integers(1, 12), st.sampled_from(["reference", "cpu"]))
+def test_any_row(row, winners, impl):
+    indices, values = code(torch.tensor([row]), winners, impl)
+    due = by_hand(row, winners)
+    assert list(zip(indices[0].tolist(), values[0].tolist(), strict=True))[: len(due)] == due
+    assert (indices[0, len(due) :] == -1).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1000), st.floats(0.5, 64))
+def test_a_power_of_two_in_front_changes_nothing(seed, size):
+    x = entries(seed, 3, 50, "normal")
+    scaled = x * 2.0 ** int(np.log2(size))
+    assert all(torch.equal(a, b) for a, b in zip(kwta(x, 8), kwta(scaled, 8), strict=True))
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_rows_that_do_not_lie_together_and_those_with_gradients(impl):
+    x = entries(3, 40, 6, "normal")
+    assert all(torch.equal(a, b) for a, b in zip(code(x.T, 5, impl), code(x.T.contiguous().requires_grad_(), 5, impl), strict=True))
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_no_rows(impl):
+    assert [part.shape for part in code(torch.zeros(0, 4), 2, impl)] == [(0, 2), (0, 2)]
+
+
+@pytest.mark.parametrize(("wrong", "told"), [(torch.nan, "NaN"), (torch.inf, "infinite"), (-torch.inf, "infinite")])
+def test_what_is_no_number_is_refused_with_its_row(wrong, told):
+    x = torch.ones(4, 3)
+    x[2, 1] = wrong
+    with pytest.raises(LabError, match=f"row 2 has.*{told}"):
+        kwta(x, 2)
+
+
+@pytest.mark.parametrize("x", [torch.ones(3), torch.ones(2, 3, dtype=torch.float64), torch.ones(2, 0)])
+def test_other_tensors_are_refused(x):
+    with pytest.raises(LabError, match=r"expects float32 \[N, D\]"):
+        kwta(x, 1)
+
+
+def test_no_winner_is_refused():
+    with pytest.raises(LabError, match="at least 1 winner, got 0"):
+        kwta(torch.ones(1, 2), 0)

@@ -1,0 +1,151 @@
+"""Every switch and every threshold of a memory is live: somewhere in its range it changes an answer, the store, or what is ranked."""
+
+from dataclasses import replace
+
+import pytest
+
+from hippo_core.conditions import load_memory
+from hippo_core.memory.store import TraceStore
+from hippo_core.protocols import memory
+
+from .conftest import SESSION
+
+
+def size(bench, name, **overrides):
+    place, _ = bench.taught(load_memory(name, {key.replace("__", "."): value for key, value in overrides.items()}))
+    with TraceStore.open(place, SESSION, read_only=True) as store:
+        return store.size()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "column"),
+    [
+        ({"episodic__use_completion": "off"}, "scores"),
+        ({"episodic__use_completion": "hopfield"}, "scores"),
+        ({"episodic__use_completion": "hopfield", "episodic__hopfield__beta": 1.0}, "scores"),
+        ({"episodic__use_sparsity": False}, "scores"),
+        ({"episodic__code__winners": 8}, "scores"),
+        ({"episodic__code__expansion": 512}, "scores"),
+        ({"episodic__recall__candidates": 1}, "candidates"),
+        ({"episodic__predictive__candidates": 2}, "candidates"),
+        ({"k": 3}, "shown"),
+        ({"traces": "off"}, "pred"),
+        ({"memory__runtime__enable_writes": False}, "pred"),
+    ],
+    ids=str,
+)
+def test_a_setting_of_recall_changes_rows(benches, overrides, column):
+    bench = benches("episodic")
+    assert bench.ask("memory/hei_nw", **overrides)[column].tolist() != bench.ask("memory/hei_nw")[column].tolist()
+
+
+def test_hopfield_steps_and_beta_change_scores(benches):
+    bench = benches("episodic")
+    found = [
+        bench.ask("ablations/hopfield", episodic__hopfield__beta=beta, episodic__hopfield__steps=steps)["scores"].tolist()
+        for beta, steps in ((4.0, 1), (16.0, 1), (4.0, 2))
+    ]
+    assert found[0] != found[1] != found[2] != found[0]
+
+
+@pytest.mark.parametrize("channels", [("words",), ("grams",), ("key",)])
+def test_each_channel_can_recall_alone(benches, channels):
+    bench = benches("episodic")
+    rows = bench.ask("ablations/no_completion", episodic__code__channels=channels)
+    assert rows["recall_1"].mean() > 0.5
+    assert rows["scores"].tolist() != bench.ask("ablations/no_completion")["scores"].tolist()
+
+
+@pytest.mark.parametrize("inject", ["text", "adapter"])
+def test_the_ways_of_injecting_answer_through_the_memory(benches, inject):
+    bench = benches("episodic")
+    rows = bench.ask("memory/hei_nw", inject=inject)
+    assert rows["score"].mean() > bench.plain["score"].mean() + 0.3
+    assert rows["computed_tokens"].tolist() != bench.ask("memory/hei_nw")["computed_tokens"].tolist()
+
+
+def test_the_gate_writes_less_and_what_it_refuses_is_listed(benches):
+    bench = benches("episodic")
+    told = load_memory("memory/hei_nw_gated")
+    place, rows = bench.taught(told)
+    everything = size(bench, "memory/hei_nw")
+    assert 0 < size(bench, "memory/hei_nw_gated") < everything
+    with TraceStore.open(place, SESSION, read_only=True) as store:
+        refused = {one.statement.source for one in store.refused()}
+    assert refused == set(rows.loc[rows["action"] == "refuse", "fact_id"])
+    recalled = bench.ask("memory/hei_nw_gated")["shown"].str.split(";").explode()
+    assert not refused & set(recalled)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"episodic__gate__alpha": 0.0},
+        {"episodic__gate__beta": 0.0},
+        {"episodic__gate__gamma": 0.0},
+        {"episodic__gate__delta": 0.0},
+        {"episodic__gate__write_rate": 0.2},
+        {"episodic__gate__tau": 2.0},
+        {"episodic__gate__policy": "random"},
+    ],
+    ids=str,
+)
+def test_every_setting_of_the_gate_changes_what_is_written(benches, overrides):
+    bench = benches("episodic")
+    told = {key.replace("__", "."): value for key, value in overrides.items()}
+    usual, changed = (bench.taught(load_memory("memory/hei_nw_gated", one))[1]["action"].tolist() for one in ({}, told))
+    assert usual != changed
+
+
+def test_a_budget_keeps_no_more_than_its_share_and_the_pinned(benches):
+    bench = benches("episodic")
+    _, rows = bench.taught(load_memory("memory/hei_nw_gated", {"episodic.store.budget": 0.25, "episodic.gate.write_rate": 1.0}))
+    kept = rows[(rows["action"] == "insert") & ~rows["evicted"].astype(bool)]
+    assert (kept.groupby("world").size() == 8).all()
+    pinned = rows[rows["pin"] > 0].groupby("world").size()
+    assert all(kept[(kept["world"] == world) & (kept["pin"] > 0)].shape[0] == min(8, count) for world, count in pinned.items())
+
+
+def test_the_gate_never_sees_what_is_asked(benches, tmp_path):
+    bench = benches("episodic")
+    preset = load_memory("memory/hei_nw_gated")
+    turned = [replace(world, facts=tuple(replace(fact, asked=not fact.asked) for fact in world.facts)) for world in bench.worlds]
+    rows = memory.teach(bench.lm, bench.suite, turned, bench.others, preset, tmp_path, SESSION)
+    usual = bench.taught(preset)[1]
+    assert rows["asked"].tolist() != usual["asked"].tolist()
+    for column in ("S", "action", "contributions"):
+        assert rows[column].tolist() == usual[column].tolist()
+
+
+def asleep(bench, folder, **overrides):
+    preset = load_memory("memory/hei_nw", {f"replay.{key}": value for key, value in overrides.items()})
+    place, _ = bench.taught(preset)
+    rows = memory.replay(bench.lm, preset, place, SESSION, folder)
+    with TraceStore.open(folder, SESSION, read_only=True) as store:
+        return rows, store.traces()
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [{"policy": "priority"}, {"rate": 0.25}, {"noise_level": 0.6}, {"max_items": 3}, {"cycles": 2}, {"enabled": False}],
+    ids=str,
+)
+def test_every_setting_of_replay_changes_what_the_store_becomes(benches, tmp_path, overrides):
+    bench = benches("episodic")
+    usual, changed = asleep(bench, tmp_path / "usual"), asleep(bench, tmp_path / "changed", **overrides)
+    assert usual[0]["trace_id"].tolist() != changed[0]["trace_id"].tolist() or usual[1] != changed[1]
+
+
+def test_replay_raises_what_is_recalled_lowers_what_is_not_and_can_be_undone(benches, tmp_path):
+    bench = benches("episodic")
+    before = {trace.id: trace for trace in asleep(bench, tmp_path / "none", enabled=False)[1]}
+    rows, after = asleep(bench, tmp_path / "one", noise_level=0.6)
+    hit = dict(zip(rows["trace_id"], rows["recalled"], strict=True))
+    assert 0 < sum(hit.values()) < len(hit)
+    for trace in after:
+        assert (trace.salience > before[trace.id].salience) == (hit[trace.id] == 1)
+        assert trace.uses == before[trace.id].uses + hit[trace.id]
+    assert any(trace.key != before[trace.id].key for trace in after)
+    with TraceStore.open(tmp_path / "one", SESSION) as store:
+        store.rollback(len(store.history()))
+        assert {trace.id: trace for trace in store.traces()} == before
