@@ -124,7 +124,7 @@ def test_a_single_cell_is_kept_and_runs_again_aside(finished):
         (("run", "baseline", "n=5.5"), "5.5"),
         (("run", "baseline", "colour=red"), "regime"),
         (("run", "baseline", "n"), "key=value"),
-        (("run", "memory"), "baseline"),
+        (("run", "dream"), "legal: baseline, memory"),
         (("grid", "smok"), "smoke"),
         (("grid", "smoke", "--run-id", "../x"), "RUN_ID"),
         (("notebook", "02_baselin"), "02_baseline"),

@@ -44,6 +44,23 @@ def test_two_workers_leave_the_records_of_this_machine(finished, cluster, tmp_pa
     assert kernels_of(place) == []  # the kernels of the run and what they were forked from
 
 
+def test_a_store_taught_on_one_worker_is_asked_on_another_that_shares_no_folder(cluster, bucket, tmp_path):
+    """Runner and workers have a folder each: what a test needs comes from the archive."""
+    place = make_lab(tmp_path / "lab")
+    text = (place / "params/grids/sleep.yaml").read_text()
+    short = text.replace("[baselines/rag_bm25, memory/hei_nw, controls/shuffled_store, ablations/no_completion]", "[memory/hei_nw]")
+    (place / "params/grids/sleep.yaml").write_text(short[: short.rindex("  - suites")])
+    for number in range(2):
+        cluster.add(make_lab(tmp_path / f"worker-{number}", place))
+    cluster.wait_for(2)
+    words = ("grid", "sleep", "--executor", "dask", "--scheduler", cluster.address, "--records", bucket, "--kernel", "cold")
+    ran = lab(place, *words)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    rows = records.read_rows(place / "executed/sleep")
+    assert dict(rows.groupby("regime")["slept"].max()) == {"after_sleep": 1, "delayed": 0}
+    assert records.verify(place / "executed/sleep") == (6, [])  # a data set, a taught and a replayed store, two tests, the report
+
+
 def test_a_killed_worker_loses_nothing(finished, cluster, tmp_path):
     place = make_lab(tmp_path / "lab", finished)
     first, _ = cluster.add(place), cluster.add(place)
