@@ -27,7 +27,7 @@ setup: .venv/.ready ## create .venv from requirements.lock (other commands do it
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed, $(PYTHON) is older; name one: make setup PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
-	@echo "Set-up: $$(grep -c == requirements.lock) pinned packages into .venv, about 2.4 GB on disk with a CPU build of torch (a CUDA build takes several more);"
+	@echo "Set-up: $$(grep -c == requirements.lock) pinned packages into .venv, about 3.1 GB on disk with a CPU build of torch (a CUDA build takes several more);"
 	@echo "        pip's own settings hold (PIP_INDEX_URL, PIP_FIND_LINKS, pip.conf). First torch, then the rest."
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint requirements.lock torch
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --requirement requirements.lock

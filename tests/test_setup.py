@@ -18,7 +18,7 @@ def name(text: str) -> str:
 def pins(lines: list[str]) -> dict[str, str]:
     found = {}
     for line in lines:
-        package, equals, version = line.partition("==")
+        package, equals, version = line.partition(";")[0].partition("==")  # behind it: on which systems
         assert equals and re.fullmatch(r"[0-9][0-9A-Za-z.]*", version), (
             f"{line} is not pinned as name==version, without a local tag or a hash"
         )

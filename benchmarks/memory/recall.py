@@ -82,7 +82,7 @@ def shared(found: NDArray, due: NDArray) -> float:
 
 
 def inserts(rows: NDArray, codes: Code, durable: Durable | None) -> None:
-    """Print what it costs to keep a row, in one thread. hnswlib becomes slower with size: its first rows are shown."""
+    """Print what it costs to keep a row, in one thread. hnswlib becomes slower with size: its first rows are shown, at its best."""
     from sides import filled, hnsw
 
     few = min(len(rows), 20_000)
@@ -96,6 +96,9 @@ def inserts(rows: NDArray, codes: Code, durable: Durable | None) -> None:
     }
     for name, each in spent.items():
         print(f"  insert  {name:26} {1e6 * each:9.2f} us a row   hnswlib / this {peer / each:8.1f}", flush=True)
+    if len(rows) > HNSW:
+        least = peer * len(rows) / 60
+        print(f"  hnswlib is left out beyond HNSW={HNSW} rows: to build it would take at least {least:.0f} minutes of one thread")
 
 
 def findings(sides: Sequence, rows: NDArray, codes: Code, asked: Code) -> None:

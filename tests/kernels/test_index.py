@@ -125,6 +125,14 @@ def test_many_rows_at_once_are_the_same_rows_one_by_one():
     assert torch.equal(a.scores, b.scores)
 
 
+def test_tensors_that_do_not_lie_together():
+    code, index, plain = draw_code(4, 30, 5, 12), SparseIndex(12), Plain(5)
+    every_second = Code(*(part[::2] for part in code))
+    index.add(every_second)
+    plain.add(every_second)
+    agree(index, plain, Code(*(part[::3] for part in code)), 9, (torch.arange(45) % 2 > 0)[::3], 1)
+
+
 def test_a_removed_row_keeps_its_number():
     index = SparseIndex(3)
     code = Code(torch.tensor([[0]], dtype=torch.int32), torch.tensor([[1]], dtype=torch.int8))
@@ -161,6 +169,7 @@ def filled() -> SparseIndex:
         ),
         (lambda: filled().remove([4]), "from 0 to 3, got 4 to 4"),
         (lambda: filled().remove([-1]), "from 0 to 3, got -1"),
+        (lambda: filled().remove(torch.ones(4, dtype=torch.bool)), "whole numbers, got bool"),
         (lambda: filled().recall(draw_code(0, 1, 3, 9), 0), "top of at least 1"),
         (lambda: filled().recall(draw_code(0, 1, 3, 9), 1, torch.ones(3, dtype=torch.bool)), r"mask must be bool \[4\]"),
     ],

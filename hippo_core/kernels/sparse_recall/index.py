@@ -15,7 +15,7 @@ from hippo_core.kernels.sparse_recall import Recalled, check_recall
 from hippo_core.kernels.sparse_recall.postings import Chains, Runs, chain, settle
 from hippo_core.kernels.sparse_recall.side_by_side import Store, search
 
-BLOCK = 65_536  # rows: as many as uint16 can number; their sums stay in the cache of a core
+BLOCK = 65_536  # rows: as many as 16 bits can number; their sums stay in the cache of a core
 FEW = 512  # rows of a block that are worth settling
 
 
@@ -43,7 +43,7 @@ class SparseIndex:
     def add(self, codes: Code) -> range:
         """Add codes [N, K], whatever K; returns their rows. LabError for another dtype of values or a dimension that is not there."""
         check_code(codes, "codes to add")
-        indices, values = codes.indices.numpy(), codes.values.numpy()
+        indices, values = codes.indices.contiguous().numpy(), codes.values.contiguous().numpy()
         if codes.values.dtype != self.dtype or (indices.size and indices.max() >= self.dims):
             found = f"{codes.values.dtype} and dimension {indices.max(initial=-1)}"
             raise LabError(
@@ -57,18 +57,26 @@ class SparseIndex:
         return range(first, self._rows)
 
     def remove(self, rows: Tensor | NDArray | list[int] | range) -> None:
-        """These rows are not recalled any more; to remove one twice is fine. LabError for a row that was never added."""
-        places = np.asarray(rows, np.int64)
-        if places.size and not (places.min() >= 0 and places.max() < self._rows):
+        """These rows are not recalled any more; to remove one twice is fine. LabError for a row that was never added, or what is no row."""
+        places = np.asarray(rows)
+        if not places.size:
+            return
+        if places.dtype.kind not in "iu":
+            raise LabError(f"rows to remove must be whole numbers, got {places.dtype}; of a mask take its nonzero()")
+        if places.min() < 0 or places.max() >= self._rows:
             raise LabError(f"rows to remove must lie from 0 to {self._rows - 1}, got {places.min()} to {places.max()}")
         self._alive[places] = False
 
     def recall(self, cue: Code, top: int, mask: Tensor | None = None, threads: int = 1) -> Recalled:
-        """As `sparse_recall` of the rows that are left: ids and scores int64 [B, top]. `mask` bool [len(self)] may forbid others."""
+        """As `sparse_recall` of the rows that are left: ids and scores int64 [B, top]. `mask` bool [len(self)] may forbid others.
+
+        What a cue has in dimensions that the index does not have counts for nothing. More threads than one are used where they pay.
+        """
         check_recall(cue, top, mask, self._rows)
         alive = self._alive[: self._rows]
         store = Store(self._runs, self._chains, alive, BLOCK, self._largest)
-        found = search(store, cue.indices.numpy(), cue.values.numpy(), alive if mask is None else mask.numpy(), top, threads)
+        allowed = alive if mask is None else mask.contiguous().numpy()
+        found = search(store, cue.indices.contiguous().numpy(), cue.values.contiguous().numpy(), allowed, top, threads)
         return Recalled(torch.from_numpy(found[0]), torch.from_numpy(found[1]))
 
     def _append(self, indices: NDArray, values: NDArray) -> None:
