@@ -10,10 +10,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from hippo_core.files import LabError
 from hippo_core.suites import lexicon
 from hippo_core.suites.attempts import attempts
 from hippo_core.suites.splits import belongs
-from hippo_core.suites.types import Fact, Item, Place, Settings, Suite, World
+from hippo_core.suites.types import Fact, Item, Place, Settings, Split, Suite, World
 from hippo_core.suites.wording import add_noise
 
 
@@ -98,6 +99,9 @@ class MultiSettings(Settings):
 
 
 Statement = tuple[str, str, str]  # who, relation, value
+# Statements of a world that is drawn and, where one of them is not of the split, thrown away. Of more, hardly any world would be left: they
+# are made of what can be said in the split at least twice.
+MANY = 64
 
 
 def make_statements(random: Random, settings: MultiSettings, place: Place) -> tuple[list[Statement], bool]:
@@ -105,10 +109,7 @@ def make_statements(random: Random, settings: MultiSettings, place: Place) -> tu
     new = place.split != "train" and random.random() < settings.new_names
     n_corrections = round(settings.n_facts * settings.corrections)
     n_pairs = settings.n_facts - n_corrections
-    size = max(3, round(n_pairs**0.5))
-    people = random.sample(lexicon.names(held_out=new), max(size, -(-n_pairs // len(RELATIONS))))
-    relations = random.sample(list(RELATIONS), min(len(RELATIONS), -(-n_pairs // len(people))))
-    pairs = random.sample([(who, relation) for who in people for relation in relations], n_pairs)
+    pairs = _pairs(random, n_pairs, new) if settings.n_facts <= MANY else _sayable_pairs(random, n_pairs, new, place.split)
     order = pairs + random.choices(pairs, k=n_corrections)
     random.shuffle(order)
     current: dict[tuple[str, str], str] = {}
@@ -120,6 +121,30 @@ def make_statements(random: Random, settings: MultiSettings, place: Place) -> tu
         current[who, relation] = value
         statements.append((who, relation, value))
     return statements, new
+
+
+def _pairs(random: Random, n_pairs: int, new: bool) -> list[tuple[str, str]]:
+    """Persons and relations, each of both in several pairs."""
+    size = max(3, round(n_pairs**0.5))
+    people = random.sample(lexicon.names(held_out=new), max(size, -(-n_pairs // len(RELATIONS))))
+    relations = random.sample(list(RELATIONS), min(len(RELATIONS), -(-n_pairs // len(people))))
+    return random.sample([(who, relation) for who in people for relation in relations], n_pairs)
+
+
+def _sayable_pairs(random: Random, n_pairs: int, new: bool, split: Split) -> list[tuple[str, str]]:
+    """The same of persons and relations of which at least two things can be said in the split."""
+    names = lexicon.names(held_out=new)
+    pairs: list[tuple[str, str]] = []
+    for who in random.sample(names, len(names)):
+        pairs += [(who, relation) for relation in RELATIONS if _values(who, relation, split) > 1]
+        if len(pairs) >= n_pairs:
+            return random.sample(pairs, n_pairs)
+    raise LabError(f"episodic_multi has names for {len(pairs)} pairs of person and relation in a world of {split}, not for {n_pairs}")
+
+
+def _values(who: str, relation: str, split: Split) -> int:
+    """How many things a person can say of this in worlds of a split."""
+    return sum(belongs(f"{who}|{relation}|{value}", split) for value in RELATIONS[relation].values)
 
 
 def tell(random: Random, statement: Statement, corrects: bool) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.suites import episodic, get_suite, lexicon, multi, semantic
+from hippo_core.suites import episodic, get_suite, lexicon, multi, semantic, settings_for
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import Place, World
 
@@ -152,3 +152,16 @@ def test_questions_are_english_sentences():
 
 def test_an_article_fits_its_noun():
     assert [lexicon.article(word) for word in ("lamp", "umbrella", "hat", "organ")] == ["a lamp", "an umbrella", "a hat", "an organ"]
+
+
+def test_large_worlds_of_corrections_are_drawn_at_once_and_keep_to_their_split():
+    settings = settings_for("episodic_multi", "default", {"n_facts": 128, "n_items": 10})
+    worlds = {
+        split: get_suite("episodic_multi").make_world(Random(split), settings, Place(split, 0, 0)) for split in ("train", "val", "test")
+    }
+    texts = {split: {fact.text for fact in world.facts} for split, world in worlds.items()}
+    assert all(len(world.facts) == 128 and len(world.items) == 10 for world in worlds.values())
+    assert not texts["train"] & texts["test"] and not texts["val"] & texts["test"]
+    few = settings_for("episodic_multi", "default", {"n_facts": 5000, "n_items": 10})
+    with pytest.raises(LabError, match="has names for"):
+        multi.make_world(Random(0), few, Place("val", 0, 0))
