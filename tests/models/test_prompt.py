@@ -116,6 +116,13 @@ def test_pieces_are_the_prompt(lm, decoding, shots):
 
 
 @pytest.mark.parametrize("decoding", ["short", "plain"])
+def test_the_question_is_the_first_part_of_the_tail(lm, decoding):
+    pieces = split(lm, FACTS[:1], QUESTION, decoding)
+    assert lm.tokenizer.decode(pieces.tail[: pieces.asked]) == (QUESTION if decoding == "short" else f"Question: {QUESTION}")
+    assert 0 < pieces.asked < len(pieces.tail)
+
+
+@pytest.mark.parametrize("decoding", ["short", "plain"])
 def test_prefix_and_blocks_do_not_depend_on_question_or_neighbours(lm, decoding):
     pieces = split(lm, FACTS, QUESTION, decoding)
     alone = split(lm, FACTS[2:3], "Where?", decoding)

@@ -8,7 +8,7 @@ import torch
 from hippo_core.files import LabError
 from hippo_core.models import score
 from hippo_core.models.generate import generate
-from hippo_core.models.score import hidden, log_likelihood, loss_per_token, text_loss, token_states
+from hippo_core.models.score import hidden, log_likelihood, loss_per_token, text_loss, token_likelihood, token_states
 from tests.models.handmade import TOLD
 
 FACTS = TOLD["test-00000"]
@@ -108,3 +108,22 @@ def test_pairs_of_one_context_are_each_scored(lm):
         assert (got.tokens, got.greedy) == (alone.tokens, alone.greedy)
         assert got.nats == pytest.approx(alone.nats, abs=CLOSE)
     assert together[0] == together[4]
+
+
+def test_likelihoods_of_tokens_are_those_of_their_text_and_say_what_was_run(lm):
+    texts = [" Mara sold a guitar", " Otto"]
+    pairs = [(lm.encode("Who?"), lm.encode(f"Who?{text}")[len(lm.encode("Who?")) :]) for text in texts]
+    found = token_likelihood(lm, pairs)
+    assert found == log_likelihood(lm, ["Who?"] * 2, texts)
+    assert [one.tokens for one in found] == [len(more) for _, more in pairs]
+    read = [len(context) + len(more) - 1 for context, more in pairs]
+    assert all(0 < one.computed_tokens <= most for one, most in zip(found, read, strict=True))
+    [alone] = token_likelihood(lm, pairs[:1])
+    assert alone.computed_tokens == read[0]
+    twice = token_likelihood(lm, pairs[:1] * 2)
+    assert [one.computed_tokens for one in twice] == [read[0] / 2] * 2
+
+
+def test_a_pair_without_a_token_is_refused(lm):
+    with pytest.raises(LabError, match="a pair without a token in its context or its continuation"):
+        token_likelihood(lm, [([1], [])])

@@ -28,7 +28,7 @@ from typing import Any
 MODULES = (
     *("torch", "transformers.models.llama.modeling_llama", "peft", "pandas", "scipy.stats", "matplotlib.pyplot", "seaborn", "scrapbook"),
     *("IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
-    *("hippo_core.lab.notebook", "hippo_core.models.load", "hippo_core.protocols.evaluate"),
+    *("hippo_core.lab.notebook", "hippo_core.models.load", "hippo_core.protocols.evaluate", "hippo_core.protocols.memory"),
     *("hippo_core.suites.datasets.build", "hippo_core.results.records", "hippo_core.results.figures.plots"),
 )
 PR_SET_PDEATHSIG = 1

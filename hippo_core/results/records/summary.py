@@ -91,7 +91,7 @@ def _compute(rows: Frame, seconds: float) -> dict[str, Any]:
         "tokens": read + said,
         "input_tokens": read,
         "generated_tokens": said,
-        "computed_tokens": float(rows["computed_tokens"].sum()),
+        "computed_tokens": float(rows["computed_tokens"].sum()) if "computed_tokens" in rows else None,
         "runtime_s": round(seconds, 3),
         "time_s_per_100": round(100 * seconds / len(rows), 3),
         "latency_ms_mean": _mean(rows["latency_ms"]),
