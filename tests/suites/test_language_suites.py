@@ -162,6 +162,6 @@ def test_large_worlds_of_corrections_are_drawn_at_once_and_keep_to_their_split()
     texts = {split: {fact.text for fact in world.facts} for split, world in worlds.items()}
     assert all(len(world.facts) == 128 and len(world.items) == 10 for world in worlds.values())
     assert not texts["train"] & texts["test"] and not texts["val"] & texts["test"]
-    few = settings_for("episodic_multi", "default", {"n_facts": 5000, "n_items": 10})
+    few = settings_for("episodic_multi", "default", {"n_facts": 20_000, "n_items": 10})
     with pytest.raises(LabError, match="has names for"):
         multi.make_world(Random(0), few, Place("val", 0, 0))
