@@ -1,87 +1,25 @@
-"""Scores by meaning: cosine between sentence vectors of all-MiniLM-L6-v2, a published encoder that was trained for search.
-
-A text's vector is the mean of its word pieces' last states, scaled to unit length; a text is cut at 256 pieces, the opening and the
-closing one among them (Reimers and Gurevych 2019, section 3; the model card of sentence-transformers/all-MiniLM-L6-v2). The files
-must be the published ones, so that the name says which vectors a record rests on.
-"""
-
-from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
-from typing import Any
+"""Scores by meaning: cosine between sentence vectors of all-MiniLM-L6-v2 (models/minilm.py)."""
 
 import numpy as np
-import torch
 from torch import Tensor
-from torch.nn.functional import normalize
-from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoModel, AutoTokenizer
 
 from hippo_core.conditions.index import WorldIndex
-from hippo_core.files import LabError, root, sha256
-from hippo_core.models.load import quiet
-
-FOLDER = "data/models/minilm"
-PIECES = 256
-PUBLISHED = {
-    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-}
+from hippo_core.models import minilm
 
 
 def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
     """The cosine of each taught fact with the question. All facts of the world are encoded once, on the device of its model."""
     device = str(index.lm.device)
     vectors = index.once(("minilm", taught), lambda: _of_facts(index, taught, device))
-    return (vectors @ encode([question], device)[0]).numpy()
+    return (vectors @ minilm.encode([question], device)[0]).numpy()
 
 
 def query_tokens(index: WorldIndex, question: str) -> int:
-    """How many word pieces the encoder runs for a question; it is a smaller model than those that answer."""
-    tokenizer, _ = _loaded(root() / FOLDER, str(index.lm.device))
-    return len(tokenizer(question, truncation=True, max_length=PIECES)["input_ids"])
-
-
-@torch.inference_mode()
-def encode(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> Tensor:
-    """Unit vectors of texts [N, D], fp32, on the CPU, in the order given; texts of like length are encoded together.
-
-    The encoder is loaded once a process and device. LabError where its files are missing or are not the published ones.
-    """
-    tokenizer, model = _loaded(root() / FOLDER, device)
-    rows = [torch.tensor(row) for row in tokenizer(list(texts), truncation=True, max_length=PIECES)["input_ids"]] if texts else []
-    order = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
-    found = torch.empty(len(rows), model.config.hidden_size)
-    for start in range(0, len(order), batch_size):
-        batch = order[start : start + batch_size]
-        ids = pad_sequence([rows[row] for row in batch], batch_first=True, padding_value=tokenizer.pad_token_id).to(device)
-        lengths = torch.tensor([len(rows[row]) for row in batch], device=device)[:, None]
-        mask = torch.arange(ids.shape[1], device=device) < lengths
-        states = model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
-        found[batch] = normalize((states * mask[..., None]).sum(1) / lengths, dim=-1).cpu()
-    return found
+    """How many word pieces are run for a question."""
+    return minilm.pieces(question, str(index.lm.device))
 
 
 def _of_facts(index: WorldIndex, taught: tuple[str, ...], device: str) -> Tensor:
-    vectors = index.once("minilm", lambda: encode([fact.text for fact in index.world.facts], device))
+    vectors = index.once("minilm", lambda: minilm.encode([fact.text for fact in index.world.facts], device))
     places = {fact: place for place, fact in enumerate(index.facts)}
     return vectors[[places[fact] for fact in taught]]
-
-
-@cache
-def _loaded(folder: Path, device: str) -> tuple[Any, Any]:
-    """Tokenizer and model in fp32; nothing is fetched, unpickled or run from the folder."""
-    _check(folder)
-    with quiet():
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = AutoModel.from_pretrained(folder, local_files_only=True, use_safetensors=True, dtype=torch.float32)
-    return tokenizer, model.to(device).eval()
-
-
-def _check(folder: Path) -> None:
-    if not folder.is_dir():
-        raise LabError(f"encoder minilm: expected all-MiniLM-L6-v2 in {FOLDER}, found nothing; run `make models`")
-    for name, published in PUBLISHED.items():
-        if not (folder / name).is_file() or sha256(folder / name) != published:
-            raise LabError(f"encoder minilm: {FOLDER}/{name} is not that of all-MiniLM-L6-v2; delete the folder and run `make models`")

@@ -51,7 +51,10 @@ class Episodic:
     @cached_property
     def weights(self) -> Mapping[str, Mapping[str, float]]:
         """What each of the preset's channels counts, by completion."""
-        return fitted.read_part(self.lm, "recall", self.folder)["weights"][name_of(self.preset.episodic.code.channels)]
+        name, found = name_of(self.preset.episodic.code.channels), fitted.read_part(self.lm, "recall", self.folder)["weights"]
+        if name not in found:
+            raise LabError(f"{self.lm.spec.name} has no weights for the channels {name}; those that have: {', '.join(found)}")
+        return found[name]
 
     @cached_property
     def injection(self) -> Injection:
@@ -82,7 +85,8 @@ class Episodic:
         told = self.preset.episodic
         how = How(told.use_completion, told.recall.candidates, self.judged, told.hopfield.beta, told.hopfield.steps, self.weights)
         predictive = Predictive(self.known, self.preset.decoding) if told.use_completion == "predictive" else None
-        return Recaller(Scope(traces, told.code.channels, self.coder if "key" in told.code.channels else None), how, predictive)
+        coder = self.coder if "key" in told.code.channels else None
+        return Recaller(Scope(traces, told.code.channels, coder, str(self.lm.device)), how, predictive)
 
     @property
     def judged(self) -> int:

@@ -49,7 +49,7 @@ class Code(Part):
 
     winners: Count = 64
     expansion: Count = 2048
-    channels: Annotated[tuple[Literal["words", "grams", "key"], ...], Field(min_length=1)] = ("words", "grams", "key")
+    channels: Annotated[tuple[Literal["words", "grams", "key", "minilm"], ...], Field(min_length=1)] = ("words", "grams", "key")
 
     @field_validator("channels")
     @classmethod
@@ -147,8 +147,9 @@ class MemoryPreset(Part):
         return False
 
     @property
-    def encoder(self) -> None:
-        """A memory's key comes from the model that answers."""
+    def encoder(self) -> Literal["minilm"] | None:
+        """The published encoder that one of its channels reads, where one does; the key comes from the model that answers."""
+        return "minilm" if "minilm" in self.episodic.code.channels else None
 
     def of_phase(self, mode: Mode) -> dict[str, Any]:
         """The settings that this phase depends on, by dotted key, as plain values: all but the name for a test."""

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors, train
 from tokenizers.models import WordPiece
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from hippo_core.conditions import minilm as encoder
+from hippo_core.models import minilm as encoder
 from tests.models.handmade import ASKED, TOLD, folders, lm, loaded
 
 __all__ = ["folders", "lm", "loaded"]

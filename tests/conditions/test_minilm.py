@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from hippo_core.conditions import WorldIndex, choose, load_preset, minilm
+from hippo_core.conditions import WorldIndex, choose, load_preset
 from hippo_core.conditions.retrieval import dense_scores
 from hippo_core.files import LabError, root
+from hippo_core.models import minilm
 from hippo_core.models.packages.pins import packages
 from tests.models.handmade import worlds
 

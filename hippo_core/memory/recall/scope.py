@@ -15,13 +15,15 @@ from hippo_core.files import unknown
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.kwta import kwta
 from hippo_core.kernels.sparse_recall.index import SparseIndex
+from hippo_core.memory.codes import sentence
 from hippo_core.memory.codes.key import KeyEncoder
 from hippo_core.memory.codes.lexical import Lexicon, grams, words
 from hippo_core.memory.codes.rows import Rows
 from hippo_core.memory.key import SparseKey
 from hippo_core.memory.trace import Trace
+from hippo_core.models import minilm
 
-Channel = Literal["words", "grams", "key"]
+Channel = Literal["words", "grams", "key", "minilm"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 ALIKE = 4  # a power: of 1, 2, 4 and 12 the best on validation worlds; only what is nearly the same takes a trace's place
 TERMS = {"words": words, "grams": grams}
@@ -57,7 +59,7 @@ class Coder:
 class Scope:
     """Traces in order of their ids, and for each channel their rows and the index that finds the nearest of them."""
 
-    def __init__(self, traces: Sequence[Trace], channels: Sequence[Channel], coder: Coder | None) -> None:
+    def __init__(self, traces: Sequence[Trace], channels: Sequence[Channel], coder: Coder | None, device: str = "cpu") -> None:
         if wrong := sorted(set(channels) - set(CHANNELS)):
             raise unknown("channel", wrong[0], CHANNELS)
         self.traces, self.coder = tuple(sorted(traces, key=lambda trace: trace.id)), coder
@@ -66,6 +68,9 @@ class Scope:
         self.rows: dict[str, Rows] = {name: lexicon.rows(texts) for name, lexicon in self._lexicons.items()}
         if "key" in channels:
             self.rows["key"] = rows_of([trace.key for trace in self.traces])
+        self._device = device
+        if "minilm" in channels:
+            self.rows["minilm"] = sentence.rows(texts, device)
         self._indexes = {name: index_of(rows) for name, rows in self.rows.items()}
 
     def cue(self, text: str, key: Rows | None = None) -> dict[str, Rows]:
@@ -73,14 +78,17 @@ class Scope:
         found = {name: lexicon.rows([text]) for name, lexicon in self._lexicons.items()}
         if "key" in self.rows and self.coder:
             found["key"] = key or self.coder.rows([text])
+        if "minilm" in self.rows:
+            found["minilm"] = sentence.rows([text], self._device)
         return found
 
     def cue_tokens(self, text: str) -> float:
-        """Tokens that are run for a cue's key, each counting the share of the model's blocks that it goes through."""
-        if "key" not in self.rows or not self.coder:
-            return 0.0
-        lm, head = self.coder.encoder.lm, self.coder.encoder.head
-        return len(lm.encode(text)) * max(head.settings.blocks) / lm.config.num_hidden_layers
+        """Tokens that are run for a cue's codes, those of the key each counting the share of the model's blocks that they go through."""
+        tokens = float(minilm.pieces(text, self._device)) if "minilm" in self.rows else 0.0
+        if "key" in self.rows and self.coder:
+            lm, head = self.coder.encoder.lm, self.coder.encoder.head
+            tokens += len(lm.encode(text)) * max(head.settings.blocks) / lm.config.num_hidden_layers
+        return tokens
 
     @cached_property
     def times(self) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from random import Random
 import torch
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor
-from torch.nn.functional import cross_entropy, normalize
+from torch.nn.functional import cross_entropy, dropout, normalize
 
 from hippo_core.memory.codes.key import KeyHead, KeySettings, padded
 from hippo_core.models.early import early_states
@@ -32,14 +32,15 @@ class KeyRecipe(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     seed: int = 1337
-    rooms: int = 320  # train worlds whose states are kept
+    rooms: int = 1000  # train worlds whose states are kept
     facts: int = 64  # a room
     cues: int = 24  # a room
-    steps: int = 500
+    steps: int = 1500
     together: int = 2  # rooms a step
     rate: float = 2e-3  # AdamW
     units: int = 2048
     winners: int = 64  # while it learns
+    dropout: float = 0.1  # of what is read of a token, while it learns
     blocks: tuple[int, ...] = (0, 2)
 
 
@@ -117,8 +118,8 @@ def train_key(lm: LanguageModel, recipe: KeyRecipe, say: Callable[[str], None] =
 def _loss(head: KeyHead, sharpness: Tensor, rooms: Sequence[States], recipe: KeyRecipe) -> tuple[Tensor, float]:
     """InfoNCE of the nested codes, in mean, and how often the whole code's nearest fact is the right one."""
     with torch.autocast("cpu", torch.bfloat16):
-        facts = head(*padded([state.float() for room in rooms for state in room.facts])).float()
-        cues = head(*padded([state.float() for room in rooms for state in room.cues])).float()
+        facts = head(*_worn([state for room in rooms for state in room.facts], recipe.dropout)).float()
+        cues = head(*_worn([state for room in rooms for state in room.cues], recipe.dropout)).float()
     before = [sum(len(room.facts) for room in rooms[:number]) for number in range(len(rooms))]
     gold = torch.tensor([start + place for start, room in zip(before, rooms, strict=True) for place in room.gold])
     losses, right = [], math.nan
@@ -128,6 +129,12 @@ def _loss(head: KeyHead, sharpness: Tensor, rooms: Sequence[States], recipe: Key
         losses.append(cross_entropy(scores, gold))
         right = (scores.argmax(1) == gold).float().mean().item()
     return torch.stack(losses).mean(), right
+
+
+def _worn(states: Sequence[Tensor], share: float) -> tuple[Tensor, Tensor]:
+    """States and mask with a share of the numbers left out."""
+    laid, mask = padded([state.float() for state in states])
+    return dropout(laid, share), mask
 
 
 def winners(active: Tensor, count: int) -> Tensor:

@@ -10,10 +10,11 @@ from hippo_core.memory.codes.key import KeyHead
 from hippo_core.memory.episodic import load_encoder
 from hippo_core.memory.fitted import folder_of, read_part, save_part
 from hippo_core.memory.recall.ranking import How
-from hippo_core.memory.recall.scope import Coder
+from hippo_core.memory.recall.scope import CHANNELS, Coder
 from hippo_core.memory.settings import MemoryPreset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
+from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.base_model.key import KeyRecipe, train_key
 from hippo_core.protocols.base_model.recall_weights import SEED, fit_weights
@@ -24,7 +25,7 @@ SMALL = 16  # blocks of a model whose words are learnt in two
 def key_recipe(lm: LanguageModel, seed: int) -> KeyRecipe:
     """The recipe for a model: of a deep one the embeddings and what a quarter of its blocks make of them, from fewer rooms."""
     depth = lm.config.num_hidden_layers
-    return KeyRecipe(seed=seed) if depth <= SMALL else KeyRecipe(seed=seed, blocks=(0, round(depth / 4)), rooms=160)
+    return KeyRecipe(seed=seed) if depth <= SMALL else KeyRecipe(seed=seed, blocks=(0, round(depth / 4)), rooms=360, steps=900)
 
 
 def fit_key(lm: LanguageModel, seed: int, command: str, say: Callable[[str], None] = print) -> KeyHead:
@@ -41,7 +42,8 @@ def fit_recall(lm: LanguageModel, command: str, say: Callable[[str], None] = pri
     told = MemoryPreset(name="default").episodic
     coder = Coder(load_encoder(lm), told.code.expansion, told.code.winners)
     how = How("off", told.recall.candidates, told.predictive.candidates, told.hopfield.beta, told.hopfield.steps, {})
-    weights, table = fit_weights(lm, coder, how, say)
+    channels = CHANNELS if available("minilm") is None else told.code.channels
+    weights, table = fit_weights(lm, coder, how, channels, say)
     settings = {"code": told.code.model_dump(mode="json"), "hopfield": told.hopfield.model_dump(mode="json"), "seed": SEED}
     save_part(lm, "recall", {"weights": weights, "fitted_with": settings, **how_made(command), "validation": table.to_dict("records")})
 
@@ -64,5 +66,5 @@ def fit_memory_if(wanted: bool, model: str, seed: int) -> str:
 def recall_table(lm: LanguageModel) -> pd.DataFrame:
     """What the weights of a model found on the worlds that they were fitted on; empty where there are none."""
     if not (folder_of(lm) / "recall.json").is_file():
-        return pd.DataFrame(columns=["completion", "suite", "n_facts", "rung", "recall_1", "recall_3", "recall_10", "n"])
+        return pd.DataFrame(columns=["channels", "completion", "suite", "n_facts", "rung", "recall_1", "recall_3", "recall_10", "n"])
     return pd.DataFrame(read_part(lm, "recall")["validation"])

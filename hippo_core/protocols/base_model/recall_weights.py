@@ -18,13 +18,15 @@ from hippo_core.memory.inject.kv import prefix_of
 from hippo_core.memory.recall.completion import Predictive
 from hippo_core.memory.recall.fusion import Example, Features, fit, fused
 from hippo_core.memory.recall.ranking import Completion, How, Places, Recaller
-from hippo_core.memory.recall.scope import CHANNELS, Coder, Scope, name_of
+from hippo_core.memory.recall.scope import Channel, Coder, Scope, name_of
+from hippo_core.memory.settings import MemoryPreset
 from hippo_core.memory.trace import Trace
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
 from hippo_core.suites.types import World
 
 SEED = 2025  # of validation worlds that no grid of the lab asks
+USUAL = MemoryPreset(name="default").episodic.code.channels
 COMPLETIONS: tuple[Completion, ...] = ("off", "hopfield", "predictive")
 # suite, settings, questions: where a memory is asked
 WORLDS: tuple[tuple[str, Mapping[str, Any], int], ...] = (
@@ -58,45 +60,48 @@ class Judged:
 
 
 def fit_weights(
-    lm: LanguageModel, coder: Coder, how: How, say: Callable[[str], None] = print
+    lm: LanguageModel, coder: Coder, how: How, channels: Sequence[Channel], say: Callable[[str], None] = print
 ) -> tuple[dict[str, dict[str, dict[str, float]]], pd.DataFrame]:
-    """The weights by channels and completion; and, with all channels, how often the right trace comes first, among three and among ten,
-    by suite, size and rung.
+    """The weights by channels and completion; and for the usual channels, and for all of them, how often the right trace comes first,
+    among three and among ten, by suite, size and rung.
 
-    The weights of `how` are not read. Each choice of channels has weights of its own; the candidates that completions judge are those of
-    all channels.
+    The weights of `how` are not read. Each choice of channels has weights of its own; the candidates that completions judge are the best
+    of all channels.
     """
-    rooms = [(scope, list(cues_of(suite, world, scope, how))) for suite, world, scope in scopes(lm, coder)]
-    cues = [cue for _, found in rooms for cue in found]
-    plain = [Judged(cue.features, right_of(scope, cue.rows, cue)) for scope, found in rooms for cue in found]
-    weights, judged = {"off": fit(examples(plain))}, {"off": plain}
-    say(f"off: {weights['off']}")
-    known = TraceKV(lm, prefix_of(lm, "short"))
+    rooms = [(scope, list(cues_of(suite, world, scope, how))) for suite, world, scope in scopes(lm, coder, channels)]
+    judged = {"off": [Judged(cue.features, right_of(scope, cue.rows, cue)) for scope, found in rooms for cue in found]}
+    first, known = fit(examples(judged["off"])), TraceKV(lm, prefix_of(lm, "short"))
+    say(f"channels: {first}")
     for completion in COMPLETIONS[1:]:
-        judged[completion] = [one for scope, found in rooms for one in completed(scope, found, completion, how, weights["off"], known)]
-        weights[completion] = fit(examples(judged[completion]))
-        say(f"{completion}: {weights[completion]}")
-    sizes = [len(scope.traces) for scope, found in rooms for _ in found]
+        judged[completion] = [one for scope, found in rooms for one in completed(scope, found, completion, how, first, known)]
+        say(f"{completion}: {fit(examples(judged[completion]))}")
+    weights = {name_of(some): weights_of(judged, some) for count in range(1, len(channels) + 1) for some in combinations(channels, count)}
+    asked = [(cue, len(scope.traces)) for scope, found in rooms for cue in found]
     rows = [
-        {"completion": completion, "suite": cue.suite, "n_facts": size, "rung": cue.rung, **hits(one, weights[completion])}
-        for completion in COMPLETIONS
-        for cue, size, one in zip(cues, sizes, judged[completion], strict=True)
-    ]
-    keys = ["completion", "suite", "n_facts", "rung"]
-    return of_all_channels(judged), pd.DataFrame(rows).groupby(keys, sort=False).agg(["mean", "size"]).pipe(flat)
-
-
-def of_all_channels(judged: Mapping[str, Sequence[Judged]]) -> dict[str, dict[str, dict[str, float]]]:
-    """The weights of every choice of channels; Hopfield completion needs the key."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    for channels in (some for count in range(1, len(CHANNELS) + 1) for some in combinations(CHANNELS, count)):
-        own = {*channels, *(("superseded", "hopfield") if "key" in channels else ()), "predictive"}
-        found[name_of(channels)] = {
-            completion: fit(examples([restricted(one, own) for one in judged[completion]]))
-            for completion in COMPLETIONS
-            if completion != "hopfield" or "key" in channels
+        {
+            "channels": name,
+            "completion": completion,
+            "suite": cue.suite,
+            "n_facts": size,
+            "rung": cue.rung,
+            **hits(one, weights[name][completion]),
         }
-    return found
+        for name in dict.fromkeys((name_of(USUAL), name_of(channels)))
+        for completion in COMPLETIONS
+        for (cue, size), one in zip(asked, judged[completion], strict=True)
+    ]
+    keys = ["channels", "completion", "suite", "n_facts", "rung"]
+    return weights, pd.DataFrame(rows).groupby(keys, sort=False).agg(["mean", "size"]).pipe(flat)
+
+
+def weights_of(judged: Mapping[str, Sequence[Judged]], channels: Sequence[str]) -> dict[str, dict[str, float]]:
+    """The weights of a choice of channels, by completion; Hopfield completion needs the key."""
+    own = {*channels, *(("superseded", "hopfield") if "key" in channels else ()), "predictive"}
+    return {
+        completion: fit(examples([restricted(one, own) for one in judged[completion]]))
+        for completion in COMPLETIONS
+        if completion != "hopfield" or "key" in channels
+    }
 
 
 def restricted(judged: Judged, names: Set[str]) -> Judged:
@@ -104,7 +109,7 @@ def restricted(judged: Judged, names: Set[str]) -> Judged:
     return Judged({name: values for name, values in judged.features.items() if name in names}, judged.right)
 
 
-def scopes(lm: LanguageModel, coder: Coder) -> Iterator[tuple[str, World, Scope]]:
+def scopes(lm: LanguageModel, coder: Coder, channels: Sequence[Channel]) -> Iterator[tuple[str, World, Scope]]:
     """The worlds that weights are fitted on, as if all of them had been taught."""
     for suite, overrides, questions in WORLDS:
         settings = suite_settings(suite, "default", lm.spec.context_limit, overrides)
@@ -112,7 +117,7 @@ def scopes(lm: LanguageModel, coder: Coder) -> Iterator[tuple[str, World, Scope]
             keys = coder.keys([fact.text for fact in world.facts])
             told = zip(world.facts, keys, strict=True)
             traces = [Trace(world.id, fact.id, fact.text, (), key, time=fact.time, id=fact.time + 1) for fact, key in told]
-            yield suite, world, Scope(traces, CHANNELS, coder)
+            yield suite, world, Scope(traces, channels, coder, str(lm.device))
 
 
 def cues_of(suite: str, world: World, scope: Scope, how: How) -> Iterator[Cue]:
@@ -156,7 +161,7 @@ def examples(judged: Sequence[Judged]) -> list[Example]:
 
 def hits(judged: Judged, weights: Mapping[str, float]) -> dict[str, float]:
     """Whether the right trace is among the first 1, 3 and 10."""
-    order = np.argsort(-fused(judged.features, weights), kind="stable").tolist()
+    order = np.argsort(-fused(restricted(judged, weights.keys()).features, weights), kind="stable").tolist()
     place = order.index(judged.right) if judged.right is not None else len(order)
     return {f"recall_{k}": float(place < k and judged.right is not None) for k in (1, 3, 10)}
 
