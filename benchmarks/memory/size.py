@@ -1,0 +1,66 @@
+"""How many traces a gigabyte holds, by model and way of injecting; and what an index of a million keys takes."""
+
+import resource
+import time
+
+import torch
+from transformers import AutoConfig
+
+from hippo_core.files import root
+from hippo_core.kernels.code import Code
+from hippo_core.kernels.sparse_recall.index import SparseIndex
+from hippo_core.memory.inject.size import QWEN, Shape, shape_of, trace_bytes, traces_per_gb
+
+TEXT, TOKENS = "On Friday, Carla sold a guitar at the market yesterday.", 15
+ADAPTED = {"hippo-tiny": 3, "smollm2-135m": 5, "Qwen2.5-1.5B": 4}  # blocks; of the last one, an assumption
+UNITS, WINNERS, ROWS = 2048, 64, 1_000_000
+
+
+def shapes() -> dict[str, Shape]:
+    """The three models, by their configurations."""
+    places = {"hippo-tiny": "data/weights/hippo-tiny", "smollm2-135m": "data/models/smollm2-135m"}
+    found = {name: shape_of(AutoConfig.from_pretrained(root() / place)) for name, place in places.items() if (root() / place).is_dir()}
+    return {**found, "Qwen2.5-1.5B": QWEN}
+
+
+def per_gb(name: str, shape: Shape) -> list[int]:
+    """Traces a GB: KV stored, the adapter's blocks stored, KV made anew."""
+    blocks = range(ADAPTED[name])
+    sizes = [
+        trace_bytes("kv", shape, TOKENS, TEXT),
+        trace_bytes("adapter", shape, TOKENS, TEXT, blocks=blocks),
+        trace_bytes("text", shape, TOKENS, TEXT),
+    ]
+    return [traces_per_gb(size) for size in sizes]
+
+
+def index_of_many() -> tuple[float, float]:
+    """MB of an index of ROWS random keys, and milliseconds of a recall."""
+    generator = torch.Generator().manual_seed(0)
+    patterns = torch.stack([torch.randperm(UNITS, generator=generator)[:WINNERS].sort().values for _ in range(2000)]).int()
+    before, index = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, SparseIndex(UNITS)
+    for _ in range(ROWS // 100_000):
+        chosen = patterns[torch.randint(len(patterns), (100_000,), generator=generator)]
+        index.add(Code(chosen, torch.randint(1, 127, chosen.shape, generator=generator, dtype=torch.int8)))
+    cue = Code(chosen[:1], torch.ones_like(chosen[:1], dtype=torch.int8))
+    index.recall(cue, 20)
+    begin = time.perf_counter()
+    for _ in range(20):
+        index.recall(cue, 20)
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3, (time.perf_counter() - begin) / 20 * 1e3
+
+
+def main() -> None:
+    """Print both."""
+    print(f"traces of {TOKENS} tokens and {len(TEXT)} characters a GB, values of two bytes:\n")
+    print("| model | KV stored (kv) | KV of some blocks stored (adapter) | text and ids, KV made anew |\n|---|--:|--:|--:|")
+    for name, shape in shapes().items():
+        print(f"| {name} | " + " | ".join(f"{count:,}" for count in per_gb(name, shape)) + " |")
+    megabytes, milliseconds = index_of_many()
+    print(
+        f"\nan index of {ROWS:,} keys of {WINNERS} winners of {UNITS:,}: {megabytes:,.0f} MB at most, {milliseconds:.1f} ms a cue on one thread"
+    )
+
+
+if __name__ == "__main__":
+    main()
