@@ -57,9 +57,8 @@ def main() -> None:
     for name, shape in shapes().items():
         print(f"| {name} | " + " | ".join(f"{count:,}" for count in per_gb(name, shape)) + " |")
     megabytes, milliseconds = index_of_many()
-    print(
-        f"\nan index of {ROWS:,} keys of {WINNERS} winners of {UNITS:,}: {megabytes:,.0f} MB at most, {milliseconds:.1f} ms a cue on one thread"
-    )
+    keys = f"{ROWS:,} keys of {WINNERS} winners of {UNITS:,}"
+    print(f"\nan index of {keys}: {megabytes:,.0f} MB at most, {milliseconds:.1f} ms a cue on one thread")
 
 
 if __name__ == "__main__":
