@@ -6,7 +6,6 @@ from datetime import date
 import pandas as pd
 import torch
 
-from hippo_core.memory.codes.key import KeyHead
 from hippo_core.memory.episodic import load_encoder
 from hippo_core.memory.fitted import folder_of, read_part, save_part
 from hippo_core.memory.recall.ranking import How
@@ -28,13 +27,12 @@ def key_recipe(lm: LanguageModel, seed: int) -> KeyRecipe:
     return KeyRecipe(seed=seed) if depth <= SMALL else KeyRecipe(seed=seed, blocks=(0, round(depth / 4)), rooms=360, steps=900)
 
 
-def fit_key(lm: LanguageModel, seed: int, command: str, say: Callable[[str], None] = print) -> KeyHead:
-    """Fit the key and write it beside the model's weights."""
+def fit_key(lm: LanguageModel, seed: int, command: str, say: Callable[[str], None] = print) -> None:
+    """Fit the key and write it beside the model's weights, in half precision."""
     recipe = key_recipe(lm, seed)
     head = train_key(lm, recipe, say)
     made = {"settings": head.settings.model_dump(mode="json"), "recipe": recipe.model_dump(mode="json"), **how_made(command)}
-    save_part(lm, "key", made, head)
-    return head
+    save_part(lm, "key", made, head.half())  # half as large; it is read as single precision
 
 
 def fit_recall(lm: LanguageModel, command: str, say: Callable[[str], None] = print) -> None:
