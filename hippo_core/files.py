@@ -51,6 +51,17 @@ def read_yaml(path: Path, parse: Callable[[str], Any] = parse_yaml) -> Any:
         raise LabError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """The content of a JSON file that holds an object; LabError where it holds anything else."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        raise LabError(f"{path} is damaged: expected a JSON object")
+    return values
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
     write_bytes(path, text.encode("utf-8"))

@@ -4,7 +4,6 @@ Not to be mixed up with a LoRA that is merged into weights when a model is loade
 this was fitted on the merged model and belongs to both.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from hippo_core.files import LabError, root, sha256, write_bytes, write_json
+from hippo_core.files import LabError, read_object, root, sha256, write_bytes, write_json
 from hippo_core.models import adapter as merged
 from hippo_core.models.language_model import LanguageModel
 
@@ -47,7 +46,7 @@ def read_part(lm: LanguageModel, part: str, folder: Path | None = None) -> dict[
     path = (folder or folder_of(lm)) / f"{part}.json"
     if not path.is_file():
         raise LabError(f"model {lm.spec.name} has no fitted {part} at {path}; fit one: `{_way(lm, part)}`")
-    made = _read(path)
+    made = read_object(path)
     if (own := base_of(lm)) != made.get("base"):
         raise LabError(f"{path} was fitted on {_named(made.get('base'))}, this is {_named(own)}; fit it again: `{_way(lm, part)}`")
     return made
@@ -89,13 +88,3 @@ def _named(base: Any) -> str:
         return "nothing that it names"
     parts = [f"{base.get('name')} ({str(base.get('sha256'))[:12]}...)"]
     return " with a LoRA ".join(parts + ([f"({base['merged'][:12]}...)"] if base.get("merged") else []))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        values = None
-    if not isinstance(values, dict):
-        raise LabError(f"{path} is damaged: expected a JSON object")
-    return values

@@ -4,14 +4,13 @@ An adapter is a folder as peft writes it (adapter_config.json, adapter_model.saf
 says which weights it belongs to. LoRA: Hu et al. 2021 (arXiv 2106.09685), W + alpha / r * B A.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
 from safetensors.torch import load_file
 
-from hippo_core.files import LabError, sha256
+from hippo_core.files import LabError, read_object, sha256
 
 SETTINGS, WEIGHTS, TRAINING = "adapter_config.json", "adapter_model.safetensors", "training.json"
 READ = {"r", "lora_alpha", "target_modules", "use_rslora", "rank_pattern", "alpha_pattern", "layers_to_transform", "layers_pattern"}
@@ -58,7 +57,7 @@ def check_whole(adapter: Path) -> None:
 
 
 def _check_base(adapter: Path, base: Path) -> None:
-    trained_on = _read(adapter / TRAINING).get("base")
+    trained_on = read_object(adapter / TRAINING).get("base")
     if not isinstance(trained_on, dict) or not {"name", "sha256"} <= trained_on.keys():
         raise LabError(f"{adapter / TRAINING} does not say what the adapter was trained on: expected base: {{name, sha256}}")
     found = base_identity(base)
@@ -71,7 +70,7 @@ def _check_base(adapter: Path, base: Path) -> None:
 
 def _config(adapter: Path) -> LoraConfig:
     """The settings that a merge needs; any other one that is not as usual is refused, as it would change what the weights mean."""
-    values = _read(adapter / SETTINGS)
+    values = read_object(adapter / SETTINGS)
     usual = {**LoraConfig().to_dict(), "peft_type": "LORA"}
     unread = sorted(key for key, value in values.items() if key not in READ | ABOUT and value != usual.get(key))
     if values.get("peft_type") != "LORA" or unread:
@@ -88,13 +87,3 @@ def _check_shapes(wanted: dict[str, Any], got: dict[str, Any]) -> None:
         name = min(name for name in wanted.keys() | got.keys() if wanted.get(name) != got.get(name))
         shapes = [str(list(shapes[name])) if name in shapes else "nothing" for shapes in (wanted, got)]
         raise ValueError(f"for {name} the model has {shapes[0]}, the adapter {shapes[1]}")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        values = None
-    if not isinstance(values, dict):
-        raise LabError(f"{path} is damaged: expected a JSON object")
-    return values
