@@ -1,8 +1,13 @@
-"""A real S3 server on this machine, for tests of what is kept in an object store."""
+"""A real S3 server on this machine, for tests of what is kept in an object store; and Triton's interpreter where there is no GPU."""
 
+import os
+import shutil
 from urllib.request import Request, urlopen
 
 import pytest
+
+if not shutil.which("nvidia-smi"):
+    os.environ.setdefault("TRITON_INTERPRET", "1")  # Triton reads it when it is imported, which other libraries do as they like
 
 USER = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}
 

@@ -1,19 +1,11 @@
-"""Kernels run with every fresh tensor full of NaN (integers: their largest), Triton's in its interpreter where there is no GPU."""
+"""Kernels run with every fresh tensor full of NaN (integers: their largest)."""
 
 import pytest
 import torch
 
 
 @pytest.fixture(autouse=True, scope="package")
-def interpreted():
-    with pytest.MonkeyPatch.context() as patch:
-        if not torch.cuda.is_available():
-            patch.setenv("TRITON_INTERPRET", "1")
-        yield
-
-
-@pytest.fixture(autouse=True, scope="package")
-def poisoned(interpreted):
+def poisoned():
     """PyTorch fills fresh memory itself when it is asked to be deterministic."""
     before = torch.are_deterministic_algorithms_enabled()
     torch.use_deterministic_algorithms(True)

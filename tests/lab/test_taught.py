@@ -24,8 +24,9 @@ from .conftest import make_lab
 from .running import lab
 
 SHARING = ["controls/empty_store", "controls/shuffled_store", "controls/oracle_store", "controls/random_traces"]
-SHARING += ["ablations/no_completion", "ablations/hopfield", "ablations/no_replay"]
-TAUGHT_APART = ["memory/hei_nw_gated", "ablations/no_sparsity", "ablations/no_writes", "ablations/traces_off", "ablations/gate_random"]
+SHARING += ["ablations/no_completion", "ablations/hopfield", "ablations/no_replay", "memory/hei_nw_text"]
+TAUGHT_APART = ["memory/hei_nw_gated", "memory/hei_nw_minilm", "ablations/no_sparsity", "ablations/no_writes", "ablations/traces_off"]
+TAUGHT_APART += ["ablations/gate_random", "ablations/gate_unflagged"]
 
 
 def told(**changes) -> MemoryParameters:
@@ -64,7 +65,7 @@ def test_what_is_told_otherwise_is_taught_apart(place, preset):
 
 def test_an_override_and_the_preset_that_says_it_are_one_taught_store(place):
     _, teach, _ = with_needs(told(preset="memory/hei_nw_gated"))
-    assert teach.id == with_needs(told(overrides=["episodic.use_gate=true"]))[1].id
+    assert teach.id == with_needs(told(overrides=["episodic.use_gate=true", "episodic.store.budget=0.5"]))[1].id
 
 
 @pytest.mark.parametrize("change", [{"n": 5}, {"seed": 1}, {"split": "val"}, {"overrides": ["n_facts=40"]}, {"overrides": ["traces=off"]}])
@@ -284,5 +285,6 @@ def test_one_cell_runs_alone_with_what_it_needs(slept):
 
 def test_canonical_parameters_are_their_own(place):
     taught = canonical(told(preset="ablations/gate_random", overrides=["k=2", "n_facts=12"]), "teach")
-    assert taught.overrides == ["n_facts=12", "episodic.use_gate=true", "episodic.gate.policy=random"]
+    gate = ["episodic.use_gate=true", "episodic.gate.write_rate=1.0", "episodic.gate.policy=random", "episodic.store.budget=0.5"]
+    assert taught.overrides == ["n_facts=12", *gate]
     assert canonical(taught, "teach") == taught

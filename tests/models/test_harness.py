@@ -17,7 +17,7 @@ CLOSE = 1e-4  # nats a request
 def names(lock: str) -> list[str]:
     """The packages of a lock, each pinned."""
     lines = [line for line in (root() / lock).read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
-    pins = [re.fullmatch(r"([A-Za-z0-9_.-]+)==[0-9][0-9A-Za-z.]*", line) for line in lines]
+    pins = [re.fullmatch(r"([A-Za-z0-9_.-]+)==[0-9][0-9A-Za-z.]*(; sys_platform == '[a-z]+')?", line) for line in lines]
     assert pins and all(pins)
     return [re.sub(r"[-_.]+", "-", pin[1]).lower() for pin in pins if pin]
 
