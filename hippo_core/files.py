@@ -110,8 +110,7 @@ def held_folder(parent: Path, prefix: str) -> tuple[Path, int]:
 
     Folders of the same prefix that nobody holds any more are removed; so use the prefix for these only.
     """
-    for left in parent.glob(f"{glob.escape(prefix)}*"):
-        _remove_unheld(left)
+    remove_left(parent, prefix)
     while True:
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
         with suppress(FileNotFoundError):  # somebody took it for a left one before it was locked
@@ -121,6 +120,12 @@ def held_folder(parent: Path, prefix: str) -> tuple[Path, int]:
             if folder.exists():
                 return folder, hold
             os.close(hold)
+
+
+def remove_left(parent: Path, prefix: str) -> None:
+    """Remove the folders of `held_folder` that nobody holds any more."""
+    for left in parent.glob(f"{glob.escape(prefix)}*"):
+        _remove_unheld(left)
 
 
 def _remove_unheld(folder: Path) -> None:

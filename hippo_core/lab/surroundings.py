@@ -1,7 +1,7 @@
 """What a process that runs kernels arranges for them: a folder for all that is temporary, as many open files as it may have, quiet.
 
 In that folder are connection files, sockets and what notebooks put where temporary files go. It goes when the process ends, and what a
-killed process left goes when the next one begins.
+killed process left goes when the next one begins, or at its end, where a kernel was still dying in it.
 """
 
 import atexit
@@ -13,7 +13,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from hippo_core.files import held_folder
+from hippo_core.files import held_folder, remove_left
 
 PREFIX = "hippo-kernels."
 ROOM = 60  # characters of the folder that ours is made in: the path of a socket has some 100
@@ -49,3 +49,4 @@ def folder() -> Path:
 def _remove() -> None:
     for place in _made:
         shutil.rmtree(place, ignore_errors=True)
+        remove_left(place.parent, PREFIX)

@@ -5,17 +5,18 @@
 Keys k-WTA: McNaughton and Morris 1987; completion Hopfield 1982, Ramsauer et al. 2020 (arXiv 2008.02217).
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, root
 from hippo_core.memory import fitted
 from hippo_core.memory.codes.key import KeyEncoder, KeyHead, KeySettings
-from hippo_core.memory.inject import Injection, injection
-from hippo_core.memory.inject.cache import TraceKV
+from hippo_core.memory.inject import AdapterInjection, Injection, injection
+from hippo_core.memory.inject.cache import StoreKV, TraceKV
 from hippo_core.memory.inject.kv import KVInjection, prefix_of
 from hippo_core.memory.recall.completion import Predictive
 from hippo_core.memory.recall.ranking import How, Recaller
@@ -24,9 +25,11 @@ from hippo_core.memory.settings import MemoryPreset
 from hippo_core.memory.store import Identity
 from hippo_core.memory.trace import Trace
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.prompt import lines_of
 from hippo_core.models.spec import validated
 
 KIND = "units of the model's first blocks, k-WTA"
+ON_DISK = "data/generated/kv"  # below the lab's root; named by what they hold, so that many runs share them
 
 
 @dataclass(frozen=True)
@@ -59,14 +62,29 @@ class Episodic:
     @cached_property
     def injection(self) -> Injection:
         """How what is recalled reaches the model."""
-        return injection(self.lm, self.preset.inject, self.preset.decoding, self.preset.episodic.store.kv)
+        return injection(self.lm, self.preset.inject, self.preset.decoding, *self._kept)
 
     @cached_property
     def known(self) -> TraceKV:
         """The keys and values of traces that the model predicts a cue from: those that are injected, where they are."""
         if isinstance(self.injection, KVInjection):
             return self.injection.known
-        return TraceKV(self.lm, prefix_of(self.lm, self.preset.decoding))
+        return TraceKV(self.lm, prefix_of(self.lm, self.preset.decoding), *self._kept)
+
+    @property
+    def _kept(self) -> tuple[StoreKV, Path | None]:
+        """How the keys and values of traces are kept, and the folder of those on disk."""
+        kept = self.preset.episodic.store.kv
+        return kept, root() / ON_DISK if kept == "disk" else None
+
+    def make_ready(self, texts: Sequence[str]) -> float:
+        """Run those of these traces that were not run before to the keys and values that are injected; how many milliseconds it took.
+        Nothing is done where none are kept."""
+        begin, way = time.perf_counter(), self.injection
+        if not texts or not isinstance(way, KVInjection | AdapterInjection) or way.known.store == "none":
+            return 0.0
+        way.known.get(lines_of(self.lm, list(dict.fromkeys(texts)), self.preset.decoding))
+        return (time.perf_counter() - begin) * 1e3
 
     def identity(self) -> Identity:
         """What a store of this memory is written with."""

@@ -92,7 +92,8 @@ class Gate(Part):
 
 
 class Store(Part):
-    """`budget`: the share of a world's facts that may be kept (None: all). `kv`: where traces' keys and values are kept."""
+    """`budget`: the share of a world's facts that may be kept (None: all). `kv`: where traces' keys and values are kept once they are
+    run: nowhere, in memory while their world is asked about, or on disk below data/generated/kv."""
 
     budget: Share | None = None
     kv: Literal["none", "memory", "disk"] = "memory"

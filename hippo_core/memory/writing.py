@@ -16,12 +16,13 @@ from hippo_core.memory.codes.lexical import words
 from hippo_core.memory.codes.rows import Rows
 from hippo_core.memory.episodic import Episodic
 from hippo_core.memory.gate import Gate, Told, salience_of
+from hippo_core.memory.inject.kv import prefix_of
 from hippo_core.memory.key import SparseKey
 from hippo_core.memory.recall.scope import rows_of
 from hippo_core.memory.store import TraceStore
 from hippo_core.memory.trace import Decision, Statement, Trace
 from hippo_core.models.kv import encode, tokens_of
-from hippo_core.models.prompt import split
+from hippo_core.models.prompt import lines_of
 from hippo_core.models.score import log_likelihood_behind
 
 NEAREST = 8  # traces by shared units, of which the nearest by cosine is taken
@@ -94,12 +95,12 @@ def weighed(memory: Episodic, told: Sequence[Teaching], keys: Sequence[SparseKey
 
 def surprise(memory: Episodic, texts: Sequence[str]) -> list[float]:
     """The loss of each text's tokens in nats a token, right after the prompts' beginning; never below 0."""
-    pieces = [split(memory.lm, [text], "?", memory.preset.decoding) for text in texts]
-    if not pieces:
+    lines = lines_of(memory.lm, texts, memory.preset.decoding)
+    if not lines:
         return []
-    prefix = pieces[0].prefix
+    prefix = prefix_of(memory.lm, memory.preset.decoding)
     [before] = encode(memory.lm, [prefix[:-1]])
-    rows = [[prefix[-1], *piece.blocks[0][:-1]] for piece in pieces]
+    rows = [[prefix[-1], *line[:-1]] for line in lines]
     starts = [tokens_of(before)] * len(rows)
     logs = log_likelihood_behind(memory.lm, [(before,)] * len(rows), starts, rows)
     return [max(0.0, -sum(row) / max(1, len(row))) for row in logs]

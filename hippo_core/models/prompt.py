@@ -75,6 +75,11 @@ def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: De
     return Pieces(prefix, blocks, asked + rest, exact, len(asked))
 
 
+def lines_of(lm: LanguageModel, texts: Sequence[str], decoding: Decoding) -> list[list[int]]:
+    """Each text's tokens as a line of its own before a question; any question that begins with a letter."""
+    return [split(lm, [text], "What?", decoding).blocks[0] for text in texts]
+
+
 def stops(lm: LanguageModel, decoding: Decoding) -> tuple[str, ...]:
     """The strings that end an answer besides the model's stop tokens: a new line in plain text, or what ends the template's turn."""
     return ("\n",) if decoding == "plain" else lm.template.end_strings

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from hippo_core.memory.inject.cache import TraceKV
 from hippo_core.models.kv import tokens_of
-from hippo_core.models.prompt import Decoding, split
+from hippo_core.models.prompt import Decoding, lines_of, split
 from hippo_core.models.score import log_likelihood_behind
 
 
@@ -25,7 +25,7 @@ class Predictive:
 
     def blocks(self, texts: Sequence[str]) -> list[list[int]]:
         """Each text's tokens as they stand before a question."""
-        return [split(self.known.lm, [text], "?", self.decoding).blocks[0] for text in texts]
+        return lines_of(self.known.lm, texts, self.decoding)
 
     def log_likelihoods(self, cue: str, blocks: Sequence[list[int]]) -> tuple[list[float], int]:
         """log p(cue | trace) in nats for each trace's block, and how many tokens were run for it; those of traces that were not known

@@ -29,18 +29,19 @@ from hippo_core.models.prompt import fit
 from hippo_core.protocols.evaluate import COLUMNS, Question, check_no_leak, row_of
 from hippo_core.suites.types import Fact, Item, Suite, World
 
-OWN = ("requests", "candidates", "k_used", "store_size", "recall_ms", "completion_ms", "encode_ms", "scores")
+OF_STORE = ("store_written", "replayed", "replay_contribution", "replay_cycles_missing")
+OWN = ("requests", "candidates", "k_used", "store_size", "recall_ms", "completion_ms", "encode_ms", "scores", *OF_STORE)
 LISTED = 5  # recalled traces whose scores a row keeps
 
 
 @dataclass(frozen=True)
 class Remembered:
-    """An item with what was recalled for it, and the traces that are injected."""
+    """An item with what was recalled for it, the traces that are injected, and all of its world."""
 
     question: Question
     recall: Recall
     traces: tuple[Trace, ...]
-    store_size: int
+    stored: Sequence[Trace]
 
 
 def test(
@@ -56,20 +57,31 @@ def test(
     """Ask every item of the worlds, in their order. The store is opened read-only and does not change.
 
     `latency_ms` is that of the answer, what is injected included; `retrieval_ms` that of recall and completion. `encode_ms`, the time in
-    which traces that were met for the first time were run to keys and values, is apart; so are these tokens from `computed_tokens`.
+    which traces that were met for the first time were run to keys and values, is apart where these are kept; so are these tokens from
+    `computed_tokens`. `store_written` is 1 where the item's world has traces, `replayed` how many of them a replay recalled,
+    `replay_contribution` the share of those among what is injected, `replay_cycles_missing` the share of the cycles that did not run.
     """
     memory = Episodic(lm, preset)
     rows: list[dict[str, object]] = []
     with TraceStore.open(store_dir, session_id, memory.identity(), read_only=True) as store:
         stored = {world.id: store.traces(world.id) for world in worlds} if preset.traces == "episodic" else {}
+        missing = cycles_missing(store, preset) if regime == "after_sleep" else math.nan
     for together in groups(worlds, batch_size):
         keys = cue_keys(memory, [item.question for number in together for item in worlds[number].items])
         told = [
             one for number in together for one in remembered(memory, suite, worlds[number], keys, *pools(preset, worlds, stored, number))
         ]
-        rows += [row(memory, suite, *pair) for pair in zip(told, answers(memory, suite, told, batch_size), strict=True)]
+        encode_ms = memory.make_ready([trace.text for one in told for trace in one.traces]) / max(1, len(told))
+        answered = zip(told, answers(memory, suite, told, batch_size), strict=True)
+        rows += [row(memory, suite, *pair, encode_ms) | {"replay_cycles_missing": missing} for pair in answered]
         memory.forget()
     return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=[*COLUMNS, *OWN])
+
+
+def cycles_missing(store: TraceStore, preset: MemoryPreset) -> float:
+    """The share of the cycles of a sleep that the store's history does not have; NaN where none were to run."""
+    due = preset.replay.cycles * len(store.worlds()) if preset.replay.enabled else 0
+    return 1 - store.history().count("replay") / due if due else math.nan
 
 
 def groups(worlds: Sequence[World], batch_size: int) -> Iterator[list[int]]:
@@ -124,7 +136,7 @@ def remembered(
         bare = fit(memory.lm, [], item.question, memory.preset.decoding, suite.answer_budget)
         question = Question(world, item, choice, bare)
         check_no_leak(question)
-        yield Remembered(question, recall, traces, len(own))
+        yield Remembered(question, recall, traces, own)
 
 
 def chosen(preset: MemoryPreset, item: Item, recall: Recall, own: Sequence[Trace], others: Sequence[Trace]) -> tuple[Trace, ...]:
@@ -153,8 +165,8 @@ def answers(memory: Episodic, suite: Suite, told: Sequence[Remembered], batch_si
     return memory.injection.ask(asked, suite.answer_budget, batch_size, masked=memory.preset.control == "empty")
 
 
-def row(memory: Episodic, suite: Suite, told: Remembered, answer: Injected) -> dict[str, object]:
-    """The columns of `evaluate` and the memory's own."""
+def row(memory: Episodic, suite: Suite, told: Remembered, answer: Injected, encode_ms: float) -> dict[str, object]:
+    """The columns of `evaluate` and the memory's own; `encode_ms` is that of what is injected."""
     recall = told.recall
     scores = {trace.source: round(score, 4) for trace, score in zip(recall.traces[:LISTED], recall.scores, strict=False)}
     asked = memory.preset.traces == "episodic"
@@ -166,9 +178,12 @@ def row(memory: Episodic, suite: Suite, told: Remembered, answer: Injected) -> d
         "requests": float(asked),
         "candidates": len(recall.traces),
         "k_used": len(told.traces),
-        "store_size": told.store_size,
+        "store_size": len(told.stored),
         "recall_ms": recall.recall_ms if asked else math.nan,
         "completion_ms": recall.completion_ms if asked else math.nan,
-        "encode_ms": recall.encode_ms,
+        "encode_ms": recall.encode_ms + encode_ms,
         "scores": json.dumps(scores),
+        "store_written": float(bool(told.stored)),
+        "replayed": sum(trace.uses > 0 for trace in told.stored),
+        "replay_contribution": sum(trace.uses > 0 for trace in told.traces) / len(told.traces) if told.traces else math.nan,
     }

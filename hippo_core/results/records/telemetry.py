@@ -9,8 +9,8 @@ from typing import Any
 Frame = Any  # a pandas DataFrame or Series: what its methods return is wider than the type checker can follow
 
 # Columns that the rows of a memory's test have besides those of every test: how often it was asked, what its codes brought, what was
-# put before the question, how many traces of the item's world there are, and the time of each part.
-RECALL = ("requests", "candidates", "k_used", "store_size", "recall_ms", "completion_ms", "encode_ms")
+# put before the question, how many traces of the item's world there are, the time of each part, and what of it a replay touched.
+RECALL = ("requests", "candidates", "k_used", "store_size", "recall_ms", "completion_ms", "encode_ms", "replay_contribution")
 
 
 def teach_telemetry(rows: Frame) -> dict[str, Any]:

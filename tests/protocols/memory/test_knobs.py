@@ -149,3 +149,37 @@ def test_replay_raises_what_is_recalled_lowers_what_is_not_and_can_be_undone(ben
     with TraceStore.open(tmp_path / "one", SESSION) as store:
         store.rollback(len(store.history()))
         assert {trace.id: trace for trace in store.traces()} == before
+
+
+def test_a_test_after_sleep_says_what_the_sleep_did(benches, tmp_path):
+    bench, preset = benches("episodic"), load_memory("memory/hei_nw", {"replay.cycles": 2, "replay.rate": 0.5})
+    place, _ = bench.taught(preset)
+    slept = memory.replay(bench.lm, preset, place, SESSION, tmp_path)
+    rows = memory.test(bench.lm, bench.suite, bench.worlds, preset, "after_sleep", tmp_path, SESSION)
+    recalled = slept[slept["recalled"] == 1].groupby("world")["trace_id"].nunique()
+    assert rows["replayed"].tolist() == [recalled[world] for world in rows["world"]]
+    assert 0 < rows["replay_contribution"].mean() < 1 and set(rows["replay_contribution"]) == {0.0, 1.0}
+    assert (rows["store_written"] == 1).all() and (rows["replay_cycles_missing"] == 0).all()
+    longer = load_memory("memory/hei_nw", {"replay.cycles": 8})
+    assert (
+        memory.test(bench.lm, bench.suite, bench.worlds, longer, "after_sleep", tmp_path, SESSION)["replay_cycles_missing"] == 0.75
+    ).all()
+    awake = bench.ask("memory/hei_nw")
+    assert (awake["replayed"] == 0).all() and (awake["replay_contribution"] == 0).all() and awake["replay_cycles_missing"].isna().all()
+    nothing = bench.ask("memory/hei_nw", memory__runtime__enable_writes=False)
+    assert (nothing["store_written"] == 0).all() and nothing["replay_contribution"].isna().all()
+
+
+def test_keys_and_values_of_traces_are_kept_as_told_and_answers_do_not_depend_on_it(benches, tmp_path, monkeypatch):
+    monkeypatch.setattr("hippo_core.memory.episodic.ON_DISK", tmp_path)
+    bench = benches("episodic")
+    ways = {kept: bench.ask("ablations/hopfield", episodic__store__kv=kept) for kept in ("memory", "none", "disk")}
+    for rows in ways.values():
+        assert rows["pred"].tolist() == ways["memory"]["pred"].tolist()
+    files = len(list(tmp_path.rglob("*.safetensors")))
+    assert files == ways["disk"]["shown"].nunique() and (ways["disk"]["encode_ms"] > 0).all()
+    tokens = {kept: rows["computed_tokens"].mean() for kept, rows in ways.items()}
+    assert tokens["memory"] == tokens["disk"] < tokens["none"]  # those that are kept are run apart, and count once a trace
+    preset = load_memory("ablations/hopfield", {"episodic.store.kv": "disk"})
+    again = memory.test(bench.lm, bench.suite, bench.worlds, preset, "delayed", bench.taught(preset)[0], SESSION)
+    assert again["pred"].tolist() == ways["disk"]["pred"].tolist() and len(list(tmp_path.rglob("*.safetensors"))) == files

@@ -1,0 +1,132 @@
+"""What a remembered answer costs: ways of choosing one fact and putting it before the question, in turn; and what a gate costs.
+
+python benchmarks/memory/questions.py [MODEL ...]        (hippo-tiny; rags by vectors need `make models`)
+
+Times are those of rows: to choose (recall and completion, or retrieval), to answer (what is shown included), and, apart, to run a trace
+that is met for the first time to keys and values, which a memory does once a trace and a rag at every question.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+import pandas as pd
+import torch
+
+from hippo_core.conditions import load_memory, load_preset
+from hippo_core.files import LabError
+from hippo_core.memory.episodic import Episodic
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+from hippo_core.protocols.evaluate import evaluate
+from hippo_core.protocols.memory import teach, test
+from hippo_core.protocols.memory.teaching import gate_for
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.types import World
+
+FACTS, ITEMS, QUESTIONS, ROUNDS, SESSION = 128, 25, 100, 3, "benchmark"
+RAGS = {
+    "no facts": ("baselines/span_short", {}),
+    "rag_bm25": ("baselines/rag_bm25", {"k": 1}),
+    "rag_dense, minilm": ("baselines/rag_dense", {"k": 1, "encoder": "minilm"}),
+    "rag_hybrid, minilm": ("baselines/rag_hybrid", {"k": 1, "encoder": "minilm"}),
+    "rag_rerank, minilm": ("baselines/rag_rerank", {"k": 1, "encoder": "minilm"}),
+}
+MEMORIES = {
+    "memory, codes alone": "ablations/no_completion",
+    "memory, hopfield": "ablations/hopfield",
+    "memory, predictive": "memory/hei_nw",
+    "the same as text": "memory/hei_nw_text",
+}
+COLUMNS = ["retrieval_ms", "latency_ms", "encode_ms", "computed_tokens", "score"]
+
+
+def ways(lm: LanguageModel, store: Path) -> dict[str, Callable[[], pd.DataFrame]]:
+    """Each way of answering the same questions, those of the memory from one store."""
+    suite, told = get_suite("episodic"), drawn(lm)
+    teach(lm, suite, told, [], load_memory("memory/hei_nw"), store, SESSION)
+
+    def rag(name: str, settings: dict[str, object]) -> Callable[[], pd.DataFrame]:
+        preset = load_preset(name, settings)
+        return lambda: evaluate(lm, suite, told, preset).assign(encode_ms=0.0)
+
+    def memory(name: str) -> Callable[[], pd.DataFrame]:
+        return lambda: test(lm, suite, told, load_memory(name), "delayed", store, SESSION)
+
+    return {name: rag(*one) for name, one in RAGS.items()} | {name: memory(one) for name, one in MEMORIES.items()}
+
+
+def drawn(lm: LanguageModel) -> list[World]:
+    """Validation worlds of the episodic suite."""
+    overrides = {"n_facts": FACTS, "n_items": ITEMS}
+    return list(worlds("episodic", "default", QUESTIONS, 1337, "val", lm.spec.context_limit, overrides))
+
+
+def costs(lm: LanguageModel) -> pd.DataFrame:
+    """A line a way: means over the questions, of times the median of ROUNDS rounds in turn. A way that cannot be run is left out."""
+    with tempfile.TemporaryDirectory() as folder:
+        sides = {name: way for name, way in ways(lm, Path(folder)).items() if runs(name, way)}
+        rounds = [{name: way()[COLUMNS].fillna(0.0).mean() for name, way in sides.items()} for _ in range(ROUNDS)]
+    return pd.DataFrame({name: pd.DataFrame([one[name] for one in rounds]).median() for name in sides}).T
+
+
+def runs(name: str, way: Callable[[], pd.DataFrame]) -> bool:
+    """Run it once, so that nothing is measured cold."""
+    try:
+        way()
+    except LabError as error:
+        print(f"{name} is left out: {error}")
+        return False
+    return True
+
+
+def gate(lm: LanguageModel) -> tuple[float, float, float]:
+    """Seconds of teaching the worlds of QUESTIONS questions without a gate, with one, and of setting it on validation worlds, once."""
+    suite, told = get_suite("episodic"), drawn(lm)
+    sides = {name: load_memory(name, {"episodic.store.budget": None}) for name in ("memory/hei_nw", "memory/hei_nw_gated")}
+    spent: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(ROUNDS):
+        for name, preset in sides.items():
+            with tempfile.TemporaryDirectory() as folder:
+                rows = teach(lm, suite, told, told, preset, Path(folder), SESSION)
+            spent[name].append(rows["ms"].sum() / 1e3)
+    off, on = (median(times) for times in spent.values())
+    return off, on, setting(lm, told)
+
+
+def setting(lm: LanguageModel, calibrated: Sequence[World]) -> float:
+    """Seconds of setting a gate."""
+    begin = time.perf_counter()
+    gate_for(Episodic(lm, load_memory("memory/hei_nw_gated")), calibrated)
+    return time.perf_counter() - begin
+
+
+def main(models: Sequence[str]) -> None:
+    """Print a table a model."""
+    torch.set_num_threads(1)
+    for model in models:
+        lm = load(load_spec(model), threads=1)
+        found = costs(lm)
+        found["ms"] = found["retrieval_ms"] + found["latency_ms"]
+        print(f"\n{model}: {QUESTIONS} questions, worlds of {FACTS} facts, one fact shown, one thread")
+        print("| way | ms to choose | ms to answer | ms in all | of rag_bm25 | with traces met first | tokens run | score |")
+        print("|---|--:|--:|--:|--:|--:|--:|--:|")
+        for name, row in found.iterrows():
+            whole, ratio = row["ms"] + row["encode_ms"], row["ms"] / found.loc["rag_bm25", "ms"]
+            cells = [f"{row['retrieval_ms']:.2f}", f"{row['latency_ms']:.2f}", f"{row['ms']:.2f}", f"{ratio:.2f}", f"{whole:.2f}"]
+            print(f"| {name} | {' | '.join(cells)} | {row['computed_tokens']:.0f} | {row['score']:.2f} |")
+        off, on, once = gate(lm)
+        asked = found.loc["memory, predictive", ["ms", "encode_ms"]].sum() * QUESTIONS / 1e3
+        print(
+            f"gate: teaching takes {on:.2f} s with it, {off:.2f} s without, asking {QUESTIONS} questions {asked:.2f} s: "
+            f"with it {(on + asked) / (off + asked):.3f} of the time; setting it, once a suite and size, {once:.2f} s"
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["hippo-tiny"])
