@@ -115,7 +115,7 @@ def load_run(folder: Path) -> Run:
     if not folder.is_dir():
         raise LabError(f"no run at {folder}; run a grid first: make grid")
     rows, dry = _rows(folder)
-    rows = _settings(_conditions(rows))
+    rows = _settings(_conditions(_costs(rows)))
     cells = rows.drop_duplicates("record")[CELL]
     cells = cells.assign(listed=cells.groupby("setting")["seed"].rank("dense") <= LISTED)
     test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "val"]
@@ -131,6 +131,13 @@ def _rows(folder: Path) -> tuple[Frame, bool]:
         return read_rows(folder, split=None), False
     except LabError:
         return read_rows(folder, split=None, dry_run=True), True
+
+
+def _costs(rows: Frame) -> Frame:
+    """Rows with `item_ms`, all that an answered item took, and `item_ms_first`, the same with traces that were run for the first time."""
+    whole = rows["latency_ms"] + rows["retrieval_ms"].fillna(0.0)
+    first = rows["encode_ms"].fillna(0.0) if "encode_ms" in rows else 0.0
+    return rows.assign(item_ms=whole, item_ms_first=whole + first)
 
 
 def _conditions(rows: Frame) -> Frame:

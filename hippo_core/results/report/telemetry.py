@@ -11,7 +11,8 @@ from hippo_core.results.report.runs import LISTED, Run
 from hippo_core.results.summaries import regimes_of
 
 RECALLS = ("recall_1", "recall_3", "recall_5", "recall_10")
-MEANS = (*RECALLS, "k_used", "trace_tokens", "recall_ms", "completion_ms", "latency_ms", "store_size")
+SHARES = (*RECALLS, "replay_contribution")
+MEANS = (*SHARES, "k_used", "trace_tokens", "recall_ms", "completion_ms", "encode_ms", "latency_ms", "store_size")
 
 
 def telemetry(run: Run) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def _recall(run: Run) -> list[dict[str, Any]]:
 
 def _recalled(setting: str, name: str, regime: str, rows: Frame) -> dict[str, Any]:
     means: Row = rows.reindex(columns=list(MEANS)).mean()
-    found = {column: share(means[column]) if column in RECALLS else quantity(means[column]) for column in MEANS}
+    found = {column: share(means[column]) if column in SHARES else quantity(means[column]) for column in MEANS}
     return {"place": setting, "name": look(name).label, "regime": regime, "requests": count(rows["requests"].sum()), **found}
 
 

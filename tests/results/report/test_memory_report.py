@@ -49,6 +49,13 @@ def test_what_a_memory_did_stands_in_three_tables(run, out):
             assert word in text, (page, word)
 
 
+def test_what_an_item_took_is_all_its_parts(run):
+    rows = load_run(run).rows
+    assert (rows["item_ms"] >= rows["latency_ms"]).all() and (rows["item_ms_first"] >= rows["item_ms"]).all()
+    mine = rows[rows["preset"] == "memory/hei_nw"]
+    assert mine["item_ms_first"].tolist() == mine[["latency_ms", "retrieval_ms", "encode_ms"]].fillna(0.0).sum(axis=1).tolist()
+
+
 def test_a_run_without_memory_has_no_such_section(tmp_path):
     folder = fake_records.build_run(tmp_path / "executed/plain", ("episodic",), n=20)
     assert telemetry(load_run(folder)) == {"recall": [], "gate": [], "replay": []}
