@@ -45,11 +45,11 @@ datasets: .venv/.ready ## build the data sets of all suites under data/generated
 base-model: .venv/.ready ## train hippo-tiny from its seeds, or the reader (MODEL=smollm2-135m); resumes; up to two hours on 2 cores
 	@$(LAB) notebook 00_base_model model=$(MODEL) train=true n=200
 
-memory: .venv/.ready ## fit the key and the channel weights that a model's memory needs (MODEL=hippo-tiny, smollm2-135m-reader, ...); 3 to 15 minutes
-	@$(LAB) notebook 00_base_model model=$(MODEL) memory=true n=20
+memory: .venv/.ready ## fit the key and the channel weights that a model's memory needs (MODEL=hippo-tiny, smollm2-135m-reader, ...); 10 to 30 minutes
+	@$(LAB) notebook 00_base_model model=$(MODEL) memory=true n=0
 
 base-model-adapter: .venv/.ready ## fit the adapter through which a model looks at traces (MODEL=hippo-tiny or smollm2-135m-reader); resumes; 5 to 15 minutes
-	@$(LAB) notebook 00_base_model model=$(MODEL) adapter=true n=20
+	@$(LAB) notebook 00_base_model model=$(MODEL) adapter=true n=0
 
 base-model-card: .venv/.ready ## measure a model again and write its card (MODEL=hippo-tiny, smollm2-135m or smollm2-135m-reader; N=200 questions a skill)
 	@$(LAB) notebook 00_base_model model=$(MODEL) card=true n=$(or $(N),200) threads=2

@@ -5,6 +5,8 @@ hippo-tiny is trained from nothing; a reader is a small adapter on a pretrained 
 
 from typing import Any
 
+import pandas as pd
+
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.protocols.base_model import card
@@ -13,19 +15,22 @@ from hippo_core.protocols.base_model.card import Measured, measure, records
 from hippo_core.protocols.base_model.curve import skills_figure
 from hippo_core.protocols.base_model.memory_parts import fit_memory_if, recall_table
 from hippo_core.protocols.base_model.reader import ReaderRecipe
+from hippo_core.protocols.base_model.skills import COLUMNS
 from hippo_core.protocols.base_model.tiny import Recipe
 from hippo_core.protocols.base_model.weights import make_reader, make_tiny
+from hippo_core.results.frames import Frame
 
 __all__ = [
     "Measured",
     "adapter_table",
     "fit_adapter_if",
     "fit_memory_if",
-    "measure",
+    "measure_if",
     "recall_table",
     "records",
     "sentence",
     "skills_figure",
+    "skills_of",
     "train_if",
     "write_card_if",
 ]
@@ -51,18 +56,32 @@ def train_if(wanted: bool, model: str, seed: int, steps: int) -> str:
     return folder.name
 
 
-def write_card_if(wanted: bool, lm: LanguageModel, found: Measured) -> str:
-    """Write the card where that is wanted; says what the measurement finds different from the one that was there."""
+def measure_if(n: int, lm: LanguageModel) -> Measured | None:
+    """What the model can read, by so many questions a skill; nothing is measured where there are none."""
+    return measure(lm, n) if n else None
+
+
+def skills_of(found: Measured | None) -> Frame:
+    """The skills' table, without a row where nothing was measured."""
+    return found.skills if found else pd.DataFrame(columns=list(COLUMNS))
+
+
+def write_card_if(wanted: bool, lm: LanguageModel, found: Measured | None) -> str:
+    """Write the card where that is wanted; says what the measurement finds different from the one that was there. LabError without one."""
     if not wanted:
         return "the card is left as it is (card = False)"
+    if found is None:
+        raise LabError("a card is written from what was measured: give the number of questions a skill, n = 200")
     folder = card.folder_of(lm)
     changed = card.differences(found.skills, folder)
     place = card.write_card(lm, found, folder)
     return "\n".join([*(changed or ["every number of the card holds"]), f"card: {place}"])
 
 
-def sentence(lm: LanguageModel, found: Measured) -> str:
+def sentence(lm: LanguageModel, found: Measured | None) -> str:
     """The result in one sentence, from its numbers."""
+    if found is None:
+        return f"What {lm.spec.name} can read was not measured (n = 0)."
     judged = found.skills[found.skills["goal"].notna()]
     tail = f"held-out stories cost {found.stories.per_token:.2f} nats a token."
     if judged.empty:

@@ -115,6 +115,9 @@ SKILLS = (
 )  # fmt: skip
 
 
+COLUMNS = ("skill", "n", "worlds", "accuracy", "low", "high", "chance", "goal", "seconds")
+
+
 def measure(
     lm: LanguageModel, skills: Sequence[Skill] = SKILLS, n: int = 200, batch_size: int = 32, say: Callable[[str], None] = print
 ) -> pd.DataFrame:
@@ -123,7 +126,7 @@ def measure(
     for number, skill in enumerate(skills, 1):
         rows.append(row := measure_skill(lm, skill, n, batch_size))
         say(f"{number}/{len(skills)}  {skill.name}: {row['accuracy']:.2f} of {row['n']}, {row['n'] * row['seconds']:.0f} s")
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def measure_skill(lm: LanguageModel, skill: Skill, n: int, batch_size: int) -> dict[str, Any]:

@@ -128,3 +128,11 @@ def test_every_shipped_card_is_that_of_its_numbers():
         shown = (path.parent / "README.md").read_text(encoding="utf-8")
         for row in json.loads(path.read_text(encoding="utf-8"))["skills"]:
             assert f"| {row['skill']} | {row['accuracy']:.2f} |" in shown
+
+
+def test_where_nothing_is_asked_nothing_is_measured_and_no_card_is_written(lm):
+    assert base_model.measure_if(0, lm) is None
+    assert base_model.records(base_model.skills_of(None)) == []
+    assert "was not measured" in base_model.sentence(lm, None)
+    with pytest.raises(LabError, match=r"written from what was measured: give the number of questions a skill"):
+        base_model.write_card_if(True, lm, None)
