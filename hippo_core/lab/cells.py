@@ -41,8 +41,8 @@ def told_of(cell: Cell) -> Parameters | None:
     return FORMS[cell.phase].model_validate(cell.parameters) if cell.phase in FORMS else None
 
 
-def checksums(parameters: Parameters) -> dict[str, Any]:
-    """What a cell rests on besides its notebook and its parameters. `data` covers the suite's code, material and settings.
+def checksums(phase: str, parameters: Parameters) -> dict[str, Any]:
+    """What a cell of a notebook rests on besides its code and its parameters. `data` covers the suite's code, material and settings.
 
     Of a memory's settings those count that its phase depends on, and its own weights, where the model has some.
     """
@@ -51,7 +51,7 @@ def checksums(parameters: Parameters) -> dict[str, Any]:
     told = preset.of_phase(parameters.mode) if isinstance(preset, MemoryPreset) else preset.model_dump(mode="json")
     settings = [told, resolved.spec.model_dump(mode="json"), fingerprints.shots() if resolved.spec.shots else None]
     return {
-        "library": fingerprints.library(),
+        "library": fingerprints.library(phase),
         "lock": fingerprints.lock(),
         "data": card.source(parameters.suite, resolved.settings),
         "weights": fingerprints.weights(parameters.model),
@@ -63,7 +63,7 @@ def checksums(parameters: Parameters) -> dict[str, Any]:
 def asking_cell(phase: str, parameters: Parameters, needs: tuple[str, ...], said: str) -> Cell:
     """A cell of a notebook that asks questions, or prepares what is asked; `said` is what its label says of it in place of its mode."""
     told = parameters.model_dump()
-    identity = cell_id(f"{parameters.regime}-{parameters.mode}", phase, told, needs, checksums(parameters))
+    identity = cell_id(f"{parameters.regime}-{parameters.mode}", phase, told, needs, checksums(phase, parameters))
     place = (parameters.run_id, parameters.preset, parameters.suite, parameters.n, parameters.seed)
     usual = BaselineParameters()
     extra = [*(getattr(parameters, name) for name in ("split", "model") if getattr(parameters, name) != getattr(usual, name))]

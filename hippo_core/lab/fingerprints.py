@@ -13,8 +13,10 @@ from hippo_core.models.spec import load_spec
 
 from . import notebooks
 
-ROW_MAKERS = ("kernels", "memory", "models", "suites", "conditions", "protocols")  # packages that can change a row
-NO_ROWS = "protocols/base_model"  # what training makes of it is in the weights
+ROW_MAKERS = {  # by notebook: what makes its rows; with what they import
+    "02_baseline": ("models", "suites", "conditions", "protocols/evaluate.py"),
+    "03_memory": ("kernels", "memory", "models", "suites", "conditions", "protocols/memory"),
+}
 ABOUT_WEIGHTS = ("README.md", "card.json", "training.json", "curve.png")  # files beside weights: how they were made and measured
 OF_MEMORY = ("adapter.*", "key.*", "recall.*")  # files beside weights that only memories read
 ROW_KEEPERS = (
@@ -42,11 +44,11 @@ def notebook(name: str) -> str:
 
 
 @cache
-def library() -> str:
-    """The source of every module that can change a row; the lab itself, figures and the report are left out."""
+def library(phase: str) -> str:
+    """The source of every module that can change a row of this notebook's cells; the lab itself, figures and the report are left out."""
     package = root() / "hippo_core"
-    found = (path for name in ROW_MAKERS for path in (package / name).rglob("*") if _is_source(path))
-    files = {path for path in found if not path.is_relative_to(package / NO_ROWS)}
+    makers = [package / name for name in ROW_MAKERS[phase]]
+    files = {path for maker in makers for path in ([maker] if maker.is_file() else maker.rglob("*")) if _is_source(path)}
     keepers = [path for name in ROW_KEEPERS for path in _module_files(f"hippo_core.results.{name}")]
     waiting = [path for path in files if path.suffix == ".py"] + keepers
     while waiting:

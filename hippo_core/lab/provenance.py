@@ -38,7 +38,7 @@ def describe_run(cell: Cell, parameters: Parameters, resolved: Resolved) -> tupl
         "needs": list(cell.needs),
         "threads": parameters.threads,
         "versions": versions(),
-        "checksums": {"notebook": fingerprints.notebook(cell.phase), **checksums(parameters)},
+        "checksums": {"notebook": fingerprints.notebook(cell.phase), **checksums(cell.phase, parameters)},
     }
     return config, meta
 

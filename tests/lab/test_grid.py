@@ -109,24 +109,35 @@ def test_ids_follow_the_code_of_the_notebook_and_not_its_text(place):
 
 
 def test_the_lab_and_figures_do_not_count_as_code(place):
-    before = fingerprints.library()
+    before = fingerprints.library("02_baseline")
     counted = {"lab/grid.py": False, "results/figures/plots.py": False, "results/scores.py": True, "suites/wording.py": True}
     for name, counts in counted.items():
         with (place / "hippo_core" / name).open("a") as file:
             file.write("\n# changed\n")
         fingerprints.forget()
-        assert (fingerprints.library() != before) is counts, name
-        before = fingerprints.library()
+        assert (fingerprints.library("02_baseline") != before) is counts, name
+        before = fingerprints.library("02_baseline")
+
+
+def test_a_memory_is_no_part_of_a_baseline(place):
+    before = {phase: fingerprints.library(phase) for phase in ("02_baseline", "03_memory")}
+    for name in ("memory/recall/ranking.py", "protocols/memory/testing.py", "kernels/kwta/cpu.py"):
+        with (place / "hippo_core" / name).open("a") as file:
+            file.write("\n# changed\n")
+        fingerprints.forget()
+        assert fingerprints.library("02_baseline") == before["02_baseline"], name
+        assert fingerprints.library("03_memory") != before["03_memory"], name
+        before["03_memory"] = fingerprints.library("03_memory")
 
 
 def test_what_python_and_numba_keep_beside_the_code_does_not_count(place):
-    before = fingerprints.library()
+    before = fingerprints.library("02_baseline")
     folder = place / "hippo_core" / "suites" / "__pycache__"
     folder.mkdir(exist_ok=True)
     for name in ("wording.cpython-311.pyc", "wording.draw-1.py311.nbi"):
         (folder / name).write_bytes(b"made for this machine")
     fingerprints.forget()
-    assert fingerprints.library() == before
+    assert fingerprints.library("02_baseline") == before
 
 
 def of_preset(grid, name):

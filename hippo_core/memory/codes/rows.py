@@ -32,10 +32,20 @@ class Rows:
 
     def cosines(self, rows: NDArray[np.int64], cue: "Rows") -> NDArray[np.float64]:
         """The cosine of each of `rows` with the one code of `cue`, which may hold more than this space does."""
-        table = np.zeros(self.dims + 1, dtype=np.int64)  # the last place is that of padding
-        table[cue.indices[0][cue.indices[0] >= 0]] = cue.values[0][cue.indices[0] >= 0]
-        dots = (table[self.indices[rows]] * self.values[rows]).sum(1)
+        dots = (self._laid(cue)[self.indices[rows]] * self.values[rows]).sum(1)
         return dots / (self.norms[rows] * cue.norms[0])
+
+    def covered(self, rows: NDArray[np.int64], cue: "Rows") -> NDArray[np.float64]:
+        """How much of the one code of `cue`, a share of its squared length, lies where each of `rows` has anything: what else a row says
+        does not make it less, as it does a cosine."""
+        there = np.where(self.values[rows] > 0, self._laid(cue)[self.indices[rows]] ** 2, 0).sum(1)
+        return there / cue.norms[0] ** 2
+
+    def _laid(self, cue: "Rows") -> NDArray[np.int64]:
+        """The cue with all dimensions of this space, and 0 in one more place, that of padding."""
+        table = np.zeros(self.dims + 1, dtype=np.int64)
+        table[cue.indices[0][cue.indices[0] >= 0]] = cue.values[0][cue.indices[0] >= 0]
+        return table
 
 
 def lengths(values: Ints) -> NDArray[np.float64]:

@@ -96,9 +96,10 @@ class Recaller:
             self.predictive.known.get([self._blocks[row] for row in rows])
 
     def proposed(self, cue: Mapping[str, Rows], rows: Places) -> Features:
-        """What the channels say of these rows: cosines with the cue; and how much it looks as if one of them that was told later took a
-        row's place (`superseded`)."""
+        """What the channels say of these rows: cosines with the cue, and how much of the cue each covers; and how much it looks as if one
+        of them that was told later took a row's place (`superseded`)."""
         said = {name: self.scope.rows[name].cosines(rows, code) for name, code in cue.items()}
+        said |= {f"{name}_covered": self.scope.rows[name].covered(rows, code) for name, code in cue.items()}
         return said | ({"superseded": self.scope.superseded(rows)} if "key" in cue else {})
 
     def completed(self, text: str, cue: Mapping[str, Rows], rows: Places) -> tuple[Features, float]:

@@ -1,7 +1,8 @@
 """Fit a model's key: a head on the states of its first blocks under which a cue's key finds the key of the fact that it is about.
 
 InfoNCE (van den Oord et al. 2018, arXiv 1807.03748, section 2.3) over the facts of two train worlds at a time, whose facts share their
-words, so that the near misses are among the wrong ones. The model itself stays as it is, so its states are computed once.
+words, so that the near misses are among the wrong ones. What a person took back is no wrong one: a key says what a statement is about, and
+which of several came last is for recall to see. The model itself stays as it is, so its states are computed once.
 """
 
 import math
@@ -23,6 +24,7 @@ from hippo_core.suites import episodic, lexicon, multi, settings_for, wording
 from hippo_core.suites.types import Place
 
 RUNGS = ("exact", "partial", "paraphrase", "paraphrase", "paraphrase", "noisy")
+OPENED = 0.2  # of the facts begin as a correction does
 NESTED = (4, 2, 1)  # the units are cut to a quarter, to a half, not at all
 
 
@@ -46,10 +48,11 @@ class KeyRecipe(BaseModel):
 
 @dataclass(frozen=True)
 class Room:
-    """Facts, and cues each with the number of the fact that it is about."""
+    """Facts, and cues each with the number of the fact that it is about; `also`: numbers of others that each cue is about as well."""
 
     facts: tuple[str, ...]
     cues: tuple[tuple[str, int], ...]
+    also: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class States:
     facts: list[Tensor]
     cues: list[Tensor]
     gold: list[int]
+    also: tuple[tuple[int, ...], ...]
 
 
 def draw_room(random: Random, recipe: KeyRecipe) -> Room:
@@ -76,20 +80,29 @@ def draw_room(random: Random, recipe: KeyRecipe) -> Room:
         if drawn:
             otherwise = rung == "paraphrase" and random.random() < 0.4
             cues.append((asked_otherwise(random, events[gold], words[gold], drawn) if otherwise else drawn.question, gold))
-    return Room(tuple(wording.tell(random, word) + random.choice(NOTES) for word in words), tuple(cues))
+    return Room(tuple(_told(random, word) for word in words), tuple(cues), ((),) * len(cues))
+
+
+def _told(random: Random, words: wording.Words) -> str:
+    """A fact with what may stand around it."""
+    text = wording.tell(random, words) + random.choice(NOTES)
+    return random.choice(multi.CORRECTIONS).format(statement=text) if random.random() < OPENED else text
 
 
 def _said_of_themselves(random: Random, recipe: KeyRecipe) -> Room:
     settings = settings_for("episodic_multi", "default", {"n_facts": recipe.facts // 2})
     world = multi.EPISODIC_MULTI.make_world(random, settings, Place("train", 0, 0))
     places = {fact.id: place for place, fact in enumerate(world.facts)}
-    return Room(tuple(fact.text for fact in world.facts), tuple((item.question, places[item.gold_facts[-1]]) for item in world.items))
+    cues = tuple((item.question, places[item.gold_facts[-1]]) for item in world.items)
+    about = [(fact.slots["who"], fact.slots["relation"]) for fact in world.facts]
+    also = tuple(tuple(place for place, said in enumerate(about) if said == about[gold] and place != gold) for _, gold in cues)
+    return Room(tuple(fact.text for fact in world.facts), cues, also)
 
 
 def states_of(lm: LanguageModel, room: Room, blocks: Sequence[int]) -> States:
     """The states that a head reads, of all texts of a room."""
     found = [state.half() for state in early_states(lm, [*room.facts, *(cue for cue, _ in room.cues)], blocks)]
-    return States(found[: len(room.facts)], found[len(room.facts) :], [gold for _, gold in room.cues])
+    return States(found[: len(room.facts)], found[len(room.facts) :], [gold for _, gold in room.cues], room.also)
 
 
 def train_key(lm: LanguageModel, recipe: KeyRecipe, say: Callable[[str], None] = print) -> KeyHead:
@@ -122,10 +135,15 @@ def _loss(head: KeyHead, sharpness: Tensor, rooms: Sequence[States], recipe: Key
         cues = head(*_worn([state for room in rooms for state in room.cues], recipe.dropout)).float()
     before = [sum(len(room.facts) for room in rooms[:number]) for number in range(len(rooms))]
     gold = torch.tensor([start + place for start, room in zip(before, rooms, strict=True) for place in room.gold])
+    also = [[start + place for place in places] for start, room in zip(before, rooms, strict=True) for places in room.also]
+    apart = torch.zeros(len(cues), len(facts))
+    for row, places in enumerate(also):
+        apart[row, places] = -math.inf
     losses, right = [], math.nan
     for part in NESTED:
         units = recipe.units // part
-        scores = sharpness.exp() * winners(cues[:, :units], recipe.winners) @ winners(facts[:, :units], recipe.winners).T
+        alike = winners(cues[:, :units], recipe.winners) @ winners(facts[:, :units], recipe.winners).T
+        scores = sharpness.exp() * alike + apart
         losses.append(cross_entropy(scores, gold))
         right = (scores.argmax(1) == gold).float().mean().item()
     return torch.stack(losses).mean(), right

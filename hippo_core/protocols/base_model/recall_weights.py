@@ -30,11 +30,12 @@ USUAL = MemoryPreset(name="default").episodic.code.channels
 COMPLETIONS: tuple[Completion, ...] = ("off", "hopfield", "predictive")
 # suite, settings, questions: where a memory is asked
 WORLDS: tuple[tuple[str, Mapping[str, Any], int], ...] = (
-    ("episodic", {}, 100),
-    ("episodic", {"n_facts": 128, "n_items": 25}, 100),
+    ("episodic", {}, 200),
+    ("episodic", {"n_facts": 128, "n_items": 25}, 200),
     ("episodic", {"n_facts": 1000, "n_items": 25}, 100),
-    ("episodic_multi", {}, 60),
-    ("episodic_cross", {}, 60),
+    ("episodic_multi", {}, 120),
+    ("episodic_multi", {"n_facts": 128, "n_items": 10}, 60),
+    ("episodic_cross", {}, 120),
 )
 
 
@@ -96,7 +97,12 @@ def fit_weights(
 
 def weights_of(judged: Mapping[str, Sequence[Judged]], channels: Sequence[str]) -> dict[str, dict[str, float]]:
     """The weights of a choice of channels, by completion; Hopfield completion needs the key."""
-    own = {*channels, *(("superseded", "hopfield") if "key" in channels else ()), "predictive"}
+    own = {
+        *channels,
+        *(f"{channel}_covered" for channel in channels),
+        *(("superseded", "hopfield") if "key" in channels else ()),
+        "predictive",
+    }
     return {
         completion: fit(examples([restricted(one, own) for one in judged[completion]]))
         for completion in COMPLETIONS

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -75,6 +75,7 @@ class Criterion(Form):
     |---|---|
     | difference at_least x | value >= x, the interval's lower bound > 0, p_holm <= .05 |
     | difference not_below x | value >= x, lower bound > -margin ("at least equal": x = -margin) |
+    | difference same true | the column is the same on both sides for each item |
     | ratio at_most x < 1 | value <= x, upper bound < 1, p_holm <= .05 |
     | ratio at_most x >= 1 | value <= x, upper bound <= x + margin |
     | value at_least x / at_most x | value reaches x, the bound on that side comes within the margin of it |
@@ -99,6 +100,7 @@ class Criterion(Form):
     at_most: float | None = None
     at_most_chance_plus: float | None = None
     within: tuple[float, float] | None = None
+    same: Literal[True] | None = None
     margin: float | None = None
     min_items: int = 0
     min_worlds: int = 0
@@ -107,7 +109,7 @@ class Criterion(Form):
     @model_validator(mode="after")
     def _one_of_each(self) -> "Criterion":
         legal = {
-            "difference": {"at_least", "not_below", "within"},
+            "difference": {"at_least", "not_below", "within", "same"},
             "ratio": {"at_most"},
             "value": {"at_least", "at_most", "at_most_chance_plus", "within"},
         }
@@ -120,13 +122,13 @@ class Criterion(Form):
     @property
     def rule(self) -> str:
         """The name of its target."""
-        rules = ("at_least", "not_below", "at_most", "at_most_chance_plus", "within")
+        rules = ("at_least", "not_below", "at_most", "at_most_chance_plus", "within", "same")
         return next(name for name in rules if getattr(self, name) is not None)
 
     @property
     def target(self) -> float | tuple[float, float]:
-        """What the value must reach."""
-        return getattr(self, self.rule)
+        """What the value must reach; of `same` the value is the share of items."""
+        return 1.0 if self.same else getattr(self, self.rule)
 
     @property
     def sides(self) -> tuple[Side, ...]:

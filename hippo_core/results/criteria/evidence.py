@@ -93,6 +93,10 @@ def _interval_of_value(criterion: Criterion, side: pd.DataFrame, confidence: flo
 def _measure(criterion: Criterion, sides: Sequence[pd.DataFrame], confidence: float) -> Evidence:
     if criterion.value:
         return Evidence(_interval_of_value(criterion, sides[0], confidence))
+    if criterion.same:
+        pairs = paired(*sides, metric=criterion.metric)
+        equal = (pairs["a"] == pairs["b"]).to_numpy(dtype=float)
+        return Evidence(cluster_interval(equal, pairs["cluster"], confidence, bounds=(0.0, 1.0)))
     found = compare(*sides, metric=criterion.metric, confidence=confidence)
     if criterion.difference:
         return Evidence(Interval(found.difference, found.low, found.high, found.n, found.n_worlds), found)

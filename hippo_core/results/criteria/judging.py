@@ -147,13 +147,15 @@ def _reached(one: Criterion, value: float) -> bool:
     slack = 1e-9
     if isinstance(one.target, tuple):
         return one.target[0] - slack <= value <= one.target[1] + slack
-    return value >= one.target - slack if one.rule in ("at_least", "not_below") else value <= one.target + slack
+    return value >= one.target - slack if one.rule in ("at_least", "not_below", "same") else value <= one.target + slack
 
 
 def _support(one: Criterion, margin: float) -> tuple[float, float]:
     """The open range in which the interval must lie."""
     if isinstance(one.target, tuple):
         return one.target[0] - margin, one.target[1] + margin
+    if one.same:
+        return -math.inf, math.inf
     if one.difference:
         return (0.0 if one.superiority else -margin), math.inf
     if one.rule == "at_least":

@@ -5,6 +5,7 @@ Validation worlds of the same suite, model, profile and suite overrides belong t
 """
 
 import re
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -134,10 +135,11 @@ def _rows(folder: Path) -> tuple[Frame, bool]:
 
 
 def _costs(rows: Frame) -> Frame:
-    """Rows with `item_ms`, all that an answered item took, and `item_ms_first`, the same with traces that were run for the first time."""
+    """Rows with `item_ms`, all that an answered item took, `item_ms_first`, the same with traces that were run for the first time, and
+    `answered`, a number that is another for another answer."""
     whole = rows["latency_ms"] + rows["retrieval_ms"].fillna(0.0)
     first = rows["encode_ms"].fillna(0.0) if "encode_ms" in rows else 0.0
-    return rows.assign(item_ms=whole, item_ms_first=whole + first)
+    return rows.assign(item_ms=whole, item_ms_first=whole + first, answered=[zlib.crc32(text.encode()) for text in rows["pred"]])
 
 
 def _conditions(rows: Frame) -> Frame:

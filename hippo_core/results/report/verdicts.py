@@ -131,13 +131,16 @@ def _mark(verdict: Verdict) -> float | tuple[float, float]:
 def _target(verdict: Verdict) -> str:
     if isinstance(verdict.target, tuple | list):
         return f"{share(verdict.target[0])} to {share(verdict.target[1])}"
+    if verdict.rule == "same":
+        return "all the same"
     signs = {"at_least": "≥ ", "not_below": "≥ ", "at_most": "≤ ", "at_most_chance_plus": "≤ chance + "}
     return signs.get(verdict.rule, "") + share(verdict.target)
 
 
 def _place(verdict: Verdict) -> str:
     profile = "" if verdict.profile == "default" else verdict.profile
-    return " · ".join(filter(None, [verdict.suite, profile, verdict.regime, OWN_VECTORS if OWN_VECTORS in verdict.reason else ""]))
+    worlds = verdict.worlds.replace(";", ", ")
+    return " · ".join(filter(None, [verdict.suite, worlds, profile, verdict.regime, OWN_VECTORS if OWN_VECTORS in verdict.reason else ""]))
 
 
 def _evidence(cell: Cell, several: bool) -> dict[str, str]:

@@ -17,10 +17,9 @@ from hippo_core.models.prompt import split
 from hippo_core.models.score import token_likelihood, token_states
 from tests.memory.recall.conftest import TEXTS
 
-WEIGHTS = {
-    completion: {"words": 1.0, "grams": 1.0, "key": 1.0, "superseded": -0.001, "hopfield": 1.0, "predictive": 0.1}
-    for completion in ("off", "hopfield", "predictive")
-}
+CHANNELS = ("words", "grams", "key")
+COUNTED = dict.fromkeys(CHANNELS, 1.0) | {f"{channel}_covered": 0.1 for channel in CHANNELS}
+WEIGHTS = dict.fromkeys(("off", "hopfield", "predictive"), COUNTED | {"superseded": -0.001, "hopfield": 1.0, "predictive": 0.1})
 OFF = How("off", 20, 20, 16.0, 1, WEIGHTS)
 
 

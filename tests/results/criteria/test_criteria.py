@@ -56,6 +56,17 @@ def test_ratios(target, slow, expected):
     assert found.verdict == expected and found.value == pytest.approx(slow)
 
 
+def test_what_must_be_the_same_may_differ_nowhere():
+    other = cell("baselines/core", 0.5).assign(answered=lambda rows: range(len(rows)))
+    mine = other.assign(preset="memory/hei_nw", cell="m")
+    told = {"difference": A_OVER_B["difference"] | {"metric": "answered"}, "same": True}
+    found = verdict(told, mine, other)
+    assert (found.verdict, found.value) == ("met", 1.0)
+    changed = mine.assign(answered=mine["answered"].where(mine["item_id"] != mine["item_id"].iloc[7], -1))
+    found = verdict(told, changed, other)
+    assert found.verdict == "missed" and 0.99 < found.value < 1
+
+
 def test_a_reason_names_the_bound_that_is_crossed():
     found = verdict({"difference": A_OVER_B["difference"], "at_least": 0}, cell("memory/hei_nw", 0.305), cell("baselines/core", 0.3))
     assert found.reason == "0.005 meets the target (at least 0) but this is not shown: lower bound 0.000 is not above 0.000"
