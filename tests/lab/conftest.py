@@ -63,7 +63,7 @@ elif mode == "replay":
     rows = pd.DataFrame({"trace_id": range(len(uses))}).assign(**told)
 else:
     told = {"stage": "test", "prompt_tokens": 7, "generated_tokens": 2, "computed_tokens": 9, "kv_mb": 0.1, "latency_ms": 1.5}
-    told |= {"requests": 1, "candidates": 3, "k_used": 1, "trace_tokens": 5}
+    told |= {"requests": 1, "candidates": 3, "k_used": 1, "trace_tokens": 5, "replay_contribution": 0.0}
     told |= {f"{name}_ms": 0.1 for name in ("retrieval", "recall", "completion", "encode")}
     rows = pd.DataFrame([
         {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "slices": ";".join(item.slices),
