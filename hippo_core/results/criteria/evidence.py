@@ -1,5 +1,6 @@
 """The rows that speak for a criterion: those of its sides, of comparable cells, with keys that are unique over seeds."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,12 +15,16 @@ from hippo_core.results.statistics.paired import Comparison, compare, paired
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured for a criterion: value with interval, the comparison where there is one, cells, and remarks for the reason."""
+    """What was measured for a criterion: value with interval, the comparison where there is one, cells, and remarks for the reason.
+
+    `rival_shows`: of the best rag as side b, the share of the gold facts that it shows on validation worlds, of the items at hand.
+    """
 
     interval: Interval
     comparison: Comparison | None = None
     cells: tuple[str, ...] = ()
     remarks: tuple[str, ...] = field(default=())
+    rival_shows: float = math.nan
 
 
 def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Pool) -> Evidence:
@@ -27,10 +32,11 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
     options = [options_of(criteria, criterion, side, pool) for side in criterion.sides]
     if criterion.metric not in pool.rows:
         raise NotJudged(because(criterion, f"no measurement of {criterion.metric} in this run"))
-    sides, remarks, confidence = [], [], 0.95
+    sides, remarks, confidence, rival_shows = [], [], 0.95, math.nan
     for side, there in zip(criterion.sides, options, strict=True):
         picked = pick(criteria, criterion, side, there, pool, validation)
         sides.append(picked.rows)
+        rival_shows = picked.shows  # of the last side: b of a difference
         if side.preset in criteria.groups:
             remarks += picked.remarks(side.preset)
         if picked.among > 1 and not _conservative(criterion, side):
@@ -40,7 +46,7 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
     _check_size(criteria, criterion, sides[0])
     evidence = _measure(criterion, sides, confidence)
     cells = tuple(sorted({str(cell) for side in sides for cell in side["cell"].unique()}))
-    return replace(evidence, cells=cells, remarks=tuple(remarks))
+    return replace(evidence, cells=cells, remarks=tuple(remarks), rival_shows=rival_shows if criterion.difference else math.nan)
 
 
 def _conservative(criterion: Criterion, side: Side) -> bool:

@@ -25,7 +25,8 @@ class Verdict:
     """One criterion judged for one model.
 
     `p` is the world-level permutation test of the difference (of a ratio: of its two sides), `p_holm` the same adjusted over the criteria
-    of the family that claim superiority and could be judged. Numbers that do not exist are NaN or None.
+    of the family that claim superiority and could be judged. `rival_shows`: where the best rag is side b, the share of the gold facts
+    that it shows on validation worlds; what is missing to 1 is the room for a gain. Numbers that do not exist are NaN or None.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Verdict:
     n_needed: float = NAN
     cells: tuple[str, ...] = ()
     worlds: str = ""
+    rival_shows: float = NAN
 
 
 def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | None = None) -> list[Verdict]:
@@ -116,7 +118,7 @@ def _verdict(criteria: Criteria, one: Criterion, model: str, found: Evidence | s
     }  # fmt: skip
     return Verdict(
         **what, **place, verdict=verdict, reason="; ".join([reason, *found.remarks]), value=seen.mean, low=seen.low, high=seen.high,
-        n=seen.n, n_worlds=seen.n_worlds, p_holm=p_holm, cells=found.cells, **tests,
+        n=seen.n, n_worlds=seen.n_worlds, p_holm=p_holm, cells=found.cells, rival_shows=found.rival_shows, **tests,
     )  # fmt: skip
 
 

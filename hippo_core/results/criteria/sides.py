@@ -49,12 +49,16 @@ class Pool:
 
 @dataclass(frozen=True)
 class Pick:
-    """The one of `options` that stands for a side, with its rows, and whether validation worlds decided which."""
+    """The one of `options` that stands for a side, with its rows, and whether validation worlds decided which.
+
+    `shows` is the share of the gold facts that it shows on validation worlds: what it leaves to be found. NaN where nothing says so.
+    """
 
     rows: pd.DataFrame
     side: Side
     options: Sequence[Side]
     by_validation: bool
+    shows: float = math.nan
 
     @property
     def among(self) -> int:
@@ -79,8 +83,7 @@ def options_of(criteria: Criteria, criterion: Criterion, side: Side, pool: Pool)
     members = [member.model_copy(update=told) for member in criteria.groups.get(side.preset, ())]
     there = [one for one in members or [side] if len(pool.of(criteria, criterion, one))]
     if not there:
-        place = ", ".join(filter(None, [criterion.suites[0], criterion.profile, criterion.worlds[0], side.regime or criterion.regime]))
-        raise NotJudged(because(criterion, f"no rows of {side} ({place})"))
+        raise NotJudged(because(criterion, f"no rows of {side}"))
     return rivals(there, [one.encoder for one in there])
 
 
@@ -89,7 +92,15 @@ def pick(criteria: Criteria, criterion: Criterion, side: Side, options: Sequence
     tables = [pool.of(criteria, criterion, one) for one in options]
     chosen = _by_validation(criteria, criterion, options, validation) if side.preset.startswith("best_rag") else None
     best = _highest(tables, criterion.metric) if chosen is None else chosen
-    return Pick(tables[best], options[best], options, chosen is not None)
+    shows = math.nan if chosen is None else _shown(validation.of(criteria, criterion, options[best]))
+    return Pick(tables[best], options[best], options, chosen is not None, shows)
+
+
+def _shown(rows: Frame) -> float:
+    """The mean recall at the number of facts that stand in the prompts."""
+    known = rows["n_shown"].max() if "n_shown" in rows and len(rows) else math.nan
+    column = "" if math.isnan(known) else f"recall_{known:.0f}"
+    return float(rows[column].mean()) if column in rows else math.nan
 
 
 def _by_validation(criteria: Criteria, criterion: Criterion, options: Sequence[Side], validation: Pool) -> int | None:

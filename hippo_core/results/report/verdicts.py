@@ -29,7 +29,7 @@ def _of_model(run: Run, model: str, verdicts: Sequence[Verdict], links: dict[str
     lines = [_row(verdict, [cells[name] for name in verdict.cells if name in cells], links, mark) for verdict in verdicts]
     judged = [line for line in lines if line["verdict"] != "not judged"]
     elsewhere = set(run.rows["suite"]) - set(run.rows.loc[run.rows["model"] == model, "suite"])
-    unjudged = [line for line in lines if line["verdict"] == "not judged" and line["suite"] not in elsewhere]
+    unjudged = _gathered([line for line in lines if line["verdict"] == "not judged" and line["suite"] not in elsewhere])
     asked = [line["suite"] for line in lines if line["suite"] in elsewhere]
     return {
         "model": model,
@@ -140,7 +140,21 @@ def _target(verdict: Verdict) -> str:
 def _place(verdict: Verdict) -> str:
     profile = "" if verdict.profile == "default" else verdict.profile
     worlds = verdict.worlds.replace(";", ", ")
-    return " · ".join(filter(None, [verdict.suite, worlds, profile, verdict.regime, OWN_VECTORS if OWN_VECTORS in verdict.reason else ""]))
+    rival = OWN_VECTORS if OWN_VECTORS in verdict.reason else ""
+    return " · ".join(filter(None, [verdict.suite, worlds, profile, verdict.regime, rival, _room(verdict)]))
+
+
+def _room(verdict: Verdict) -> str:
+    """How many of the right facts the rag shows in itself: where it is all of them there is nothing to gain."""
+    return "" if missing(verdict.rival_shows) else f"the rag shows {share(verdict.rival_shows)} of the right facts (validation)"
+
+
+def _gathered(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was not judged, a line a question and reason, with all its places."""
+    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for line in lines:
+        found.setdefault((line["question"], line["text"], line["reason"]), []).append(line)
+    return [{**rows[0], "places": [row["place"] for row in rows]} for rows in found.values()]
 
 
 def _evidence(cell: Cell, several: bool) -> dict[str, str]:

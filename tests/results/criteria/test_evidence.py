@@ -76,6 +76,14 @@ def test_the_best_rag_is_the_one_chosen_on_validation_worlds():
     assert found.value == pytest.approx(0.3) and "rag_hybrid, chosen on validation worlds" in found.reason
 
 
+def test_what_the_best_rag_shows_on_validation_worlds_is_told():
+    shown = tuned(0.1, 0.2, 0.3).assign(n_shown=3, recall_1=0.5, recall_3=0.75)
+    rows = [cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6)]
+    assert verdict(OVER_RAG, *rows, validation=shown).rival_shows == pytest.approx(0.75)
+    assert math.isnan(verdict(OVER_RAG, *rows, validation=tuned(0.1, 0.2, 0.3)).rival_shows)
+    assert math.isnan(verdict(OVER_RAG, *rows).rival_shows)
+
+
 def test_without_that_a_memory_meets_the_hardest_rival():
     found = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6))
     assert found.value == pytest.approx(0.2)

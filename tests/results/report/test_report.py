@@ -140,6 +140,14 @@ def test_criteria_are_all_there_and_the_page_counts_them(out):
     assert sum(counts.values()) == len(criteria) > 0
 
 
+def test_what_is_not_judged_is_one_line_a_question_and_reason(out):
+    criteria = [one for one in json.loads((out / "criteria.json").read_text())["criteria"] if one["verdict"] == "not judged"]
+    [proof] = [line for line in (out / "index.md").read_text(encoding="utf-8").splitlines() if line.startswith("- Does a recalled trace")]
+    places = [one for one in criteria if one["id"].startswith("oracle_reaches/episodic_multi")]
+    assert len(places) > 1 and proof.endswith("no rows of controls/oracle_store")
+    assert all(one["worlds"].replace(";", ", ") in proof for one in places)
+
+
 def test_failed_cells_are_named_with_their_error(out):
     text = (out / "index.md").read_text(encoding="utf-8")
     assert "memory/smpd/episodic/50_1337" in text and "LabError: no <map> here" in text
