@@ -7,6 +7,7 @@ from hippo_core.results import summaries
 from hippo_core.results.digits import percent
 from hippo_core.results.figures.palette import is_bound, look, ordered, shared_between_regimes
 from hippo_core.results.frames import Frame, Row
+from hippo_core.results.sweeps import on_axis
 
 _SPAN = "baselines/span_short"
 
@@ -88,3 +89,20 @@ def cost(rows: Frame) -> str:
     ratio = tokens["baselines/longctx"] / tokens[rag]
     ends = f"{percent(long['mean'])} right against {percent(short['mean'])}"
     return f"longctx reads {ratio:.1f} times the tokens of {look(str(rag)).label} and gets {ends}"
+
+
+def apart(axis: str, table: Frame) -> str:
+    """Where two lines of a sweep are farthest apart, of the places at which their intervals do not overlap.
+
+    `table` holds estimates by panel, line and x.
+    """
+    clear = []
+    for (panel, x), here in table.groupby(["panel", "x"]):
+        best, worst = here.loc[here["mean"].idxmax()], here.loc[here["mean"].idxmin()]
+        if best["low"] > worst["high"]:
+            clear.append((best["mean"] - worst["mean"], ", ".join(filter(None, [f"{axis}={on_axis(x)}", panel])), best, worst))
+    if not clear:
+        return f"Along {axis} no two conditions are clearly apart"
+    _, place, best, worst = max(clear, key=lambda one: one[0])
+    ends = f"{look(best['line']).label} {percent(best['mean'])} right, {look(worst['line']).label} {percent(worst['mean'])}"
+    return f"Farthest apart at {place}: {ends}"

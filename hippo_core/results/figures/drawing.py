@@ -127,8 +127,9 @@ def label_points(panel: Axes, x: float, table: Frame) -> None:
         panel.text(x, y, look(name).label, fontsize=10, va="center", color=_ink(look(name)))
 
 
-def label_ends(panel: Axes, x: float, ends: dict[str, float]) -> None:
-    for (name, value), y in zip(ends.items(), _spread(list(ends.values()), 0.085), strict=True):
+def label_ends(panel: Axes, x: float, ends: dict[str, float], gap: float = 0.085) -> None:
+    """Names and values where lines end, at least `gap` apart."""
+    for (name, value), y in zip(ends.items(), _spread(list(ends.values()), gap), strict=True):
         panel.text(x, y, f"{look(name).label}  {value:.2f}", fontsize=11, va="center", color=_ink(look(name)))
 
 

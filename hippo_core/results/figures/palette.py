@@ -1,9 +1,10 @@
 """How each condition looks in every figure and table: one label, colour, marker, line and place in the order, for good.
 
 The colours are told apart with every common colour blindness, and their lightness differs enough to be told apart in grey:
-baselines are muted, controls hollow, memories in full colour (Okabe and Ito's set).
+baselines are muted, controls hollow, memories in full colour (Okabe and Ito's set), those with a part off in warm and green tones.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -42,9 +43,19 @@ LOOKS = {
     "baselines/rag_rerank (minilm)": Look("rag_rerank (minilm)", "#533a4f", ">", "-."),
     "memory/hei_nw": Look("hei_nw", "#0072b2", "o"),
     "memory/hei_nw_gated": Look("hei_nw_gated", "#3a8fc4", "p", "--"),
+    "memory/hei_nw_minilm": Look("hei_nw_minilm", "#56b4e9", "*", "-."),
+    "memory/hei_nw_text": Look("hei_nw_text", "#1a5e8a", "<", ":"),
     "memory/sgc_rss": Look("sgc_rss", "#d55e00", "s"),
     "memory/smpd": Look("smpd", "#009e73", "^"),
     "memory/all": Look("all memories", "#a6447f", "D"),
+    "ablations/no_completion": Look("no_completion", "#b2485f", "v", "--"),
+    "ablations/hopfield": Look("hopfield", "#e69f00", "^", "-."),
+    "ablations/no_sparsity": Look("no_sparsity", "#6a8f2f", "X", ":"),
+    "ablations/gate_random": Look("gate_random", "#cc6677", "D", ":"),
+    "ablations/gate_unflagged": Look("gate_unflagged", "#117733", "s", "-."),
+    "ablations/no_replay": Look("no_replay", "#aa7733", "P", "--"),
+    "ablations/traces_off": Look("traces_off", "#5b5b6b", "<", ":"),
+    "ablations/no_writes": Look("no_writes", "#88768a", ">", "--"),
     "controls/random_facts": Look("random_facts", "#7b828e", "X", ":", hollow=True),
     "controls/empty_store": Look("empty_store", "#6d8fb0", "s", ":", hollow=True),
     "controls/shuffled_store": Look("shuffled_store", "#557a9c", "v", ":", hollow=True),
@@ -77,10 +88,11 @@ def look(condition: str) -> Look:
     return known if condition in LOOKS else replace(known, label=known.label + condition[len(preset) :])
 
 
-def _place(condition: str) -> tuple[int, int, str]:
+def _place(condition: str) -> tuple[int, int, list[float], str]:
     preset = base(condition)
     family = {"baselines": 0, "controls": 2}.get(preset.split("/")[0], 1)
-    return family, _ORDER.get(condition, _ORDER.get(preset, len(_ORDER))), condition
+    numbers = [float(number) for number in re.findall(r"\d+", condition)]  # k=3 before k=10
+    return family, _ORDER.get(condition, _ORDER.get(preset, len(_ORDER))), numbers, condition
 
 
 def ordered(conditions: Iterable[str]) -> list[str]:

@@ -8,25 +8,36 @@ from hippo_core.results.digits import NONE, listing, share, span
 from hippo_core.results.figures.palette import look, ordered, shared_between_regimes
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.links import Links
-from hippo_core.results.report.runs import Run
+from hippo_core.results.report.runs import Run, natural
 
 
 def glance(run: Run, links: dict[str, Links]) -> list[dict[str, Any]]:
     """For each model the matrix of its settings and conditions, with the tint of each number."""
-    table = summaries.estimate(run.rows, ["setting", "condition", "regime"]).set_index(["setting", "condition", "regime"])
-    return [{"model": model, **_matrix(run, model, table, links)} for model in run.models]
+    by_model = run.numbers.groupby("model", sort=False)
+    return [{"model": model, **_matrix(by_model.get_group(model), "setting", run.settings_of(model), links)} for model in run.models]
 
 
-def _matrix(run: Run, model: str, table: Frame, links: dict[str, Links]) -> dict[str, Any]:
-    rows, settings = run.rows[run.rows["model"] == model], run.settings_of(model)
+def glance_validation(run: Run) -> list[dict[str, Any]]:
+    """The same of validation worlds, on which choices are made; a model that was asked nothing there is left out."""
+    found = []
+    for model in run.models:
+        rows = run.validation[run.validation["model"] == model]
+        places = {place: place.removeprefix(f"{model} · ") for place in sorted(set(rows["place"]), key=natural)}
+        found += [{"model": model, **_matrix(rows, "place", places, {})}] if len(rows) else []
+    return found
+
+
+def _matrix(rows: Frame, column: str, places: dict[str, str], links: dict[str, Links]) -> dict[str, Any]:
+    """The matrix of one model's conditions and places, which are the values of a column, each with its name."""
+    table = summaries.estimate(rows, [column, "condition", "regime"]).set_index([column, "condition", "regime"])
     lines = []
     for name in ordered(rows["condition"]):
         for regime in summaries.regimes_of(rows[rows["condition"] == name]):
-            cells = [_tinted(table, one, name, regime, links[one]) for one in settings]
+            cells = [_tinted(table, one, name, regime, links.get(one)) for one in places]
             said = "" if regime == "delayed" and shared_between_regimes(name) else regime
             lines.append({"name": look(name).label, "look": look(name), "regime": said, "cells": cells})
-    chance = [share(rows.loc[rows["setting"] == one, "chance"].mean()) for one in settings]
-    return {"columns": [_in_words(name) for name in settings.values()], "lines": lines, "chance": chance}
+    chance = [share(rows.loc[rows[column] == one, "chance"].mean()) for one in places]
+    return {"columns": [_in_words(name) for name in places.values()], "lines": lines, "chance": chance}
 
 
 def _in_words(setting: str) -> str:
@@ -35,14 +46,15 @@ def _in_words(setting: str) -> str:
     return " · ".join([suite.replace("_", " "), *rest])
 
 
-def _tinted(table: Frame, name: str, condition: str, regime: str, links: Links) -> dict[str, Any]:
+def _tinted(table: Frame, name: str, condition: str, regime: str, links: Links | None) -> dict[str, Any]:
     if (name, condition, regime) not in table.index:
-        return {"em": NONE, "link": "", "interval": ""}
+        return {"em": NONE, "link": "", "interval": "", "tint": ""}
     row = table.loc[(name, condition, regime)]
     depth = float(row["mean"]) ** 1.5
     tint = "#" + "".join(f"{round(paper + depth * (ink - paper)):02x}" for paper, ink in zip((243, 246, 250), (42, 96, 158), strict=True))
     words = f"{span(row['low'], row['high'])}, n = {row['n']:.0f}"
-    return {"em": share(row["mean"]), "link": links.items(condition, regime), "interval": words, "tint": tint, "dark": depth > 0.55}
+    link = links.items(condition, regime) if links else ""
+    return {"em": share(row["mean"]), "link": link, "interval": words, "tint": tint, "dark": depth > 0.55}
 
 
 def facts(run: Run) -> str:

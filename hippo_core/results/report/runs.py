@@ -94,7 +94,7 @@ class Run:
     def settings(self) -> list[str]:
         """The settings in order: by model, by suite, then by name, where numbers count as such."""
         found = self.rows[["model", "suite", "setting"]].drop_duplicates().itertuples(index=False)
-        keys = {setting: (self.models.index(model), suite_place(suite), _natural(setting), setting) for model, suite, setting in found}
+        keys = {setting: (self.models.index(model), suite_place(suite), natural(setting), setting) for model, suite, setting in found}
         return sorted(keys, key=keys.__getitem__)
 
     def settings_of(self, model: str) -> dict[str, str]:
@@ -189,7 +189,7 @@ def _places(rows: Frame) -> Frame:
     return _each(rows[["model", "suite", "profile", "suite_overrides"]], place)
 
 
-def _natural(name: str) -> list[tuple[str, int]]:
+def natural(name: str) -> list[tuple[str, int]]:
     """A sort key that counts: n_facts=8 before n_facts=128."""
     return [(text, int(number or 0)) for text, number in re.findall(r"(\D+)(\d*)", name)]
 

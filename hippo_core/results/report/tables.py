@@ -4,11 +4,13 @@ from typing import Any
 
 from hippo_core.results import summaries
 from hippo_core.results.digits import NONE, count, quantity, share, span
+from hippo_core.results.figures.along import MEASURES
 from hippo_core.results.figures.palette import look, ordered, shared_between_regimes
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.report import cautions
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.svg import dot_and_bar
+from hippo_core.results.sweeps import Sweep, on_axis
 
 UNIT = (0.0, 1.0)
 
@@ -100,3 +102,31 @@ def expected_ranges(rows: Frame, validation: Frame) -> list[dict[str, Any]]:
         verdict = "not known" if low != low else "inside" if low - 1e-9 <= mean <= high + 1e-9 else "outside"
         found.append({"name": look(condition).label, "regime": regime, "em": share(mean), "range": span(low, high), "verdict": verdict})
     return found
+
+
+def along(sweep: Sweep) -> list[dict[str, Any]]:
+    """What a sweep's figure shows, a table a measure: a line for each panel and condition, a cell for each value of the axis."""
+    values = sorted(set(sweep.rows["x"]))
+    found = []
+    for measure, words in MEASURES.items():
+        table = summaries.estimate(sweep.rows, ["panel", "line", "x"], measure)
+        cells = {(row["panel"], row["line"], row["x"]): row for _, row in table.iterrows()}
+        lines = [
+            {
+                "panel": sweep.title(panel),
+                "name": look(name).label,
+                "look": look(name),
+                "cells": [_at(cells.get((panel, name, x))) for x in values],
+            }
+            for panel in sweep.panels
+            for name in ordered(table.loc[table["panel"] == panel, "line"])
+        ]
+        if lines:
+            found.append({"measure": words, "axis": sweep.axis, "values": [on_axis(x) for x in values], "lines": lines})
+    return found
+
+
+def _at(row: Row | None) -> dict[str, str]:
+    if row is None:
+        return {"mean": NONE, "interval": ""}
+    return {"mean": share(row["mean"], row["low"], row["high"]), "interval": span(row["low"], row["high"])}

@@ -11,12 +11,16 @@ from matplotlib.figure import Figure
 from hippo_core.results import summaries
 from hippo_core.results.digits import listing, share
 from hippo_core.results.figures import claims, plots
+from hippo_core.results.figures.along import along
 from hippo_core.results.frames import Frame
 from hippo_core.results.report import cautions, comparisons, tables
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.runs import Run
+from hippo_core.results.sweeps import Sweep
+from hippo_core.results.sweeps import sweeps as find
 
 HOW = "Bars are 95% intervals, bootstrapped by world"
+ALONG = "The values of the axis stand side by side, evenly spaced; higher is better."
 FIGURES: tuple[tuple[str, Callable[[Frame], str], Callable[[Frame], Figure], str], ...] = (
     (
         "conditions",
@@ -78,6 +82,38 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "expected": tables.expected_ranges(rows, validation),
     }
     return view, {f"figures/{slug(name)}_{key}.png": data for key, data in pictures.items()}
+
+
+def sweeps(run: Run) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
+    """The view of each sweep of the run, and their figures. Axes on validation worlds are those that test worlds do not have."""
+    found = find(run.numbers)
+    known = {(one.axis, one.told("model"), one.told("suite")) for one in found}
+    found += [one for one in find(run.validation) if (one.axis, one.told("model"), one.told("suite")) not in known]
+    views, pictures = [], {}
+    for number, sweep in enumerate(found, 1):
+        file, data = f"figures/sweep_{number}_{slug(sweep.axis)}.png", plots.png(along(sweep))
+        said = claims.apart(sweep.axis, summaries.estimate(sweep.rows, ["panel", "line", "x"]))
+        views.append(
+            {
+                "name": f"{sweep.told('suite')} along {sweep.axis}",
+                "slug": f"sweep-{number}",
+                "facts": _swept(run, sweep),
+                "figure": _figure(
+                    file, sweep.axis, said, f"{ALONG} {HOW}; the dashed line is chance, where it is the same all along.", data
+                ),
+                "tables": tables.along(sweep),
+            }
+        )
+        pictures[file] = data
+    return views, pictures
+
+
+def _swept(run: Run, sweep: Sweep) -> str:
+    """What all points of a sweep share."""
+    model, worlds = sweep.told("model") if len(run.models) > 1 else "", "validation worlds" if sweep.told("split") == "val" else ""
+    seeds = listing(sorted(sweep.rows["seed"].unique()))
+    told = [model, worlds, f"profile {sweep.told('profile')}", sweep.told("regime"), f"n = {sweep.told('n')} a point", f"seed {seeds}"]
+    return ", ".join(filter(None, told)) + "."
 
 
 def _can_draw(key: str, rows: Frame) -> bool:

@@ -11,6 +11,7 @@ The same records give the same bytes: nothing here depends on the clock or on wh
 
 import os
 import shutil
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -25,6 +26,7 @@ from hippo_core.results.report.runs import Run, load_run, not_listed
 from hippo_core.results.report.telemetry import telemetry
 
 MADE = ("items", "figures")
+Views = list[dict[str, Any]]
 
 
 def write_report(run_folder: Path, out: Path) -> Path:
@@ -39,8 +41,8 @@ def write_report(run_folder: Path, out: Path) -> Path:
     links = {name: Links(run.cells_of(name), f"{views.slug(name)}.html") for name in run.settings}
     for name in MADE:
         shutil.rmtree(out / name, ignore_errors=True)
-    judged, settings = _judged_and_written(run, links, out)
-    words = _words(run, judged, links, settings, out)
+    judged, swept, settings = _judged_and_written(run, links, out)
+    words = _words(run, judged, links, settings, out) | {"sweeps": swept}
     write_criteria(out / "criteria.json", judged)
     write_text(out / "index.md", markdown("index.md.j2", **words))
     write_text(out / "index.html", html("report.html.j2", **words))
@@ -52,13 +54,14 @@ def verdicts_of(run: Run) -> list[Verdict]:
     return judge(load_criteria(), run.numbers, run.validation)
 
 
-def _judged_and_written(run: Run, links: dict[str, Links], out: Path) -> tuple[list[Verdict], list[dict[str, Any]]]:
-    """The verdicts, and each setting written, as many at a time as there are cores, in processes forked from this one: they find the rows
-    in memory."""
-    jobs = min(len(run.settings) + 1, os.cpu_count() or 1)
+def _judged_and_written(run: Run, links: dict[str, Links], out: Path) -> tuple[list[Verdict], Views, Views]:
+    """The verdicts, the sweeps, and each setting; what they show is written. As many at a time as there are cores, in processes forked
+    from this one: they find the rows in memory."""
+    jobs = min(len(run.settings) + 2, os.cpu_count() or 1)
     with ProcessPoolExecutor(jobs, get_context("fork"), _SHARED.update, ({"run": run, "links": links, "out": out},)) as pool:
-        judged, written = pool.submit(_judge), list(pool.map(_write_setting, run.settings))
-        return judged.result(), written
+        judged, swept = pool.submit(_judge), pool.submit(_write_sweeps)
+        written = list(pool.map(_write_setting, run.settings))
+        return judged.result(), swept.result(), written
 
 
 _SHARED: dict[str, Any] = {}  # what a forked process was given
@@ -68,12 +71,22 @@ def _judge() -> list[Verdict]:
     return verdicts_of(_SHARED["run"])
 
 
-def _write_setting(name: str) -> dict[str, Any]:
-    run, links, out = _SHARED["run"], _SHARED["links"][name], _SHARED["out"]
-    view, pictures = views.setting(run, name, links)
+def _write_sweeps() -> list[dict[str, Any]]:
+    found, pictures = views.sweeps(_SHARED["run"])
+    _write_pictures(_SHARED["out"], pictures)
+    return found
+
+
+def _write_pictures(out: Path, pictures: Mapping[str, bytes]) -> None:
     for file, data in pictures.items():
         (out / file).parent.mkdir(parents=True, exist_ok=True)
         (out / file).write_bytes(data)
+
+
+def _write_setting(name: str) -> dict[str, Any]:
+    run, links, out = _SHARED["run"], _SHARED["links"][name], _SHARED["out"]
+    view, pictures = views.setting(run, name, links)
+    _write_pictures(out, pictures)
     for file, text in items.pages(run, name, view["slug"], out):
         _write(out / "items" / file, text)
     write_text(out / view["folder"] / "summary.md", markdown("summary.md.j2", run=run.folder.name, one=view))
@@ -94,6 +107,7 @@ def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: l
         "settings": settings,
         "models": run.models,
         "glance": overview.glance(run, links),
+        "glance_validation": overview.glance_validation(run),
         "verdicts": verdicts.by_model(run, judged, links),
         "telemetry": telemetry(run),
         "not_measured": cautions.not_measured(run),

@@ -148,6 +148,25 @@ def test_what_is_not_judged_is_one_line_a_question_and_reason(out):
     assert all(one["worlds"].replace(";", ", ") in proof for one in places)
 
 
+def test_scores_on_validation_worlds_stand_apart_and_lead_nowhere(out):
+    told = (out / "index.md").read_text(encoding="utf-8")
+    table = told[told.index("On validation worlds") :].split("## ")[0]
+    assert "| rag_bm25 |" in table and "hei_nw" not in table
+    page = (out / "index.html").read_text(encoding="utf-8")
+    there = page[page.index("<summary>On validation worlds") :].split("</details>")[0]
+    assert "rag_bm25" in there and "href" not in there
+
+
+def test_what_differs_in_a_number_stands_along_an_axis(tmp_path):
+    place = tmp_path / "run"
+    for n in (8, 128, 512):
+        fake_records.add_record(place, "episodic", "memory/hei_nw", "delayed", overrides=(f"n_facts={n}",))
+    page = write_report(place, tmp_path / "report")
+    assert 'href="#sweeps"' in page.read_text() and (tmp_path / "report/figures/sweep_1_n_facts.png").is_file()
+    told = (tmp_path / "report/index.md").read_text()
+    assert "## episodic along n_facts" in told and "| answers right | | n_facts = 8 | interval | n_facts = 128 |" in told
+
+
 def test_failed_cells_are_named_with_their_error(out):
     text = (out / "index.md").read_text(encoding="utf-8")
     assert "memory/smpd/episodic/50_1337" in text and "LabError: no <map> here" in text
