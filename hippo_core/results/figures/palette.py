@@ -80,19 +80,27 @@ def base(condition: str) -> str:
 
 def look(condition: str) -> Look:
     """The look of a condition; a variant has its preset's look with its settings in the label, a new preset one of four spare colours."""
-    preset = base(condition)
-    known = LOOKS.get(condition) or LOOKS.get(preset)
+    preset, named = base(condition), _named(condition)
+    known = LOOKS.get(named)
     if known is None:
         colour = _UNLISTED[sum(map(ord, preset)) % len(_UNLISTED)]
         return Look(preset.split("/")[-1] + condition[len(preset) :], colour, "h", "-", preset.startswith("controls/"))
-    return known if condition in LOOKS else replace(known, label=known.label + condition[len(preset) :])
+    return known if condition == named else replace(known, label=LOOKS[preset].label + condition[len(preset) :])
+
+
+def _named(condition: str) -> str:
+    """The entry of LOOKS that a condition, or a variant of it, has: that of its encoder, where there is one, before that of its preset."""
+    preset = base(condition)
+    marks = condition[len(preset) :].strip(" ()").split(", ")
+    found = [condition, *(f"{preset} ({mark})" for mark in marks), preset]
+    return next((name for name in found if name in LOOKS), preset)
 
 
 def _place(condition: str) -> tuple[int, int, list[float], str]:
     preset = base(condition)
     family = {"baselines": 0, "controls": 2}.get(preset.split("/")[0], 1)
     numbers = [float(number) for number in re.findall(r"\d+", condition)]  # k=3 before k=10
-    return family, _ORDER.get(condition, _ORDER.get(preset, len(_ORDER))), numbers, condition
+    return family, _ORDER.get(_named(condition), len(_ORDER)), numbers, condition
 
 
 def ordered(conditions: Iterable[str]) -> list[str]:

@@ -47,6 +47,13 @@ def test_a_variant_keeps_the_look_of_its_preset():
     assert (variant.colour, variant.marker, variant.label) == (plain.colour, plain.marker, "rag_bm25 (k=5)")
 
 
+def test_a_variant_with_an_encoder_keeps_the_look_of_that_and_stands_behind_it_in_order_of_its_numbers():
+    plain, variant = look("baselines/rag_dense (minilm)"), look("baselines/rag_dense (minilm, k=5)")
+    assert (variant.colour, variant.marker, variant.label) == (plain.colour, plain.marker, "rag_dense (minilm, k=5)")
+    names = ["baselines/rag_dense", "baselines/rag_dense (minilm)", *(f"baselines/rag_dense (minilm, k={k})" for k in (3, 10))]
+    assert ordered(reversed(names)) == names
+
+
 @pytest.mark.parametrize("draw", FIGURES)
 def test_same_rows_in_any_order_give_the_same_picture(draw):
     rows = rows_of()
