@@ -25,7 +25,6 @@ from hippo_core.memory.settings import MemoryPreset
 from hippo_core.memory.store import Identity
 from hippo_core.memory.trace import Trace
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.prompt import lines_of
 from hippo_core.models.spec import validated
 
 KIND = "units of the model's first blocks, k-WTA"
@@ -77,13 +76,13 @@ class Episodic:
         kept = self.preset.episodic.store.kv
         return kept, root() / ON_DISK if kept == "disk" else None
 
-    def make_ready(self, texts: Sequence[str]) -> float:
+    def make_ready(self, traces: Sequence[Trace]) -> float:
         """Run those of these traces that were not run before to the keys and values that are injected; how many milliseconds it took.
         Nothing is done where none are kept."""
         begin, way = time.perf_counter(), self.injection
-        if not texts or not isinstance(way, KVInjection | AdapterInjection) or way.known.store == "none":
+        if not traces or not isinstance(way, KVInjection | AdapterInjection) or way.known.store == "none":
             return 0.0
-        way.known.get(lines_of(self.lm, list(dict.fromkeys(texts)), self.preset.decoding))
+        way.known.get([trace.token_ids for trace in traces])
         return (time.perf_counter() - begin) * 1e3
 
     def identity(self) -> Identity:
@@ -91,7 +90,8 @@ class Episodic:
         base = fitted.base_of(self.lm)
         code = self.coder
         weights = "+".join([base["sha256"], *([base["merged"]] if "merged" in base else [])])
-        return Identity(self.lm.spec.name, weights, f"{KIND} {fitted.digest_of(self.lm, 'key', self.folder)}", code.expansion, self.winners)
+        made = f"{KIND} {fitted.digest_of(self.lm, 'key', self.folder)}, lines of {self.preset.decoding} prompts"
+        return Identity(self.lm.spec.name, weights, made, code.expansion, self.winners)
 
     @property
     def winners(self) -> int:

@@ -16,13 +16,20 @@ Weight = Annotated[float, Field(ge=0)]
 OFF = BeforeValidator(lambda value: "off" if value is False else value)  # YAML reads a plain off as false
 
 # A test depends on everything; what comes before it on these, so that controls and ablations of recall share one taught store.
-TAUGHT = ("condition", "decoding", "traces", "memory", "episodic.use_sparsity", "episodic.use_gate", "episodic.code", "episodic.gate")
+TAUGHT = (
+    "condition",
+    "decoding",
+    "traces",
+    "memory",
+    "episodic.use_sparsity",
+    "episodic.use_gate",
+    "episodic.code",
+    "episodic.gate",
+    "episodic.store",
+)
 PHASES: dict[Mode, tuple[str, ...]] = {
-    "teach": (*TAUGHT, "episodic.store.budget"),
-    "replay": (
-        *(*TAUGHT, "episodic.store.budget", "replay", "episodic.use_completion"),
-        *("episodic.recall", "episodic.hopfield", "episodic.predictive"),
-    ),
+    "teach": TAUGHT,
+    "replay": (*TAUGHT, "replay", "episodic.use_completion", "episodic.recall", "episodic.hopfield", "episodic.predictive"),
 }
 
 
@@ -93,7 +100,8 @@ class Gate(Part):
 
 class Store(Part):
     """`budget`: the share of a world's facts that may be kept (None: all). `kv`: where traces' keys and values are kept once they are
-    run: nowhere, in memory while their world is asked about, or on disk below data/generated/kv."""
+    run: nowhere, in memory while their world is asked about, or on disk below data/generated/kv, where a gate leaves those of what it
+    lets through, so that its reading is no work of its own."""
 
     budget: Share | None = None
     kv: Literal["none", "memory", "disk"] = "memory"

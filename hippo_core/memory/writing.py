@@ -4,6 +4,7 @@ Surprise is what a statement costs the frozen model, in nats a token, right afte
 the highest cosine with the keys stored before it in its world. A statement in the very words of a stored one is evidence for that one.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,14 +17,11 @@ from hippo_core.memory.codes.lexical import words
 from hippo_core.memory.codes.rows import Rows
 from hippo_core.memory.episodic import Episodic
 from hippo_core.memory.gate import Gate, Told, salience_of
-from hippo_core.memory.inject.kv import prefix_of
 from hippo_core.memory.key import SparseKey
 from hippo_core.memory.recall.scope import rows_of
 from hippo_core.memory.store import TraceStore
 from hippo_core.memory.trace import Decision, Statement, Trace
-from hippo_core.models.kv import encode, tokens_of
 from hippo_core.models.prompt import lines_of
-from hippo_core.models.score import log_likelihood_behind
 
 NEAREST = 8  # traces by shared units, of which the nearest by cosine is taken
 
@@ -47,8 +45,8 @@ def write(memory: Episodic, store: TraceStore, told: Sequence[Teaching], gate: G
     when this returns.
     """
     texts = [one.statement.text for one in told]
-    keys, tokens = memory.coder.keys(texts), [memory.lm.encode(text) for text in texts]
-    decisions = weighed(memory, told, keys, gate) if gate else [_unweighed(one.statement) for one in told]
+    keys, lines = memory.coder.keys(texts), lines_of(memory.lm, texts, memory.preset.decoding)
+    decisions = weighed(memory, told, keys, lines, gate) if gate else [_unweighed(one.statement) for one in told]
     traces = [
         Trace(
             world=one.statement.world,
@@ -63,8 +61,10 @@ def write(memory: Episodic, store: TraceStore, told: Sequence[Teaching], gate: G
             context_key=one.context_key,
             time=one.statement.time,
         )
-        for one, key, ids, decision in zip(told, keys, tokens, decisions, strict=True)
+        for one, key, ids, decision in zip(told, keys, lines, decisions, strict=True)
     ]
+    if gate:  # what it read of them leaves behind what they are recalled by
+        memory.known.keep([lines[number] for number in _written(decisions)])
     with store.together():
         ids = dict(zip(_written(decisions), store.append(traces[number] for number in _written(decisions)), strict=True))
         known = [_known(decision, number, ids) for number, decision in enumerate(decisions)]
@@ -75,9 +75,12 @@ def write(memory: Episodic, store: TraceStore, told: Sequence[Teaching], gate: G
     return known
 
 
-def weighed(memory: Episodic, told: Sequence[Teaching], keys: Sequence[SparseKey], gate: Gate) -> list[Decision]:
-    """The gate's word on each statement, in order of telling; `trace_id` of one told again is its first telling's number here."""
-    surprises = surprise(memory, [one.statement.text for one in told])
+def weighed(
+    memory: Episodic, told: Sequence[Teaching], keys: Sequence[SparseKey], lines: Sequence[list[int]], gate: Gate
+) -> list[Decision]:
+    """The gate's word on each statement, in order of telling, from its key and its tokens as a line; `trace_id` of one told again is its
+    first telling's number here."""
+    surprises = surprise(memory, lines)
     rows, index = rows_of(keys), SparseIndex(memory.coder.expansion)
     stored: list[int] = []  # numbers of statements, by row of the index
     said: dict[tuple[str, ...], int] = {}
@@ -93,17 +96,9 @@ def weighed(memory: Episodic, told: Sequence[Teaching], keys: Sequence[SparseKey
     return decisions
 
 
-def surprise(memory: Episodic, texts: Sequence[str]) -> list[float]:
-    """The loss of each text's tokens in nats a token, right after the prompts' beginning; never below 0."""
-    lines = lines_of(memory.lm, texts, memory.preset.decoding)
-    if not lines:
-        return []
-    prefix = prefix_of(memory.lm, memory.preset.decoding)
-    [before] = encode(memory.lm, [prefix[:-1]])
-    rows = [[prefix[-1], *line[:-1]] for line in lines]
-    starts = [tokens_of(before)] * len(rows)
-    logs = log_likelihood_behind(memory.lm, [(before,)] * len(rows), starts, rows)
-    return [max(0.0, -sum(row) / max(1, len(row))) for row in logs]
+def surprise(memory: Episodic, lines: Sequence[list[int]]) -> list[float]:
+    """The mean loss of each line's tokens in nats, right after the prompts' beginning; its last one, which ends the line, is left out."""
+    return [math.fsum(nats[:-1]) / max(1, len(nats) - 1) for nats in memory.known.read(lines)]
 
 
 def novelty(index: SparseIndex, rows: Rows, stored: Sequence[int], number: int) -> float:

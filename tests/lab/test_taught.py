@@ -68,7 +68,10 @@ def test_an_override_and_the_preset_that_says_it_are_one_taught_store(place):
     assert teach.id == with_needs(told(overrides=["episodic.use_gate=true", "episodic.store.budget=0.5"]))[1].id
 
 
-@pytest.mark.parametrize("change", [{"n": 5}, {"seed": 1}, {"split": "val"}, {"overrides": ["n_facts=40"]}, {"overrides": ["traces=off"]}])
+CHANGES = [{"n": 5}, {"seed": 1}, {"split": "val"}, {"overrides": ["n_facts=40"]}, {"overrides": ["traces=off"]}]
+
+
+@pytest.mark.parametrize("change", [*CHANGES, {"overrides": ["episodic.store.kv=disk"]}])
 def test_a_taught_store_follows_what_is_told(place, change):
     assert with_needs(told(**change))[1].id != with_needs(told())[1].id
 
@@ -81,7 +84,7 @@ def test_a_replay_follows_the_settings_of_replay_and_recall(place):
     usual = replayed()
     for override in ("replay.rate=0.5", "replay.cycles=3", "episodic.use_completion=off", "episodic.recall.candidates=5"):
         assert replayed(override)[0] == usual[0] and replayed(override)[1] != usual[1], override
-    for override in ("control=empty", "k=5", "inject=text", "episodic.store.kv=none"):
+    for override in ("control=empty", "k=5", "inject=text"):
         assert replayed(override) == usual, override
 
 

@@ -17,7 +17,7 @@ OTHER = {  # another legal value of each setting
     "episodic.gate.policy": "random", "episodic.store.budget": 0.5, "episodic.store.kv": "none", "replay.enabled": False,
     "replay.cycles": 3, "replay.policy": "spaced", "replay.rate": 0.5, "replay.noise_level": 0.3, "replay.max_items": 7,
 }  # fmt: skip
-ONLY_TEST = {"control", "inject", "k", "episodic.store.kv"}
+ONLY_TEST = {"control", "inject", "k"}
 RECALL = {"use_completion", "recall.candidates", "hopfield.beta", "hopfield.steps", "predictive.candidates"}
 NOT_TEACH = ONLY_TEST | {f"episodic.{name}" for name in RECALL} | {key for key in OTHER if key.startswith("replay.")}
 

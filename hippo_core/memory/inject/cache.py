@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +11,11 @@ from typing import Literal, get_args
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
+from torch.nn.functional import cross_entropy
 
 from hippo_core.files import LabError, unknown, write_bytes
 from hippo_core.models.blocks import encode_blocks
-from hippo_core.models.kv import KV
+from hippo_core.models.kv import KV, inputs
 from hippo_core.models.language_model import LanguageModel
 
 StoreKV = Literal["none", "memory", "disk"]
@@ -32,7 +33,7 @@ class Found:
 class TraceKV:
     """The KV of traces behind one beginning of a prompt, by their token ids; `prefix` is that beginning's own, of all blocks.
 
-    `store`: none (run whenever asked for), memory (run on first use, kept until `forget`), disk (kept in `folder` for other
+    `store`: none (run whenever asked for), memory (run on first use, kept until `forget`), disk (the same, and kept in `folder` for other
     processes too, one file a trace, named by the weights, the beginning and the trace). `blocks`: only these blocks' KV, in that
     order; None: all. `precision`: what traces are rounded to, whatever the store, so that answers do not depend on it.
     """
@@ -71,28 +72,57 @@ class TraceKV:
         known = self._known(wanted)
         lacking = [row for row in wanted if row not in known]
         made = dict(zip(lacking, self._run([wanted[row] for row in lacking]), strict=True)) if lacking else {}
-        self._keep(made)
+        if self.store != "none":
+            self._kept |= known | made
+        self.keep(lacking)
         known |= made
         return Found(tuple(known[tuple(row)] for row in rows), sum(map(len, lacking)))
 
+    @torch.inference_mode()
+    def read(self, rows: Sequence[Sequence[int]]) -> list[list[float]]:
+        """The loss of each token of each row, in nats, behind the beginning.
+
+        It is the pass that leaves keys and values behind, too: they stay in this process until `forget`, and for others once they are told
+        to `keep`, so that nothing of a text that nobody wants to remember is on the disk.
+        """
+        before, first = self.prefix[:, :, :, :-1], self.prefix_ids[-1]
+        nats: list[list[float]] = [[] for _ in rows]
+        order = sorted((row for row, tokens in enumerate(rows) if tokens), key=lambda row: len(rows[row]))
+        for start in range(0, len(order), self.batch_size):
+            batch = order[start : start + self.batch_size]
+            given = inputs(self.lm, [[first, *rows[row]] for row in batch], [(before,)] * len(batch))
+            logits = self.lm.model(**given).logits
+            for place, row in enumerate(batch):
+                told = len(rows[row])
+                targets = torch.tensor(rows[row], device=logits.device)
+                nats[row] = cross_entropy(logits[place, -told - 1 : -1].float(), targets, reduction="none").tolist()
+                if self.store != "none":
+                    kv = torch.stack([torch.stack((one.keys[place], one.values[place])) for one in given["past_key_values"].layers])
+                    self._kept[tuple(rows[row])] = self._wanted(kv[:, :, :, -told:])
+        return nats
+
+    def keep(self, rows: Iterable[Sequence[int]]) -> None:
+        """Put what is held of these rows on disk, where that is the store."""
+        if self.store == "disk":
+            for row in dict.fromkeys(map(tuple, rows)):
+                write_bytes(self._path(row), save({"kv": self._kept[row].contiguous().cpu()}))
+
     def _run(self, rows: list[list[int]]) -> list[KV]:
         """All blocks are run; what is not wanted of them is let go."""
-        made = encode_blocks(self.lm, self.prefix_ids, rows, self.batch_size, self.prefix).blocks
+        return list(map(self._wanted, encode_blocks(self.lm, self.prefix_ids, rows, self.batch_size, self.prefix).blocks))
+
+    def _wanted(self, kv: KV) -> KV:
+        """Of the KV of all blocks what is kept, in the precision in which it is."""
         dtype = torch.bfloat16 if self.precision == "bfloat16" else self.prefix.dtype
-        return [(kv if self.blocks is None else kv[self.blocks]).to(dtype) for kv in made]
+        return (kv if self.blocks is None else kv[self.blocks]).to(dtype)
 
-    def _known(self, rows: Mapping[tuple[int, ...], list[int]]) -> dict[tuple[int, ...], KV]:
+    def _known(self, rows: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], KV]:
+        """What is there of these rows, in this process or, where that is the store, on disk."""
+        found = {row: self._kept[row] for row in rows if row in self._kept}
         if self.store == "disk":
-            paths = {row: self._path(row) for row in rows}
-            return {row: self._read(path, len(row)) for row, path in paths.items() if path.exists()}
-        return {row: self._kept[row] for row in rows if row in self._kept}
-
-    def _keep(self, made: Mapping[tuple[int, ...], KV]) -> None:
-        if self.store == "memory":
-            self._kept |= made
-        elif self.store == "disk":
-            for row, kv in made.items():
-                write_bytes(self._path(row), save({"kv": kv.contiguous().cpu()}))
+            paths = {row: self._path(row) for row in rows if row not in found}
+            found |= {row: self._read(path, len(row)) for row, path in paths.items() if path.exists()}
+        return found
 
     def _path(self, row: Sequence[int]) -> Path:
         assert self.folder is not None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from hippo_core.memory.inject.cache import TraceKV
 from hippo_core.models.kv import tokens_of
-from hippo_core.models.prompt import Decoding, lines_of, split
+from hippo_core.models.prompt import Decoding, split
 from hippo_core.models.score import log_likelihood_behind
 
 
@@ -23,11 +23,7 @@ class Predictive:
         self.known, self.batch_size = known, batch_size
         self.decoding: Decoding = decoding
 
-    def blocks(self, texts: Sequence[str]) -> list[list[int]]:
-        """Each text's tokens as they stand before a question."""
-        return lines_of(self.known.lm, texts, self.decoding)
-
-    def log_likelihoods(self, cue: str, blocks: Sequence[list[int]]) -> tuple[list[float], int]:
+    def log_likelihoods(self, cue: str, blocks: Sequence[Sequence[int]]) -> tuple[list[float], int]:
         """log p(cue | trace) in nats for each trace's block, and how many tokens were run for it; those of traces that were not known
         yet are left out."""
         pieces = split(self.known.lm, (), cue, self.decoding)

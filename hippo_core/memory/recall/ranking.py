@@ -59,7 +59,6 @@ class Recaller:
         if how.completion == "predictive" and predictive is None:
             raise LabError("predictive completion needs the model's keys and values; give it a Predictive")
         self.scope, self.how, self.predictive = scope, how, predictive
-        self._blocks = predictive.blocks([trace.text for trace in scope.traces]) if predictive else []
 
     def recall(self, text: str, sources: Set[str] | None = None, key: Rows | None = None) -> Recall:
         """The judged candidates of a cue, in order; nothing from an empty scope, nor for a cue that has nothing in common with any trace.
@@ -93,7 +92,7 @@ class Recaller:
     def _encode(self, rows: Places) -> None:
         """Have the keys and values of these rows ready, where completion needs them."""
         if self.predictive:
-            self.predictive.known.get([self._blocks[row] for row in rows])
+            self.predictive.known.get([self.scope.traces[row].token_ids for row in rows])
 
     def proposed(self, cue: Mapping[str, Rows], rows: Places) -> Features:
         """What the channels say of these rows: cosines with the cue, and how much of the cue each covers; and how much it looks as if one
@@ -105,7 +104,7 @@ class Recaller:
     def completed(self, text: str, cue: Mapping[str, Rows], rows: Places) -> tuple[Features, float]:
         """What completion says of these rows, and how many tokens it ran; nothing where it is off."""
         if self.how.completion == "predictive" and self.predictive:
-            logs, tokens = self.predictive.log_likelihoods(text, [self._blocks[row] for row in rows])
+            logs, tokens = self.predictive.log_likelihoods(text, [self.scope.traces[row].token_ids for row in rows])
             return {"predictive": np.array(logs)}, tokens
         if self.how.completion == "hopfield":
             patterns = self.scope.patterns

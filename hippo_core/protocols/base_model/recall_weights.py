@@ -22,6 +22,7 @@ from hippo_core.memory.recall.scope import Channel, Coder, Scope, name_of
 from hippo_core.memory.settings import MemoryPreset
 from hippo_core.memory.trace import Trace
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.prompt import lines_of
 from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
 from hippo_core.suites.types import World
 
@@ -120,9 +121,9 @@ def scopes(lm: LanguageModel, coder: Coder, channels: Sequence[Channel]) -> Iter
     for suite, overrides, questions in WORLDS:
         settings = suite_settings(suite, "default", lm.spec.context_limit, overrides)
         for world in cut(drawn_worlds(suite, "default", questions, SEED, "val", settings), questions):
-            keys = coder.keys([fact.text for fact in world.facts])
-            told = zip(world.facts, keys, strict=True)
-            traces = [Trace(world.id, fact.id, fact.text, (), key, time=fact.time, id=fact.time + 1) for fact, key in told]
+            texts = [fact.text for fact in world.facts]
+            told = zip(world.facts, map(tuple, lines_of(lm, texts, "short")), coder.keys(texts), strict=True)
+            traces = [Trace(world.id, fact.id, fact.text, line, key, time=fact.time, id=fact.time + 1) for fact, line, key in told]
             yield suite, world, Scope(traces, channels, coder, str(lm.device))
 
 

@@ -21,6 +21,7 @@ from hippo_core.memory.store import TraceStore
 from hippo_core.memory.trace import Decision, Statement
 from hippo_core.memory.writing import Teaching, weighed, write
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.prompt import lines_of
 from hippo_core.suites.types import Fact, Suite, World
 
 CALIBRATED_ON = 512  # facts of validation worlds, in whole worlds, at least
@@ -67,6 +68,7 @@ def told(memory: Episodic, store: TraceStore, world: World, gate: Gate | None) -
     if settings.store.budget is not None:
         store.evict({world.id: math.ceil(settings.store.budget * len(world.facts))})
     each = (time.perf_counter() - begin) * 1e3 / max(1, len(world.facts))
+    memory.forget()
     left = {trace.id for trace in store.traces(world.id)}
     for fact, decision in zip(world.facts, decisions, strict=True):
         evicted = decision.trace_id is not None and decision.trace_id not in left
@@ -130,6 +132,7 @@ def samples_of(memory: Episodic, world: World) -> list[Told]:
     """The gate's terms for a world in which everything is written."""
     facts = [teaching(fact) for fact in world.facts]
     everything = WriteGate(Calibration(dict.fromkeys(TERMS, 0.0), dict.fromkeys(TERMS, 0.0), LOWEST))
-    keys = memory.coder.keys([one.statement.text for one in facts])
-    found = weighed(memory, facts, keys, everything)
+    texts = [one.statement.text for one in facts]
+    found = weighed(memory, facts, memory.coder.keys(texts), lines_of(memory.lm, texts, memory.preset.decoding), everything)
+    memory.forget()
     return [Told(one.raw["surprise"], one.raw["novelty"], fact.reward, fact.pin) for one, fact in zip(found, facts, strict=True)]

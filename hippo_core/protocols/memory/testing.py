@@ -71,7 +71,7 @@ def test(
         told = [
             one for number in together for one in remembered(memory, suite, worlds[number], keys, *pools(preset, worlds, stored, number))
         ]
-        encode_ms = memory.make_ready([trace.text for one in told for trace in one.traces]) / max(1, len(told))
+        encode_ms = memory.make_ready([trace for one in told for trace in one.traces]) / max(1, len(told))
         answered = zip(told, answers(memory, suite, told, batch_size), strict=True)
         rows += [row(memory, suite, *pair, encode_ms) | {"replay_cycles_missing": missing} for pair in answered]
         memory.forget()

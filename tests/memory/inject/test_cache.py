@@ -35,7 +35,7 @@ def test_each_store_gives_what_a_pass_gives_and_runs_what_it_must(lm, store, tmp
         assert found.computed_tokens == (0 if again and store != "none" else tokens)
         for kv, expected in zip(found.traces, due, strict=True):
             torch.testing.assert_close(kv, expected, rtol=CLOSE, atol=CLOSE * float(expected.abs().max()))
-    assert (known.mb > 0) == (store == "memory")
+    assert (known.mb > 0) == (store != "none")
 
 
 def test_a_row_asked_for_twice_is_run_once(lm, tmp_path):
@@ -58,6 +58,45 @@ def test_another_process_finds_on_disk_what_this_one_ran(lm, tmp_path):
     second = kept(lm, "disk", tmp_path).get(rows(lm))
     assert second.computed_tokens == 0
     assert all(torch.equal(a, b) for a, b in zip(first.traces, second.traces, strict=True))
+
+
+@pytest.mark.parametrize("store", ["none", "memory", "disk"])
+def test_reading_gives_the_loss_of_each_token_and_leaves_the_keys_and_values_of_a_pass(lm, store, tmp_path):
+    known, asked = kept(lm, store, tmp_path, precision="model"), [*rows(lm), []]
+    losses = known.read(asked)
+    begin = prefix_of(lm, "short")
+    for row, nats in zip(asked, losses, strict=True):
+        with torch.inference_mode():
+            logits = lm.model(input_ids=torch.tensor([[*begin, *row]])).logits[0].float().log_softmax(-1)
+        due = [-logits[len(begin) - 1 + place, token].item() for place, token in enumerate(row)]
+        assert nats == pytest.approx(due, abs=1e-4)
+    expected = encode_blocks(lm, begin, rows(lm)).blocks
+    found = known.get(rows(lm))
+    assert found.computed_tokens == (sum(map(len, rows(lm))) if store == "none" else 0)
+    for kv, due in zip(found.traces, expected, strict=True):
+        torch.testing.assert_close(kv, due, rtol=CLOSE, atol=CLOSE * float(due.abs().max()))
+
+
+def test_what_was_only_read_is_not_on_the_disk_until_it_is_kept(lm, tmp_path):
+    known, (first, second, *_) = kept(lm, "disk", tmp_path), rows(lm)
+    known.read([first, second])
+    assert list(tmp_path.rglob("*.safetensors")) == []
+    known.keep([second, second])
+    known.forget()
+    assert len(list(tmp_path.rglob("*.safetensors"))) == 1
+    assert known.get([first, second]).computed_tokens == len(first)
+
+
+def test_a_file_is_read_once_until_it_is_forgotten(lm, tmp_path, monkeypatch):
+    kept(lm, "disk", tmp_path).get(rows(lm))
+    known, opened = kept(lm, "disk", tmp_path), []
+    monkeypatch.setattr(known, "_read", lambda path, tokens, read=known._read: opened.append(path) or read(path, tokens))
+    for _ in range(2):
+        known.get(rows(lm))
+    assert len(opened) == len(rows(lm))
+    known.forget()
+    known.get(rows(lm)[:1])
+    assert len(opened) == len(rows(lm)) + 1
 
 
 def test_other_weights_another_beginning_or_precision_find_nothing(whole, tmp_path):
@@ -105,6 +144,7 @@ def test_a_damaged_file_is_refused(whole, tmp_path, content):
         [foreign] = set(tmp_path.rglob("*.safetensors")) - {path}
         content = foreign.read_bytes()
     path.write_bytes(content)
+    known.forget()
     with pytest.raises(LabError, match=r"is damaged|expected keys and values of shape"):
         known.get([one])
 

@@ -6,6 +6,7 @@ import torch
 from hippo_core.memory.codes.key import KeyEncoder, KeyHead, KeySettings
 from hippo_core.memory.recall.scope import Coder
 from hippo_core.memory.trace import Trace
+from hippo_core.models.prompt import lines_of
 from tests.models.handmade import folders, loaded
 
 __all__ = ["folders", "loaded"]
@@ -35,6 +36,6 @@ def coder(lm):
 def traces(lm, coder):
     keys = coder.keys(TEXTS)
     return [
-        Trace("w", f"f{number}", text, tuple(lm.encode(text)), key, time=number, id=number + 1)
-        for number, (text, key) in enumerate(zip(TEXTS, keys, strict=True))
+        Trace("w", f"f{number}", text, tuple(line), key, time=number, id=number + 1)
+        for number, (text, line, key) in enumerate(zip(TEXTS, lines_of(lm, TEXTS, "short"), keys, strict=True))
     ]

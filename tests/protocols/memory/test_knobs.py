@@ -97,6 +97,19 @@ def test_every_setting_of_the_gate_changes_what_is_written(benches, overrides):
     assert usual != changed
 
 
+def test_what_a_gate_reads_of_the_facts_that_it_writes_is_read_once(benches, tmp_path, monkeypatch):
+    monkeypatch.setattr("hippo_core.memory.episodic.ON_DISK", tmp_path)
+    bench = benches("episodic")
+    preset = load_memory("memory/hei_nw_gated", {"episodic.store.kv": "disk"})
+    _, rows = bench.taught(preset)
+    assert rows.equals(bench.taught(load_memory("memory/hei_nw_gated"))[1].assign(ms=rows["ms"]))
+    files = len(list(tmp_path.rglob("*.safetensors")))
+    assert files == (rows["action"] == "insert").sum() < len(rows)  # nothing of what was refused
+    asked = bench.ask("memory/hei_nw_gated", episodic__store__kv="disk")
+    assert asked["pred"].tolist() == bench.ask("memory/hei_nw_gated")["pred"].tolist()
+    assert len(list(tmp_path.rglob("*.safetensors"))) == files  # no trace was run again
+
+
 def test_a_budget_keeps_no_more_than_its_share_and_the_pinned(benches):
     bench = benches("episodic")
     _, rows = bench.taught(load_memory("memory/hei_nw_gated", {"episodic.store.budget": 0.25, "episodic.gate.write_rate": 1.0}))
