@@ -54,7 +54,7 @@ def make_events(
     what: list[Group] | list[None] = [None] if motion else few(pools.things)
     actions = pools.motions if motion else random.sample(pools.actions, min(4, size))
     events: dict[str, Event] = {}
-    for _ in attempts(settings, "set of distinct events"):
+    for _ in attempts(settings, "set of distinct events", settings.n_facts):
         if len(events) == settings.n_facts:
             break
         if events and random.random() < settings.swaps:

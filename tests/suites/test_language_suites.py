@@ -139,6 +139,13 @@ def test_settings_that_no_world_can_meet_are_an_error_and_no_hang():
         semantic.make_world(Random(0), semantic.SemanticSettings(n_facts=12, n_items=40), Place("test", 0, 0))
 
 
+@pytest.mark.parametrize("split", ["train", "val", "test"])
+def test_a_world_of_thousands_of_facts_can_be_drawn_in_every_split(split):
+    world = episodic.make_world(Random(0), episodic.EpisodicSettings(n_facts=5000, n_items=25), Place(split, 0, 0))
+    assert len({fact.text for fact in world.facts}) == 5000
+    assert len(world.items) == 25
+
+
 def test_questions_are_english_sentences():
     random = Random(3)
     settings = episodic.EpisodicSettings()
