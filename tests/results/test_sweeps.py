@@ -68,13 +68,16 @@ def test_cells_of_another_size_model_or_regime_share_no_axis(column, values):
     assert of(*(cell(MEMORY, 0.8, f"n_facts={x}", **{column: one}) for x, one in zip((8, 32, 128), values, strict=True))) == []
 
 
-def test_the_claim_is_where_lines_are_clearly_apart():
-    def claim(rates):
-        [found] = of(*sizes(MEMORY, (0.9, 0.8, 0.75)), *sizes(RAG, rates))
+def test_the_claim_is_where_one_line_is_clearly_ahead_and_else_where_the_ends_are_clearly_apart():
+    def claim(*rivals):
+        [found] = of(*sizes(MEMORY, (0.9, 0.8, 0.75)), *(cell for preset, rates in rivals for cell in sizes(preset, rates)))
         return claims.apart(found.axis, summaries.estimate(found.rows, ["panel", "line", "x"]))
 
-    assert claim((0.85, 0.3, 0.5)) == "Farthest apart at n_facts=32: hei_nw 80% right, rag_dense 30%"
-    assert claim((0.89, 0.79, 0.74)) == "Along n_facts no two conditions are clearly apart"
+    rag, core = (RAG, (0.85, 0.3, 0.5)), ("baselines/span_short", (0.0, 0.0, 0.0))
+    assert claim(rag, core) == claim(rag) == "Ahead at n_facts=32: hei_nw 80% right, rag_dense 30%"
+    close = (RAG, (0.89, 0.79, 0.74))
+    assert claim(close, core) == "Farthest apart at n_facts=8: hei_nw 90% right, span_short 0%"
+    assert claim(close) == "Along n_facts no two conditions are clearly apart"
 
 
 def test_the_table_has_the_numbers_of_the_figure_and_the_figure_is_the_same_for_any_order_of_rows():

@@ -92,17 +92,19 @@ def cost(rows: Frame) -> str:
 
 
 def apart(axis: str, table: Frame) -> str:
-    """Where two lines of a sweep are farthest apart, of the places at which their intervals do not overlap.
+    """Where one line of a sweep is clearly ahead of the next, and by most; or, where none is, farthest ahead of the last.
 
-    `table` holds estimates by panel, line and x.
+    Clearly: their intervals do not overlap. `table` holds estimates by panel, line and x.
     """
-    clear = []
-    for (panel, x), here in table.groupby(["panel", "x"]):
-        best, worst = here.loc[here["mean"].idxmax()], here.loc[here["mean"].idxmin()]
-        if best["low"] > worst["high"]:
-            clear.append((best["mean"] - worst["mean"], ", ".join(filter(None, [f"{axis}={on_axis(x)}", panel])), best, worst))
-    if not clear:
-        return f"Along {axis} no two conditions are clearly apart"
-    _, place, best, worst = max(clear, key=lambda one: one[0])
-    ends = f"{look(best['line']).label} {percent(best['mean'])} right, {look(worst['line']).label} {percent(worst['mean'])}"
-    return f"Farthest apart at {place}: {ends}"
+    places = [
+        (", ".join(filter(None, [f"{axis}={on_axis(x)}", panel])), here.sort_values("mean", ascending=False, kind="stable"))
+        for (panel, x), here in table.groupby(["panel", "x"])
+    ]
+    for words, other in (("Ahead", 1), ("Farthest apart", -1)):
+        pairs = [(place, here.iloc[0], here.iloc[other]) for place, here in places if len(here) > 1]
+        clear = [(place, best, rest) for place, best, rest in pairs if best["low"] > rest["high"]]
+        if clear:
+            place, best, rest = max(clear, key=lambda one: one[1]["mean"] - one[2]["mean"])
+            scores = f"{look(best['line']).label} {percent(best['mean'])} right, {look(rest['line']).label} {percent(rest['mean'])}"
+            return f"{words} at {place}: {scores}"
+    return f"Along {axis} no two conditions are clearly apart"
