@@ -47,12 +47,17 @@ def overview(rows: Frame) -> str:
 
 
 def ladder(rows: Frame) -> str:
-    """How the best retrieval (without one, the best condition) fares from the easiest to the hardest cue."""
+    """Where the memory and the best retrieval differ most; with one of them alone, how it (without either, the best condition) fares
+    from the easiest to the hardest cue.
+    """
     rows = summaries.labelled(rows)
     rows = rows[rows["regime"] == "delayed"]
     rungs = summaries.order_of(rows, "rung")
+    rag, memory = summaries.best_rag(rows)[0], next((name for name in ordered(rows["condition"]) if name.startswith("memory/")), None)
+    if rag and memory:
+        return _between(summaries.estimate(rows[rows["condition"].isin((memory, rag))], ["rung", "condition"]), memory, rag)
     leader = _leader(summaries.estimate(rows, ["condition", "regime"]))
-    name = summaries.best_rag(rows)[0] or (None if leader is None else leader["condition"])
+    name = memory or rag or (None if leader is None else leader["condition"])
     table = summaries.estimate(rows[rows["condition"] == name], ["rung"])
     first, last = (_find(table, rung=rung) for rung in (rungs[0], rungs[-1])) if len(rungs) > 1 else (None, None)
     if first is None or last is None:
@@ -62,6 +67,20 @@ def ladder(rows: Frame) -> str:
         return f"{look(str(name)).label}: no clear change from {rungs[0]} to {rungs[-1]} cues ({ends[0]} and {ends[1]})"
     verb = "falls" if first["mean"] > last["mean"] else "rises"
     return f"{look(str(name)).label} {verb} from {ends[0]} on {rungs[0]} cues to {ends[1]} on {rungs[-1]} ones"
+
+
+def _between(table: Frame, memory: str, rag: str) -> str:
+    """The kind of cue on which the two are clearly apart, and by most. `table` holds estimates by rung and condition."""
+    names = look(memory).label, look(rag).label
+    clear = []
+    for rung in summaries.order_of(table, "rung"):
+        ours, theirs = (_find(table, rung=rung, condition=name) for name in (memory, rag))
+        if ours is not None and theirs is not None and (ours["low"] > theirs["high"] or theirs["low"] > ours["high"]):
+            clear.append((rung, ours["mean"], theirs["mean"]))
+    if not clear:
+        return f"{names[0]} and {names[1]}: no clear difference on any kind of cue"
+    rung, ours, theirs = max(clear, key=lambda one: abs(one[1] - one[2]))
+    return f"On {rung} cues {names[0]} gets {percent(ours)} right, {names[1]} {percent(theirs)}"
 
 
 def recall(rows: Frame) -> str:

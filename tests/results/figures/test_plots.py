@@ -93,6 +93,16 @@ def test_a_fall_is_claimed_only_where_intervals_do_not_overlap():
     assert "falls from 100% on exact cues to 0% on noisy ones" in claims.ladder(steep)
 
 
+def test_a_memory_is_set_against_the_best_retrieval_where_they_are_clearly_apart_and_by_most():
+    def title(wrong):
+        both = rows_of(presets=("baselines/rag_bm25", "memory/hei_nw"))
+        missed = both["preset"].eq("baselines/rag_bm25") & both["rung"].isin(wrong)
+        return claims.ladder(both.assign(score=(~missed).astype(float)))
+
+    assert title(["noisy"]) == "On noisy cues hei_nw gets 100% right, rag_bm25 0%"
+    assert title([]) == "hei_nw and rag_bm25: no clear difference on any kind of cue"
+
+
 def test_unscored_rows_are_left_out_not_counted_as_wrong():
     rows = rows_of(presets=("baselines/core",))
     rows.loc[rows["score"] == 0, "score"] = np.nan
