@@ -88,30 +88,29 @@ def _judge_model(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFram
             found[criterion.id] = gather(criteria, criterion, pool, tuning)
         except (NotJudged, LabError) as reason:  # rows that do not pair are no evidence; the report still stands
             found[criterion.id] = str(reason)
-    corrected = _holm_by_family(singles, found)
-    return [_verdict(criteria, one, model, found[one.id], corrected.get(one.id, NAN)) for one in singles]
+    claims = _claims(singles, found)
+    corrected = {name: p for told in claims.values() for name, p in zip(told, holm(list(told.values())), strict=True)}
+    families = {family: list(told.values()) for family, told in claims.items()}
+    return [_verdict(criteria, one, model, found[one.id], corrected.get(one.id, NAN), families.get(one.family, [])) for one in singles]
 
 
-def _holm_by_family(singles: Sequence[Criterion], found: Mapping[str, Evidence | str]) -> dict[str, float]:
-    """Adjusted p values of the superiority claims that could be judged, by id."""
-    corrected = {}
-    for family in sorted({one.family for one in singles}):
-        claims = {
-            one.id: seen.comparison.p_permutation
-            for one in singles
-            if one.family == family and one.superiority and isinstance(seen := found[one.id], Evidence) and seen.comparison
-        }
-        corrected |= dict(zip(claims, holm(list(claims.values())), strict=True))
-    return corrected
+def _claims(singles: Sequence[Criterion], found: Mapping[str, Evidence | str]) -> dict[str, dict[str, float]]:
+    """By family, the p values of the superiority claims that could be judged, by id."""
+    claims: dict[str, dict[str, float]] = {}
+    for one in singles:
+        seen = found[one.id]
+        if one.superiority and isinstance(seen, Evidence) and seen.comparison:
+            claims.setdefault(one.family, {})[one.id] = seen.comparison.p_permutation
+    return claims
 
 
-def _verdict(criteria: Criteria, one: Criterion, model: str, found: Evidence | str, p_holm: float) -> Verdict:
+def _verdict(criteria: Criteria, one: Criterion, model: str, found: Evidence | str, p_holm: float, claims: Sequence[float]) -> Verdict:
     place: dict[str, Any] = {"model": model, "suite": one.suites[0], "profile": one.profile, "regime": one.regime, "worlds": one.worlds[0]}
     what: dict[str, Any] = {name: getattr(one, name) for name in ("id", "question", "text", "family", "rule", "target")}
     if isinstance(found, str):
         return Verdict(**what, **place, verdict="not judged", reason=found)
     seen, pair = found.interval, found.comparison
-    verdict, reason = _decide(criteria, one, found, p_holm)
+    verdict, reason = _decide(criteria, one, found, p_holm, claims)
     tests: dict[str, Any] = {} if pair is None else {
         "mean_a": pair.mean_a, "mean_b": pair.mean_b, "p": pair.p_permutation, "p_mcnemar": pair.p_mcnemar,
         "only_a": pair.only_a, "only_b": pair.only_b, "n_needed": pair.n_needed,
@@ -122,8 +121,14 @@ def _verdict(criteria: Criteria, one: Criterion, model: str, found: Evidence | s
     )  # fmt: skip
 
 
-def _decide(criteria: Criteria, one: Criterion, found: Evidence, p_holm: float) -> tuple[Literal["met", "missed", "not judged"], str]:
-    """The verdict by the table in `Criterion`, and why."""
+def _decide(
+    criteria: Criteria, one: Criterion, found: Evidence, p_holm: float, claims: Sequence[float]
+) -> tuple[Literal["met", "missed", "not judged"], str]:
+    """The verdict by the table in `Criterion`, and why; `claims`: p of all claims of superiority in its family.
+
+    A claim that only its p stands against is not judged where no data from so few worlds could have made that p small enough, the other
+    claims being what they are.
+    """
     seen = found.interval
     if any(map(math.isnan, (seen.mean, seen.low, seen.high))):
         return "not judged", f"no interval can be given for {seen.n} scored items in {seen.n_worlds} worlds"
@@ -136,6 +141,12 @@ def _decide(criteria: Criteria, one: Criterion, found: Evidence, p_holm: float) 
     if seen.high >= highest:
         return "missed", f"{unshown}upper bound {seen.high:.3f} is not below {highest:.3f}"
     if one.superiority and not p_holm <= criteria.alpha:
+        floor = 2.0 ** (1 - seen.n_worlds)  # of a two-sided test by signs
+        if (least := floor * sum(p >= floor for p in claims)) > criteria.alpha:
+            few = (
+                f"{seen.n_worlds} worlds are too few among {len(claims)} claims: after Holm's correction they allow no p below {least:.2f}"
+            )
+            return "not judged", f"{unshown}{few}"
         return "missed", f"{unshown}p after Holm's correction is {p_holm:.3f}"
     return "met", f"{seen.mean:.3f} meets the target ({_target(one)}) and the interval supports it"
 

@@ -6,7 +6,7 @@ import math
 import pandas as pd
 import pytest
 
-from hippo_core.results.criteria import Criteria, judge, load_criteria, write_criteria
+from hippo_core.results.criteria import Criteria, Verdict, judge, load_criteria, write_criteria
 from tests.results.invented import A_OVER_B, HEAD, RAGS, cell, verdict
 
 
@@ -99,10 +99,27 @@ def test_holm_runs_over_the_claims_of_a_family_that_could_be_judged():
     assert math.isnan(found["equal"].p_holm) and math.isnan(found["absent"].p_holm)
 
 
+def among_others(n: int, others: int, rate: float = 0.6) -> Verdict:
+    """A claim on n questions, five a world, in a family with others that nothing speaks for."""
+    claim = {"question": "?", "text": "t", "family": "f", "difference": A_OVER_B["difference"], "at_least": 0.01}
+    suites = ["episodic", *(f"suite_{number}" for number in range(others))]
+    told = [claim | {"id": suite, "suites": [suite]} for suite in suites]
+    rows = [cell("baselines/core", 0.2, n=n, suite=suite) for suite in suites]
+    rows += [cell("memory/hei_nw", rate if suite == "episodic" else 0.2, n=n, suite=suite) for suite in suites]
+    return judge(Criteria.model_validate(HEAD | {"criteria": told}), pd.concat(rows))[0]
+
+
 def test_a_claim_that_does_not_survive_holm_is_missed():
-    rows = [cell("memory/hei_nw", 0.5, n=25), cell("baselines/core", 0.2, n=25)]  # five worlds: no sign-flip test reaches .05
-    found = verdict(A_OVER_B, *rows)
-    assert found.verdict == "missed" and "Holm" in found.reason and found.p >= 2 / 2**5
+    assert among_others(200, 0, rate=0.23).verdict == "met"
+    found = among_others(200, 4, rate=0.23)
+    assert found.verdict == "missed" and "Holm" in found.reason and found.p < 0.05 < found.p_holm
+
+
+def test_a_claim_whose_few_worlds_could_not_have_shown_it_is_not_judged():
+    five = among_others(25, 0)  # no sign-flip test of five worlds reaches .05
+    assert five.verdict == "not judged" and "5 worlds are too few among 1 claims" in five.reason and five.p >= 2 / 2**5
+    assert among_others(40, 5, rate=0.9).verdict == "met"  # eight worlds and six claims: 6 * 2 / 2**8 < .05
+    assert among_others(40, 6, rate=0.9).verdict == "not judged"
 
 
 def _run() -> pd.DataFrame:
