@@ -70,9 +70,12 @@ def accuracy_by(rows: Frame, column: str, joined: bool = False, title: str = "")
     names = ordered(table["condition"])
     panels_of = [(name, regime) for name in names for regime in summaries.regimes_of(table[table["condition"] == name])]
     values = summaries.order_of(rows, column)
-    lines = -(-len(panels_of) // (5 if room(_labels(names), 10) < 1.2 else 4))
-    columns = -(-len(panels_of) // lines)
     margins = Margins(0.45, 0.7, 0.16, foot=0.95 if _tilted(values) else 0.55, between=0.55, head=0.42)
+    wide, longest = WIDTH - margins.left - margins.right + margins.gap, room(_labels(names), 10) + 0.12
+    most = min(5, max(2, int(wide / longest)))  # panels side by side, so that no title runs into the next
+    lines = -(-len(panels_of) // most)
+    columns = -(-len(panels_of) // lines)
+    size = min(10.0, 10 * wide / most / longest)
     body = 1.25 * lines + 0.55 * (lines - 1) + margins.foot
     figure, panels = grid(title or f"Accuracy by {column}", lines, columns, body, margins)
     with matplotlib.rc_context(STYLE):
@@ -81,7 +84,7 @@ def accuracy_by(rows: Frame, column: str, joined: bool = False, title: str = "")
         for place, (panel, (name, regime)) in enumerate(zip(panels, panels_of, strict=False)):
             here = table[(table["condition"] == name) & (table["regime"] == regime)].set_index(column)
             _small(panel, here, values, look(name), joined)
-            panel.set_title(look(name).label, loc="left", fontsize=10, color=INK, pad=14)
+            panel.set_title(look(name).label, loc="left", fontsize=size, color=INK, pad=14)
             panel.text(0, 1.03, _regime_note(table, name, regime), transform=panel.transAxes, fontsize=8.5, color=QUIET, va="bottom")
             last = place % columns == columns - 1 or place == len(panels_of) - 1
             chance_line(panel, here["chance"].mean(), upright=False, beside=last)
