@@ -12,6 +12,7 @@ from hippo_core.files import root, sha256
 from hippo_core.models.spec import load_spec
 
 from . import notebooks
+from .syntax import parsed
 
 ROW_MAKERS = {  # by notebook: what makes its rows; with what they import
     "02_baseline": ("models", "suites", "conditions", "protocols/evaluate.py"),
@@ -74,7 +75,7 @@ def imports(path: Path) -> set[str]:
     """The modules of this package that a file imports anywhere in it, with full names; `from a import b` counts as a and as a.b."""
     package = list(path.relative_to(root()).with_suffix("").parts[:-1])
     found = set()
-    for node in _statements(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _statements(parsed(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -24,6 +24,7 @@ from . import closing, fingerprints, runner_files
 from .cells import FORMS, Cell
 from .parameters import MemoryParameters, Parameters, Resolved, check, forget, resolve
 from .provenance import describe_run
+from .syntax import parsed
 from .taught import STORE, canonical, taught_store, with_needs
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def refuse_unknown(inputs: Sequence[str], known: Collection[str]) -> None:
 
     `inputs` are the sources of the cells that have run, as IPython keeps them in `In`.
     """
-    lines = [line for source in inputs if source.startswith("# Parameters\n") for line in ast.parse(source).body]
+    lines = [line for source in inputs if source.startswith("# Parameters\n") for line in parsed(source).body]
     names = {target.id for line in lines if isinstance(line, ast.Assign) for target in line.targets if isinstance(target, ast.Name)}
     if stranger := min(names - set(known), default=None):
         raise unknown("parameter", stranger, known)

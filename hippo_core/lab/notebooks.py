@@ -8,6 +8,8 @@ from typing import Any
 
 from hippo_core.files import LabError, root, unknown
 
+from .syntax import parsed
+
 
 def notebook_names() -> list[str]:
     """The notebooks of the lab, without their ending."""
@@ -42,7 +44,7 @@ def parameters_cell(path: Path) -> str:
 def defaults(path: Path) -> dict[str, Any]:
     """The parameters of a notebook with their default values; its parameters cell may hold nothing but `name = literal` lines."""
     values = {}
-    for line in ast.parse(parameters_cell(path)).body:
+    for line in parsed(parameters_cell(path)).body:
         if not (isinstance(line, ast.Assign) and len(line.targets) == 1 and isinstance(line.targets[0], ast.Name)):
             raise LabError(f"{path}: line {line.lineno} of the parameters cell is not `name = literal`")
         try:

@@ -7,7 +7,7 @@ Keys k-WTA: McNaughton and Morris 1987; completion Hopfield 1982, Ramsauer et al
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.spec import validated
 
 KIND = "units of the model's first blocks, k-WTA"
+MADE_UP = ("A warm stone lay by the river.", "A cold stone lay on the hill.")
 ON_DISK = "data/generated/kv"  # below the lab's root; named by what they hold, so that many runs share them
 
 
@@ -116,6 +117,16 @@ class Episodic:
                 f"k={self.preset.k} traces are to be injected, but only {judged} are judged; raise episodic.predictive.candidates"
             )
         return judged
+
+    def warm_up(self) -> None:
+        """Recall once from made-up traces, with a Hopfield step where there are keys. What is compiled once a machine (some seconds) and
+        read once a process is then in no question's time."""
+        told = self.preset.episodic
+        quick = told.model_copy(update={"use_completion": "hopfield" if "key" in told.code.channels else "off"})
+        keys = zip(MADE_UP, self.coder.keys(MADE_UP), strict=True)
+        traces = [Trace("", "", text, (), key, id=number) for number, (text, key) in enumerate(keys, start=1)]
+        memory = replace(self, preset=self.preset.model_copy(update={"episodic": quick, "k": 1}))
+        memory.recaller(traces).recall(MADE_UP[0])
 
     def forget(self) -> None:
         """Let go of what is kept of a world in this process."""

@@ -2,3 +2,7 @@
 
 Import the modules themselves: `spec` is light, the others bring torch with them.
 """
+
+import logging
+
+logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # on some processors it misses a package that the lab does not use

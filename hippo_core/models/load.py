@@ -146,9 +146,6 @@ def _shots(count: int) -> tuple[Shot, ...]:
 def quiet() -> Iterator[None]:
     """Without progress bars and warnings of the libraries: what matters is checked by the lab."""
     level, hub_level, bars = logging.get_verbosity(), hub_logging.get_verbosity(), logging.is_progress_bar_enabled()
-    kernels = logging.get_logger("bitsandbytes")  # complains of optional kernels
-    kernels_level = kernels.level
-    kernels.setLevel(40)  # errors only
     logging.set_verbosity_error()
     hub_logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -157,7 +154,6 @@ def quiet() -> Iterator[None]:
     finally:
         logging.set_verbosity(level)
         hub_logging.set_verbosity(hub_level)
-        kernels.setLevel(kernels_level)
         if bars:
             logging.enable_progress_bar()
 

@@ -13,7 +13,6 @@ import ctypes
 import gc
 import importlib
 import json
-import logging
 import os
 import select
 import signal
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 MODULES = (
+    "hippo_core.models",  # before the others: it keeps one of them quiet
     *("torch", "transformers.models.llama.modeling_llama", "peft", "pandas", "scipy.stats", "matplotlib.pyplot", "seaborn", "scrapbook"),
     *("IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
     *("hippo_core.lab.notebook", "hippo_core.models.load", "hippo_core.protocols.evaluate", "hippo_core.protocols.memory"),
@@ -236,7 +236,6 @@ def main(descriptor: int) -> None:
     """Import, then serve."""
     control = socket.socket(fileno=descriptor)
     source = newest_source()
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it misses, on some processors, a package that the lab does not use
     for name in MODULES:
         importlib.import_module(name)
     gc.collect()

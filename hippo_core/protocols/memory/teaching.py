@@ -46,6 +46,8 @@ def teach(
     `ms` is a fact's share of what its world took. LabError where a gate needs validation worlds and has none.
     """
     memory = Episodic(lm, preset)
+    if writes(preset):
+        memory.warm_up()
     gate = gate_for(memory, validation_worlds) if preset.episodic.use_gate else None
     rows: list[dict[str, object]] = []
     with TraceStore.create(store_dir, session_id, memory.identity(), lm.spec.context_limit) as store:

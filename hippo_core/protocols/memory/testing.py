@@ -62,6 +62,8 @@ def test(
     `replay_contribution` the share of those among what is injected, `replay_cycles_missing` the share of the cycles that did not run.
     """
     memory = Episodic(lm, preset)
+    if preset.traces == "episodic":
+        memory.warm_up()
     rows: list[dict[str, object]] = []
     with TraceStore.open(store_dir, session_id, memory.identity(), read_only=True) as store:
         stored = {world.id: store.traces(world.id) for world in worlds} if preset.traces == "episodic" else {}

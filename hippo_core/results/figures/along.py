@@ -45,7 +45,7 @@ def along(sweep: Sweep) -> Figure:
                 if measure == measures[-1]:
                     panel.set_xlabel(sweep.axis, fontsize=10)
                 if column == len(band) - 1:
-                    label_ends(panel, len(values) - 0.6, _ends(here, lines), gap=0.11)
+                    label_ends(panel, len(values) - 0.6, _ends(here, lines))
     return figure
 
 

@@ -26,6 +26,11 @@ def _leader(table: Frame) -> Row | None:
     return None if own.empty else own.loc[own["mean"].idxmax()]
 
 
+def _memory(rows: Frame) -> str | None:
+    """The first of the memories, or None."""
+    return next((name for name in ordered(rows["condition"]) if name.startswith("memory/")), None)
+
+
 def overview(rows: Frame) -> str:
     """What the window gives, what is left when it is gone, and what the best other condition brings back."""
     rows = summaries.in_both_regimes(rows)
@@ -53,7 +58,7 @@ def ladder(rows: Frame) -> str:
     rows = summaries.labelled(rows)
     rows = rows[rows["regime"] == "delayed"]
     rungs = summaries.order_of(rows, "rung")
-    rag, memory = summaries.best_rag(rows)[0], next((name for name in ordered(rows["condition"]) if name.startswith("memory/")), None)
+    rag, memory = summaries.best_rag(rows)[0], _memory(rows)
     if rag and memory:
         return _between(summaries.estimate(rows[rows["condition"].isin((memory, rag))], ["rung", "condition"]), memory, rag)
     leader = _leader(summaries.estimate(rows, ["condition", "regime"]))
@@ -96,18 +101,17 @@ def recall(rows: Frame) -> str:
 
 
 def cost(rows: Frame) -> str:
-    """What the longest prompt buys over the best retrieval."""
+    """What the longest prompt buys over the best retrieval; in a run without it, what the memory pays and gets beside that."""
     rows = summaries.labelled(rows)
     table = summaries.estimate(rows, ["condition", "regime"])
-    long = _find(table, condition="baselines/longctx", regime="delayed")
+    one = "baselines/longctx" if "baselines/longctx" in set(table["condition"]) else _memory(rows)
     rag, _ = summaries.best_rag(rows)
-    short = _find(table, condition=rag, regime="delayed") if rag else None
-    tokens = rows.groupby("condition")["prompt_tokens"].mean()
-    if long is None or short is None:
+    ours, theirs = (_find(table, condition=str(name), regime="delayed") for name in (one, rag))
+    if ours is None or theirs is None:
         return "Tokens in the prompt against accuracy"
-    ratio = tokens["baselines/longctx"] / tokens[rag]
-    ends = f"{percent(long['mean'])} right against {percent(short['mean'])}"
-    return f"longctx reads {ratio:.1f} times the tokens of {look(str(rag)).label} and gets {ends}"
+    tokens = rows.groupby("condition")["prompt_tokens"].mean()
+    ends = f"{percent(ours['mean'])} right against {percent(theirs['mean'])}"
+    return f"{look(str(one)).label} reads {tokens[one] / tokens[rag]:.1f} times the tokens of {look(str(rag)).label} and gets {ends}"
 
 
 def apart(axis: str, table: Frame) -> str:

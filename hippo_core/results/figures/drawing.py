@@ -21,6 +21,10 @@ from hippo_core.results.frames import Frame
 
 WIDTH = 7.2
 HEADER = 0.66
+FOOT = 0.52
+AXIS = 1.06  # how high an axis of proportions is: -.03 to 1.03
+NARROWEST = 1.0  # inches of a panel beside another
+LABEL = 0.2  # inches from one name in a column to the next
 DPI = 200
 TITLE = {"fontsize": 12.5, "fontweight": "bold", "va": "bottom", "linespacing": 1.25}
 STYLE: Any = {
@@ -55,9 +59,18 @@ class Margins:
     left: float
     right: float
     gap: float = 0.0
-    foot: float = 0.52
+    foot: float = FOOT
     between: float = 0.4
     head: float = 0.3
+
+
+def abreast(panels: int, body: float, margins: Margins) -> tuple[int, int, float]:
+    """Lines, columns and body of so many panels, of which one alone has this body: side by side where that leaves each wide enough, else
+    one below the other."""
+    wide = WIDTH - margins.left - margins.right - margins.gap * (panels - 1)
+    if wide >= panels * NARROWEST:
+        return 1, panels, body
+    return panels, 1, panels * (body - margins.foot) + (panels - 1) * margins.between + margins.foot
 
 
 def grid(title: str, lines: int, columns: int, body: float, margins: Margins) -> tuple[Figure, list[Axes]]:
@@ -121,15 +134,14 @@ def chance_line(panel: Axes, chance: float, upright: bool, beside: bool = False)
 
 def label_points(panel: Axes, x: float, table: Frame) -> None:
     """Names in a column at the right of the panel, each with a hairline to its point."""
-    heights = _spread([table.loc[name, "mean"] for name in table.index], 0.105)
-    for name, y in zip(table.index, heights, strict=True):
+    for name, y in zip(table.index, _beside(panel, [table.loc[name, "mean"] for name in table.index]), strict=True):
         panel.plot([table.loc[name, "tokens"], x * 0.995], [table.loc[name, "mean"], y], color=RULE, linewidth=0.7, zorder=1, clip_on=False)
         panel.text(x, y, look(name).label, fontsize=10, va="center", color=_ink(look(name)))
 
 
-def label_ends(panel: Axes, x: float, ends: dict[str, float], gap: float = 0.085) -> None:
-    """Names and values where lines end, at least `gap` apart."""
-    for (name, value), y in zip(ends.items(), _spread(list(ends.values()), gap), strict=True):
+def label_ends(panel: Axes, x: float, ends: dict[str, float]) -> None:
+    """Names and values where lines end."""
+    for (name, value), y in zip(ends.items(), _beside(panel, list(ends.values())), strict=True):
         panel.text(x, y, f"{look(name).label}  {value:.2f}", fontsize=11, va="center", color=_ink(look(name)))
 
 
@@ -137,6 +149,17 @@ def _ink(style: Look) -> str:
     """The colour of a label: the condition's own, darkened so that thin letters stay readable."""
     red, green, blue = matplotlib.colors.to_rgb(style.colour)
     return matplotlib.colors.to_hex((0.62 * red, 0.62 * green, 0.62 * blue))
+
+
+def body_for(names: int, least: float) -> float:
+    """The inches below the header of a figure with so many names in a column beside its panel."""
+    return max(least, AXIS * LABEL * names + FOOT)
+
+
+def _beside(panel: Axes, heights: list[float]) -> list[float]:
+    """Heights of names in a column, LABEL inches apart at least."""
+    inches = panel.get_window_extent().height / panel.figure.dpi
+    return _spread(heights, LABEL * AXIS / inches)
 
 
 def _spread(heights: list[float], gap: float) -> list[float]:

@@ -12,9 +12,25 @@ from matplotlib.figure import Figure
 
 from hippo_core.results import summaries
 from hippo_core.results.figures import claims
-from hippo_core.results.figures.drawing import HEADER, STYLE, WIDTH, Margins, bars, chance_line, grid, label_ends, label_points, png, room
+from hippo_core.results.figures.drawing import (
+    HEADER,
+    STYLE,
+    WIDTH,
+    Margins,
+    abreast,
+    bars,
+    body_for,
+    chance_line,
+    grid,
+    label_ends,
+    label_points,
+    png,
+    room,
+)
 from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look, ordered
 from hippo_core.results.frames import Frame
+
+STACKED = 0.95  # inches between panels one below the other, for the axis of one and the heading of the next
 
 __all__ = [
     "HEADER",
@@ -34,14 +50,17 @@ def conditions_overview(rows: Frame) -> Figure:
     table = summaries.estimate(rows, ["condition", "regime"])
     names, regimes = ordered(table["condition"]), summaries.regimes_of(table)
     left = max(1.35, room(_labels(names), 11) + 0.2)
-    figure, panels = grid(claims.overview(rows), 1, len(regimes), 0.31 * len(names) + 0.62, Margins(left, 0.55, 0.62))
+    margins = Margins(left, 0.55, gap=0.62, between=STACKED)
+    lines, columns, body = abreast(len(regimes), 0.31 * len(names) + 0.62, margins)
+    figure, panels = grid(claims.overview(rows), lines, columns, body, margins)
     with matplotlib.rc_context(STYLE):
         for panel, regime in zip(panels, regimes, strict=True):
             here = table[table["regime"] == regime].set_index("condition")
             _dots(panel, here, names)
             chance_line(panel, here["chance"].mean(), upright=True)
             panel.set_title(regime, loc="left", fontsize=11, color=QUIET, pad=6)
-        panels[0].set_yticks(range(len(names)), _labels(names), fontsize=11)
+        for panel in panels[::columns]:
+            panel.set_yticks(range(len(names)), _labels(names), fontsize=11)
     return figure
 
 
@@ -130,15 +149,15 @@ def recall_at_k(rows: Frame) -> Figure:
     rows = rows[rows["recall_1"].notna() & (rows["regime"] == "delayed")]
     names, ks = ordered(rows["condition"]), (1, 3, 5, 10)
     right = max(1.9, room([f"{label}  0.00" for label in _labels(names)], 11) + 0.15)
-    figure, (panel,) = grid(claims.recall(rows), 1, 1, 2.75, Margins(0.7, right))
+    figure, (panel,) = grid(claims.recall(rows), 1, 1, body_for(len(names), 2.75), Margins(0.7, right))
     found = pd.concat([summaries.estimate(rows, ["condition"], f"recall_{k}") for k in ks]).set_index("condition")
     with matplotlib.rc_context(STYLE):
         for place, name in enumerate(names):
-            style, shift = look(name), 0.1 * (place - (len(names) - 1) / 2)
+            style, shift = look(name), min(0.1, 0.55 / len(names)) * (place - (len(names) - 1) / 2)
             panel.plot(np.arange(4) + shift, found.loc[name, "mean"], style.line, color=style.colour, linewidth=1.5)
             bars(panel, np.arange(4) + shift, found.loc[name], style, across=False)
-        label_ends(panel, 3.25, {name: found.loc[name, "mean"].iloc[-1] for name in names})
-        panel.set(xlim=(-0.35, 3.2), ylim=(-0.03, 1.03), xticks=range(4), yticks=[0, 0.25, 0.5, 0.75, 1])
+        label_ends(panel, 3.4, {name: found.loc[name, "mean"].iloc[-1] for name in names})
+        panel.set(xlim=(-0.35, 3.35), ylim=(-0.03, 1.03), xticks=range(4), yticks=[0, 0.25, 0.5, 0.75, 1])
         panel.set_xticklabels([f"first {k}" if k > 1 else "first" for k in ks], fontsize=11)
         panel.set_yticklabels(["0", "", "0.5", "", "1"], fontsize=11)
         panel.grid(axis="y", linewidth=0.6)
@@ -153,8 +172,10 @@ def tokens_against_accuracy(rows: Frame) -> Figure:
     tokens = rows.groupby(["condition", "regime"])["prompt_tokens"].mean()
     table["tokens"] = [tokens[pair] for pair in zip(table["condition"], table["regime"], strict=True)]
     regimes = summaries.regimes_of(table)
-    right = max(1.25, room(_labels(ordered(table["condition"])), 10) + 0.15)
-    figure, panels = grid(claims.cost(rows), 1, len(regimes), 3.0, Margins(0.6, right, right + 0.1))
+    right = max(1.25, room(_labels(ordered(table["condition"])), 10) + 0.4)  # what label_points leaves to the panel included
+    margins = Margins(0.6, right, gap=right + 0.1, between=STACKED)
+    lines, columns, body = abreast(len(regimes), body_for(table.groupby("regime").size().max(), 3.0), margins)
+    figure, panels = grid(claims.cost(rows), lines, columns, body, margins)
     with matplotlib.rc_context(STYLE):
         for panel, regime in zip(panels, regimes, strict=True):
             here = table[table["regime"] == regime].set_index("condition")
@@ -170,5 +191,6 @@ def tokens_against_accuracy(rows: Frame) -> Figure:
             panel.set_yticklabels(["0", "", "0.5", "", "1"])
             panel.set_title(regime, loc="left", fontsize=11, color=QUIET, pad=6)
             panel.set_xlabel("tokens in the prompt", fontsize=10)
-        panels[0].set_ylabel("share of answers right", fontsize=10)
+        for panel in panels[::columns]:
+            panel.set_ylabel("share of answers right", fontsize=10)
     return figure

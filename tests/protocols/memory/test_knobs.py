@@ -27,6 +27,7 @@ def size(bench, name, **overrides):
         ({"episodic__code__winners": 8}, "scores"),
         ({"episodic__code__expansion": 512}, "scores"),
         ({"episodic__recall__candidates": 1}, "candidates"),
+        ({"episodic__recall__candidates": 1, "k": 4}, "candidates"),
         ({"episodic__predictive__candidates": 2}, "candidates"),
         ({"k": 3}, "shown"),
         ({"traces": "off"}, "pred"),

@@ -103,6 +103,29 @@ def test_a_memory_is_set_against_the_best_retrieval_where_they_are_clearly_apart
     assert title([]) == "hei_nw and rag_bm25: no clear difference on any kind of cue"
 
 
+def test_the_marks_of_many_rankings_stay_at_their_k_and_off_the_names():
+    (panel,) = plots.recall_at_k(many_rows()).axes
+    marks = np.concatenate([np.asarray(line.get_xdata()) for line in panel.lines])
+    assert np.abs(marks - marks.round()).max() < 0.3
+    assert marks.max() < panel.get_xlim()[1] < min(text.get_position()[0] for text in panel.texts)
+
+
+@pytest.mark.parametrize("draw", [plots.recall_at_k, plots.tokens_against_accuracy])
+def test_the_names_of_many_conditions_stay_beside_the_panel_and_apart(draw):
+    figure = draw(many_rows())
+    for panel in figure.axes:
+        names = sorted(text.get_position()[1] for text in panel.texts if not text.get_text().startswith("chance"))
+        assert names[0] >= -0.03 and names[-1] <= 1.03
+        assert min(np.diff(names)) * panel.get_window_extent().height / figure.dpi / 1.06 > 0.19
+
+
+def test_a_memory_is_set_against_the_best_retrieval_by_its_tokens_where_no_prompt_is_long():
+    both = rows_of(presets=("baselines/rag_bm25", "memory/hei_nw"))
+    memory = both["preset"].eq("memory/hei_nw")
+    both = both.assign(score=memory.astype(float), prompt_tokens=np.where(memory, 60, 90))
+    assert claims.cost(both) == "hei_nw reads 0.7 times the tokens of rag_bm25 and gets 100% right against 0%"
+
+
 def test_unscored_rows_are_left_out_not_counted_as_wrong():
     rows = rows_of(presets=("baselines/core",))
     rows.loc[rows["score"] == 0, "score"] = np.nan
@@ -118,13 +141,27 @@ def test_labels_are_moved_apart_in_order_and_stay_on_the_axis(heights):
     assert list(np.argsort(placed, kind="stable")) == list(np.argsort(heights, kind="stable"))
 
 
-@pytest.mark.parametrize("draw", FIGURES)
-def test_long_labels_stay_inside_the_picture(draw):
+def many_rows() -> pd.DataFrame:
+    """Rags with an encoder, each with one fact and with the preset's number of them, beside all other conditions."""
     rows = rows_of()
     encoded = rows["preset"].isin(fake_records.ENCODED)
-    rows = rows.assign(condition=rows["preset"].where(~encoded, rows["preset"] + " (minilm)"))
-    figure = draw(rows)
+    each = [rows[encoded].assign(condition=rows["preset"] + told) for told in (" (minilm)", *(f" (minilm, k={k})" for k in (1, 3, 5, 10)))]
+    return pd.concat([rows[~encoded].assign(condition=rows["preset"]), *each], ignore_index=True)
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_long_labels_stay_inside_the_picture(draw):
+    figure = draw(many_rows())
     figure.draw_without_rendering()
     width, height = figure.canvas.get_width_height()
     boxes = {text.get_text(): text.get_window_extent() for text in figure.findobj(Text) if text.get_visible() and text.get_text()}
     assert [words for words, box in boxes.items() if box.x0 < 0 or box.x1 > width or box.y0 < 0 or box.y1 > height] == []
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_panels_keep_their_width_beside_names_of_many_settings(draw):
+    rows = many_rows()
+    asleep = rows[rows["preset"] == "baselines/rag_bm25"].assign(regime="after_sleep")
+    told = asleep.assign(condition="baselines/rag_bm25 (replay.cycles=3, replay.noise_level=0.4)")
+    figure = draw(pd.concat([rows, asleep, told], ignore_index=True))
+    assert min(panel.get_position().width * drawing.WIDTH for panel in figure.axes) > 0.7
