@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import psutil
 
+from hippo_core.suites.datasets.build import sweep
+
 from ..cells import Cell
 from ..execute import Way
 from ..materials import materials
@@ -30,7 +32,10 @@ def start_server(models: Iterable[str]) -> None:
 
 
 def end_kernels(patience: float = 5.0, for_good: bool = True) -> None:
-    """End the kernels that this process has started, the forked ones at once, the others kindly first; `for_good`: it starts no more."""
+    """End the kernels that this process has started, the forked ones at once, the others kindly first; `for_good`: it starts no more.
+
+    The data sets that they were building go with them.
+    """
     client.close(for_good)
     kernels = [child for child in psutil.Process().children() if _is_kernel(child)]
     for kernel in kernels:
@@ -38,6 +43,8 @@ def end_kernels(patience: float = 5.0, for_good: bool = True) -> None:
     _, alive = psutil.wait_procs(kernels, timeout=patience)
     for kernel in alive:
         kernel.kill()
+    psutil.wait_procs(alive, timeout=patience)
+    sweep()
 
 
 def _is_kernel(process: psutil.Process) -> bool:

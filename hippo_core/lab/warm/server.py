@@ -130,10 +130,7 @@ class Server:
         """Pass on the signals that an owner sends; an owner that has gone away leaves nothing behind."""
         numbers = kernel.line.recv(64)
         for number in numbers or (signal.SIGKILL,):
-            try:
-                os.killpg(kernel.pid, number)
-            except ProcessLookupError:  # it has not yet made its group, or has just ended
-                os.kill(kernel.pid, number)
+            _send(kernel, number)
         if not numbers:
             del self.kernels[kernel.line.fileno()]
             kernel.line.close()
@@ -154,11 +151,13 @@ class Server:
                 kernel.line.close()
 
     def _end(self) -> None:
-        """Nobody is left to work for."""
+        """Nobody is left to work for; when this process has ended, its kernels have, so that what they held is free."""
         signal.set_wakeup_fd(-1)
         for kernel in self.kernels.values():
-            with suppress(ProcessLookupError):
-                os.killpg(kernel.pid, signal.SIGKILL)
+            _send(kernel, signal.SIGKILL)
+        for kernel in self.kernels.values():
+            with suppress(ChildProcessError):  # it was reaped
+                os.waitpid(kernel.pid, 0)
 
 
 def become(order: dict[str, Any]) -> None:
@@ -207,6 +206,13 @@ def _readable(ends: list[socket.socket]) -> list[socket.socket]:
     for descriptor in watched:
         poll.register(descriptor, select.POLLIN)
     return [watched[descriptor] for descriptor, _ in poll.poll()]
+
+
+def _send(kernel: Kernel, number: int) -> None:
+    try:
+        os.killpg(kernel.pid, number)
+    except ProcessLookupError:  # it has not yet made its group, or has just ended
+        os.kill(kernel.pid, number)
 
 
 def _threads() -> int:

@@ -8,8 +8,8 @@ A data set appears whole or not at all. It is built when it is asked for and not
 material; files that do not match their checksums are an error.
 """
 
+import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from hippo_core.files import LabError, new_folder, root, unknown
+from hippo_core.files import LabError, held_folder, new_folder, remove_left, root, unknown
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.jsonl import read_worlds, write_worlds
@@ -129,7 +129,7 @@ def kept_splits(suite_name: str) -> tuple[Split, ...]:
 
 def remove_outdated(folder: Path, source: str) -> None:
     """Take an outdated data set away at once, then delete it; one that another builder has just renewed is put back."""
-    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.old."))
+    aside, hold = held_folder(folder.parent, f".{folder.name}.old.")
     try:
         folder.rename(aside / "old")
         if card.is_current(aside / "old", source):
@@ -138,6 +138,13 @@ def remove_outdated(folder: Path, source: str) -> None:
         pass
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+        os.close(hold)
+
+
+def sweep() -> None:
+    """Remove what killed builders left of data sets that they did not finish; those that are being built stay."""
+    for parent in {left.parent for left in (root() / "data/generated").rglob(".*") if left.is_dir()}:
+        remove_left(parent, ".")
 
 
 def load_dataset(

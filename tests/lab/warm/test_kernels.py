@@ -16,6 +16,8 @@ import psutil
 import pytest
 from jupyter_client.manager import AsyncKernelManager
 
+from hippo_core.files import held_folder
+from hippo_core.lab.executors.kernels import end_kernels
 from hippo_core.lab.warm import NAME, client, server, spec
 
 
@@ -172,6 +174,23 @@ def test_an_owner_that_is_killed_leaves_nothing_behind():
     owner.kill()
     owner.wait()
     assert gone(kernel) and gone(forker)
+
+
+def test_kernels_that_are_ended_leave_no_half_data_set_and_others_keep_theirs(tmp_path, monkeypatch):
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+    parent = tmp_path / "data/generated/episodic/default"
+    parent.mkdir(parents=True)
+    elsewhere, hold = held_folder(parent, ".4_1.")
+
+    async def use(manager, talk):
+        await ask(talk, f"from pathlib import Path\nfrom hippo_core.files import held_folder\nheld_folder(Path({str(parent)!r}), '.4_2.')")
+        held = len(list(parent.iterdir()))
+        end_kernels(for_good=False)
+        return held
+
+    assert with_a_kernel(use) == 2
+    assert list(parent.iterdir()) == [elsewhere]
+    os.close(hold)
 
 
 def test_code_that_has_changed_gets_a_new_server(monkeypatch):
