@@ -143,8 +143,10 @@ def remove_outdated(folder: Path, source: str) -> None:
 
 def sweep() -> None:
     """Remove what killed builders left of data sets that they did not finish; those that are being built stay."""
-    for parent in {left.parent for left in (root() / "data/generated").rglob(".*") if left.is_dir()}:
-        remove_left(parent, ".")
+    for parent, names, _ in os.walk(root() / "data/generated"):  # what others take away meanwhile is no error
+        if hidden := {name for name in names if name.startswith(".")}:
+            names[:] = [name for name in names if name not in hidden]
+            remove_left(Path(parent), ".")
 
 
 def load_dataset(
