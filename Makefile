@@ -15,7 +15,7 @@ LAB := $(BIN)/python -m hippo_core
 export MALLOC_MMAP_THRESHOLD_ := 33554432
 export MALLOC_TRIM_THRESHOLD_ := 268435456
 
-.PHONY: help setup models datasets base-model memory base-model-adapter base-model-card eval-baselines grid grid-plan watch report lab lint test test-faults peers bench bench-grid bench-scale clean
+.PHONY: help setup models datasets base-model memory memory-weights base-model-adapter base-model-card eval-baselines grid grid-plan watch report lab lint test test-faults peers bench bench-grid bench-scale clean
 
 help: ## list these commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -47,6 +47,9 @@ base-model: .venv/.ready ## train hippo-tiny from its seeds, or the reader (MODE
 
 memory: .venv/.ready ## fit the key and the channel weights that a model's memory needs (MODEL=hippo-tiny, smollm2-135m-reader, ...); 10 to 30 minutes
 	@$(LAB) notebook 00_base_model model=$(MODEL) memory=true n=0
+
+memory-weights: .venv/.ready ## fit the channel weights alone, with the key that is there (MODEL=hippo-tiny, smollm2-135m-reader, ...); 3 to 15 minutes
+	@$(LAB) notebook 00_base_model model=$(MODEL) memory_weights=true n=0
 
 base-model-adapter: .venv/.ready ## fit the adapter through which a model looks at traces (MODEL=hippo-tiny or smollm2-135m-reader); resumes; 5 to 15 minutes
 	@$(LAB) notebook 00_base_model model=$(MODEL) adapter=true n=0

@@ -1,7 +1,9 @@
 """The episodic suites: who did what, where and when, asked for by a partial, paraphrased or misspelt cue.
 
-    taught   On Friday, Carla sold a guitar at the market. Please remember this.
+    taught   On Friday, Carla sold a guitar at the market.
     asked    Which person traded away a guitar at the bazaar?      gold: Carla
+
+That a fact matters to its teller is not said in its words: `reward` and `pin` are fields, which only a write gate reads.
 
 Three suites share this world. `episodic` shows a window of the facts before the question; `episodic_cross` tells journeys in earlier
 sessions, which never stand in an item's prompt; `episodic_capacity` shows a window that is longer than the model's context.
@@ -19,9 +21,6 @@ from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import RUNGS, Fact, Item, Place, Settings, Suite, World
 from hippo_core.suites.wording import Event, Words
 
-FLAG_CORRELATION = 0.7  # phi between "asked later" and "rewarded or pinned": the flags mean something, and not everything
-
-
 class EpisodicSettings(Settings):
     """A world of the episodic suites."""
 
@@ -31,6 +30,8 @@ class EpisodicSettings(Settings):
     new_names: Annotated[float, Field(ge=0, le=1)] = 0.25  # share of worlds whose names no training saw
     rungs: tuple[str, ...] = RUNGS
     sessions: Annotated[int, Field(ge=1)] = 1  # occasions on which the facts are told
+    flag_correlation: Annotated[float, Field(ge=0, le=1)] = 0.7  # phi between "asked later" and "rewarded or pinned"
+    held_out: bool = True  # whether questions of val and test worlds may use words and forms that no training saw
 
 
 class CapacitySettings(EpisodicSettings):
@@ -187,7 +188,7 @@ def make_world(random: Random, settings: EpisodicSettings, place: Place, motion:
         words = [wording.choose_words(random, event) for event in events]
         order = random.sample(range(early), min(settings.n_items, settings.n_facts))
         tried = [
-            make_question_about(random, events, words, gold, rung, settings, place.split == "train")
+            make_question_about(random, events, words, gold, rung, settings, place.split == "train" or not settings.held_out)
             for gold, rung in zip(order, rungs, strict=False)
         ]
         drawn = [question for question in tried if question]
@@ -224,21 +225,20 @@ def draw_window(random: Random, facts: tuple[Fact, ...], gold: int, size: int) -
 
 
 def make_facts(random: Random, settings: EpisodicSettings, place: Place, words: list[Words], asked: set[int]) -> tuple[Fact, ...]:
-    """The facts as told: in order, in sessions, some marked as important; the marks go with `asked` by FLAG_CORRELATION."""
-    share = len(asked) / len(words)
+    """The facts as told: in order, in sessions, some flagged as important; the flags go with `asked` by `flag_correlation`."""
+    share, phi = len(asked) / len(words), settings.flag_correlation
     facts = []
     for number, chosen in enumerate(words):
-        marked = random.random() < (share + FLAG_CORRELATION * (1 - share) if number in asked else share * (1 - FLAG_CORRELATION))
-        pin = marked and random.random() < 0.5
-        note = " Please remember this." if pin else " It was a great success." if marked else ""
+        flagged = random.random() < (share + phi * (1 - share) if number in asked else share * (1 - phi))
+        pin = flagged and random.random() < 0.5
         facts.append(
             Fact(
                 id=f"{place.id}.f{number}",
                 world=place.id,
-                text=wording.tell(random, chosen) + note,
+                text=wording.tell(random, chosen),
                 slots=chosen.slots(),
                 time=number,
-                reward=marked and not pin,
+                reward=flagged and not pin,
                 pin=pin,
                 context_key=f"session {1 + number * settings.sessions // len(words)}",
                 provenance="told",

@@ -96,6 +96,7 @@ class MultiSettings(Settings):
     corrections: Annotated[float, Field(ge=0, le=0.6)] = 0.35  # share of the facts that take back an earlier one
     new_names: Annotated[float, Field(ge=0, le=1)] = 0.25
     rungs: tuple[str, ...] = ("exact", "paraphrase", "noisy")
+    held_out: bool = True  # whether questions of val and test worlds may use forms that no training saw
 
 
 Statement = tuple[str, str, str]  # who, relation, value
@@ -191,7 +192,7 @@ def make_world(random: Random, settings: MultiSettings, place: Place) -> World:
     for number, pair in enumerate(asked):
         rung = settings.rungs[(place.index * settings.n_items + number) % len(settings.rungs)]
         gold = statements[last[pair]]
-        question, slices = ask(random, gold, rung, training=place.split == "train")
+        question, slices = ask(random, gold, rung, training=place.split == "train" or not settings.held_out)
         items.append(
             Item(
                 id=f"{place.id}.q{number}",

@@ -51,14 +51,15 @@ def how_made(command: str) -> dict[str, str]:
     return {"command": command, "date": date.today().isoformat(), "torch": torch.__version__}
 
 
-def fit_memory_if(wanted: bool, model: str, seed: int) -> str:
-    """Fit key and weights of a model where that is wanted; says where they lie."""
-    if not wanted:
-        return "the memory's key and weights are left as they are (memory = False)"
-    lm, command = load(load_spec(model), threads=1), f"make memory MODEL={model}"
-    fit_key(lm, seed, command)
-    fit_recall(lm, command)
-    return f"key and weights in {folder_of(lm)}"
+def fit_memory_if(memory: bool, memory_weights: bool, model: str, seed: int) -> str:
+    """Fit key and weights of a model, or the weights alone with the key that is there; says where they lie."""
+    if not (memory or memory_weights):
+        return "the memory's key and weights are left as they are (memory = False, memory_weights = False)"
+    lm = load(load_spec(model), threads=1)
+    if memory:
+        fit_key(lm, seed, f"make memory MODEL={model}")
+    fit_recall(lm, f"make {'memory' if memory else 'memory-weights'} MODEL={model}")
+    return f"{'key and weights' if memory else 'weights'} in {folder_of(lm)}"
 
 
 def recall_table(lm: LanguageModel) -> pd.DataFrame:
