@@ -40,9 +40,11 @@ class Part(BaseModel):
 
 
 class Runtime(Part):
-    """`enable_writes`: whether the store takes what it is told."""
+    """`enable_writes`: whether the store takes what it is told. `alter_answers`: facts that are asked for are told with another answer in
+    the place of theirs, so that an answer says whether it came from the store."""
 
     enable_writes: bool = True
+    alter_answers: bool = False
 
 
 class Memory(Part):

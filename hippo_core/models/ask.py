@@ -58,18 +58,21 @@ def ask(
         batch = order[first : first + batch_size]
         begin = time.perf_counter()
         with beside(batch) as going_along:
-            produced = _answer(lm, [asks[number] for number in batch], max_new_tokens, stop, going_along)
+            logprobs, produced = _answer(lm, [asks[number] for number in batch], max_new_tokens, stop, going_along)
         latency = (time.perf_counter() - begin) * 1000 / len(batch)
-        for number, tokens in zip(batch, produced, strict=True):
-            answers[number] = said(lm, tokens, stop, asks[number].seen, len(asks[number].tail), latency)
+        for number, tokens, logprob in zip(batch, produced, logprobs, strict=True):
+            answers[number] = said(lm, tokens, logprob, stop, asks[number].seen, len(asks[number].tail), latency)
     return [answers[number] for number in range(len(asks))]
 
 
-def _answer(lm: LanguageModel, asks: Sequence[Ask], max_new_tokens: int, stop: Sequence[str], beside: Beside | None) -> list[list[int]]:
+def _answer(
+    lm: LanguageModel, asks: Sequence[Ask], max_new_tokens: int, stop: Sequence[str], beside: Beside | None
+) -> tuple[list[float], list[list[int]]]:
+    """The log-probability of each answer's first token, and its tokens."""
     tails, before = [one.tail for one in asks], [one.before for one in asks]
     running = prefill(lm, tails, before, [one.start for one in asks], max_new_tokens, [one.hidden for one in asks])
     running.beside = beside
-    return continue_greedily(lm, running, max_new_tokens, stop)
+    return running.first_logprob.tolist(), continue_greedily(lm, running, max_new_tokens, stop)
 
 
 def _check_window(lm: LanguageModel, tokens: int) -> None:

@@ -17,9 +17,10 @@ from hippo_core.models.prefix import Shared
 
 @dataclass(frozen=True)
 class Generation:
-    """An answer. `tokens` are all that the model produced, the one that ended it included; `latency_ms` is its batch's time
-    divided by the size of the batch, with its part of what was run once for all batches. `prompt_tokens` is the whole prompt,
-    `computed_tokens` what was run for it: tokens run once for several rows are divided among them."""
+    """An answer. `tokens` are all that the model produced, the one that ended it included; `first_logprob` is the log-probability (nats)
+    that it gave the first of them: where two answers are the same letters, it still tells whether the model saw the same. `latency_ms` is
+    its batch's time divided by the size of the batch, with its part of what was run once for all batches. `prompt_tokens` is the whole
+    prompt, `computed_tokens` what was run for it: tokens run once for several rows are divided among them."""
 
     text: str
     tokens: tuple[int, ...]
@@ -27,6 +28,7 @@ class Generation:
     computed_tokens: float
     generated_tokens: int
     latency_ms: float
+    first_logprob: float
 
 
 class Beside(Protocol):
@@ -40,12 +42,14 @@ class Beside(Protocol):
 @dataclass
 class Running:
     """Sequences in the middle of generation, one a row: their cache, the mask over what it holds and is about to hold [B, T], the
-    token to feed next [B] and its position [B]; and what else goes with the rows, where anything does."""
+    token to feed next [B] and its position [B]; the log-probability of the first token of each answer [B0], of all rows that there were at
+    the start; and what else goes with the rows, where anything does."""
 
     cache: DynamicCache
     mask: Tensor
     token: Tensor
     position: Tensor
+    first_logprob: Tensor
     beside: Beside | None = None
 
     def keep(self, rows: list[int]) -> None:
@@ -76,10 +80,11 @@ def generate(
     for batch in shared.batches:
         begin = time.perf_counter()
         tails, before = shared.split(batch)
-        produced = continue_greedily(lm, prefill(lm, tails, before, room=max_new_tokens), max_new_tokens, stop)
+        running = prefill(lm, tails, before, room=max_new_tokens)
+        produced = continue_greedily(lm, running, max_new_tokens, stop)
         latency = for_all + (time.perf_counter() - begin) * 1000 / len(batch.rows)
-        for row, tokens in zip(batch.rows, produced, strict=True):
-            answers[row] = said(lm, tokens, stop, len(rows[row]), shared.computed(batch, row), latency)
+        for row, tokens, logprob in zip(batch.rows, produced, running.first_logprob.tolist(), strict=True):
+            answers[row] = said(lm, tokens, logprob, stop, len(rows[row]), shared.computed(batch, row), latency)
     return [answers[row] for row in range(len(rows))]
 
 
@@ -94,8 +99,8 @@ def prefill(
 ) -> Running:
     """Run rows of token ids behind the KV of `before` (see `inputs` in models/kv.py) and choose the first token of each answer."""
     given = inputs(lm, rows, before, starts, room, hidden)
-    token = _likeliest(lm.model(**given, logits_to_keep=1).logits)
-    return Running(given["past_key_values"], given["attention_mask"], token, given["position_ids"][:, -1] + 1)
+    logprob, token = lm.model(**given, logits_to_keep=1).logits[:, -1].float().log_softmax(-1).max(-1)
+    return Running(given["past_key_values"], given["attention_mask"], token, given["position_ids"][:, -1] + 1, logprob)
 
 
 @torch.inference_mode()
@@ -123,12 +128,19 @@ def continue_greedily(lm: LanguageModel, running: Running, max_new_tokens: int, 
 
 
 def said(
-    lm: LanguageModel, tokens: list[int], stop: Sequence[str], prompt_tokens: int, computed_tokens: float, latency_ms: float
+    lm: LanguageModel,
+    tokens: list[int],
+    first_logprob: float,
+    stop: Sequence[str],
+    prompt_tokens: int,
+    computed_tokens: float,
+    latency_ms: float,
 ) -> Generation:
     """The answer that these tokens are: their text, without special tokens, up to the first stop string after words."""
     text = _decode(lm, tokens)
     cut = _cut(text, stop)
-    return Generation((text if cut is None else cut).strip(), tuple(tokens), prompt_tokens, computed_tokens, len(tokens), latency_ms)
+    words = (text if cut is None else cut).strip()
+    return Generation(words, tuple(tokens), prompt_tokens, computed_tokens, len(tokens), latency_ms, first_logprob)
 
 
 def kv_cache_mb(config: Any, tokens: int, bytes_per_value: int) -> float:
@@ -141,11 +153,7 @@ def kv_cache_mb(config: Any, tokens: int, bytes_per_value: int) -> float:
 def _next_token(lm: LanguageModel, running: Running) -> Tensor:
     ids, positions = running.token[:, None], running.position[:, None]
     out = lm.model(input_ids=ids, attention_mask=running.mask, position_ids=positions, past_key_values=running.cache, use_cache=True)
-    return _likeliest(out.logits)
-
-
-def _likeliest(logits: Tensor) -> Tensor:
-    return logits[:, -1].float().argmax(-1)
+    return out.logits[:, -1].float().argmax(-1)
 
 
 def _decode(lm: LanguageModel, tokens: list[int]) -> str:

@@ -21,7 +21,8 @@ COLUMNS = [
     *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
     *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained"),
     *("shown", "n_shown", "n_dropped", "recall_1", "recall_3", "recall_5", "recall_10"),
-    *("prompt_tokens", "generated_tokens", "trace_tokens", "computed_tokens", "kv_mb", "latency_ms", "retrieval_ms", "flags"),
+    *("prompt_tokens", "generated_tokens", "first_logprob", "trace_tokens", "computed_tokens", "kv_mb"),
+    *("latency_ms", "retrieval_ms", "flags"),
 ]
 RECALL_AT = (1, 3, 5, 10)
 AT_A_TIME = 2  # batches of questions whose facts are held as keys and values: 2,000 facts of a 135M model take 2 GB
@@ -53,8 +54,9 @@ def evaluate(
 ) -> pd.DataFrame:
     """The row table of the items of `worlds`, in their order: prompt, answer, scores, recall of the gold facts, cost.
 
-    `trace_tokens` are those of the facts shown. `computed_tokens` are all that were run for an item, to choose its facts, to read its
-    prompt and to answer; what was run once for several items is divided among them, and the index of the facts is left out.
+    `first_logprob` is the log-probability (nats) of the answer's first token. `trace_tokens` are those of the facts shown.
+    `computed_tokens` are all that were run for an item, to choose its facts, to read its prompt and to answer; what was run once for
+    several items is divided among them, and the index of the facts is left out.
 
     Decoding is greedy with the suite's answer budget. `blocks`: the facts chosen are not read as one text, each is run apart from
     the others and its keys and values are put before the question. LabError for a regime that the suite does not have, and where a
@@ -140,6 +142,7 @@ def row_of(lm: LanguageModel, suite: Suite, question: Question, answer: Generati
         "generated_tokens": answer.generated_tokens,
         "trace_tokens": sum(len(lm.encode(f"{choice.facts[place].text}\n")) for place in fitted.kept),
         "computed_tokens": choice.computed_tokens + answer.computed_tokens + answer.generated_tokens,
+        "first_logprob": round(answer.first_logprob, 6),
         "kv_mb": kv_cache_mb(lm.config, tokens, lm.model.dtype.itemsize),
         "latency_ms": answer.latency_ms,
         "retrieval_ms": choice.retrieval_ms,

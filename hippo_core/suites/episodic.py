@@ -21,6 +21,7 @@ from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import RUNGS, Fact, Item, Place, Settings, Suite, World
 from hippo_core.suites.wording import Event, Words
 
+
 class EpisodicSettings(Settings):
     """A world of the episodic suites."""
 

@@ -1,7 +1,7 @@
 """Fit the weights by which a memory's channels and completions are added up, on validation worlds of the episodic suites.
 
-Nothing of a test world is seen, and no word, name or form of question that is held out of training. The same worlds give the table that says how often each way of completing finds the right trace, by which
-the defaults of params/presets/memory are chosen.
+Nothing of a test world is seen, and no word, name or form of question that is held out of training. The same worlds give the table that
+says how often each way of completing finds the right trace, by which the defaults of params/presets/memory are chosen.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set

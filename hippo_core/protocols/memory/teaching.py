@@ -22,6 +22,7 @@ from hippo_core.memory.trace import Decision, Statement
 from hippo_core.memory.writing import Teaching, weighed, write
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prompt import lines_of
+from hippo_core.protocols.memory.altering import altered
 from hippo_core.suites.types import Fact, Suite, World
 
 CALIBRATED_ON = 512  # facts of validation worlds, in whole worlds, at least
@@ -45,13 +46,13 @@ def teach(
 
     `ms` is a fact's share of what its world took. LabError where a gate needs validation worlds and has none.
     """
-    memory = Episodic(lm, preset)
+    memory, told_worlds = Episodic(lm, preset), altered(worlds) if preset.memory.runtime.alter_answers else worlds
     if writes(preset):
         memory.warm_up()
     gate = gate_for(memory, validation_worlds) if preset.episodic.use_gate else None
     rows: list[dict[str, object]] = []
     with TraceStore.create(store_dir, session_id, memory.identity(), lm.spec.context_limit) as store:
-        for world in worlds:
+        for world in told_worlds:
             rows += told(memory, store, world, gate) if writes(preset) else untold(world)
     return pd.DataFrame(rows, columns=COLUMNS)
 

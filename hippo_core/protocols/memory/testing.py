@@ -1,5 +1,7 @@
 """Test: every item is asked with what the memory recalls for it from the store, and nothing else; one row an item.
 
+What is injected is what the store holds of a trace. Of the suite's files the question is asked, and the answer is scored by them.
+
 The controls change what was recalled after recall has run, so that they differ in nothing else: `empty` injects the same traces with none
 of them seen, `shuffled` what another world's traces say in their place, `oracle` the gold traces, `random` others of the same world.
 """
@@ -27,10 +29,12 @@ from hippo_core.memory.trace import Trace
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prompt import fit
 from hippo_core.protocols.evaluate import COLUMNS, Question, check_no_leak, row_of
+from hippo_core.protocols.memory.altering import answering_slot
+from hippo_core.results.scores import normalise
 from hippo_core.suites.types import Fact, Item, Suite, World
 
 OF_STORE = ("store_written", "replayed", "replay_contribution", "replay_cycles_missing")
-OWN = ("requests", "candidates", "k_used", "store_size", "recall_ms", "completion_ms", "encode_ms", "scores", *OF_STORE)
+OWN = ("follows_store", "requests", "candidates", "k_used", "store_size", "recall_ms", "completion_ms", "encode_ms", "scores", *OF_STORE)
 LISTED = 5  # recalled traces whose scores a row keeps
 
 
@@ -60,6 +64,7 @@ def test(
     which traces that were met for the first time were run to keys and values, is apart where these are kept; so are these tokens from
     `computed_tokens`. `store_written` is 1 where the item's world has traces, `replayed` how many of them a replay recalled,
     `replay_contribution` the share of those among what is injected, `replay_cycles_missing` the share of the cycles that did not run.
+    `follows_store` is 1 where the answer is what the store's gold trace says, true or not; NaN where the store has no such trace.
     """
     memory = Episodic(lm, preset)
     if preset.traces == "episodic":
@@ -126,13 +131,12 @@ def remembered(
     """The items of a world with what is recalled for each; `keys` are those of all cues to come, `others` what stands in the place of what
     the traces say."""
     recaller = memory.recaller(own)
-    facts = {fact.id: fact for fact in world.facts}
     for item in world.items:
         key, key_ms = next(keys)
         recall = recaller.recall(item.question, set(item.taught), key)
         recall = replace(recall, recall_ms=recall.recall_ms + key_ms)
         traces = chosen(memory.preset, item, recall, own, others)
-        shown = tuple(as_fact(trace, facts) for trace in sorted(traces, key=lambda trace: (trace.time, trace.id)))
+        shown = tuple(as_fact(trace) for trace in sorted(traces, key=lambda trace: (trace.time, trace.id)))
         ranking = tuple(trace.source for trace in recall.traces)
         choice = Choice(shown, ranking, recall.recall_ms + recall.completion_ms, recall.computed_tokens)
         bare = fit(memory.lm, [], item.question, memory.preset.decoding, suite.answer_budget)
@@ -156,9 +160,17 @@ def chosen(preset: MemoryPreset, item: Item, recall: Recall, own: Sequence[Trace
     return best
 
 
-def as_fact(trace: Trace, facts: dict[str, Fact]) -> Fact:
-    """What a trace says, as the fact that it was told by."""
-    return facts.get(trace.source) or Fact(trace.source, trace.world, trace.text, dict(trace.slots), trace.time)
+def as_fact(trace: Trace) -> Fact:
+    """What the store holds of a trace, as a fact."""
+    return Fact(trace.source, trace.world, trace.text, dict(trace.slots), trace.time)
+
+
+def follows_store(told: Remembered, prediction: str) -> float:
+    """Whether an answer is what the gold trace of its question says in the store: 1 or 0, NaN where there is no such trace."""
+    item = told.question.item
+    slot = answering_slot(item, {fact.id: fact for fact in told.question.world.facts})
+    stored = [trace.slots[slot] for trace in told.stored if slot is not None and trace.source in item.gold_facts and slot in trace.slots]
+    return float(normalise(prediction) == normalise(stored[0])) if stored else math.nan
 
 
 def answers(memory: Episodic, suite: Suite, told: Sequence[Remembered], batch_size: int) -> list[Injected]:
@@ -177,6 +189,7 @@ def row(memory: Episodic, suite: Suite, told: Remembered, answer: Injected, enco
         "n_shown": len(told.question.choice.facts) - answer.dropped,
         "n_dropped": answer.dropped,
         "trace_tokens": answer.trace_tokens,
+        "follows_store": follows_store(told, answer.text),
         "requests": float(asked),
         "candidates": len(recall.traces),
         "k_used": len(told.traces),
