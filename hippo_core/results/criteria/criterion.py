@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -75,7 +75,7 @@ class Criterion(Form):
     |---|---|
     | difference at_least x | value >= x, the interval's lower bound > 0, p_holm <= .05 |
     | difference not_below x | value >= x, lower bound > -margin ("at least equal": x = -margin) |
-    | difference same true | the column is the same on both sides for each item |
+    | difference same true | the column is the same on both sides for each item; numbers may differ by `tolerance` |
     | ratio at_most x < 1 | value <= x, upper bound < 1, p_holm <= .05 |
     | ratio at_most x >= 1 | value <= x, upper bound <= x + margin |
     | value at_least x / at_most x | value reaches x, the bound on that side comes within the margin of it |
@@ -101,6 +101,7 @@ class Criterion(Form):
     at_most_chance_plus: float | None = None
     within: tuple[float, float] | None = None
     same: Literal[True] | None = None
+    tolerance: Annotated[float, Field(ge=0)] = 0.0
     margin: float | None = None
     min_items: int = 0
     min_worlds: int = 0

@@ -101,7 +101,8 @@ def _measure(criterion: Criterion, sides: Sequence[pd.DataFrame], confidence: fl
         return Evidence(_interval_of_value(criterion, sides[0], confidence))
     if criterion.same:
         pairs = paired(*sides, metric=criterion.metric)
-        equal = (pairs["a"] == pairs["b"]).to_numpy(dtype=float)
+        same = (pairs["a"] - pairs["b"]).abs() <= criterion.tolerance if criterion.tolerance else pairs["a"] == pairs["b"]
+        equal = same.to_numpy(dtype=float)
         return Evidence(cluster_interval(equal, pairs["cluster"], confidence, bounds=(0.0, 1.0)))
     found = compare(*sides, metric=criterion.metric, confidence=confidence)
     if criterion.difference:

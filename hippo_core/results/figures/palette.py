@@ -60,6 +60,7 @@ LOOKS = {
     "controls/empty_store": Look("empty_store", "#6d8fb0", "s", ":", hollow=True),
     "controls/shuffled_store": Look("shuffled_store", "#557a9c", "v", ":", hollow=True),
     "controls/random_traces": Look("random_traces", "#86a3bf", "P", ":", hollow=True),
+    "controls/altered_store": Look("altered_store", "#3f6b5c", "^", ":", hollow=True),
     "controls/oracle_store": Look("oracle_store", "#1b4f7a", "D", ":", hollow=True),
     "controls/oracle": Look("oracle", "#1d2330", "o", ":", hollow=True),
 }

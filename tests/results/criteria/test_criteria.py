@@ -67,6 +67,14 @@ def test_what_must_be_the_same_may_differ_nowhere():
     assert found.verdict == "missed" and 0.99 < found.value < 1
 
 
+@pytest.mark.parametrize(("apart", "expected"), [(0.9e-4, "met"), (1.1e-4, "missed"), (math.nan, "not judged")])
+def test_what_must_be_the_same_may_differ_by_the_tolerance_and_no_more(apart, expected):
+    other = cell("baselines/core", 0.5).assign(first_logprob=-0.25)
+    mine = other.assign(preset="memory/hei_nw", cell="m", first_logprob=-0.25 + apart)
+    told = {"difference": A_OVER_B["difference"] | {"metric": "first_logprob"}, "same": True, "tolerance": 1e-4}
+    assert verdict(told, mine, other).verdict == expected
+
+
 def test_a_reason_names_the_bound_that_is_crossed():
     found = verdict({"difference": A_OVER_B["difference"], "at_least": 0}, cell("memory/hei_nw", 0.305), cell("baselines/core", 0.3))
     assert found.reason == "0.005 meets the target (at least 0) but this is not shown: lower bound 0.000 is not above 0.000"
