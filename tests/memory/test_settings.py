@@ -10,6 +10,7 @@ from hippo_core.memory.settings import MemoryPreset, leaves
 
 OTHER = {  # another legal value of each setting
     "decoding": "plain", "traces": "off", "control": "empty", "inject": "text", "k": 3, "memory.runtime.enable_writes": False,
+    "memory.runtime.alter_answers": True,
     "episodic.use_sparsity": False, "episodic.use_completion": "off", "episodic.use_gate": True, "episodic.code.winners": 5,
     "episodic.code.expansion": 50, "episodic.code.channels": ["key"], "episodic.recall.candidates": 5, "episodic.hopfield.beta": 2.0,
     "episodic.hopfield.steps": 3, "episodic.predictive.candidates": 4, "episodic.gate.alpha": 0.0, "episodic.gate.beta": 0.5,
