@@ -39,5 +39,5 @@ def choose(
     preset: Preset, lm: "LanguageModel", world: World, item: Item, regime: Regime = "delayed", index: WorldIndex | None = None
 ) -> Choice:
     """The facts that `preset` shows for an item. Give one `index` for all items of a world, or it is built anew for each."""
-    settings = {"k": preset.k, "encoder": preset.encoder, "candidates": preset.candidates, "decoding": preset.decoding}
+    settings = {name: getattr(preset, name) for name in ("k", "encoder", "candidates", "recency", "decoding")}
     return CONDITIONS[preset.condition].choose(Request(item, regime, **settings, index=index or WorldIndex(lm, world)))

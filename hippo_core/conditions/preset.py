@@ -14,7 +14,7 @@ from hippo_core.models.spec import validated
 
 MEMORIES = ("hei_nw",)  # conditions that are memories: they are taught first, and read MemoryPreset
 FIXED = ("name", "condition")
-SOME = ("k", "encoder", "candidates")  # settings that some conditions read
+SOME = ("k", "encoder", "candidates", "recency")  # settings that some conditions read
 
 
 class Preset(BaseModel):
@@ -22,7 +22,7 @@ class Preset(BaseModel):
 
     `decoding` short: chat template and instruction; plain: neither. `k`: how many facts are shown. `encoder`: whose vectors dense
     retrieval compares; own: those of the model that answers, minilm: those of all-MiniLM-L6-v2 (`make models` brings it).
-    `candidates`: how many facts are re-ranked.
+    `candidates`: how many facts are re-ranked. `recency`: how much it counts against a fact that one told later looks like it (recency.py).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -33,6 +33,7 @@ class Preset(BaseModel):
     k: Annotated[int, Field(ge=1)] | None = None
     encoder: Encoder | None = None
     candidates: Annotated[int, Field(ge=1)] | None = None
+    recency: Annotated[float, Field(ge=0)] | None = None
 
     @property
     def uses_window(self) -> bool:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hippo_core.conditions.lexical import bm25_scores
-from hippo_core.conditions.retrieval import dense_scores, query_tokens, ranked, standardised
+from hippo_core.conditions.recency import latest_first
+from hippo_core.conditions.retrieval import dense_scores, fact_vectors, query_tokens, ranked, standardised
 from hippo_core.conditions.types import Choice, Request
 from hippo_core.memory.codes.lexical import grams
 
@@ -30,7 +31,9 @@ def rag_rerank(request: Request) -> Choice:
     first = ranked(_first_scores(request))
     candidates = sorted(first[: request.candidates])
     judged = question_likelihoods(request, candidates)
-    best = [candidates[place] for place in ranked(np.array([one.nats for one in judged]))]
+    nats = np.full(len(taught), -np.inf)
+    nats[candidates] = standardised(np.array([one.nats for one in judged]))
+    best = latest_first(request, ranked(nats)[: len(candidates)], nats, lambda: fact_vectors(request))
     ranking = tuple(taught[place] for place in [*best, *first[len(best) :]])
     elapsed = (time.perf_counter() - begin) * 1000
     computed = query_tokens(request) + sum(one.computed_tokens for one in judged)

@@ -2,21 +2,27 @@
 
 The order of telling, not of score, so that "the last mention wins" can still be read off the prompt. Scores are rounded to six
 decimals before they are compared, and ties go to the fact told first, so that a ranking does not hang on rounding. The time is that
-of a query; the facts' index is built before. So are the tokens: those that a model or an encoder runs for the query.
+of a query; the facts' index is built before. So are the tokens: those that a model or an encoder runs for the query. A preset with
+`recency` puts earlier versions behind the last one (recency.py).
 """
 
 import math
 import time
 from collections.abc import Callable
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hippo_core.conditions.index import WorldIndex
 from hippo_core.conditions.lexical import bm25_scores
+from hippo_core.conditions.recency import latest_first
 from hippo_core.conditions.synonyms import meanings
 from hippo_core.conditions.types import Choice, Encoder, Request
 from hippo_core.memory.codes.lexical import grams
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Scorer = Callable[..., np.ndarray]  # index, taught facts, question, and what else it must be told -> a score for each fact
 
@@ -63,6 +69,11 @@ def standardised(scores: np.ndarray) -> np.ndarray:
     return (scores - scores.mean()) / spread if spread > 1e-9 else np.zeros(len(scores))
 
 
+def fact_vectors(request: Request) -> "Tensor":
+    """The encoder's unit vectors of the taught facts, in order of telling [N, D]."""
+    return _space(request.encoder).fact_vectors(request.index, request.item.taught)
+
+
 def query_tokens(request: Request) -> int:
     """How many tokens the encoder runs for the question; none where the preset has no encoder."""
     return _space(request.encoder).query_tokens(request.index, request.item.question) if request.encoder else 0
@@ -92,6 +103,8 @@ def _retrieve(request: Request, scorer: Scorer, *told: object) -> Choice:
 
     request.index.once((scorer, told, taught), score)  # builds the index, untimed
     begin = time.perf_counter()
-    ranking = tuple(taught[place] for place in ranked(score()))
+    scores = score()
+    order = latest_first(request, ranked(scores), standardised(scores), lambda: fact_vectors(request))
+    ranking = tuple(taught[place] for place in order)
     elapsed = (time.perf_counter() - begin) * 1000
     return Choice(request.among_taught(set(ranking[: request.k])), ranking, elapsed, query_tokens(request))

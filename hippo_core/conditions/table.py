@@ -13,7 +13,7 @@ CONDITIONS: dict[str, Condition] = {
     "rag_bm25": Condition(rag_bm25, uses_window=False, settings={"k": 3}),
     "rag_grams": Condition(rag_grams, uses_window=False, settings={"k": 3}),
     "rag_synonyms": Condition(rag_synonyms, uses_window=False, settings={"k": 3}),
-    "rag_dense": Condition(rag_dense, uses_window=False, settings={"k": 3, "encoder": "own"}),
-    "rag_hybrid": Condition(rag_hybrid, uses_window=False, settings={"k": 3, "encoder": "own"}),
-    "rag_rerank": Condition(rag_rerank, uses_window=False, settings={"k": 3, "encoder": "own", "candidates": 20}),
+    "rag_dense": Condition(rag_dense, uses_window=False, settings={"k": 3, "encoder": "own", "recency": None}),
+    "rag_hybrid": Condition(rag_hybrid, uses_window=False, settings={"k": 3, "encoder": "own", "recency": None}),
+    "rag_rerank": Condition(rag_rerank, uses_window=False, settings={"k": 3, "encoder": "own", "candidates": 20, "recency": None}),
 }

@@ -33,6 +33,7 @@ class Request:
     k: int | None
     encoder: Encoder | None
     candidates: int | None
+    recency: float | None
     decoding: Decoding
     index: WorldIndex
 
