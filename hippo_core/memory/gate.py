@@ -58,11 +58,13 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Mean and standard deviation of every term over statements of validation worlds, and the threshold `tau`. For JSON: `asdict`."""
+    """Mean and standard deviation of every term over `samples` statements of validation worlds, and the threshold `tau`. For JSON:
+    `asdict`."""
 
     mean: Mapping[str, float]
     sd: Mapping[str, float]
     tau: float
+    samples: int = 0
 
 
 class Gate(Protocol):
@@ -121,7 +123,7 @@ def calibrate(samples: Sequence[Told], write_rate: float, weights: Weights = Wei
     plain = Calibration(mean, sd, tau=0.0)
     scores = sorted((math.fsum(contributions_of(told, weights, plain).values()) for told in samples), reverse=True)
     written = math.floor(write_rate * len(scores) + 1e-9)
-    return Calibration(mean, sd, scores[written] if written < len(scores) else LOWEST)
+    return Calibration(mean, sd, scores[written] if written < len(scores) else LOWEST, len(samples))
 
 
 def contributions_of(told: Told, weights: Weights, calibration: Calibration) -> dict[str, float]:

@@ -54,6 +54,27 @@ def test_every_version_is_the_contract_bit_for_bit(impl, kind, dims, winners):
 
 
 @pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("power", [-130, 0, 119])
+def test_halves_go_to_the_even_neighbour(impl, sign, power):
+    """Every half there is, 0.5 to 126.5: the odd entries below the largest, 254.
+
+    Each lands on its half h in float32. With x / max|x| = h / 127 rounded to f, 127 f is off h by at most 127 ulp(f) / 2. For h from 2^e
+    to 2^e * 127 / 64, f lies below 2^(e - 6), so that is 127 / 128 of ulp(h) / 2: the product rounds to h. These are all halves but
+    63.5, whose f is 1 / 2 exactly. A power of two in front changes neither step.
+    """
+    odd, largest = np.arange(1, 254, 2, dtype=np.float32), np.float32(254)
+    halves = odd / largest * np.float32(127)
+    assert halves.tolist() == [k + 0.5 for k in range(127)]
+    x = torch.tensor([[*odd, largest]]) * 2.0**power * sign
+    indices, values = code(x, 128, impl)
+    even = [k + k % 2 for k in range(127)]
+    kept = {place: sign * q for place, q in enumerate([*even, 127]) if q}
+    assert dict(zip(indices[0, : len(kept)].tolist(), values[0, : len(kept)].tolist(), strict=True)) == kept
+    assert (indices[0, len(kept) :] == -1).all()
+
+
+@pytest.mark.parametrize("impl", IMPLS)
 def test_one_row_alone_is_the_same_row_among_many(impl):
     x = entries(1, 5, 40, "ties")
     together = code(x, 4, impl)

@@ -86,6 +86,11 @@ def test_the_threshold_is_the_lowest_that_keeps_the_rate(some, count):
     assert written == len(some) or lower > rate * len(some) - 1e-6
 
 
+@given(samples)
+def test_a_calibration_says_how_many_statements_it_rests_on(some):
+    assert calibrate(some, 0.5).samples == len(some)
+
+
 def test_the_ends_of_the_rate_write_all_and_nothing():
     some = [Told(float(number), 0.5) for number in range(9)]
     assert [share_written(some, WriteGate(calibrate(some, rate))) for rate in (0, 1 / 3, 1)] == [0, 1 / 3, 1]

@@ -8,7 +8,7 @@ import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pandas as pd
@@ -44,7 +44,8 @@ def teach(
 ) -> pd.DataFrame:
     """Write the store of these worlds below `store_dir`; the row table (see COLUMNS; `asked` is the hidden label that judges a gate).
 
-    `ms` is a fact's share of what its world took. LabError where a gate needs validation worlds and has none.
+    `ms` is a fact's share of what its world took. What a gate was calibrated to is noted in the store as `calibration`. LabError where a
+    gate needs validation worlds and has none.
     """
     memory, told_worlds = Episodic(lm, preset), altered(worlds) if preset.memory.runtime.alter_answers else worlds
     if writes(preset):
@@ -52,6 +53,8 @@ def teach(
     gate = gate_for(memory, validation_worlds) if preset.episodic.use_gate else None
     rows: list[dict[str, object]] = []
     with TraceStore.create(store_dir, session_id, memory.identity(), lm.spec.context_limit) as store:
+        if isinstance(gate, WriteGate):
+            store.note("calibration", asdict(gate.calibration))
         for world in told_worlds:
             rows += told(memory, store, world, gate) if writes(preset) else untold(world)
     return pd.DataFrame(rows, columns=COLUMNS)

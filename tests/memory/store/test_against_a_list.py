@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from hippo_core.files import LabError
 from hippo_core.memory.store import TraceStore
-from tests.memory.made import IDENTITY, TOKENS, drawn, trace
+from tests.memory.made import IDENTITY, TOKENS, drawn, keys, trace
 
 QUICK = Path("/dev/shm")  # a disk in memory, where there is one: what is tested here is not durability
 
@@ -42,6 +42,11 @@ class Events:
     def decay(traces, rate, ids):
         for one in set(traces if ids is None else ids):
             traces[one] = replace(traces[one], salience=(1 - rate) * traces[one].salience)
+
+    @staticmethod
+    def rekey(traces, given):
+        for one, key in given.items():
+            traces[one] = replace(traces[one], key=key)
 
     @staticmethod
     def delete(traces, ids):
@@ -128,6 +133,12 @@ class AgainstAList(RuleBasedStateMachine):
         ids = self.pick(data) if some else None
         self.store.decay(rate, ids)
         self.did("decay", ("decay", rate, ids))
+
+    @rule(data=st.data())
+    def rekey(self, data):
+        given = {one: data.draw(keys) for one in self.pick(data)}
+        self.store.rekey(given)
+        self.did("rekey", ("rekey", given))
 
     @rule(data=st.data())
     def delete(self, data):

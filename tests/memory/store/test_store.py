@@ -165,6 +165,25 @@ def test_an_order_without_sense_changes_nothing(store, change, said):
     assert store.size() == 1
 
 
+def test_rollback_brings_back_keys_one_batch_after_the_other(store):
+    ids = store.append([trace("f1"), trace("f2", key=key_of({1: 2}))])
+    states = [store.traces()]
+    for number in (1, 2):
+        store.rekey({one: key_of(dict.fromkeys(range(one, one + number), number)) for one in ids})
+        states.append(store.traces())
+    with store.maintenance("replay"):
+        store.rekey({ids[0]: key_of({9: -9})})
+        store.delete(ids)
+    assert [[found.key for found in state] for state in states[1:]] == [
+        [key_of({1: 1}), key_of({2: 1})],
+        [key_of({1: 2, 2: 2}), key_of({2: 2, 3: 2})],
+    ]
+    for state in reversed(states):
+        store.rollback()
+        assert store.traces() == state
+    assert store.history() == []
+
+
 def test_rollback_and_purge_wait_for_the_end_of_a_block(store):
     store.append([trace()])
     store.decay(0.5)
@@ -206,6 +225,16 @@ def test_notes_are_kept_and_replaced(tmp_path):
     with TraceStore.open(tmp_path, "s1", read_only=True) as store:
         assert store.meta["calibration"] == {"tau": 0.2}
         assert (store.meta["session_id"], store.token_limit, store.identity) == ("s1", 99, IDENTITY)
+
+
+def test_a_commit_waits_for_the_disk_however_a_store_was_opened(tmp_path):
+    """SQLite's `synchronous` is 2, FULL: it belongs to a connection, no file keeps it, and no test without a power cut sees it missing."""
+    with TraceStore.create(tmp_path / "a", "s1", IDENTITY) as made:
+        assert made._rows("PRAGMA synchronous") == [(2,)]
+        with made.copy(tmp_path / "b") as copied:
+            assert copied._rows("PRAGMA synchronous") == [(2,)]
+    with TraceStore.open(tmp_path / "a", "s1") as again:
+        assert again._rows("PRAGMA synchronous") == [(2,)]
 
 
 def test_a_copy_has_all_and_goes_its_own_way(tmp_path):

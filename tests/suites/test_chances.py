@@ -1,0 +1,101 @@
+"""What a guess or a habit can get of a suite: `chance` is what a world makes plausible, and where a gold fact stands tells nothing.
+
+A count of independent draws may be as far from its mean as happens by chance once in a billion (ALPHA), over all counts of a test together.
+"""
+
+from collections import Counter
+from math import log, sqrt
+
+import pytest
+from scipy.stats import binom
+
+from hippo_core.suites import lexicon
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.types import World
+
+ALPHA = 1e-9
+USUAL = {word: group[0] for groups in (lexicon.THINGS, lexicon.PLACES) for group in groups for word in group}
+
+
+def some(name: str, n: int, profile: str = "default", limit: int = 256) -> list[World]:
+    return list(worlds(name, profile, n, 7, "test", limit))
+
+
+def gold_times(world: World) -> list[int]:
+    """When each item's gold fact was told."""
+    times = {fact.id: fact.time for fact in world.facts}
+    return [times[item.gold_facts[0]] for item in world.items]
+
+
+def assert_even(counts: Counter, places: int, draws: int, share: float, alpha: float = ALPHA) -> None:
+    """Each place was hit in about this share of the draws, and nothing beyond the places."""
+    low, high = binom.ppf([alpha / 2 / places, 1 - alpha / 2 / places], draws, share)
+    assert {place: count for place in range(places) if not low <= (count := counts[place]) <= high} == {}
+    assert set(counts) <= set(range(places))
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "part"),
+    [
+        ("episodic", "base", 1),
+        ("episodic", "default", 1),
+        ("episodic_cross", "base", 1),
+        ("episodic_cross", "default", 1),
+        ("episodic_capacity", "default", 4),
+    ],
+)
+def test_any_fact_of_a_world_may_be_asked_and_of_a_long_story_any_of_its_first_quarter(name, profile, part):
+    """Where no fact repeats another, facts of a world are exchangeable: each is asked with probability items / facts."""
+    found = some(name, 1500, profile)
+    assert all(len(set(gold_times(world))) == len(world.items) for world in found)
+    counts = Counter(time for world in found for time in gold_times(world))
+    places = len(found[0].facts) // part
+    assert_even(counts, places, len(found), len(found[0].items) / places)
+
+
+@pytest.mark.parametrize("profile", ["base", "default", "hard"])
+def test_a_window_begins_at_any_fact_from_which_it_holds_the_gold_one(profile):
+    """These are as many as it has facts, and fewer near the ends of a world: evenly among as many as there are."""
+    starts: dict[int, Counter] = {}
+    for world in some("episodic", 1500, profile):
+        for gold, item in zip(gold_times(world), world.items, strict=True):
+            earliest, latest = max(0, gold - len(item.window) + 1), min(gold, len(world.facts) - len(item.window))
+            first = [fact.id for fact in world.facts].index(item.window[0])
+            starts.setdefault(latest - earliest + 1, Counter())[first - earliest] += 1
+    assert set(starts) == set(range(1, len(item.window) + 1))
+    for places, counts in starts.items():
+        assert_even(counts, places, counts.total(), 1 / places, ALPHA / len(starts))
+
+
+def test_corrected_statements_are_asked_first_and_which_of_them_is_drawn():
+    """Of worlds where some of the corrected, or of the plain, statements are asked and others are not: the mean place of those asked among
+    all of their kind is off the middle by chance only (Hoeffding's bound)."""
+    off, choices = 0.0, 0
+    for world in some("episodic_multi", 3000):
+        mentions = Counter((fact.slots["who"], fact.slots["relation"]) for fact in world.facts)
+        last = {(fact.slots["who"], fact.slots["relation"]): fact.id for fact in world.facts}
+        order = {fact.id: fact.time for fact in world.facts}
+        fit = [pair for pair in last if sum((pair[0] == who) != (pair[1] == about) for who, about in mentions.elements()) >= 3]
+        asked = {item.gold_facts[0] for item in world.items}
+        corrected, plain = ([last[pair] for pair in fit if (mentions[pair] > 1) is many] for many in (True, False))
+        assert asked.isdisjoint(plain) or asked.issuperset(corrected)
+        for kind in (corrected, plain):
+            places = [place for place, fact in enumerate(sorted(kind, key=order.__getitem__)) if fact in asked]
+            if 0 < len(places) < len(kind):
+                off += sum(places) / len(places) / (len(kind) - 1) - 0.5
+                choices += 1
+    assert choices > 300
+    assert abs(off) <= sqrt(choices * log(2 / ALPHA) / 2)
+
+
+@pytest.mark.parametrize("name", ["episodic", "episodic_cross", "episodic_capacity", "episodic_multi"])
+@pytest.mark.parametrize("profile", ["base", "default", "hard"])
+def test_chance_is_one_of_the_values_that_the_world_has_for_what_is_asked(name, profile):
+    """Two words for one thing are one value."""
+    for world in some(name, 100, profile):
+        for item in world.items:
+            if name == "episodic_multi":
+                values = {fact.slots["value"] for fact in world.facts if fact.slots["relation"] == item.cue["relation"]}
+            else:
+                values = {USUAL.get(fact.slots[item.kind], fact.slots[item.kind]) for fact in world.facts}
+            assert item.chance == 1 / len(values)
