@@ -17,7 +17,7 @@ ITEM = WORLD.items[0]
 
 
 def request(lm, decoding="short") -> Request:
-    return Request(ITEM, "delayed", 1, "own", 20, decoding, WorldIndex(lm, WORLD))
+    return Request(ITEM, "delayed", 1, "own", 20, None, decoding, WorldIndex(lm, WORLD))
 
 
 @pytest.mark.parametrize("decoding", ["short", "plain"])
