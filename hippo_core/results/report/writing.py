@@ -50,8 +50,11 @@ def write_report(run_folder: Path, out: Path) -> Path:
 
 
 def verdicts_of(run: Run) -> list[Verdict]:
-    """Every success criterion judged on the run; which rag is the best one is chosen on its validation worlds, where there are any."""
-    return judge(load_criteria(), run.numbers, run.validation)
+    """Every success criterion judged on the run; which rag is the best one is chosen on its validation worlds, where there are any.
+
+    A claim that rests on too few worlds is excused only where that was said before the run.
+    """
+    return judge(load_criteria(), run.numbers, run.validation, run.declared)
 
 
 def _judged_and_written(run: Run, links: dict[str, Links], out: Path) -> tuple[list[Verdict], Views, Views]:
