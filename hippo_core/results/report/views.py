@@ -1,7 +1,6 @@
 """What the report says of each setting and of the run, gathered once for the HTML page and the markdown files."""
 
 import base64
-import re
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ from hippo_core.results.figures.along import along
 from hippo_core.results.frames import Frame
 from hippo_core.results.report import cautions, comparisons, tables
 from hippo_core.results.report.links import Links
+from hippo_core.results.report.pages import slug
 from hippo_core.results.report.runs import Run
 from hippo_core.results.sweeps import Sweep
 from hippo_core.results.sweeps import sweeps as find
@@ -50,11 +50,6 @@ FIGURES: tuple[tuple[str, Callable[[Frame], str], Callable[[Frame], Figure], str
         f"Up and to the left is better: more right answers from fewer tokens. {HOW}; the dashed line is chance.",
     ),
 )
-
-
-def slug(setting: str) -> str:
-    """A setting as a file name and anchor."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", setting).strip("-")
 
 
 def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str, bytes]]:
