@@ -18,8 +18,9 @@ from hippo_core.results.report import overview, tables
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.pages import markdown, slug
 from hippo_core.results.report.runs import Run
+from hippo_core.results.report.slices import slices
 
-KEYS = ["model", "suite", "place", "setting", "split", "condition", "regime", "seed", "world", "rung", "kind"]
+KEYS = ["model", "suite", "place", "setting", "split", "condition", "regime", "seed", "world", "rung", "kind", "slices"]
 SHARES = ["score", "em_raw", "em_norm", "f1", "success", "recall_1", "recall_5"]  # 0 to 1 for each answer
 MEASURES = [*SHARES, "chance", "prompt_tokens", "generated_tokens", "computed_tokens", "latency_ms"]
 PLAIN, PACKED = "rows.csv", "rows.csv.gz"
@@ -75,13 +76,17 @@ def _apart(lines: Frame) -> Frame:
 
 
 def tables_of(run: Run) -> Iterator[tuple[str, str]]:
-    """(file of the report, table) of each table of scores: all at a glance; for each setting its conditions, and by rung and kind."""
+    """(file of the report, table) of each table of scores: all at a glance; for each setting its conditions, and by rung, kind and held-out
+    words."""
     links = {name: Links([], "") for name in run.settings}
     for matrix in (*overview.glance(run, links), *overview.glance_validation(run)):
         yield "index.md", markdown("glance.md.j2", matrix=matrix, models=run.models)
     for name, rows in run.numbers.groupby("setting", sort=False):
         for template, table in _of_setting(rows, links[name]):
-            yield f"{slug(name)}/summary.md", markdown(template, table=table, primary=tables.primary(rows))
+            text = markdown(template, table=table, primary=tables.primary(rows))
+            yield f"{slug(name)}/summary.md", text
+            if table.get("of_memory"):
+                yield "index.md", text
 
 
 def _of_setting(rows: Frame, links: Links) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -90,6 +95,8 @@ def _of_setting(rows: Frame, links: Links) -> Iterator[tuple[str, dict[str, Any]
     for column in ("rung", "kind"):
         if table := tables.groups(rows, column, links):
             yield "groups.md.j2", table
+    if table := slices(rows):
+        yield "slices.md.j2", table
 
 
 def contradicted(report: Path) -> list[str]:

@@ -16,6 +16,7 @@ from hippo_core.results.report import cautions, comparisons, tables
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.pages import slug
 from hippo_core.results.report.runs import Run
+from hippo_core.results.report.slices import slices
 from hippo_core.results.sweeps import Sweep
 from hippo_core.results.sweeps import sweeps as find
 
@@ -72,6 +73,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "figures": [_figure(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
         "conditions": tables.conditions(rows, links),
         "groups": list(filter(None, (tables.groups(rows, by, links) for by in ("rung", "kind")))),
+        "slices": slices(rows),
         "comparisons": blocks,
         "paired_note": _paired_note(blocks),
         "expected": tables.expected_ranges(rows, validation),
