@@ -64,7 +64,7 @@ eval-baselines: .venv/.ready ## baselines and controls only, of a grid (GRID=smo
 grid: .venv/.ready ## run a grid, or go on with it, and report (GRID=smoke, default or full; JOBS=2; RUN_ID; EXECUTOR=dask, RECORDS=...)
 	@$(LAB) grid $(GRID) --jobs $(JOBS) --run-id $(RUN_ID)
 
-grid-plan: .venv/.ready ## say what a grid would run and skip, and how long it would take (GRID=smoke; RUN_ID)
+grid-plan: .venv/.ready ## say what a grid would run and skip, how long it would take, and what it could not show (GRID=smoke; RUN_ID)
 	@$(LAB) grid-plan $(GRID) --jobs $(JOBS) --run-id $(RUN_ID)
 
 watch: .venv/.ready ## follow a grid that runs elsewhere: cells, time left, output (RUN_ID=smoke; CELL=text of a label)

@@ -31,6 +31,10 @@ def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, .
             _exchange(archive, grid)
         standing = stand(grid.cells)
         _say_start(grid, len(standing.finished), len(standing.waiting))
+        if standing.waiting:
+            from .power import declare  # a second of imports
+
+            _say_power(declare(grid))
         way = Way(how.kernel, grid.threads, grid.timeout, grid.memory, how.archive)
         outcomes = run(standing.waiting, how, way, len(standing.finished), file, grid)
         outcomes += _report(grid.run_id, force=bool(outcomes), way=replace(way, archive=""), file=file)
@@ -64,6 +68,11 @@ def _say_start(grid: Grid, finished: int, waiting: int) -> None:
     later = f"; not there yet: {', '.join(grid.not_there)} ({sum(grid.not_there.values())} cells)" if grid.not_there else ""
     left = f"{waiting} to run" if waiting else "nothing to be done"
     print(f"grid {grid.name}, run {grid.run_id}: {len(grid.cells)} cells, {finished} finished, {left}{later}", flush=True)
+
+
+def _say_power(told: str) -> None:
+    if told:
+        print(f"power: {told}", flush=True)
 
 
 def _say_end(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> None:
@@ -100,6 +109,8 @@ def run_report(run_id: str) -> int:
 
 def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: How) -> None:
     """Print every cell with its state and the seconds that earlier records say it takes."""
+    from .power import power  # a second of imports
+
     grid = expand(name, run_id, only, models, how.threads_each)
     standing = stand(grid.cells)
     waiting = {cell.id: seconds for cell, seconds in zip(standing.waiting, estimate(standing.waiting), strict=True)}
@@ -112,5 +123,6 @@ def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, 
     takes = expected(standing.waiting, [], {name: seconds for name, seconds in waiting.items() if seconds is not None})
     left = seconds_left(standing.waiting, {}, takes, how.jobs)
     total = f"about {duration(left)} with {how.jobs} jobs" if takes else "no earlier record to judge the time by"
+    _say_power(power(grid.cells))
     print(f"grid {name}: {grid.title}")
     print(f"{len(grid.cells)} cells: {len(grid.cells) - len(waiting)} to skip, {len(waiting)} to run" + (f", {total}" if waiting else ""))

@@ -83,6 +83,7 @@ from hippo_core.suites.datasets.build import write_dataset
 print(write_dataset(suites[0], profile, n, seed, context_limit, assignments(overrides)).name)
 """,
 )
+DATASETS_PARAMETERS = 'run_id = ""\nsuites = ["episodic"]\nprofile = "default"\nn = 50\nseed = 1337\ncontext_limit = 512\noverrides = []'
 REPORT = (
     """
 from hippo_core.files import root, write_json
@@ -152,8 +153,7 @@ def make_lab(place: Path, source: Path = REPOSITORY) -> Path:
     (place / "notebooks").mkdir()
     write_notebook(place / "notebooks/02_baseline.ipynb", parameters_of("02_baseline"), BASELINE)
     write_notebook(place / "notebooks/03_memory.ipynb", parameters_of("03_memory"), MEMORY)
-    told = 'run_id = ""\nsuites = ["episodic"]\nprofile = "default"\nn = 50\nseed = 1337\ncontext_limit = 512\noverrides = []'
-    write_notebook(place / "notebooks/01_build_datasets.ipynb", told, DATASETS)
+    write_notebook(place / "notebooks/01_build_datasets.ipynb", DATASETS_PARAMETERS, DATASETS)
     write_notebook(place / "notebooks/05_report.ipynb", 'run_id = "smoke"', REPORT)
     return place
 

@@ -42,8 +42,9 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
         if picked.among > 1 and not _conservative(criterion, side):
             confidence = 1 - 0.05 / picked.among
             remarks.append(f"interval at {confidence:.1%}, for the best of {picked.among} is claimed")
-    sides = _common(sides)
-    _check_size(criteria, criterion, sides[0])
+    sides = common(sides)
+    known = sides[0]["world"][sides[0][criterion.metric].notna()]
+    check_size(criteria, criterion, len(known), len(set(known)))
     evidence = _measure(criterion, sides, confidence)
     cells = tuple(sorted({str(cell) for side in sides for cell in side["cell"].unique()}))
     return replace(evidence, cells=cells, remarks=tuple(remarks), rival_shows=rival_shows if criterion.difference else math.nan)
@@ -56,7 +57,7 @@ def _conservative(criterion: Criterion, side: Side) -> bool:
     return criterion.difference is not None and side is criterion.sides[1] and criterion.rule != "within"
 
 
-def _common(sides: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+def common(sides: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
     """The sides cut to the cells that all have, per seed the largest n (it holds the worlds of the smaller ones); ids unique over seeds."""
     sizes = [set(zip(side["seed"], side["n"], strict=True)) for side in sides]
     largest: dict[object, int] = {}
@@ -75,13 +76,11 @@ def _common(sides: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
     return cut
 
 
-def _check_size(criteria: Criteria, criterion: Criterion, side: pd.DataFrame) -> None:
-    """A claim rests on enough scored items and worlds; a claim per rung on at least 200 and 20."""
+def check_size(criteria: Criteria, criterion: Criterion, n: int, n_worlds: int) -> None:
+    """A claim rests on enough scored items and worlds; a claim per rung on at least 200 and 20. Raises NotJudged for fewer."""
     by_rung = bool(criterion.where.rung)
     items = max(criterion.min_items, criteria.rung_items if by_rung else 0)
     worlds = max(criterion.min_worlds, criteria.rung_worlds if by_rung else 0, 2)
-    known = side["world"][side[criterion.metric].notna()]
-    n, n_worlds = len(known), len(set(known))
     if n < items or n_worlds < worlds:
         raise NotJudged(f"{n} items in {n_worlds} worlds are too few: at least {items} items and {worlds} worlds")
 

@@ -11,6 +11,7 @@ import pandas as pd
 from hippo_core.files import LabError, write_json
 from hippo_core.results.criteria.criterion import Criteria, Criterion, load_criteria
 from hippo_core.results.criteria.evidence import Evidence, gather
+from hippo_core.results.criteria.power import Claim
 from hippo_core.results.criteria.sides import NotJudged, Pool
 from hippo_core.results.statistics.paired import holm
 
@@ -59,14 +60,15 @@ class Verdict:
     rival_shows: float = NAN
 
 
-def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | None = None) -> list[Verdict]:
+def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | None = None, declared: Sequence[Claim] = ()) -> list[Verdict]:
     """A verdict for every criterion and model, in the order of the file.
 
     `rows` are all item rows of a run with the columns of its cells (run_id, suite, preset, model, regime, mode, profile, n, seed, cell;
     optional: encoder, preset_overrides, suite_overrides). Seeds are pooled, worlds of different seeds are different clusters.
     `validation` are rows of the same form on validation worlds: they decide which rag is the best one. Without them the highest on the
     test rows stands for best_rag, which is the hardest rival of a memory; where it would instead make a claim easier, the interval is
-    widened (Bonferroni). The models of a run are judged apart, and so is the choice.
+    widened (Bonferroni). The models of a run are judged apart, and so is the choice. `declared` are the claims that were said before the
+    run to rest on too few worlds: one of them that is missed by its p alone is not judged. No other is excused.
     """
     missing = [column for column in NEEDED if column not in rows]
     if missing:
@@ -76,11 +78,14 @@ def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | Non
     tuning = rows.iloc[:0] if validation is None else validation
     verdicts = []
     for model in sorted(rows["model"].unique()) or [""]:
-        verdicts += _judge_model(criteria, rows.loc[rows["model"] == model], tuning.loc[tuning["model"] == model], str(model))
+        excused = {claim.id: claim for claim in declared if claim.model == model}
+        verdicts += _judge_model(criteria, rows.loc[rows["model"] == model], tuning.loc[tuning["model"] == model], str(model), excused)
     return verdicts
 
 
-def _judge_model(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame, model: str) -> list[Verdict]:
+def _judge_model(
+    criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame, model: str, declared: Mapping[str, Claim]
+) -> list[Verdict]:
     singles, found = criteria.single(), {}
     pool, tuning = Pool(rows), Pool(validation)
     for criterion in singles:
@@ -90,8 +95,7 @@ def _judge_model(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFram
             found[criterion.id] = str(reason)
     claims = _claims(singles, found)
     corrected = {name: p for told in claims.values() for name, p in zip(told, holm(list(told.values())), strict=True)}
-    families = {family: list(told.values()) for family, told in claims.items()}
-    return [_verdict(criteria, one, model, found[one.id], corrected.get(one.id, NAN), families.get(one.family, [])) for one in singles]
+    return [_verdict(criteria, one, model, found[one.id], corrected.get(one.id, NAN), declared.get(one.id)) for one in singles]
 
 
 def _claims(singles: Sequence[Criterion], found: Mapping[str, Evidence | str]) -> dict[str, dict[str, float]]:
@@ -104,13 +108,13 @@ def _claims(singles: Sequence[Criterion], found: Mapping[str, Evidence | str]) -
     return claims
 
 
-def _verdict(criteria: Criteria, one: Criterion, model: str, found: Evidence | str, p_holm: float, claims: Sequence[float]) -> Verdict:
+def _verdict(criteria: Criteria, one: Criterion, model: str, found: Evidence | str, p_holm: float, declared: Claim | None) -> Verdict:
     place: dict[str, Any] = {"model": model, "suite": one.suites[0], "profile": one.profile, "regime": one.regime, "worlds": one.worlds[0]}
     what: dict[str, Any] = {name: getattr(one, name) for name in ("id", "question", "text", "family", "rule", "target")}
     if isinstance(found, str):
         return Verdict(**what, **place, verdict="not judged", reason=found)
     seen, pair = found.interval, found.comparison
-    verdict, reason = _decide(criteria, one, found, p_holm, claims)
+    verdict, reason = _decide(criteria, one, found, p_holm, declared)
     tests: dict[str, Any] = {} if pair is None else {
         "mean_a": pair.mean_a, "mean_b": pair.mean_b, "p": pair.p_permutation, "p_mcnemar": pair.p_mcnemar,
         "only_a": pair.only_a, "only_b": pair.only_b, "n_needed": pair.n_needed,
@@ -122,12 +126,10 @@ def _verdict(criteria: Criteria, one: Criterion, model: str, found: Evidence | s
 
 
 def _decide(
-    criteria: Criteria, one: Criterion, found: Evidence, p_holm: float, claims: Sequence[float]
+    criteria: Criteria, one: Criterion, found: Evidence, p_holm: float, declared: Claim | None
 ) -> tuple[Literal["met", "missed", "not judged"], str]:
-    """The verdict by the table in `Criterion`, and why; `claims`: p of all claims of superiority in its family.
-
-    A claim that only its p stands against is not judged where no data from so few worlds could have made that p small enough, the other
-    claims being what they are.
+    """The verdict by the table in `Criterion`, and why. A claim that only its p stands against is not judged where it was `declared`
+    before the run that no data from so few worlds could make that p small enough; it may not rest on more worlds than were planned then.
     """
     seen = found.interval
     if any(map(math.isnan, (seen.mean, seen.low, seen.high))):
@@ -141,12 +143,8 @@ def _decide(
     if seen.high >= highest:
         return "missed", f"{unshown}upper bound {seen.high:.3f} is not below {highest:.3f}"
     if one.superiority and not p_holm <= criteria.alpha:
-        floor = 2.0 ** (1 - seen.n_worlds)  # of a two-sided test by signs
-        if (least := floor * sum(p >= floor for p in claims)) > criteria.alpha:
-            few = (
-                f"{seen.n_worlds} worlds are too few among {len(claims)} claims: after Holm's correction they allow no p below {least:.2f}"
-            )
-            return "not judged", f"{unshown}{few}"
+        if declared and seen.n_worlds <= declared.n_worlds:
+            return "not judged", f"{unshown}declared before the run: {declared}"
         return "missed", f"{unshown}p after Holm's correction is {p_holm:.3f}"
     return "met", f"{seen.mean:.3f} meets the target ({_target(one)}) and the interval supports it"
 

@@ -15,7 +15,7 @@ This package needs neither torch nor pandas until rows are read.
 
 from .diff import Difference, diff
 from .paths import DONE, RUNS, folders_with, record_folder, run_folder, set_aside
-from .read import prepared_of, read_meta, read_metrics, read_rows, records_of
+from .read import key_of, prepared_of, read_meta, read_metrics, read_rows, records_of
 from .summary import SCRAPS, build_metrics
 from .verify import Fault, is_complete, verify
 from .write import begin_record, finish_record, seal, write_rows
@@ -32,6 +32,7 @@ __all__ = [
     "finish_record",
     "folders_with",
     "is_complete",
+    "key_of",
     "prepared_of",
     "read_meta",
     "read_metrics",

@@ -125,12 +125,16 @@ def _below(record: Path, run: Path) -> str:
 
 
 def _key(record: Path, meta: dict[str, Any], run: Path) -> dict[str, Any]:
-    told, config = meta["parameters"], read_resolved(record)
+    key = key_of({**meta["parameters"], "mode": meta["mode"]}, read_resolved(record))
+    return key | {"cell": record.name, "record": _below(record, run)}
+
+
+def key_of(told: dict[str, Any], resolved: dict[str, Any]) -> dict[str, Any]:
+    """The columns of KEYS for a cell of these parameters, as far as these say them; `resolved`: its sections `preset` and `suite`."""
     overrides = sorted(told.get("overrides") or [])
     key = {name: told.get(name) for name in KEYS}
-    key |= {"mode": meta["mode"], "overrides": ";".join(overrides), "encoder": (config.get("preset") or {}).get("encoder") or ""}
-    key |= _sides(overrides, set((config.get("suite") or {}).get("settings") or {}))
-    return key | {"cell": record.name, "record": _below(record, run)}
+    key |= {"overrides": ";".join(overrides), "encoder": (resolved.get("preset") or {}).get("encoder") or ""}
+    return key | _sides(overrides, set((resolved.get("suite") or {}).get("settings") or {}))
 
 
 def _sides(overrides: list[str], of_suite: set[str]) -> dict[str, str]:

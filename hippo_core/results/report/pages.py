@@ -1,5 +1,6 @@
 """Templates and the words that go into them: the pages of a report are made here and nowhere else."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,11 @@ def html(template: str, **words: Any) -> str:
 @cache
 def _inline(name: str) -> Markup:
     return Markup((TEMPLATES / name).read_text(encoding="utf-8"))
+
+
+def slug(setting: str) -> str:
+    """A setting as a file name and anchor."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", setting).strip("-")
 
 
 def markdown(template: str, **words: Any) -> str:

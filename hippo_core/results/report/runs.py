@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.files import LabError
+from hippo_core.results.criteria.power import DECLARED, Claim, read_declared
 from hippo_core.results.figures.palette import condition_name, suite_place
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import DONE, folders_with, read_meta, read_rows
@@ -70,7 +71,8 @@ class Unfinished:
 
 @dataclass(frozen=True)
 class Run:
-    """All that a report needs of a run. `validation` are rows of the same settings on validation worlds, and may be empty."""
+    """All that a report needs of a run. `validation` are rows of the same settings on validation worlds, and may be empty; `declared` are
+    claims that were said before the run to rest on too few worlds."""
 
     folder: Path
     rows: Frame
@@ -78,11 +80,12 @@ class Run:
     cells: tuple[Cell, ...]
     unfinished: tuple[Unfinished, ...]
     dry: bool
+    declared: tuple[Claim, ...] = ()
 
     @cached_property
     def numbers(self) -> Frame:
         """The rows without their long texts: all that tables, figures and verdicts need."""
-        return self.rows.drop(columns=["prompt", "pred", "shown"])
+        return self.rows.drop(columns=["prompt", "pred", "shown"], errors="ignore")
 
     @cached_property
     def models(self) -> list[str]:
@@ -123,7 +126,7 @@ def load_run(folder: Path) -> Run:
     if test.empty:
         raise LabError(f"{folder} holds records of validation worlds only; a report needs test worlds: run cells with split=test")
     found = tuple(_cell(folder, told) for told in cells.to_dict("records"))
-    return Run(folder, test, validation, found, tuple(_unfinished(folder)), dry)
+    return Run(folder, test, validation, found, tuple(_unfinished(folder)), dry, tuple(read_declared(folder / DECLARED)))
 
 
 def _rows(folder: Path) -> tuple[Frame, bool]:

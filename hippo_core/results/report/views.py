@@ -1,7 +1,6 @@
 """What the report says of each setting and of the run, gathered once for the HTML page and the markdown files."""
 
 import base64
-import re
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +14,9 @@ from hippo_core.results.figures.along import along
 from hippo_core.results.frames import Frame
 from hippo_core.results.report import cautions, comparisons, tables
 from hippo_core.results.report.links import Links
+from hippo_core.results.report.pages import slug
 from hippo_core.results.report.runs import Run
+from hippo_core.results.report.slices import slices
 from hippo_core.results.sweeps import Sweep
 from hippo_core.results.sweeps import sweeps as find
 
@@ -52,11 +53,6 @@ FIGURES: tuple[tuple[str, Callable[[Frame], str], Callable[[Frame], Figure], str
 )
 
 
-def slug(setting: str) -> str:
-    """A setting as a file name and anchor."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", setting).strip("-")
-
-
 def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The view of one setting, and its figures as PNG by file name."""
     numbers = run.numbers
@@ -77,6 +73,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "figures": [_figure(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
         "conditions": tables.conditions(rows, links),
         "groups": list(filter(None, (tables.groups(rows, by, links) for by in ("rung", "kind")))),
+        "slices": slices(rows),
         "comparisons": blocks,
         "paired_note": _paired_note(blocks),
         "expected": tables.expected_ranges(rows, validation),

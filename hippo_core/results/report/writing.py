@@ -2,6 +2,7 @@
 
     out/index.html, index.md         the report
     out/criteria.json                every success criterion with its verdict
+    out/rows.csv, or rows.csv.gz     the answers summed by world, from which the tables of scores can be made again
     out/<setting>/summary.md         tables and claims of one setting
     out/figures/*.png                the figures, with their titles
     out/items/*.html                 the items of each cell, and of each setting under all conditions
@@ -21,7 +22,8 @@ from hippo_core.files import LabError, write_text
 from hippo_core.results.criteria import Verdict, judge, load_criteria, write_criteria
 from hippo_core.results.report import cautions, items, overview, verdicts, views
 from hippo_core.results.report.links import Links
-from hippo_core.results.report.pages import html, markdown
+from hippo_core.results.report.pages import html, markdown, slug
+from hippo_core.results.report.rows import write_rows_of
 from hippo_core.results.report.runs import Run, load_run, not_listed
 from hippo_core.results.report.telemetry import telemetry
 
@@ -38,20 +40,24 @@ def write_report(run_folder: Path, out: Path) -> Path:
     if out.resolve().is_relative_to(run_folder.resolve()):
         raise LabError(f"a report cannot lie among the records: {out} is inside {run_folder}; name another folder")
     run = load_run(run_folder)
-    links = {name: Links(run.cells_of(name), f"{views.slug(name)}.html") for name in run.settings}
+    links = {name: Links(run.cells_of(name), f"{slug(name)}.html") for name in run.settings}
     for name in MADE:
         shutil.rmtree(out / name, ignore_errors=True)
     judged, swept, settings = _judged_and_written(run, links, out)
     words = _words(run, judged, links, settings, out) | {"sweeps": swept}
     write_criteria(out / "criteria.json", judged)
+    write_rows_of(run, out)
     write_text(out / "index.md", markdown("index.md.j2", **words))
     write_text(out / "index.html", html("report.html.j2", **words))
     return out / "index.html"
 
 
 def verdicts_of(run: Run) -> list[Verdict]:
-    """Every success criterion judged on the run; which rag is the best one is chosen on its validation worlds, where there are any."""
-    return judge(load_criteria(), run.numbers, run.validation)
+    """Every success criterion judged on the run; which rag is the best one is chosen on its validation worlds, where there are any.
+
+    A claim that rests on too few worlds is excused only where that was said before the run.
+    """
+    return judge(load_criteria(), run.numbers, run.validation, run.declared)
 
 
 def _judged_and_written(run: Run, links: dict[str, Links], out: Path) -> tuple[list[Verdict], Views, Views]:

@@ -151,6 +151,11 @@ def permutation_test(differences: ArrayLike, clusters: ArrayLike, draws: int = 1
     return (1 + extreme) / (1 + draws)
 
 
+def least_p(n_worlds: int, draws: int = 10_000) -> float:
+    """The smallest p that `permutation_test` can give for so many worlds, whatever the data: all differences have one sign."""
+    return 2.0 ** (1 - n_worlds) if n_worlds <= EXACT_WORLDS else 1 / (1 + draws)
+
+
 def coins(count: int, seed: int) -> NDArray[np.int8]:
     """So many fair draws of 1 and -1."""
     return _coins(1 << (count - 1).bit_length(), seed)[:count]

@@ -1,0 +1,104 @@
+"""The claims of superiority that a plan can feed, and the least p that each could reach there: known before anything runs.
+
+A test by signs of W worlds gives no p below 2^(1 - W), and Holm's correction, which grows with every p of the family, none below its value
+where each claim of the family has its least. So a claim whose least is above alpha cannot be shown by this plan, whatever the data.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+
+from hippo_core.files import read_object, write_json
+from hippo_core.results.criteria.criterion import Criteria, Criterion
+from hippo_core.results.criteria.evidence import check_size, common
+from hippo_core.results.criteria.sides import NotJudged, Pool, options_of
+from hippo_core.results.digits import listing
+from hippo_core.results.frames import Frame
+from hippo_core.results.statistics.paired import EXACT_WORLDS, holm, least_p
+
+DECLARED = "power.json"  # in the folder of a run: the claims that were said before it to rest on too few worlds
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of superiority of one model: the worlds that it rests on at most, the claims of its family, its least p after Holm's
+    correction over these, and the cells of its sides."""
+
+    model: str
+    id: str
+    family: str
+    n_worlds: int
+    n_claims: int
+    least_p: float
+    cells: tuple[str, ...]
+
+    def __str__(self) -> str:
+        least = f"{self.n_worlds} worlds allow no p below {self.least_p:.2f}"
+        return f"{least} after Holm's correction over {_counted(self.n_claims)}"
+
+
+def planned_claims(criteria: Criteria, plan: Frame) -> list[Claim]:
+    """The claims that a plan's cells could feed, model by model in the order of the file.
+
+    `plan` has a row a cell of the test, with the columns that `judge` needs and `n_worlds`; `item_id` and `world` are empty. Left out are
+    claims about some of the items only: how many there will be is not known, and without them Holm's correction is none too strict.
+    """
+    found = []
+    for model in sorted(plan["model"].unique()):
+        pool = Pool(plan[plan["model"] == model])
+        sizes = [(one, *size) for one in criteria.single() if (size := _size(criteria, one, pool))]
+        for family in dict.fromkeys(one.family for one, *_ in sizes):
+            mine = [size for size in sizes if size[0].family == family]
+            least = holm([least_p(n_worlds) for _, n_worlds, _ in mine])
+            found += [
+                Claim(str(model), one.id, family, n_worlds, len(mine), p, cells)
+                for (one, n_worlds, cells), p in zip(mine, least, strict=True)
+            ]
+    return found
+
+
+def _size(criteria: Criteria, one: Criterion, pool: Pool) -> tuple[int, tuple[str, ...]] | None:
+    """The worlds that a claim rests on, whichever options stand for its sides, and the cells of all; None where it will not be judged."""
+    if not one.superiority or any(one.where.model_dump().values()):
+        return None
+    try:
+        options = [[pool.of(criteria, one, side) for side in options_of(criteria, one, side, pool)] for side in one.sides]
+        shared: list[Frame] = [common(sides)[0] for sides in product(*options)]
+        n_worlds = max(int(cells["n_worlds"].sum()) for cells in shared)
+        check_size(criteria, one, max(int(cells["n"].sum()) for cells in shared), n_worlds)
+    except NotJudged:
+        return None
+    return n_worlds, tuple(sorted({str(cell) for tables in options for table in tables for cell in table["cell"]}))
+
+
+def underpowered(criteria: Criteria, claims: Sequence[Claim]) -> list[Claim]:
+    """Those that cannot be shown."""
+    return [claim for claim in claims if claim.least_p > criteria.alpha]
+
+
+def sentence(criteria: Criteria, claims: Sequence[Claim]) -> str:
+    """Which claims cannot be shown, and the worlds that it would take for the largest of their families; empty where there are none."""
+    if not claims:
+        return ""
+    several = len({claim.model for claim in claims}) > 1
+    names = [f"{claim.id} ({claim.model})" if several else claim.id for claim in claims]
+    most = max(claim.n_claims for claim in claims)
+    enough = next((worlds for worlds in range(2, EXACT_WORLDS + 2) if most * least_p(worlds) <= criteria.alpha), None)
+    needed = f"at least {enough} worlds would be needed" if enough else f"no number of worlds is enough for {_counted(most)}"
+    return f"{_counted(len(names))} cannot be shown with so few worlds, whatever the data: {listing(names)}; {needed}"
+
+
+def _counted(claims: int) -> str:
+    return "1 claim" if claims == 1 else f"{claims} claims"
+
+
+def write_declared(path: Path, claims: Sequence[Claim]) -> None:
+    """Write what cannot be shown, for the report to read."""
+    write_json(path, {"schema_version": 1, "cannot_be_shown": [asdict(claim) for claim in claims]})
+
+
+def read_declared(path: Path) -> list[Claim]:
+    """What was said before a run; nothing where nothing was said."""
+    told = read_object(path)["cannot_be_shown"] if path.is_file() else []
+    return [Claim(**{**claim, "cells": tuple(claim["cells"])}) for claim in told]

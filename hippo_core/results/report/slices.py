@@ -1,0 +1,91 @@
+"""The table of held-out words: what memories and rags make of synonyms, question forms and names that no training saw.
+
+Only some cues have held-out words (of episodes the paraphrases), so questions without any count only where they have such a cue.
+"""
+
+from typing import Any
+
+from hippo_core.results import summaries
+from hippo_core.results.digits import NONE, count, share, span
+from hippo_core.results.figures.palette import base, look, ordered
+from hippo_core.results.frames import Frame
+
+LEAST_ITEMS, LEAST_WORLDS = 20, 2  # of a group, for a number to be shown
+MEASURES = {"score": "answers right", "recall_1": "recall@1"}
+Estimates = dict[tuple[str, str], dict[str, Any]]
+
+
+def slices(rows: Frame) -> dict[str, Any] | None:
+    """Answers right and recall@1 by group of questions: two lines a condition and regime. None where no question has held-out words, or
+    there is neither a memory nor a rag."""
+    rows = rows[rows["condition"].map(_is_asked_of)]
+    held_out = rows[rows["slices"] != ""]
+    if held_out.empty:
+        return None
+    groups = {name: rows[chosen] for name, chosen in _groups(rows).items() if chosen.any()}
+    found = {measure: {name: _estimates(group, measure) for name, group in groups.items()} for measure in MEASURES}
+    lines = [
+        _line(name, regime, words, [by_group.get((name, regime)) for by_group in found[measure].values()])
+        for name in ordered(rows["condition"])
+        for regime in summaries.regimes_of(rows[rows["condition"] == name])
+        for measure, words in MEASURES.items()
+        if any((name, regime) in by_group for by_group in found[measure].values())
+    ]
+    return {"groups": list(groups), "lines": lines, "note": _note(rows), "of_memory": rows["condition"].map(_is_memory).any()}
+
+
+def _is_asked_of(condition: str) -> bool:
+    return _is_memory(condition) or base(condition).startswith("baselines/rag_")
+
+
+def _is_memory(condition: str) -> bool:
+    return condition.startswith("memory/")
+
+
+def _groups(rows: Frame) -> dict[str, Frame]:
+    """Which rows belong to each group: four that share no question, by words; two more, by names."""
+    synonym, form, name = (_has(rows, word) for word in ("new_synonym", "new_template", "new_name"))
+    comparable = rows["rung"].isin(_rungs(rows))
+    return {
+        "neither": comparable & ~synonym & ~form,
+        "held-out synonym": synonym & ~form,
+        "held-out question form": form & ~synonym,
+        "both": synonym & form,
+        "unseen name": name,
+        "seen names": ~name & name.any(),
+    }
+
+
+def _has(rows: Frame, word: str) -> Frame:
+    return rows["slices"].str.split(";").map(lambda words: word in words)
+
+
+def _rungs(rows: Frame) -> list[str]:
+    """The cues that have held-out words."""
+    return summaries.order_of(rows[_has(rows, "new_synonym") | _has(rows, "new_template")], "rung")
+
+
+def _estimates(rows: Frame, measure: str) -> Estimates:
+    """Mean, interval and number of each condition and regime."""
+    table = summaries.estimate(rows, ["condition", "regime"], measure)
+    return {(line["condition"], line["regime"]): line for line in table.to_dict("records")}
+
+
+def _line(name: str, regime: str, measure: str, found: list[dict[str, Any] | None]) -> dict[str, Any]:
+    return {"name": look(name).label, "look": look(name), "regime": regime, "measure": measure, "cells": [_cell(one) for one in found]}
+
+
+def _cell(one: dict[str, Any] | None) -> dict[str, str]:
+    """The mean with its interval and number; of a small group the number alone."""
+    if one is None:
+        return {"mean": NONE, "interval": NONE, "n": "0"}
+    n = count(one["n"])
+    if one["n"] < LEAST_ITEMS or one["n_worlds"] < LEAST_WORLDS:
+        return {"mean": NONE, "interval": NONE, "n": n}
+    return {"mean": share(one["mean"], one["low"], one["high"]), "interval": span(one["low"], one["high"]), "n": n}
+
+
+def _note(rows: Frame) -> str:
+    cues = [rung for rung in _rungs(rows) if rung]
+    of_cues = f"Questions with held-out words, and with neither, have the cue {' or '.join(cues)}; those by name any cue. " if cues else ""
+    return f"{of_cues}Of fewer than {LEAST_ITEMS} questions or {LEAST_WORLDS} worlds only the number stands."

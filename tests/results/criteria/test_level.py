@@ -1,0 +1,106 @@
+"""Every interval of a verdict and of the paired comparisons is one of 95% over whole worlds: what another bootstrap, written here, finds.
+
+Where the highest of several stands for a side and that helps the claim, the level is Bonferroni's.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from hippo_core.results import summaries
+from hippo_core.results.statistics import compare
+from tests.results.invented import RAGS, cell, verdict
+
+WORLDS, PER_WORLD = 40, 5
+OURS, HERE = 10_000, 200_000  # draws of the lab's bootstrap and of the one below
+BOTH = {"a": "memory/hei_nw", "b": "baselines/core"}
+
+
+def drawn(preset, seed, level, **columns):
+    """A cell whose worlds differ much more than the items of a world, with a tenth of the items not scored."""
+    random = np.random.default_rng(seed)
+    values = np.repeat(random.beta(3, 3, WORLDS), PER_WORLD) * level + random.random(WORLDS * PER_WORLD) * 0.1
+    values[random.random(len(values)) < 0.1] = np.nan
+    return cell(preset, 0.5, n=WORLDS * PER_WORLD, **columns).assign(score=values, took=10 * values)
+
+
+MEMORY, CORE = drawn("memory/hei_nw", 1, 0.8), drawn("baselines/core", 2, 0.4)
+
+
+def limits(above, below, worlds, level):
+    """Percentile limits of sum(above) / sum(below), worlds drawn with replacement one by one; and how far a bootstrap of as many draws as
+    the lab's may be from them: five standard errors of the difference of two such quantiles, each p(1 - p) / (draws f^2), with the normal
+    density f at p for as wide a distribution."""
+    names = sorted(set(worlds))
+    sums = np.array([[column[worlds == name].sum() for name in names] for column in (above, below)])
+    places = np.random.default_rng(99).integers(0, len(names), (HERE, len(names)))
+    found = sums[0][places].sum(axis=1) / sums[1][places].sum(axis=1)
+    p = (1 - level) / 2
+    density = stats.norm.pdf(stats.norm.ppf(p)) / found.std()
+    return np.quantile(found, [p, 1 - p]), 5 * np.sqrt(p * (1 - p) * (1 / OURS + 1 / HERE)) / density
+
+
+def assert_level(found, above, below, worlds, level=0.95, lower=0.90):
+    """The ends are those of the level, and the tolerance tells them from those of a lower one."""
+    known = ~(np.isnan(above) | np.isnan(below))
+    above, below, worlds = above[known], below[known], worlds[known]
+    ends, tolerance = limits(above, below, worlds, level)
+    other, _ = limits(above, below, worlds, lower)
+    assert (np.abs(ends - other) > 2 * tolerance).all()
+    assert np.abs([found.low, found.high] - ends).max() < tolerance
+
+
+def of(rows, column="score"):
+    return rows[column].to_numpy(float)
+
+
+def counted(values):
+    """One an item: the mean is a ratio with it below."""
+    return np.ones(len(values))
+
+
+def test_a_difference():
+    values = of(MEMORY) - of(CORE)
+    told = {"difference": BOTH, "at_least": 0.1}
+    for found in (verdict(told, MEMORY, CORE), compare(MEMORY, CORE)):
+        assert_level(found, values, counted(values), MEMORY["world"].to_numpy())
+
+
+def test_the_paired_comparisons_of_a_report():
+    rows = summaries.labelled(pd.concat([MEMORY, CORE], ignore_index=True).assign(question="?"))
+    found = summaries.pair(rows, ("memory/hei_nw", "delayed"), ("baselines/core", "delayed"))
+    values = of(MEMORY) - of(CORE)
+    assert_level(found, values, counted(values), MEMORY["world"].to_numpy())
+
+
+@pytest.mark.parametrize(("rule", "above"), [({"at_least": 0.2}, 0.0), ({"at_most": 0.9}, 0.0), ({"at_most_chance_plus": 0.9}, 0.1)])
+def test_a_value(rule, above):
+    values = of(MEMORY) - above
+    assert_level(verdict({"value": {"of": "memory/hei_nw"}} | rule, MEMORY), values, counted(values), MEMORY["world"].to_numpy())
+
+
+def test_a_ratio():
+    told = {"ratio": BOTH | {"metric": "took"}, "at_most": 3}
+    assert_level(verdict(told, MEMORY, CORE), of(MEMORY, "took"), of(CORE, "took"), MEMORY["world"].to_numpy())
+
+
+def test_the_share_of_items_that_are_the_same():
+    random = np.random.default_rng(3)
+    equal = np.repeat(random.random(WORLDS), PER_WORLD) > random.random(WORLDS * PER_WORLD)
+    other = CORE.assign(answered=0.0)
+    told = {"difference": BOTH | {"metric": "answered"}, "same": True}
+    found = verdict(told, MEMORY.assign(answered=1.0 - equal), other)
+    assert_level(found, equal.astype(float), counted(equal), CORE["world"].to_numpy())
+
+
+def test_the_best_of_three_that_is_claimed_has_an_interval_as_much_wider():
+    rags = [drawn(name, 5, level) for name, level in zip(RAGS, (0.3, 0.5, 0.4), strict=True)]
+    found = verdict({"difference": {"a": "best_rag", "b": "baselines/core"}, "not_below": -0.5}, *rags, CORE)
+    values = of(rags[1]) - of(CORE)
+    assert_level(found, values, counted(values), CORE["world"].to_numpy(), 1 - 0.05 / 3, lower=0.95)
+
+
+def test_a_score_in_a_table():
+    [found] = summaries.estimate(MEMORY, ["preset"]).itertuples()
+    assert_level(found, of(MEMORY), counted(MEMORY), MEMORY["world"].to_numpy())

@@ -1,0 +1,121 @@
+"""What a plan cannot show is known from its worlds alone, is what the best data cannot show either, and excuses nothing else."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hippo_core.results.criteria import Criteria, judge
+from hippo_core.results.criteria.power import planned_claims, read_declared, sentence, underpowered, write_declared
+from hippo_core.results.statistics import permutation_test
+from hippo_core.results.statistics.paired import least_p
+from tests.results.invented import A_OVER_B, HEAD, cell
+
+CLAIM = {"question": "?", "text": "t", "family": "f", "difference": A_OVER_B["difference"], "at_least": 0.01}
+WORLDS = {"semantic": 12, "episodic": 8, "episodic_cross": 8, "babi": 6, "spatial": 5}
+
+
+def claims_on(suites, **told) -> Criteria:
+    return Criteria.model_validate(HEAD | {"criteria": [CLAIM | {"id": suite, "suites": [suite]} | told for suite in suites]})
+
+
+def rows(rates, worlds=WORLDS, presets=("memory/hei_nw", "baselines/core")) -> pd.DataFrame:
+    """Cells of a memory and of core, five questions a world; `rates` by suite: how often the memory is right, core being wrong always."""
+    sides = [(suite, preset, rate if preset == presets[0] else 0.0) for suite, rate in rates.items() for preset in presets]
+    return pd.concat([cell(preset, rate, n=5 * worlds[suite], suite=suite) for suite, preset, rate in sides], ignore_index=True)
+
+
+def plan_of(table) -> pd.DataFrame:
+    """The cells of a table as they are planned, their numbers not known yet."""
+    plan = table.drop_duplicates("cell").drop(columns=["score", "rung", "hops", "kind", "latency_ms"])
+    return plan.assign(item_id="", world="", n_worlds=plan["n"] // 5)
+
+
+@pytest.mark.parametrize("n_worlds", [2, 5, 14, 20])
+def test_no_data_have_a_smaller_p_than_the_least(n_worlds):
+    random = np.random.default_rng(n_worlds)
+    found = [permutation_test(random.random(n_worlds) + shift, range(n_worlds)) for shift in (0.0, -0.5, 1.0)]
+    assert min(found) >= least_p(n_worlds)
+    assert n_worlds > 14 or min(found) == least_p(n_worlds)
+
+
+def test_the_least_p_of_a_plan_is_that_of_the_best_data():
+    criteria, best = claims_on(WORLDS), rows(dict.fromkeys(WORLDS, 1.0))
+    planned = {claim.id: claim for claim in planned_claims(criteria, plan_of(best))}
+    judged = {one.id: one for one in judge(criteria, best)}
+    assert {name: one.p_holm for name, one in judged.items()} == {name: claim.least_p for name, claim in planned.items()}
+    assert {name: claim.n_worlds for name, claim in planned.items()} == WORLDS
+    few = {claim.id for claim in underpowered(criteria, list(planned.values()))}
+    assert few == {name for name, one in judged.items() if one.verdict != "met"} == {"babi", "spatial"}
+
+
+def test_what_a_plan_will_not_judge_makes_no_claim_harder():
+    suites = ["spatial", "episodic"]
+    alone = planned_claims(claims_on(suites), plan_of(rows(dict.fromkeys(suites, 1.0))))
+    others = [
+        CLAIM | {"id": "absent", "suites": ["semantic"]},  # no cells
+        CLAIM | {"id": "small", "suites": ["episodic"], "min_items": 41},
+        CLAIM | {"id": "rung", "suites": ["episodic"], "where": {"rung": ["exact"]}},  # how many items is not known
+        CLAIM | {"id": "other", "suites": ["episodic"], "family": "g"},
+        {**CLAIM, "id": "equal", "suites": ["episodic"], "at_least": None, "not_below": -0.05},
+    ]
+    told = [one.model_dump(exclude_none=True) for one in claims_on(suites).criteria]
+    more = planned_claims(Criteria.model_validate(HEAD | {"criteria": [*told, *others]}), plan_of(rows(dict.fromkeys(suites, 1.0))))
+    assert [claim for claim in more if claim.family == "f"] == alone
+    assert [(claim.id, claim.n_claims) for claim in more if claim.family == "g"] == [("other", 1)]
+
+
+def test_the_best_of_a_group_may_be_any_of_its_cells():
+    criteria = claims_on(["episodic"], difference={"a": "memory/hei_nw", "b": "best_core"})
+    table = rows({"episodic": 1.0}, presets=("memory/hei_nw", "baselines/core", "baselines/span_short"))
+    [claim] = planned_claims(criteria, plan_of(table))
+    assert set(claim.cells) == set(table["cell"])
+
+
+def test_a_sentence_names_them_and_the_worlds_that_would_do():
+    criteria = claims_on(WORLDS)
+    claims = planned_claims(criteria, plan_of(rows(dict.fromkeys(WORLDS, 1.0))))
+    told = sentence(criteria, underpowered(criteria, claims))
+    assert told == "2 claims cannot be shown with so few worlds, whatever the data: babi, spatial; at least 8 worlds would be needed"
+    assert 5 * least_p(8) <= criteria.alpha < 5 * least_p(7)
+    assert sentence(criteria, []) == ""
+
+
+def declared(worlds=WORLDS):
+    criteria = claims_on(WORLDS)
+    return underpowered(criteria, planned_claims(criteria, plan_of(rows(dict.fromkeys(WORLDS, 1.0), worlds))))
+
+
+def verdicts(rates, told, worlds=WORLDS):
+    return {one.id: one for one in judge(claims_on(WORLDS), rows(rates, worlds), declared=told)}
+
+
+def test_what_was_declared_is_not_judged_where_only_its_p_is_missing():
+    found = verdicts(dict.fromkeys(WORLDS, 1.0), declared())
+    assert found["spatial"].verdict == found["babi"].verdict == "not judged"
+    assert "declared before the run: 5 worlds allow no p below 0.06 after Holm's correction over 5 claims" in found["spatial"].reason
+    assert {found[name].verdict for name in ("semantic", "episodic", "episodic_cross")} == {"met"}
+
+
+def test_without_a_declaration_it_is_missed():
+    found = verdicts(dict.fromkeys(WORLDS, 1.0), [one for one in declared() if one.id != "babi"])
+    assert (found["babi"].verdict, found["spatial"].verdict) == ("missed", "not judged")
+
+
+def test_a_declaration_excuses_no_miss_of_another_kind():
+    found = verdicts(dict.fromkeys(WORLDS, 1.0) | {"spatial": 0.0, "babi": 0.04}, declared())
+    assert found["spatial"].verdict == "missed" and "misses the target" in found["spatial"].reason
+    assert found["babi"].verdict == "missed" and "lower bound" in found["babi"].reason
+
+
+def test_a_declaration_is_no_hindrance_and_holds_for_its_model_and_its_worlds_only():
+    assert verdicts({"babi": 1.0}, declared())["babi"].verdict == "met"  # no other claim of the family could be judged
+    few = declared({**WORLDS, "spatial": 4})
+    assert verdicts(dict.fromkeys(WORLDS, 1.0), few)["spatial"].verdict == "missed"  # it rests on five worlds, of four it was said
+    other = judge(claims_on(WORLDS), rows(dict.fromkeys(WORLDS, 1.0)).assign(model="other"), declared=declared())
+    assert {one.verdict for one in other} == {"met", "missed"}
+
+
+def test_it_is_read_as_it_was_written(tmp_path):
+    write_declared(tmp_path / "power.json", declared())
+    assert read_declared(tmp_path / "power.json") == declared()
+    assert read_declared(tmp_path / "none.json") == []
