@@ -9,6 +9,7 @@ Three suites share this world. `episodic` shows a window of the facts before the
 sessions, which never stand in an item's prompt; `episodic_capacity` shows a window that is longer than the model's context.
 """
 
+from collections.abc import Sequence
 from random import Random
 from typing import Annotated, NamedTuple
 
@@ -20,6 +21,7 @@ from hippo_core.suites.lexicon import Group
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import RUNGS, Fact, Item, Place, Settings, Suite, World
 from hippo_core.suites.wording import Event, Words
+
 
 class EpisodicSettings(Settings):
     """A world of the episodic suites."""
@@ -225,27 +227,36 @@ def draw_window(random: Random, facts: tuple[Fact, ...], gold: int, size: int) -
 
 
 def make_facts(random: Random, settings: EpisodicSettings, place: Place, words: list[Words], asked: set[int]) -> tuple[Fact, ...]:
-    """The facts as told: in order, in sessions, some flagged as important; the flags go with `asked` by `flag_correlation`."""
-    share, phi = len(asked) / len(words), settings.flag_correlation
-    facts = []
-    for number, chosen in enumerate(words):
-        flagged = random.random() < (share + phi * (1 - share) if number in asked else share * (1 - phi))
-        pin = flagged and random.random() < 0.5
-        facts.append(
-            Fact(
-                id=f"{place.id}.f{number}",
-                world=place.id,
-                text=wording.tell(random, chosen),
-                slots=chosen.slots(),
-                time=number,
-                reward=flagged and not pin,
-                pin=pin,
-                context_key=f"session {1 + number * settings.sessions // len(words)}",
-                provenance="told",
-                asked=number in asked,
-            )
+    """The facts as told: in order, in sessions, some flagged as important."""
+    flags = draw_flags(random, [number in asked for number in range(len(words))], settings.flag_correlation)
+    return tuple(
+        Fact(
+            id=f"{place.id}.f{number}",
+            world=place.id,
+            text=wording.tell(random, chosen),
+            slots=chosen.slots(),
+            time=number,
+            reward=reward,
+            pin=pin,
+            context_key=f"session {1 + number * settings.sessions // len(words)}",
+            provenance="told",
+            asked=number in asked,
         )
-    return tuple(facts)
+        for number, (chosen, (reward, pin)) in enumerate(zip(words, flags, strict=True))
+    )
+
+
+def draw_flags(random: Random, asked: Sequence[bool], phi: float) -> list[tuple[bool, bool]]:
+    """Reward or pin, half each, for as many facts as are asked for; phi is how far the two go together.
+
+    Two numbers are drawn a fact whatever comes of them, so that nothing else of a world depends on phi.
+    """
+    share = sum(asked) / len(asked)
+    flags = []
+    for one in asked:
+        flagged, pinned = random.random() < (share + phi * (1 - share) if one else share * (1 - phi)), random.random() < 0.5
+        flags.append((flagged and not pinned, flagged and pinned))
+    return flags
 
 
 def make_cross_world(random: Random, settings: EpisodicSettings, place: Place) -> World:

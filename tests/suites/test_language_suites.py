@@ -1,16 +1,20 @@
 """The suites in words: what is asked has one answer, what is held out stays out, flags mean what they say."""
 
+from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import numpy as np
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.suites import episodic, get_suite, lexicon, multi, semantic, settings_for
+from hippo_core.suites import SUITES, episodic, get_suite, lexicon, multi, semantic, settings_for
 from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.splits import SPLITS
 from hippo_core.suites.types import Place, World
 
 NAMES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic")
+FLAGGED = ("episodic", "episodic_cross", "episodic_capacity")  # suites whose tellers reward facts, or ask to keep them
 
 
 def some(name: str, n: int = 200, split: str = "test", profile: str = "default", **overrides) -> list[World]:
@@ -70,12 +74,37 @@ def test_a_noisy_cue_differs_from_the_exact_one():
                 assert len(exact) < len(words) or len(item.cue) < 4
 
 
-def test_flags_go_with_being_asked_later_and_are_not_the_same():
-    facts = [fact for world in some("episodic", 2000) for fact in world.facts]
+def unflagged(world: World) -> World:
+    """The world without what only its teller knows of a fact."""
+    return replace(world, facts=tuple(replace(fact, reward=False, pin=False) for fact in world.facts))
+
+
+@pytest.mark.parametrize("name", FLAGGED)
+@pytest.mark.parametrize("split", SPLITS)
+def test_along_flag_correlation_worlds_differ_in_nothing_but_their_flags(name, split):
+    drawn = [some(name, 60, split, flag_correlation=phi) for phi in (0.0, 0.3, 0.7, 1.0)]
+    for none, *others in zip(*drawn, strict=True):
+        assert all(unflagged(other) == unflagged(none) for other in others)
+    flags = [[(fact.reward, fact.pin) for world in worlds for fact in world.facts] for worlds in drawn]
+    assert all(one != another for one, another in pairwise(flags))
+
+
+@pytest.mark.parametrize("name", [name for name in SUITES if name not in FLAGGED])
+def test_no_other_suite_flags_anything(name):
+    assert not any(fact.reward or fact.pin for world in some(name, 60) for fact in world.facts)
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.3, 0.7, 1.0])
+def test_flags_go_with_being_asked_later_as_far_as_they_are_told_to(phi):
+    facts = [fact for world in some("episodic", 1000, flag_correlation=phi) for fact in world.facts]
     asked = np.array([fact.asked for fact in facts])
     flagged = np.array([fact.reward or fact.pin for fact in facts])
-    assert np.corrcoef(asked, flagged)[0, 1] == pytest.approx(0.7, abs=0.03)
-    assert all(("remember" in fact.text) == fact.pin and ("success" in fact.text) == fact.reward for fact in facts)
+    share = asked.mean()
+    rates = {share: share + phi * (1 - share), 1 - share: share * (1 - phi)}  # of flags, by the share of facts that have this rate
+    error = np.sqrt(sum(rate * (1 - rate) / part for part, rate in rates.items()) / len(facts))  # of the difference of the two rates
+    assert np.corrcoef(asked, flagged)[0, 1] == pytest.approx(phi, abs=4 * error + 1e-9)
+    assert sum(fact.pin for fact in facts) == pytest.approx(flagged.sum() / 2, abs=4 * np.sqrt(flagged.sum() / 4))
+    assert not any(fact.pin and fact.reward for fact in facts)
 
 
 @pytest.mark.parametrize("limit", [256, 512, 1024])
