@@ -31,7 +31,7 @@ class Asked(BaseModel):
     run_id: str = "scratch"
     suite: str = "episodic"
     model: str = "hippo-tiny"
-    profile: Literal["base", "default", "hard"] = "default"
+    profile: str = "default"  # of params/suites/<suite>.yaml
     n: Positive = 50
     seed: Annotated[int, Field(ge=0)] = 1337
     split: Literal["val", "test"] = "test"

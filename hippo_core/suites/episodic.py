@@ -3,16 +3,20 @@
     taught   On Friday, Carla sold a guitar at the market.
     asked    Which person traded away a guitar at the bazaar?      gold: Carla
 
-That a fact matters to its teller is not said in its words: `reward` and `pin` are fields, which only a write gate reads.
+That a fact matters to its teller is not said in its words: `reward` and `pin` are fields, which only a write gate reads. Where
+`invented_names` is not 0, some facts are about people of names that nobody bears, which no model can predict, and by
+`invented_correlation` it is these that are asked for: what surprises is then worth keeping.
 
 Three suites share this world. `episodic` shows a window of the facts before the question; `episodic_cross` tells journeys in earlier
 sessions, which never stand in an item's prompt; `episodic_capacity` shows a window that is longer than the model's context.
 """
 
+from collections.abc import Sequence
+from math import floor, sqrt
 from random import Random
 from typing import Annotated, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from hippo_core.suites import lexicon, wording
 from hippo_core.suites.attempts import attempts
@@ -33,6 +37,18 @@ class EpisodicSettings(Settings):
     sessions: Annotated[int, Field(ge=1)] = 1  # occasions on which the facts are told
     flag_correlation: Annotated[float, Field(ge=0, le=1)] = 0.7  # phi between "asked later" and "rewarded or pinned"
     held_out: bool = True  # whether questions of val and test worlds may use words and forms that no training saw
+    invented_names: Annotated[float, Field(ge=0, le=1)] = 0.0  # share of a world's facts that are about people of invented names
+    invented_correlation: Annotated[float, Field(ge=0, le=1)] = 0.0  # phi between "asked later" and "about an invented name"
+
+    @field_validator("invented_correlation")
+    @classmethod
+    def _can_be_reached(cls, phi: float, info: ValidationInfo) -> float:
+        told = info.data
+        if phi and {"n_facts", "n_items", "invented_names"} <= told.keys():
+            asked, invented = min(told["n_items"], told["n_facts"]), round(told["invented_names"] * told["n_facts"])
+            if not 0 < invented < told["n_facts"] or asked_and_invented(told["n_facts"], asked, invented, phi) > min(asked, invented):
+                raise ValueError(f"{asked} questions and {invented} invented names in {told['n_facts']} facts cannot go together so far")
+        return phi
 
 
 class CapacitySettings(EpisodicSettings):
@@ -45,7 +61,7 @@ def make_events(
     random: Random, settings: EpisodicSettings, place: Place, motion: bool, pools: lexicon.Pools = lexicon.POOLS
 ) -> list[Event]:
     """Distinct events of the place's split; every slot draws from a few words of its pool, so that most values occur several times."""
-    size = max(3, round(settings.n_facts / 3))
+    size, n_invented = max(3, round(settings.n_facts / 3)), round(settings.invented_names * settings.n_facts)
     new = place.split != "train" and random.random() < settings.new_names
     people = lexicon.names(held_out=new)
 
@@ -55,18 +71,52 @@ def make_events(
     who, where, when = few(people), few(pools.places), few(lexicon.TIMES)
     what: list[Group] | list[None] = [None] if motion else few(pools.things)
     actions = pools.motions if motion else random.sample(pools.actions, min(4, size))
+    strangers: list[str] = []
+    about_strangers: set[int] = set()
+    if n_invented:  # who is told of as often as the others
+        strangers = invented_people(random, max(1, round(size * settings.invented_names)), held_out=place.split != "train")
+        about_strangers = set(random.sample(range(settings.n_facts), n_invented))
     events: dict[str, Event] = {}
     for _ in attempts(settings, "set of distinct events", settings.n_facts):
         if len(events) == settings.n_facts:
             break
+        known = strangers if len(events) in about_strangers else who
         if events and random.random() < settings.swaps:
             old = random.choice(list(events.values()))
-            event = Event(random.choice(who), old.action, old.what, old.where, random.choice(when))
+            event = Event(random.choice(known), old.action, old.what, old.where, random.choice(when))
         else:
-            event = Event(random.choice(who), random.choice(actions), random.choice(what), random.choice(where), random.choice(when))
+            event = Event(random.choice(known), random.choice(actions), random.choice(what), random.choice(where), random.choice(when))
         if belongs(event.key, place.split):
             events.setdefault(event.key, event)
     return list(events.values())
+
+
+def invented_people(random: Random, size: int, held_out: bool) -> list[str]:
+    """Different names that nobody bears."""
+    people: dict[str, None] = {}
+    while len(people) < size:
+        people[lexicon.invented_name(random, held_out)] = None
+    return list(people)
+
+
+def asked_and_invented(n_facts: int, asked: int, invented: int, phi: float) -> float:
+    """How many facts are both, on average, where the two go together by phi."""
+    a, b = asked / n_facts, invented / n_facts
+    return n_facts * (a * b + phi * sqrt(a * (1 - a) * b * (1 - b)))
+
+
+def draw_asked(random: Random, invented: Sequence[bool], n_items: int, phi: float) -> list[int] | None:
+    """The numbers of the facts that are asked for, in order of asking; None where so few facts cannot go together by phi."""
+    asked = min(n_items, len(invented))
+    rare, usual = ([number for number, one in enumerate(invented) if one == which] for which in (True, False))
+    if not rare:
+        return random.sample(usual, asked)
+    both = asked_and_invented(len(invented), asked, len(rare), phi)
+    n_rare = floor(both) + (random.random() < both % 1)
+    if n_rare > min(asked, len(rare)) or asked - n_rare > len(usual):
+        return None
+    chosen = random.sample(rare, n_rare) + random.sample(usual, asked - n_rare)
+    return random.sample(chosen, asked)
 
 
 def find_cue(
@@ -187,7 +237,10 @@ def make_world(random: Random, settings: EpisodicSettings, place: Place, motion:
     for _ in attempts(settings, "world of events"):
         events = make_events(random, settings, place, motion)
         words = [wording.choose_words(random, event) for event in events]
-        order = random.sample(range(early), min(settings.n_items, settings.n_facts))
+        invented = [lexicon.is_invented(event.who) for event in events[:early]]
+        order = draw_asked(random, invented, settings.n_items, settings.invented_correlation)
+        if order is None:
+            continue
         tried = [
             make_question_about(random, events, words, gold, rung, settings, place.split == "train" or not settings.held_out)
             for gold, rung in zip(order, rungs, strict=False)
@@ -197,7 +250,6 @@ def make_world(random: Random, settings: EpisodicSettings, place: Place, motion:
             break
     facts = make_facts(random, settings, place, words, {question.gold for question in drawn})
     windows = [facts if whole_window else draw_window(random, facts, question.gold, settings.window) for question in drawn]
-    new = words[0].who in set(lexicon.names(held_out=True))
     items = tuple(
         Item(
             id=f"{place.id}.q{number}",
@@ -212,7 +264,7 @@ def make_world(random: Random, settings: EpisodicSettings, place: Place, motion:
             cue=question.cue,
             window=() if settings.sessions > 1 else tuple(fact.id for fact in window),
             taught=tuple(fact.id for fact in facts),
-            slices=(*question.slices, "new_name") if new else question.slices,
+            slices=(*question.slices, "new_name") if lexicon.is_held_out(words[question.gold].who) else question.slices,
         )
         for number, (question, window) in enumerate(zip(drawn, windows, strict=True))
     )
@@ -226,27 +278,36 @@ def draw_window(random: Random, facts: tuple[Fact, ...], gold: int, size: int) -
 
 
 def make_facts(random: Random, settings: EpisodicSettings, place: Place, words: list[Words], asked: set[int]) -> tuple[Fact, ...]:
-    """The facts as told: in order, in sessions, some flagged as important; the flags go with `asked` by `flag_correlation`."""
-    share, phi = len(asked) / len(words), settings.flag_correlation
-    facts = []
-    for number, chosen in enumerate(words):
-        flagged = random.random() < (share + phi * (1 - share) if number in asked else share * (1 - phi))
-        pin = flagged and random.random() < 0.5
-        facts.append(
-            Fact(
-                id=f"{place.id}.f{number}",
-                world=place.id,
-                text=wording.tell(random, chosen),
-                slots=chosen.slots(),
-                time=number,
-                reward=flagged and not pin,
-                pin=pin,
-                context_key=f"session {1 + number * settings.sessions // len(words)}",
-                provenance="told",
-                asked=number in asked,
-            )
+    """The facts as told: in order, in sessions, some flagged as important."""
+    flags = draw_flags(random, [number in asked for number in range(len(words))], settings.flag_correlation)
+    return tuple(
+        Fact(
+            id=f"{place.id}.f{number}",
+            world=place.id,
+            text=wording.tell(random, chosen),
+            slots=chosen.slots(),
+            time=number,
+            reward=reward,
+            pin=pin,
+            context_key=f"session {1 + number * settings.sessions // len(words)}",
+            provenance="told",
+            asked=number in asked,
         )
-    return tuple(facts)
+        for number, (chosen, (reward, pin)) in enumerate(zip(words, flags, strict=True))
+    )
+
+
+def draw_flags(random: Random, asked: Sequence[bool], phi: float) -> list[tuple[bool, bool]]:
+    """Reward or pin, half each, for as many facts as are asked for; phi is how far the two go together.
+
+    Two numbers are drawn a fact whatever comes of them, so that nothing else of a world depends on phi.
+    """
+    share = sum(asked) / len(asked)
+    flags = []
+    for one in asked:
+        flagged, pinned = random.random() < (share + phi * (1 - share) if one else share * (1 - phi)), random.random() < 0.5
+        flags.append((flagged and not pinned, flagged and pinned))
+    return flags
 
 
 def make_cross_world(random: Random, settings: EpisodicSettings, place: Place) -> World:

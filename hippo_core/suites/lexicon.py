@@ -2,11 +2,12 @@
 
 A group of words means one thing; its first word is the usual one, the others are synonyms. `training(group)` leaves out the words
 that are held out (a quarter of all synonyms), `HELD_OUT` holds them, and the suites report the questions that use them as a slice of
-their own. Names are split the same way, by hash.
+their own. Names are split the same way, by hash, and so are invented ones, which nobody bears.
 """
 
 from dataclasses import dataclass
 from functools import cache
+from random import Random
 from typing import NamedTuple
 from zlib import crc32
 
@@ -129,8 +130,33 @@ def names(held_out: bool) -> tuple[str, ...]:
     path = root() / "data/samples/names/names.txt"
     if not path.exists():
         raise LabError(f"missing {path}; it is part of the repository: restore it with `git checkout -- {path}`")
-    chosen = (name for name in path.read_text(encoding="utf-8").split() if (crc32(name.encode()) % 6 == 0) == held_out)
+    chosen = (name for name in path.read_text(encoding="utf-8").split() if is_held_out(name) == held_out)
     return tuple(name for name in chosen if not (held_out and name in BABI_PEOPLE))
+
+
+def is_held_out(name: str) -> bool:
+    """Whether lessons never use this name, given or invented."""
+    return crc32(name.encode()) % 6 == 0
+
+
+def is_invented(name: str) -> bool:
+    """Whether nobody bears this name."""
+    return name not in given_names()
+
+
+@cache
+def given_names() -> frozenset[str]:
+    """All given names, whether lessons use them or not."""
+    return frozenset(names(held_out=True)) | frozenset(names(held_out=False)) | BABI_PEOPLE
+
+
+def invented_name(random: Random, held_out: bool) -> str:
+    """A name that nobody bears: Larepux, Kunanert."""
+    while True:
+        syllables = (random.choice("bdfgklmnprstvz") + random.choice("aeiou") for _ in range(3))
+        name = "".join(syllables).capitalize() + random.choice(("k", "x", "n", "rt", "sh"))
+        if is_invented(name) and is_held_out(name) == held_out:
+            return name
 
 
 def article(words: str) -> str:

@@ -87,3 +87,15 @@ def test_the_table_has_the_numbers_of_the_figure_and_the_figure_is_the_same_for_
     right, first = tables.along(found)
     assert (right["measure"], first["measure"], right["values"]) == ("answers right", "right fact first", ["8", "32", "128"])
     assert [[one["mean"] for one in line["cells"]] for line in right["lines"]] == [["0.50", "0.40", "0.30"], ["0.90", "0.80", "0.70"]]
+
+
+def test_a_line_may_stand_at_fewer_values_of_an_axis_than_another():
+    cells = [cell(MEMORY, 0.4 + phi / 2, f"flag_correlation={phi};n_facts=32;n_items=10") for phi in (0.0, 0.2, 0.35, 0.7)]
+    [found] = of(*cells, *(cell(RAG, 0.4, f"flag_correlation={phi};n_facts=32;n_items=10") for phi in (0.0, 0.35, 0.7)))
+    assert (found.axis, found.panels) == ("flag_correlation", ["n_facts=32"])
+    right = tables.along(found)[0]
+    assert right["values"] == ["0", "0.2", "0.35", "0.7"]
+    assert [[one["mean"] for one in line["cells"]] for line in right["lines"]] == [
+        ["0.40", "–", "0.40", "0.40"],
+        ["0.40", "0.50", "0.57", "0.75"],
+    ]

@@ -1,16 +1,20 @@
 """The suites in words: what is asked has one answer, what is held out stays out, flags mean what they say."""
 
+from dataclasses import replace
+from itertools import pairwise, product
 from random import Random
 
 import numpy as np
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.suites import episodic, get_suite, lexicon, multi, semantic, settings_for
+from hippo_core.suites import SUITES, episodic, get_suite, lexicon, multi, semantic, settings_for
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.suites.types import Place, World
+from hippo_core.suites.splits import SPLITS
+from hippo_core.suites.types import RUNGS, Fact, Place, World
 
 NAMES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic")
+FLAGGED = ("episodic", "episodic_cross", "episodic_capacity")  # suites whose tellers reward facts, or ask to keep them
 
 
 def some(name: str, n: int = 200, split: str = "test", profile: str = "default", **overrides) -> list[World]:
@@ -70,12 +74,82 @@ def test_a_noisy_cue_differs_from_the_exact_one():
                 assert len(exact) < len(words) or len(item.cue) < 4
 
 
-def test_flags_go_with_being_asked_later_and_are_not_the_same():
-    facts = [fact for world in some("episodic", 2000) for fact in world.facts]
+def unflagged(world: World) -> World:
+    """The world without what only its teller knows of a fact."""
+    return replace(world, facts=tuple(replace(fact, reward=False, pin=False) for fact in world.facts))
+
+
+@pytest.mark.parametrize("name", FLAGGED)
+@pytest.mark.parametrize("split", SPLITS)
+def test_along_flag_correlation_worlds_differ_in_nothing_but_their_flags(name, split):
+    drawn = [some(name, 60, split, flag_correlation=phi) for phi in (0.0, 0.3, 0.7, 1.0)]
+    for none, *others in zip(*drawn, strict=True):
+        assert all(unflagged(other) == unflagged(none) for other in others)
+    flags = [[(fact.reward, fact.pin) for world in worlds for fact in world.facts] for worlds in drawn]
+    assert all(one != another for one, another in pairwise(flags))
+
+
+@pytest.mark.parametrize("name", [name for name in SUITES if name not in FLAGGED])
+def test_no_other_suite_flags_anything(name):
+    assert not any(fact.reward or fact.pin for world in some(name, 60) for fact in world.facts)
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.3, 0.7, 1.0])
+def test_flags_go_with_being_asked_later_as_far_as_they_are_told_to(phi):
+    facts = [fact for world in some("episodic", 1000, flag_correlation=phi) for fact in world.facts]
     asked = np.array([fact.asked for fact in facts])
     flagged = np.array([fact.reward or fact.pin for fact in facts])
-    assert np.corrcoef(asked, flagged)[0, 1] == pytest.approx(0.7, abs=0.03)
-    assert all(("remember" in fact.text) == fact.pin and ("success" in fact.text) == fact.reward for fact in facts)
+    share = asked.mean()
+    rates = {share: share + phi * (1 - share), 1 - share: share * (1 - phi)}  # of flags, by the share of facts that have this rate
+    error = np.sqrt(sum(rate * (1 - rate) / part for part, rate in rates.items()) / len(facts))  # of the difference of the two rates
+    assert np.corrcoef(asked, flagged)[0, 1] == pytest.approx(phi, abs=4 * error + 1e-9)
+    assert sum(fact.pin for fact in facts) == pytest.approx(flagged.sum() / 2, abs=4 * np.sqrt(flagged.sum() / 4))
+    assert not any(fact.pin and fact.reward for fact in facts)
+
+
+def is_about_a_stranger(fact: Fact) -> bool:
+    return lexicon.is_invented(fact.slots["who"])
+
+
+@pytest.mark.parametrize("name", FLAGGED)
+def test_nobody_has_an_invented_name_unless_it_is_asked_for(name):
+    assert not any(is_about_a_stranger(fact) for world in some(name, 60) for fact in world.facts)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize(("share", "phi"), [(0.25, 0.0), (0.25, 0.35), (0.25, 0.7), (0.25, 1.0), (0.5, 0.5)])
+def test_what_is_asked_goes_with_invented_names_as_far_as_it_is_told_to(split, share, phi):
+    drawn = some("episodic", 320, split, "surprising", invented_names=share, invented_correlation=phi)
+    facts = [fact for world in drawn for fact in world.facts]
+    about = np.array([is_about_a_stranger(fact) for fact in facts])
+    asked = np.array([fact.asked for fact in facts])
+    assert all(sum(map(is_about_a_stranger, world.facts)) == 32 * share for world in drawn)
+    rounded = 0.5 * np.sqrt(len(drawn))  # a world's count of facts that are both is rounded by chance
+    error = rounded / len(facts) / (about.std() * asked.std())
+    assert np.corrcoef(about, asked)[0, 1] == pytest.approx(phi, abs=4 * error)
+
+
+@pytest.mark.parametrize("split", ["val", "test"])
+def test_a_question_about_an_unseen_name_says_so_where_names_are_mixed(split):
+    new = set(lexicon.names(held_out=True))
+    drawn = [world for world in some("episodic", 320, split, "surprising") if not new & {fact.slots["who"] for fact in world.facts}]
+    gold = [(item, fact) for world in drawn for item in world.items for fact in world.facts if fact.id in item.gold_facts]
+    assert all(("new_name" in item.slices) == is_about_a_stranger(fact) for item, fact in gold)
+    assert {(item.rung, is_about_a_stranger(fact)) for item, fact in gold} == set(product(RUNGS, (True, False)))
+
+
+def test_lessons_and_tests_invent_different_names():
+    facts = {split: [fact for world in some("episodic", 320, split, "surprising") for fact in world.facts] for split in SPLITS}
+    people = {split: {fact.slots["who"] for fact in told if is_about_a_stranger(fact)} for split, told in facts.items()}
+    assert not people["train"] & (people["val"] | people["test"])
+    assert not any(lexicon.is_held_out(name) for name in people["train"])
+    assert all(lexicon.is_held_out(name) for name in people["val"] | people["test"])
+
+
+@pytest.mark.parametrize("told", [{"n_items": 2}, {"invented_names": 0.0}, {"invented_names": 1.0}, {"n_facts": 128}])
+def test_a_correlation_that_no_world_can_have_is_an_error(told):
+    with pytest.raises(LabError, match=r"invented_correlation: .* cannot go together so far"):
+        settings_for("episodic", "surprising", told)
 
 
 @pytest.mark.parametrize("limit", [256, 512, 1024])

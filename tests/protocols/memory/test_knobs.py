@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from hippo_core.conditions import load_memory
 from hippo_core.memory.store import TraceStore
 from hippo_core.protocols import memory
+from hippo_core.suites import get_suite, lexicon
+from hippo_core.suites.datasets.build import worlds
 
 from .conftest import SESSION
 
@@ -129,6 +132,30 @@ def test_the_gate_never_sees_what_is_asked(benches, tmp_path):
     assert rows["asked"].tolist() != usual["asked"].tolist()
     for column in ("S", "action", "contributions"):
         assert rows[column].tolist() == usual[column].tolist()
+
+
+def gated(lm, folder, name, profile, n, **settings):
+    """What a gate made of validation worlds, calibrated on the first of them."""
+    drawn = list(worlds("episodic", profile, n, 7, "val", lm.spec.context_limit, settings))
+    return drawn, memory.teach(lm, get_suite("episodic"), drawn, drawn[:1], load_memory(name), folder, SESSION)
+
+
+@pytest.mark.parametrize(
+    ("name", "same"), [("ablations/gate_unflagged", True), ("ablations/gate_random", True), ("memory/hei_nw_gated", False)]
+)
+def test_without_their_weights_a_gate_keeps_the_same_whatever_is_flagged(hippo, tmp_path, name, same):
+    (_, none), (_, all_asked) = (gated(hippo, tmp_path / str(phi), name, "base", 20, flag_correlation=phi) for phi in (0.0, 1.0))
+    assert none[["reward", "pin"]].to_numpy().tolist() != all_asked[["reward", "pin"]].to_numpy().tolist()
+    for column in ("S", "action", "evicted"):
+        assert (none[column].tolist() == all_asked[column].tolist()) == same
+
+
+def test_a_name_that_nobody_bears_surprises(hippo, tmp_path):
+    drawn, rows = gated(hippo, tmp_path, "ablations/gate_unflagged", "surprising", 32)
+    invented = np.array([lexicon.is_invented(fact.slots["who"]) for world in drawn for fact in world.facts])
+    one, other = rows["surprise"][invented], rows["surprise"][~invented]
+    error = np.sqrt(one.var() / len(one) + other.var() / len(other))
+    assert one.mean() - other.mean() > 3 * error
 
 
 def asleep(bench, folder, **overrides):

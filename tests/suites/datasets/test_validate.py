@@ -1,6 +1,7 @@
 """Every suite keeps the rules, and each rule catches the worlds that break it."""
 
 from dataclasses import replace
+from itertools import product
 
 import pandas as pd
 import pytest
@@ -11,18 +12,17 @@ from hippo_core.suites.datasets.validate import model_rules, rules, shared_facts
 from hippo_core.suites.types import Fact, Item, World
 
 OWN = SUITES["episodic"]
+PLACES = [*product(SUITES, PROFILES), ("episodic", "surprising")]
 
 
-@pytest.mark.parametrize("suite", SUITES)
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(("suite", "profile"), PLACES)
 def test_every_world_keeps_the_rules(suite, profile):
     least = settings_for(suite, profile).n_competitors
     for split in ("train", "val", "test"):
         assert rules(list(worlds(suite, profile, 100, 11, split)), get_suite(suite), least) == []
 
 
-@pytest.mark.parametrize("suite", SUITES)
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(("suite", "profile"), PLACES)
 def test_splits_share_no_fact_across_seeds(suite, profile):
     train = [world for seed in (1, 2) for world in worlds(suite, profile, 150, seed, "train")]
     kept = {split: list(worlds(suite, profile, 150, 1337, split)) for split in ("val", "test")}
