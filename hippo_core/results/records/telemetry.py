@@ -18,7 +18,8 @@ def teach_telemetry(rows: Frame) -> dict[str, Any]:
 
     `rows` has a line a told fact: action (insert, aggregate, refuse), S (NaN where nothing was weighed), asked, ms, and, where a budget
     was kept, evicted. A repeated fact that adds to a trace counts as written. Precision and recall are those of what was left in the
-    end, the area under the curve that of S. None is what there is nothing to measure by.
+    end, the area under the curve that of S; `goes_with_asked` is the correlation of each term of a gate with that label. None is what
+    there is nothing to measure by.
     """
     actions = rows["action"].value_counts()
     counts = {name: int(actions.get(action, 0)) for name, action in _ACTIONS.items()}
@@ -33,11 +34,20 @@ def teach_telemetry(rows: Frame) -> dict[str, Any]:
         "precision": _known(asked[kept].mean()),
         "recall": _known(kept[asked].mean()),
         **_salience(rows[rows["S"].notna()]),
+        "goes_with_asked": {term: _correlation(rows, term) for term in TERMS if term in rows},
         "ms_mean": _known(rows["ms"].mean()),
     }
 
 
+TERMS = ("surprise", "novelty", "reward", "pin")  # of a gate, as hippo_core.memory.gate weighs them
 _ACTIONS = {"inserted": "insert", "aggregated": "aggregate", "refused": "refuse"}
+
+
+def _correlation(rows: Frame, term: str) -> float | None:
+    """Pearson's r of a term with the hidden label; None where it was not weighed or either of them never varies."""
+    values, asked = rows[term].astype(float), rows["asked"].astype(float)
+    varies = values.notna().all() and values.nunique() > 1 and asked.nunique() > 1
+    return _known(values.corr(asked)) if varies else None
 
 
 def _salience(rows: Frame) -> dict[str, Any]:

@@ -32,6 +32,12 @@ def test_decisions_are_counted_and_judged():
     assert found["S"]["quantiles"]["50%"] == 3.0
 
 
+def test_a_term_is_set_against_what_was_asked_where_it_was_weighed_and_varies():
+    found = gate(taught("iiir", "1100", surprise=[3.0, 3.0, 1.0, 1.0], novelty=[0.1, 0.3, 0.2, 0.4], reward=0.0, pin=[math.nan] * 4))
+    assert found["goes_with_asked"] == {"surprise": pytest.approx(1.0), "novelty": pytest.approx(-0.4472136), "reward": None, "pin": None}
+    assert gate(taught("ii", "11", surprise=[1.0, 2.0]))["goes_with_asked"] == {"surprise": None}
+
+
 def test_what_was_evicted_is_not_kept():
     found = gate(taught("iiii", "1100", [4.0, 3.0, 2.0, 1.0], evicted=[0.0, 1.0, 0.0, 1.0]))
     assert (found["evicted"], found["write_rate"]) == (2, 1.0)
