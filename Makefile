@@ -15,7 +15,7 @@ LAB := $(BIN)/python -m hippo_core
 export MALLOC_MMAP_THRESHOLD_ := 33554432
 export MALLOC_TRIM_THRESHOLD_ := 268435456
 
-.PHONY: help setup models datasets base-model memory memory-weights base-model-adapter base-model-card eval-baselines grid grid-plan watch report lab lint test test-faults peers bench bench-grid bench-scale clean
+.PHONY: help setup models datasets base-model memory memory-weights base-model-adapter base-model-card eval-baselines grid grid-plan watch report lab lint test test-faults mutants peers bench bench-grid bench-scale clean
 
 help: ## list these commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -88,6 +88,9 @@ test: .venv/.ready ## all tests (tries `make models` first; where that fails, te
 
 test-faults: .venv/.ready ## the long fault loops, of which `make test` runs a short slice: 52 kills, 200 cells at once, full disks (some 20 minutes)
 	@FAULT_ROUNDS=13 FAULT_CELLS=200 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/faults
+
+mutants: .venv/.ready ## break the lab on purpose in some 110 ways, one at a time, and see that a test catches each (NAMES=...; half an hour)
+	@$(BIN)/python -m tests.mutants $(NAMES) --jobs $(JOBS)
 
 peers: .venv/.ready ## install what `make bench` compares with: lm-evaluation-harness, faiss, hnswlib (built by a C++ compiler); the lab's lock stays as it is
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements-peers.lock
