@@ -17,8 +17,6 @@ WITHOUT_ROWS = {  # written before reports had a table of rows beside them: a re
     "episodic-real-rungs",
     "episodic-sweeps",
     "real",
-    "rungs",
-    "smoke",
 }
 
 

@@ -22,9 +22,10 @@ def share(value: float | None, low: float | None = None, high: float | None = No
     """A proportion or a difference of two, such as 0.94 or −0.05; `sign` also writes the plus."""
     if missing(value):
         return NONE
-    text = f"{abs(float(value)):.{decimals(low, high)}f}"  # type: ignore[arg-type]
+    known = round(float(value), 9)  # type: ignore[arg-type]  # a sum in another order is the same number
+    text = f"{abs(known):.{decimals(low, high)}f}"
     nothing = float(text) == 0
-    return ("" if nothing else "−" if float(value) < 0 else "+" if sign else "") + text  # type: ignore[arg-type]
+    return ("" if nothing else "−" if known < 0 else "+" if sign else "") + text
 
 
 def span(low: float | None, high: float | None, sign: bool = False) -> str:
