@@ -11,10 +11,12 @@ import sys
 import numpy as np
 
 from hippo_core.conditions import WorldIndex, choose, load_preset
+from hippo_core.conditions.lexical import bm25_scores
 from hippo_core.conditions.recency import AMONG, superseded
 from hippo_core.conditions.rerank import question_likelihoods
-from hippo_core.conditions.retrieval import dense_scores, fact_vectors, hybrid_scores, ranked, standardised
+from hippo_core.conditions.retrieval import dense_scores, hybrid_scores, ranked, standardised
 from hippo_core.conditions.types import Request
+from hippo_core.memory.codes.lexical import grams
 from hippo_core.memory.recall.fusion import Example, fit, fused
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
@@ -27,7 +29,13 @@ WORLDS = {
     "episodic, 32": ("episodic", {}, 60),
     "episodic, 128": ("episodic", {"n_facts": 128, "n_items": 10}, 60),
 }
-RAGS = {"rag_dense": dense_scores, "rag_hybrid": hybrid_scores, "rag_rerank": None}
+RAGS = {
+    "rag_bm25": (bm25_scores,),
+    "rag_grams": (bm25_scores, grams),
+    "rag_dense": (dense_scores, "minilm"),
+    "rag_hybrid": (hybrid_scores, "minilm"),
+    "rag_rerank": None,
+}
 
 
 def requests(lm):
@@ -44,7 +52,8 @@ def features(rag, request):
     """What the ranking and the rule say of the best facts, and the place of the right one among them."""
     taught = request.item.taught
     if RAGS[rag]:
-        scores = standardised(RAGS[rag](request.index, taught, request.item.question, "minilm"))
+        scorer, *told = RAGS[rag]
+        scores = standardised(scorer(request.index, taught, request.item.question, *told))
         best = sorted(ranked(scores)[:AMONG])
     else:
         preset = load_preset("baselines/rag_rerank", {"encoder": "minilm", "candidates": 1})
@@ -53,7 +62,8 @@ def features(rag, request):
         scores = np.full(len(taught), -np.inf)
         scores[best] = standardised(np.array([one.nats for one in question_likelihoods(request, best)]))
     gold = taught.index(request.item.gold_facts[0])
-    said = {"score": scores[best], "superseded": superseded(fact_vectors(request), best)}
+    terms = [frozenset(grams(request.taught[place].text)) for place in best]
+    said = {"score": scores[best], "superseded": superseded(frozenset(grams(request.item.question)), terms)}
     return Example(said, best.index(gold)) if gold in best else None
 
 

@@ -9,12 +9,9 @@ from hippo_core.models import minilm
 
 def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
     """The cosine of each taught fact with the question. All facts of the world are encoded once, on the device of its model."""
-    return (fact_vectors(index, taught) @ minilm.encode([question], str(index.lm.device))[0]).numpy()
-
-
-def fact_vectors(index: WorldIndex, taught: tuple[str, ...]) -> Tensor:
-    """Unit vectors of the taught facts [N, D]."""
-    return index.once(("minilm", taught), lambda: _of_facts(index, taught, str(index.lm.device)))
+    device = str(index.lm.device)
+    vectors = index.once(("minilm", taught), lambda: _of_facts(index, taught, device))
+    return (vectors @ minilm.encode([question], device)[0]).numpy()
 
 
 def query_tokens(index: WorldIndex, question: str) -> int:

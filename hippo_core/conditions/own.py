@@ -30,23 +30,14 @@ class DenseIndex:
 
 def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
     """The cosine of each taught fact with the question."""
-    dense = _known(index, taught)
+    dense = index.once(("dense", taught), lambda: _dense(index, taught))
     [(tokens, states)] = token_states(index.lm, [question], _middle(index))
     return (dense.unit @ normalize(_vector(tokens, states, dense.counts) - dense.mean, dim=0)).numpy()
-
-
-def fact_vectors(index: WorldIndex, taught: tuple[str, ...]) -> Tensor:
-    """Unit vectors of the taught facts, about their mean [N, D]."""
-    return _known(index, taught).unit
 
 
 def query_tokens(index: WorldIndex, question: str) -> int:
     """How many tokens the model runs for a question: its own and the one that opens a text."""
     return len(index.lm.encode(question)) + 1
-
-
-def _known(index: WorldIndex, taught: tuple[str, ...]) -> DenseIndex:
-    return index.once(("dense", taught), lambda: _dense(index, taught))
 
 
 def _dense(index: WorldIndex, taught: tuple[str, ...]) -> DenseIndex:

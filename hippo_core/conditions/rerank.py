@@ -13,7 +13,7 @@ import numpy as np
 
 from hippo_core.conditions.lexical import bm25_scores
 from hippo_core.conditions.recency import latest_first
-from hippo_core.conditions.retrieval import dense_scores, fact_vectors, query_tokens, ranked, standardised
+from hippo_core.conditions.retrieval import dense_scores, query_tokens, ranked, standardised
 from hippo_core.conditions.types import Choice, Request
 from hippo_core.memory.codes.lexical import grams
 
@@ -26,14 +26,19 @@ def rag_rerank(request: Request) -> Choice:
     taught = request.item.taught
     if not taught:
         return Choice((), (), math.nan)
-    request.index.once((rag_rerank, request.encoder, taught), lambda: _first_scores(request))  # builds the index, untimed
+
+    def first_ranking() -> list[int]:
+        return ranked(_first_scores(request))
+
+    known = (rag_rerank, request.encoder, bool(request.recency), taught)
+    request.index.once(known, lambda: latest_first(request, first_ranking(), np.zeros(len(taught))))  # builds the index, untimed
     begin = time.perf_counter()
-    first = ranked(_first_scores(request))
+    first = first_ranking()
     candidates = sorted(first[: request.candidates])
     judged = question_likelihoods(request, candidates)
     nats = np.full(len(taught), -np.inf)
     nats[candidates] = standardised(np.array([one.nats for one in judged]))
-    best = latest_first(request, ranked(nats)[: len(candidates)], nats, lambda: fact_vectors(request))
+    best = latest_first(request, ranked(nats)[: len(candidates)], nats)
     ranking = tuple(taught[place] for place in [*best, *first[len(best) :]])
     elapsed = (time.perf_counter() - begin) * 1000
     computed = query_tokens(request) + sum(one.computed_tokens for one in judged)

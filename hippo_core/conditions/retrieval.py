@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +19,6 @@ from hippo_core.conditions.recency import latest_first
 from hippo_core.conditions.synonyms import meanings
 from hippo_core.conditions.types import Choice, Encoder, Request
 from hippo_core.memory.codes.lexical import grams
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 Scorer = Callable[..., np.ndarray]  # index, taught facts, question, and what else it must be told -> a score for each fact
 
@@ -69,11 +65,6 @@ def standardised(scores: np.ndarray) -> np.ndarray:
     return (scores - scores.mean()) / spread if spread > 1e-9 else np.zeros(len(scores))
 
 
-def fact_vectors(request: Request) -> "Tensor":
-    """The encoder's unit vectors of the taught facts, in order of telling [N, D]."""
-    return _space(request.encoder).fact_vectors(request.index, request.item.taught)
-
-
 def query_tokens(request: Request) -> int:
     """How many tokens the encoder runs for the question; none where the preset has no encoder."""
     return _space(request.encoder).query_tokens(request.index, request.item.question) if request.encoder else 0
@@ -98,13 +89,13 @@ def _retrieve(request: Request, scorer: Scorer, *told: object) -> Choice:
     if not taught:
         return Choice((), (), math.nan)
 
-    def score() -> np.ndarray:
-        return scorer(request.index, taught, item.question, *told)
+    def places() -> list[int]:
+        scores = scorer(request.index, taught, item.question, *told)
+        return latest_first(request, ranked(scores), standardised(scores))
 
-    request.index.once((scorer, told, taught), score)  # builds the index, untimed
+    request.index.once((scorer, told, bool(request.recency), taught), places)  # builds the index, untimed
     begin = time.perf_counter()
-    scores = score()
-    order = latest_first(request, ranked(scores), standardised(scores), lambda: fact_vectors(request))
+    order = places()
     ranking = tuple(taught[place] for place in order)
     elapsed = (time.perf_counter() - begin) * 1000
     return Choice(request.among_taught(set(ranking[: request.k])), ranking, elapsed, query_tokens(request))

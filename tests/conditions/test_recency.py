@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from hippo_core.conditions import WorldIndex, choose, load_preset
 from hippo_core.conditions.recency import AMONG, latest_first, superseded
 from hippo_core.conditions.types import Request
+from hippo_core.suites.types import Fact
 from tests.models.handmade import worlds
 
 WORLD, _ = worlds()
@@ -16,35 +16,38 @@ ITEM = WORLD.items[0]
 pytestmark = pytest.mark.usefixtures("minilm")
 
 
-def request(recency):
-    return Request(ITEM, "delayed", 1, "own", None, recency, "short", index=None)
+def request(lm, recency, *texts, question="Where does Lea live?") -> Request:
+    """A question among these facts, in order of telling."""
+    facts = tuple(Fact(f"f{number}", "w", text, {}, number) for number, text in enumerate(texts))
+    taught = tuple(fact.id for fact in facts)
+    item = replace(ITEM, question=question, taught=taught, window=())
+    return Request(item, "delayed", 1, None, None, recency, "short", WorldIndex(lm, replace(WORLD, facts=facts)))
 
 
-def test_only_what_was_told_later_supersedes():
-    vectors = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.6, 0.8]])
-    assert superseded(vectors, [0, 1, 2]) == pytest.approx([1, 0, 0])
-    assert superseded(vectors, [0, 1, 3]) == pytest.approx([0.6**4, 0.8**4, 0])
-    assert superseded(vectors, [2]) == pytest.approx([0])
+def test_a_later_fact_takes_a_place_as_far_as_it_holds_what_is_asked_and_is_written_alike():
+    cue, told = {"lea", "live", "where"}, [{"lea", "live", "rome"}, {"lea", "live", "oslo", "now"}, {"tom", "live", "rome"}, {"tom"}]
+    by_oslo, by_rome = 1.0 * (2 / 3) ** 2, (1 / 2) ** 8 * (2 / 3) ** 2
+    assert by_oslo > by_rome
+    assert superseded(cue, told) == pytest.approx([by_oslo, (1 / 2) ** 8 * (1 / 3) ** 2, 0, 0])
+    assert superseded(cue, told[::-1]) == pytest.approx([0, 1.0 * (2 / 3) ** 2, 1.0 * (2 / 3) ** 2, 0])
+    assert superseded({"who"}, told).tolist() == [0, 0, 0, 0]
+    assert superseded(cue, []).shape == (0,)
 
 
-def test_the_last_version_comes_first_and_what_is_unlike_it_keeps_its_place():
-    vectors = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.999, 0.0447]])
-    scores = np.array([1.2, -1.5, 1.0])
-    assert latest_first(request(None), [0, 2, 1], scores, lambda: vectors) == [0, 2, 1]
-    assert latest_first(request(0.5), [0, 2, 1], scores, lambda: vectors) == [2, 0, 1]
-    assert latest_first(request(100.0), [0, 2, 1], scores, lambda: vectors) == [2, 1, 0]
+@pytest.mark.parametrize(("recency", "order"), [(None, [0, 2, 1]), (0.0, [0, 2, 1]), (1.0, [2, 0, 1]), (100.0, [2, 1, 0])])
+def test_the_last_version_comes_first_the_further_before_the_others_the_more_recency_counts(loaded, recency, order):
+    told = request(loaded["qwen2"], recency, "Lea lives in Rome.", "Tom has a parrot.", "Actually, Lea lives in Oslo.")
+    assert latest_first(told, [0, 2, 1], np.array([1.2, -1.5, 1.0])) == order
 
 
-def test_facts_behind_the_best_stay_where_they_were():
+def test_facts_behind_the_best_stay_where_they_were(loaded):
     count = AMONG + 5
-    vectors = torch.nn.functional.normalize(torch.randn(count, 8, generator=torch.Generator().manual_seed(1)), dim=-1)
-    scores = -np.arange(count, dtype=float)
-    order = latest_first(request(3.0), list(range(count)), scores, lambda: vectors)
-    assert sorted(order[:AMONG]) == list(range(AMONG)) and order[AMONG:] == list(range(AMONG, count))
-    assert order != list(range(count))
+    told = request(loaded["qwen2"], 3.0, *(f"Lea lives in city {number + 10}." for number in range(count)))
+    order = latest_first(told, list(range(count)), -0.01 * np.arange(count))
+    assert order == [AMONG - 1, *range(AMONG - 1), *range(AMONG, count)]
 
 
-@pytest.mark.parametrize("name", ["rag_dense", "rag_hybrid", "rag_rerank"])
+@pytest.mark.parametrize("name", ["rag_bm25", "rag_grams", "rag_dense", "rag_hybrid", "rag_rerank"])
 def test_a_rag_that_knows_the_order_puts_a_repeated_fact_s_last_telling_first(loaded, name):
     """The same words twice score the same, so that the first telling would come first."""
     last = replace(WORLD.facts[-1], text=WORLD.facts[0].text)
@@ -54,9 +57,10 @@ def test_a_rag_that_knows_the_order_puts_a_repeated_fact_s_last_telling_first(lo
         assert ranking.index(expected[0]) < ranking.index(expected[1])
 
 
-@pytest.mark.parametrize("name", ["rag_bm25", "rag_grams", "rag_dense", "rag_hybrid", "rag_rerank", "rag_dense_latest"])
-def test_items_of_one_world_that_were_taught_different_facts_do_not_share_an_index(loaded, name):
-    lm, preset = loaded["qwen2"], load_preset(f"baselines/{name}")
+@pytest.mark.parametrize("recency", [None, 50.0])
+@pytest.mark.parametrize("name", ["rag_bm25", "rag_grams", "rag_dense", "rag_hybrid", "rag_rerank"])
+def test_items_of_one_world_that_were_taught_different_facts_do_not_share_an_index(loaded, name, recency):
+    lm, preset = loaded["qwen2"], load_preset(f"baselines/{name}", {"recency": recency})
     items = [replace(ITEM, taught=taught, window=()) for taught in (ITEM.taught, ITEM.taught[2:7], ITEM.taught[:5])]
     shared = WorldIndex(lm, WORLD)
     together = [choose(preset, lm, WORLD, item, index=shared).ranking for item in items]
