@@ -5,7 +5,7 @@ python benchmarks/harness.py [MODEL] [REQUESTS]        (after `make peers`)
 
 All is on the CPU in float32. Times are seconds of CPU (in brackets by the clock), so that other jobs of the machine do not count. The
 harness is timed as it runs by itself, and once more ("helped") with the library that the lab lets compute its products
-(`hippo_core/models/products.py`): what is then left is the work that ours saves. What makes the two sides the same:
+(`hippo_core/models/matmul.py`): what is then left is the work that ours saves. What makes the two sides the same:
 - The harness opens a text as the tokenizer does; our contexts begin with that opening (`lm.template.begin`).
 - It puts the token that begins a text (that ends one, where there is none) before a rolling text. Ours begin with it too, and it is told
   not to put a second one (`add_bos_token=False`).
@@ -34,7 +34,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.score import log_likelihood, text_loss
 from hippo_core.models.spec import load_spec
-from hippo_core.protocols import language
+from hippo_core.training import language
 
 BATCHES, ROUNDS, SHOTS, PARAGRAPHS, BYTES = (1, 4, 16, 32), 3, 4, 40, (60, 150)
 SIDES = ("ours", "harness", "helped")

@@ -14,7 +14,7 @@ def main() -> None:
     """Run the command line; turn a mistake, a full disk, one that may not be written to, Ctrl-C and SIGTERM into one line each."""
     signal.signal(signal.SIGTERM, _terminated)
     try:
-        from hippo_core.lab.command import app
+        from hippo_core.lab.cli.commands import app
 
         app()
     except KeyboardInterrupt:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hippo_core.lab.fingerprints import imports
+from hippo_core.lab.run.fingerprints import imports
 
 PACKAGE = Path(__file__).resolve().parents[1] / "hippo_core"
 RANKS = {"files": 0, "kernels": 1, "memory": 2, "models": 2, "suites": 3, "conditions": 3, "results": 4, "protocols": 5, "lab": 6}
@@ -40,5 +40,5 @@ def test_nothing_imports_a_notebook_or_a_test():
 
 
 def test_the_command_line_plans_without_torch():
-    code = "import sys; import hippo_core.lab.command; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    code = "import sys; import hippo_core.lab.cli.commands; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -26,7 +26,7 @@ import nbformat
 import papermill
 
 from hippo_core.files import root
-from hippo_core.lab.execute import KERNELS, Kernel, fix_threads
+from hippo_core.lab.run.execute import KERNELS, Kernel, fix_threads
 from hippo_core.lab.warm import client, spec
 from hippo_core.results.records import run_folder
 

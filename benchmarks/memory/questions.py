@@ -17,16 +17,16 @@ from statistics import median
 import pandas as pd
 import torch
 
-from hippo_core.conditions import load_memory, load_preset
+from hippo_core.experiments.answer.run import evaluate
+from hippo_core.experiments.memory import teach, test
+from hippo_core.experiments.memory.teaching import gate_for
 from hippo_core.files import LabError
-from hippo_core.memory import episodic
-from hippo_core.memory.episodic import Episodic
+from hippo_core.methods import load_memory, load_preset
+from hippo_core.methods.episodic import memory
+from hippo_core.methods.episodic.memory import Episodic
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.protocols.evaluate import evaluate
-from hippo_core.protocols.memory import teach, test
-from hippo_core.protocols.memory.teaching import gate_for
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import World
@@ -98,7 +98,7 @@ def gate(lm: LanguageModel, kv: str) -> tuple[float, float]:
     for _ in range(ROUNDS):
         for preset, times in zip(sides, spent, strict=True):
             with tempfile.TemporaryDirectory() as folder:
-                episodic.ON_DISK = f"{folder}/kv"
+                memory.ON_DISK = f"{folder}/kv"
                 begin = teach(lm, suite, told, told, preset, Path(folder), SESSION)["ms"].sum() / 1e3
                 asked = time.perf_counter()
                 test(lm, suite, told, preset, "delayed", Path(folder), SESSION)

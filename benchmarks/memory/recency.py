@@ -1,4 +1,4 @@
-"""Fit the recency rule of retrieval (hippo_core/conditions/recency.py): how much an earlier version counts, for each rag that has the rule.
+"""Fit the recency rule of retrieval (hippo_core/retrieval/recency.py): how much an earlier version counts, for each rag that has the rule.
 
 The worlds are those that the weights of a memory are fitted on (seed 2025, validation, no held-out words), in which versions matter or
 not, and so is the fit: a conditional logit of the right fact among the best. What it prints stands in params/presets/baselines.
@@ -10,18 +10,18 @@ import sys
 
 import numpy as np
 
-from hippo_core.conditions import WorldIndex, choose, load_preset
-from hippo_core.conditions.lexical import bm25_scores
-from hippo_core.conditions.recency import AMONG, superseded
-from hippo_core.conditions.rerank import question_likelihoods
-from hippo_core.conditions.retrieval import dense_scores, hybrid_scores, ranked, standardised
-from hippo_core.conditions.types import Request
-from hippo_core.memory.codes.lexical import grams
-from hippo_core.memory.recall.fusion import Example, fit, fused
+from hippo_core.methods import WorldIndex, choose, load_preset
+from hippo_core.methods.rag.rankers import dense_scores, hybrid_scores, ranked, standardised
+from hippo_core.methods.rag.rerank import question_likelihoods
+from hippo_core.methods.types import Request
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.protocols.base_model.recall_weights import SEED, TRAINED_WORDS
+from hippo_core.retrieval.bm25 import bm25_scores
+from hippo_core.retrieval.fusion import Example, fit, fused
+from hippo_core.retrieval.lexicon import grams
+from hippo_core.retrieval.recency import AMONG, superseded
 from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
+from hippo_core.training.recall_weights import SEED, TRAINED_WORDS
 
 WORLDS = {
     "episodic_multi, 16": ("episodic_multi", {}, 120),

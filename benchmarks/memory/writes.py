@@ -16,9 +16,9 @@ from statistics import median
 
 import numpy as np
 
-from hippo_core.memory.key import SparseKey
-from hippo_core.memory.store import Identity, TraceStore
-from hippo_core.memory.trace import Trace
+from hippo_core.retrieval.sparse_key import SparseKey
+from hippo_core.store import Identity, TraceStore
+from hippo_core.store.trace import Trace
 
 DIMS, WINNERS, TOKENS, ROUNDS = 8192, 64, 16, 5
 COUNTS = {1: 300, 256: 8192}  # traces written in a round, by the size of a batch

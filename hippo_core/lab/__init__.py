@@ -1,5 +1,5 @@
 """The lab: parameters checked, notebooks run as cells of a grid, progress shown, records kept. Notebooks use `begin` and `finish`."""
 
-from .notebook import begin, figure, finish, sentence
+from hippo_core.lab.run.notebook import begin, figure, finish, sentence
 
 __all__ = ["begin", "figure", "finish", "sentence"]

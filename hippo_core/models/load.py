@@ -13,9 +13,9 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, BitsAn
 from transformers.utils import logging
 
 from hippo_core.files import LabError, read_yaml, root
-from hippo_core.models import held
+from hippo_core.models import preloaded
 from hippo_core.models.language_model import LanguageModel, Shot
-from hippo_core.models.products import quicken_products
+from hippo_core.models.matmul import quicken_products
 from hippo_core.models.spec import ModelSpec
 from hippo_core.models.template import Template, template_for
 from hippo_core.models.weights import missing
@@ -35,7 +35,7 @@ def load(spec: ModelSpec, device: str | None = None, threads: int | None = None)
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if place.type == "cpu":
         quicken_products()
-        if lm := held.take(spec):
+        if lm := preloaded.take(spec):
             return lm
     _check(spec, place)
     with quiet(), _readable(spec):

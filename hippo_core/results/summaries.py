@@ -12,7 +12,7 @@ import pandas as pd
 from hippo_core.files import LabError
 from hippo_core.results.figures.palette import REGIMES, base, condition_name, ordered, shared_between_regimes
 from hippo_core.results.frames import Frame
-from hippo_core.results.rivals import PLAIN_RAGS, rivals
+from hippo_core.results.reference_baseline import PLAIN_RAGS, rivals
 from hippo_core.results.statistics import Comparison, cluster_interval, compare
 
 PAIRING = ("key", "cluster", "seed", "world", "question", "answer", "score")

@@ -4,10 +4,10 @@ from itertools import product
 
 import pytest
 
-from hippo_core.conditions import condition_presets, load_preset
+from hippo_core.experiments.answer.run import COLUMNS, evaluate
+from hippo_core.methods import condition_presets, load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.protocols.evaluate import COLUMNS, evaluate
 from hippo_core.results.scores import check_rows
 from hippo_core.suites import SUITES, get_suite
 from hippo_core.suites.datasets.build import worlds

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from hippo_core.conditions import load_preset
+from hippo_core.experiments.answer.run import evaluate
 from hippo_core.files import LabError
+from hippo_core.methods import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.protocols.evaluate import evaluate
 from hippo_core.results import scores
 from hippo_core.results.statistics import compare
 from hippo_core.suites import get_suite

@@ -6,10 +6,9 @@ import yaml
 
 from hippo_core.results import records
 from hippo_core.suites.datasets.build import worlds
+from tests.faults.conftest import CELLS
 from tests.lab.conftest import make_lab
 from tests.lab.running import lab, none_left
-
-from .conftest import CELLS
 
 SEEDS = (1, 2, 3, 4)
 FEW_FILES = ("sh", "-c", 'ulimit -Sn 1024; exec "$@"', "sh")  # open at once: what many systems start a process with

@@ -5,9 +5,8 @@ import time
 
 import pytest
 
+from tests.faults.conftest import leftovers
 from tests.lab.running import ended, kernels_of, start
-
-from .conftest import leftovers
 
 
 @pytest.mark.parametrize("seconds", [0, 1.5])

@@ -9,11 +9,10 @@ import time
 from collections import Counter
 
 from hippo_core.files import root
-from hippo_core.memory.store import TraceStore
-from tests.memory.made import IDENTITY
-
-from .conftest import ROUNDS, SEED
-from .mounts import fill, mounted, small_disk
+from hippo_core.store import TraceStore
+from tests.faults.conftest import ROUNDS, SEED
+from tests.faults.mounts import fill, mounted, small_disk
+from tests.methods.episodic.made import IDENTITY
 
 KILLS = 5 * ROUNDS
 SIZES = (1, 7, 300)  # traces of a batch
@@ -21,9 +20,9 @@ LATEST = 0.3  # seconds from the first acknowledgement to the kill, at most
 TEACHER = """
 import os, sys
 from dataclasses import replace
-from hippo_core.memory.store import TraceStore
-from hippo_core.memory.trace import Decision, Statement
-from tests.memory.made import trace
+from hippo_core.store import TraceStore
+from hippo_core.store.trace import Decision, Statement
+from tests.methods.episodic.made import trace
 
 folder, size = sys.argv[1], int(sys.argv[2])
 with TraceStore.open(folder, "s1") as store:

@@ -5,10 +5,9 @@ import shutil
 import subprocess
 import time
 
+from tests.faults.conftest import ROUNDS, SEED, assert_as_if_undisturbed, finished
 from tests.lab.clusters import cluster  # noqa: F401
 from tests.lab.running import COMMAND, LIMIT, ended, environment
-
-from .conftest import ROUNDS, SEED, assert_as_if_undisturbed, finished
 
 LATEST = 8.0  # seconds from one kill to the next, at most
 KILLS = 3  # of one grid; a longer loop runs it again from the start

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hippo_core.lab import fingerprints, parameters
+from hippo_core.lab.run import fingerprints, parameters
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -77,7 +77,7 @@ print(lab.sentence(cell, metrics))
 '''  # fmt: skip
 DATASETS = (
     """
-from hippo_core.lab.parameters import assignments
+from hippo_core.lab.run.parameters import assignments
 from hippo_core.suites.datasets.build import write_dataset
 
 print(write_dataset(suites[0], profile, n, seed, context_limit, assignments(overrides)).name)

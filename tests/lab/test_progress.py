@@ -19,15 +19,14 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hippo_core.files import LabError
-from hippo_core.lab.cells import Cell
-from hippo_core.lab.engine import ready
-from hippo_core.lab.execute import Outcome
-from hippo_core.lab.progress import left, screen, status, watch
-from hippo_core.lab.progress.live import Progress
-from hippo_core.lab.progress.said import LINES, Said
-
-from .conftest import make_lab
-from .test_engine import kernels_of, lab
+from hippo_core.lab.grid.engine import ready
+from hippo_core.lab.grid.progress import eta, screen, status, watch
+from hippo_core.lab.grid.progress.live import Progress
+from hippo_core.lab.grid.progress.output import LINES, Said
+from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.execute import Outcome
+from tests.lab.conftest import make_lab
+from tests.lab.grid.test_engine import kernels_of, lab
 
 COMMAND = [sys.executable, "-m", "hippo_core"]
 
@@ -51,23 +50,23 @@ def grids(draw):
 @given(grids())
 def test_time_left_lies_between_the_bounds_of_any_schedule(grid):
     cells, takes, jobs = grid
-    seconds = left.seconds_left(cells, {}, takes, jobs)
+    seconds = eta.seconds_left(cells, {}, takes, jobs)
     total = sum(takes.values())
     assert max([total / jobs, *takes.values()]) - 1e-6 <= seconds <= total + 1e-6
-    assert left.seconds_left([], {}, takes, jobs) == 0
+    assert eta.seconds_left([], {}, takes, jobs) == 0
 
 
 @given(grids())
 def test_time_left_falls_as_fast_as_time_goes_where_cells_take_what_was_expected(grid):
     waiting, takes, jobs = grid
     running, ended, now = {}, [], 0.0
-    whole = left.seconds_left(waiting, {}, takes, jobs)
+    whole = eta.seconds_left(waiting, {}, takes, jobs)
     while waiting or running:
         busy = [cell(name) for name in running]
         for begun in ready(waiting, busy, ended)[: jobs - len(running)]:
             waiting = [one for one in waiting if one is not begun]
             running[begun.id] = 0.0
-        assert left.seconds_left(waiting, running, takes, jobs) == pytest.approx(whole - now, abs=1e-6)
+        assert eta.seconds_left(waiting, running, takes, jobs) == pytest.approx(whole - now, abs=1e-6)
         name = min(running, key=lambda name: takes[name] - running[name])
         step = takes[name] - running.pop(name)
         now, running = now + step, {other: spent + step for other, spent in running.items()}
@@ -78,8 +77,8 @@ def test_time_left_falls_as_fast_as_time_goes_where_cells_take_what_was_expected
 @given(st.integers(1, 40), st.integers(1, 8), SECONDS)
 def test_equal_cells_take_as_many_rounds_as_the_workers_need(count, jobs, seconds):
     cells = [cell(f"c{place}") for place in range(count)]
-    takes = left.expected(cells, [(cell("other", x=1), seconds)], {})
-    assert left.seconds_left(cells, {}, takes, jobs) == pytest.approx(math.ceil(count / jobs) * seconds)
+    takes = eta.expected(cells, [(cell("other", x=1), seconds)], {})
+    assert eta.seconds_left(cells, {}, takes, jobs) == pytest.approx(math.ceil(count / jobs) * seconds)
 
 
 @given(st.lists(SECONDS, min_size=1, max_size=9), st.floats(0.1, 10))
@@ -87,7 +86,7 @@ def test_older_records_count_by_the_pace_of_this_run(seconds, factor):
     earlier = {f"c{place}": 1 + value for place, value in enumerate(seconds)}
     cells = [cell(name, suite=name) for name in earlier]
     took = [(cells[0], factor * earlier["c0"])]
-    assert left.expected(cells[1:], took, earlier) == pytest.approx({name: factor * earlier[name] for name in earlier if name != "c0"})
+    assert eta.expected(cells[1:], took, earlier) == pytest.approx({name: factor * earlier[name] for name in earlier if name != "c0"})
 
 
 def test_what_is_known_best_counts():
@@ -96,10 +95,10 @@ def test_what_is_known_best_counts():
     ended = [(cell("e", **told, n=50), 10.0), (other, 40.0)]
     larger, far, strange = cell("l", **told, n=200), cell("f", model="m", suite="t"), cell("z", model="y")
     cells = [alike, larger, far, strange]
-    assert left.expected(cells, ended, {}) == {"a": 10.0, "l": 10.0, "f": 10.0, "z": 25.0}
-    assert left.expected(cells, ended, {"a": 7.0, "l": 35.0}) == {"a": 10.0, "l": 35.0, "f": 10.0, "z": 25.0}
-    assert left.expected(cells, [], {"l": 30.0}) == dict.fromkeys("alfz", 30.0)
-    assert left.expected(cells, [], {}) == {}
+    assert eta.expected(cells, ended, {}) == {"a": 10.0, "l": 10.0, "f": 10.0, "z": 25.0}
+    assert eta.expected(cells, ended, {"a": 7.0, "l": 35.0}) == {"a": 10.0, "l": 35.0, "f": 10.0, "z": 25.0}
+    assert eta.expected(cells, [], {"l": 30.0}) == dict.fromkeys("alfz", 30.0)
+    assert eta.expected(cells, [], {}) == {}
 
 
 def test_progress_counts_only_what_is_left():
@@ -119,11 +118,11 @@ def test_progress_counts_only_what_is_left():
 
 
 def test_a_countdown_runs_down_between_two_computations():
-    countdown = left.Countdown(lambda: 100.0)
+    countdown = eta.Countdown(lambda: 100.0)
     first, second = countdown.seconds(), countdown.seconds()
     assert 100 >= first >= second > 0
-    assert left.Countdown(lambda: None).seconds() is None
-    assert left.Countdown(lambda: 0.0).seconds() == 0
+    assert eta.Countdown(lambda: None).seconds() is None
+    assert eta.Countdown(lambda: 0.0).seconds() == 0
 
 
 @given(st.text(alphabet="ab \n\r", max_size=60), st.lists(st.integers(0, 60), max_size=5))
@@ -231,7 +230,7 @@ def test_a_file_of_another_kind_is_no_status(place, text):
 
 
 def test_a_runner_elsewhere_is_told_by_its_lock(place):
-    from hippo_core.lab.runner_files import locked
+    from hippo_core.lab.run.record_files import locked
 
     told = a_status(host="elsewhere")
     assert not status.alive(told)

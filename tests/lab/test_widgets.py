@@ -9,11 +9,10 @@ import pytest
 
 from hippo_core.files import LabError
 from hippo_core.lab import widgets
-from hippo_core.lab.progress import status
-
-from .conftest import make_lab
-from .test_engine import kernels_of
-from .test_progress import a_status, until
+from hippo_core.lab.grid.progress import status
+from tests.lab.conftest import make_lab
+from tests.lab.grid.test_engine import kernels_of
+from tests.lab.test_progress import a_status, until
 
 
 @pytest.fixture
@@ -111,5 +110,5 @@ def test_a_grid_that_does_not_begin_shows_what_it_printed(place):
 
 
 def test_the_lab_is_imported_without_ipywidgets():
-    code = "import sys; from hippo_core import lab; import hippo_core.lab.command; sys.exit('ipywidgets' in sys.modules)"
+    code = "import sys; from hippo_core import lab; import hippo_core.lab.cli.commands; sys.exit('ipywidgets' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from hippo_core.files import root, sha256
-from hippo_core.lab import fingerprints, notebooks, parameters
-from hippo_core.memory.store import TraceStore
+from hippo_core.lab.run import fingerprints, notebook_files, parameters
+from hippo_core.store import TraceStore
 from hippo_core.suites.datasets.build import write_dataset
 
 GATED = {"mode": "teach", "preset": "memory/hei_nw_gated", "dry_run": True}
@@ -29,9 +29,9 @@ def place(tmp_path, monkeypatch):
 
 def taught():
     """What the notebook's cells, but for the figure, leave when a gate teaches: the rows, and the calibration that its store keeps."""
-    path = notebooks.notebook_path("03_memory")
-    space = {**notebooks.defaults(path), **GATED}
-    for source in notebooks.code(path)[:-1]:
+    path = notebook_files.notebook_path("03_memory")
+    space = {**notebook_files.defaults(path), **GATED}
+    for source in notebook_files.code(path)[:-1]:
         exec(source, space)
     with TraceStore.open(space["cell"].store, space["session"], read_only=True) as store:
         return space["rows"], store.meta["calibration"]

@@ -10,8 +10,8 @@ import papermill
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.lab import notebooks
-from hippo_core.lab.cells import FORMS
+from hippo_core.lab.run import notebook_files
+from hippo_core.lab.run.cells import FORMS
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 PATHS = sorted(FOLDER.glob("*.ipynb"))
@@ -47,31 +47,31 @@ def test_it_begins_with_its_question(path):
 
 @each
 def test_parameters_are_literals_with_a_comment_each(path):
-    source = notebooks.parameters_cell(path)
-    assert notebooks.defaults(path)
+    source = notebook_files.parameters_cell(path)
+    assert notebook_files.defaults(path)
     comments = {token.start[0] for token in tokenize.generate_tokens(StringIO(source).readline) if token.type == tokenize.COMMENT}
     assert {line.end_lineno for line in ast.parse(source).body} <= comments
 
 
 @each
 def test_papermill_sees_the_same_parameters(path):
-    assert set(papermill.inspect_notebook(str(path))) == set(notebooks.defaults(path))
+    assert set(papermill.inspect_notebook(str(path))) == set(notebook_files.defaults(path))
 
 
 @each
 def test_unknown_and_wrong_parameters_are_refused(path):
-    known = notebooks.defaults(path)
-    assert notebooks.check_values(path, known) == known
+    known = notebook_files.defaults(path)
+    assert notebook_files.check_values(path, known) == known
     with pytest.raises(LabError, match=next(iter(known))):
-        notebooks.check_values(path, {"colour": "red"})
+        notebook_files.check_values(path, {"colour": "red"})
     with pytest.raises(LabError, match="expected"):
-        notebooks.check_values(path, {next(name for name, value in known.items() if value is not None): object()})
+        notebook_files.check_values(path, {next(name for name, value in known.items() if value is not None): object()})
 
 
 @each
 def test_cells_are_short_and_define_nothing(path):
     defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-    for source in notebooks.code(path):
+    for source in notebook_files.code(path):
         plain = "\n".join(line for line in source.splitlines() if not line.startswith(("%", "!")))
         assert not [node for node in ast.walk(ast.parse(plain)) if isinstance(node, defined)]
         assert len(source.splitlines()) <= LONGEST
@@ -79,4 +79,4 @@ def test_cells_are_short_and_define_nothing(path):
 
 @pytest.mark.parametrize("phase", FORMS)
 def test_a_notebook_that_asks_and_its_checks_know_the_same_parameters(phase):
-    assert notebooks.defaults(FOLDER / f"{phase}.ipynb") == FORMS[phase]().model_dump()
+    assert notebook_files.defaults(FOLDER / f"{phase}.ipynb") == FORMS[phase]().model_dump()

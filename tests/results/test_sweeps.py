@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from hippo_core.results import summaries
-from hippo_core.results.figures import claims, plots
-from hippo_core.results.figures.along import along
+from hippo_core.results.figures import plots, titles
+from hippo_core.results.figures.sweep_plot import along
 from hippo_core.results.report import tables
 from hippo_core.results.sweeps import sweeps
 from tests.results import invented
@@ -71,7 +71,7 @@ def test_cells_of_another_size_model_or_regime_share_no_axis(column, values):
 def test_the_claim_is_where_one_line_is_clearly_ahead_and_else_where_the_ends_are_clearly_apart():
     def claim(*rivals):
         [found] = of(*sizes(MEMORY, (0.9, 0.8, 0.75)), *(cell for preset, rates in rivals for cell in sizes(preset, rates)))
-        return claims.apart(found.axis, summaries.estimate(found.rows, ["panel", "line", "x"]))
+        return titles.apart(found.axis, summaries.estimate(found.rows, ["panel", "line", "x"]))
 
     rag, core = (RAG, (0.85, 0.3, 0.5)), ("baselines/span_short", (0.0, 0.0, 0.0))
     assert claim(rag, core) == claim(rag) == "Ahead at n_facts=32: hei_nw 80% right, rag_dense 30%"

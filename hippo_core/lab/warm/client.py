@@ -11,7 +11,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from hippo_core.lab import surroundings
+from hippo_core.lab.run import process_env
 
 # For the server: neither imports nor the loading of a model start a thread pool, no GPU is opened, figures go where ipykernel sends them.
 AT_IMPORT = {
@@ -92,7 +92,7 @@ class ForkServer:
         self._control = ours
         command = [python, "-c", START.format(theirs.fileno())]
         apart: dict[str, Any] = {"stdin": subprocess.DEVNULL, "start_new_session": True}  # Ctrl-C is for the owner
-        around = {**os.environ, **AT_IMPORT, "TMPDIR": str(surroundings.folder())}
+        around = {**os.environ, **AT_IMPORT, "TMPDIR": str(process_env.folder())}
         self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(),), env=around, **apart)
         theirs.close()
 

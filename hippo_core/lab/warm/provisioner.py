@@ -14,9 +14,8 @@ from typing import Any
 
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
-from hippo_core.lab.surroundings import folder
-
-from . import client
+from hippo_core.lab.run.process_env import folder
+from hippo_core.lab.warm import client
 
 
 class WarmProvisioner(LocalProvisioner):

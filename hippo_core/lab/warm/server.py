@@ -28,7 +28,7 @@ MODULES = (
     "hippo_core.models",  # before the others: it keeps one of them quiet
     *("torch", "transformers.models.llama.modeling_llama", "peft", "pandas", "scipy.stats", "matplotlib.pyplot", "seaborn", "scrapbook"),
     *("IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
-    *("hippo_core.lab.notebook", "hippo_core.models.load", "hippo_core.protocols.evaluate", "hippo_core.protocols.memory"),
+    *("hippo_core.lab.run.notebook", "hippo_core.models.load", "hippo_core.experiments.answer.run", "hippo_core.experiments.memory"),
     *("hippo_core.suites.datasets.build", "hippo_core.results.records", "hippo_core.results.figures.plots"),
 )
 PR_SET_PDEATHSIG = 1
@@ -101,7 +101,7 @@ class Server:
         import torch
         from tqdm import tqdm
 
-        from hippo_core.models import held
+        from hippo_core.models import preloaded
         from hippo_core.models.load import load
         from hippo_core.models.spec import load_spec
 
@@ -111,7 +111,7 @@ class Server:
             with suppress(Exception):
                 spec = load_spec(name)
                 if not torch.cuda.is_available():
-                    held.put(spec, load(spec, device="cpu", threads=1))
+                    preloaded.put(spec, load(spec, device="cpu", threads=1))
                     gc.freeze()
         tqdm.monitor_interval = usual
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from jupyter_client.kernelspec import KernelSpecManager
 
-from . import NAME
+from hippo_core.lab.warm import NAME
 
 
 def install(again: bool = False) -> None:

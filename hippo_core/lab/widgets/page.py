@@ -7,9 +7,9 @@ from typing import Literal
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ..progress.left import duration
-from ..progress.screen import by_length
-from ..progress.status import Status
+from hippo_core.lab.grid.progress.eta import duration
+from hippo_core.lab.grid.progress.screen import by_length
+from hippo_core.lab.grid.progress.status import Status
 
 Stage = Literal["waiting", "starting", "running", "stopping", "ended", "stopped", "gone", "idle", "refused"]
 WORDS = {"waiting": "no grid yet", "gone": "runner gone", "idle": "nothing to do", "refused": "not begun"}

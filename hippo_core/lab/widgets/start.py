@@ -6,12 +6,11 @@ import sys
 from collections.abc import Sequence
 
 from hippo_core.files import LabError, root
+from hippo_core.lab.grid.expand import load_grid
+from hippo_core.lab.grid.progress.status import look
+from hippo_core.lab.run.execute import Kernel
+from hippo_core.lab.widgets.view import GridView
 from hippo_core.results.records import run_folder
-
-from ..execute import Kernel
-from ..grid import load_grid
-from ..progress.status import look
-from .view import GridView
 
 OUTPUT = ".output"
 

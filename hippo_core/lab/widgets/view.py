@@ -7,9 +7,9 @@ from pathlib import Path
 
 import ipywidgets
 
-from ..progress.said import Said
-from ..progress.status import Status, absent, look
-from .page import Stage, body, head
+from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.grid.progress.status import Status, absent, look
+from hippo_core.lab.widgets.page import Stage, body, head
 
 EVERY = 1.0  # seconds between two looks
 OVER: tuple[Stage, ...] = ("ended", "stopped", "gone", "idle", "refused")

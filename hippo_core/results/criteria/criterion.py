@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from hippo_core.conditions import Encoder, Regime
 from hippo_core.files import LabError, read_yaml, root
+from hippo_core.methods import Encoder, Regime
 from hippo_core.results.figures.palette import condition_name
 
 

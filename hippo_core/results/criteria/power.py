@@ -13,7 +13,7 @@ from hippo_core.files import read_object, write_json
 from hippo_core.results.criteria.criterion import Criteria, Criterion
 from hippo_core.results.criteria.evidence import check_size, common
 from hippo_core.results.criteria.sides import NotJudged, Pool, options_of
-from hippo_core.results.digits import listing
+from hippo_core.results.formatting import listing
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.paired import EXACT_WORLDS, holm, least_p
 

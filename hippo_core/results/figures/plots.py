@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from hippo_core.results import summaries
-from hippo_core.results.figures import claims
+from hippo_core.results.figures import titles
 from hippo_core.results.figures.drawing import (
     HEADER,
     STYLE,
@@ -52,7 +52,7 @@ def conditions_overview(rows: Frame) -> Figure:
     left = max(1.35, room(_labels(names), 11) + 0.2)
     margins = Margins(left, 0.55, gap=0.62, between=STACKED)
     lines, columns, body = abreast(len(regimes), 0.31 * len(names) + 0.62, margins)
-    figure, panels = grid(claims.overview(rows), lines, columns, body, margins)
+    figure, panels = grid(titles.overview(rows), lines, columns, body, margins)
     with matplotlib.rc_context(STYLE):
         for panel, regime in zip(panels, regimes, strict=True):
             here = table[table["regime"] == regime].set_index("condition")
@@ -124,7 +124,7 @@ def _ticks(panel: Axes, values: list, below: bool, left: bool) -> None:
 
 def rungs_by_condition(rows: Frame) -> Figure:
     """Accuracy down the ladder of cues: exact, partial, paraphrase, noisy. A flat line is a condition that cues do not trouble."""
-    return accuracy_by(rows, "rung", joined=True, title=claims.ladder(rows))
+    return accuracy_by(rows, "rung", joined=True, title=titles.ladder(rows))
 
 
 def _regime_note(table: Frame, name: str, regime: str) -> str:
@@ -149,7 +149,7 @@ def recall_at_k(rows: Frame) -> Figure:
     rows = rows[rows["recall_1"].notna() & (rows["regime"] == "delayed")]
     names, ks = ordered(rows["condition"]), (1, 3, 5, 10)
     right = max(1.9, room([f"{label}  0.00" for label in _labels(names)], 11) + 0.15)
-    figure, (panel,) = grid(claims.recall(rows), 1, 1, body_for(len(names), 2.75), Margins(0.7, right))
+    figure, (panel,) = grid(titles.recall(rows), 1, 1, body_for(len(names), 2.75), Margins(0.7, right))
     found = pd.concat([summaries.estimate(rows, ["condition"], f"recall_{k}") for k in ks]).set_index("condition")
     with matplotlib.rc_context(STYLE):
         for place, name in enumerate(names):
@@ -175,7 +175,7 @@ def tokens_against_accuracy(rows: Frame) -> Figure:
     right = max(1.25, room(_labels(ordered(table["condition"])), 10) + 0.4)  # what label_points leaves to the panel included
     margins = Margins(0.6, right, gap=right + 0.1, between=STACKED)
     lines, columns, body = abreast(len(regimes), body_for(table.groupby("regime").size().max(), 3.0), margins)
-    figure, panels = grid(claims.cost(rows), lines, columns, body, margins)
+    figure, panels = grid(titles.cost(rows), lines, columns, body, margins)
     with matplotlib.rc_context(STYLE):
         for panel, regime in zip(panels, regimes, strict=True):
             here = table[table["regime"] == regime].set_index("condition")

@@ -13,12 +13,12 @@ A record is `executed/<run>/<preset>/<suite>/<n>_<seed>/<cell id>/` with
 This package needs neither torch nor pandas until rows are read.
 """
 
-from .diff import Difference, diff
-from .paths import DONE, RUNS, folders_with, record_folder, run_folder, set_aside
-from .read import key_of, prepared_of, read_meta, read_metrics, read_rows, records_of
-from .summary import SCRAPS, build_metrics
-from .verify import Fault, is_complete, verify
-from .write import begin_record, finish_record, seal, write_rows
+from hippo_core.results.records.diff import Difference, diff
+from hippo_core.results.records.paths import DONE, RUNS, folders_with, record_folder, run_folder, set_aside
+from hippo_core.results.records.read import key_of, prepared_of, read_meta, read_metrics, read_rows, records_of
+from hippo_core.results.records.summary import SCRAPS, build_metrics
+from hippo_core.results.records.verify import Fault, is_complete, verify
+from hippo_core.results.records.write import begin_record, finish_record, seal, write_rows
 
 __all__ = [
     "DONE",

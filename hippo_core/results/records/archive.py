@@ -20,9 +20,8 @@ from typing import Any
 import psutil
 
 from hippo_core.files import LabError, new_folder, root
-
-from .paths import DONE, RUNS, files_of, set_aside
-from .verify import is_complete
+from hippo_core.results.records.paths import DONE, RUNS, files_of, set_aside
+from hippo_core.results.records.verify import is_complete
 
 TRANSFERS = 8  # records at a time
 RENEW, STALE = 20.0, 120.0  # seconds after which a lock is renewed, and after which one that was not belongs to nobody

@@ -18,8 +18,7 @@ from urllib.parse import quote
 import yaml
 
 from hippo_core.files import LabError
-
-from .paths import DONE, files_of, record_folders
+from hippo_core.results.records.paths import DONE, files_of, record_folders
 
 TIMING_COLUMNS = ("latency_ms", "retrieval_ms", "recall_ms", "completion_ms", "encode_ms", "ms")
 TIMING_KEYS = ("started", "seconds", "cell_seconds", "runtime_s", "time_s_per_100", *(f"{name}_mean" for name in TIMING_COLUMNS))

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import LabError, parse_yaml, read_yaml
-
-from .paths import ROWS, record_folders
+from hippo_core.results.records.paths import ROWS, record_folders
 
 if TYPE_CHECKING:
     import pandas as pd

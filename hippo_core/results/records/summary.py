@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from .telemetry import recall_telemetry, replay_telemetry, teach_telemetry
+from hippo_core.results.records.telemetry import recall_telemetry, replay_telemetry, teach_telemetry
 
 if TYPE_CHECKING:
     import pandas as pd

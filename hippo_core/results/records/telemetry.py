@@ -39,7 +39,7 @@ def teach_telemetry(rows: Frame) -> dict[str, Any]:
     }
 
 
-TERMS = ("surprise", "novelty", "reward", "pin")  # of a gate, as hippo_core.memory.gate weighs them
+TERMS = ("surprise", "novelty", "reward", "pin")  # of a gate, as hippo_core.methods.episodic.gate weighs them
 _ACTIONS = {"inserted": "insert", "aggregated": "aggregate", "refused": "refuse"}
 
 
@@ -52,7 +52,7 @@ def _correlation(rows: Frame, term: str) -> float | None:
 
 def _salience(rows: Frame) -> dict[str, Any]:
     """The spread of S, and the area under the curve of precision and recall over all thresholds on it."""
-    from hippo_core.memory.gate_scores import QUANTILES, gate_scores
+    from hippo_core.methods.episodic.gate_scores import QUANTILES, gate_scores
 
     found = gate_scores(rows["S"].to_numpy(dtype=float), rows["action"] != "refuse", rows["asked"].to_numpy(dtype=bool))
     spread = {f"{100 * share:g}%": _known(value) for share, value in zip(QUANTILES, found.quantiles, strict=True)}

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hippo_core.files import LabError, sha256
-
-from .paths import DONE, record_folders
+from hippo_core.results.records.paths import DONE, record_folders
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from hippo_core.files import sha256, write_json, write_text
-
-from .paths import DONE, ROWS, files_of
-from .read import read_meta
+from hippo_core.results.records.paths import DONE, ROWS, files_of
+from hippo_core.results.records.read import read_meta
 
 if TYPE_CHECKING:
     import pandas as pd

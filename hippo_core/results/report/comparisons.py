@@ -3,8 +3,8 @@
 from typing import Any
 
 from hippo_core.results import summaries
-from hippo_core.results.digits import NONE, count, probability, share, span
 from hippo_core.results.figures.palette import INK, QUIET, look, ordered
+from hippo_core.results.formatting import NONE, count, probability, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.svg import dot_and_bar

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.results.digits import NONE, count, missing, share
 from hippo_core.results.figures.palette import look, ordered
+from hippo_core.results.formatting import NONE, count, missing, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.pages import html
 from hippo_core.results.report.runs import Cell, Run, not_listed

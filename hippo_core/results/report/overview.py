@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from hippo_core.results import summaries
-from hippo_core.results.digits import NONE, listing, share, span
 from hippo_core.results.figures.palette import look, ordered, shared_between_regimes
+from hippo_core.results.formatting import NONE, listing, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.runs import Run, natural

@@ -6,8 +6,8 @@ Only some cues have held-out words (of episodes the paraphrases), so questions w
 from typing import Any
 
 from hippo_core.results import summaries
-from hippo_core.results.digits import NONE, count, share, span
 from hippo_core.results.figures.palette import base, look, ordered
+from hippo_core.results.formatting import NONE, count, share, span
 from hippo_core.results.frames import Frame
 
 LEAST_ITEMS, LEAST_WORLDS = 20, 2  # of a group, for a number to be shown

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from hippo_core.results.digits import missing
 from hippo_core.results.figures.palette import CHANCE, QUIET, RULE
+from hippo_core.results.formatting import missing
 
 WIDTH, HEIGHT, PAD = 170, 20, 7
 MIDDLE = HEIGHT / 2

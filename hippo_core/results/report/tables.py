@@ -3,11 +3,11 @@
 from typing import Any
 
 from hippo_core.results import summaries
-from hippo_core.results.digits import NONE, count, quantity, share, span
-from hippo_core.results.figures.along import MEASURES
 from hippo_core.results.figures.palette import look, ordered, shared_between_regimes
+from hippo_core.results.figures.sweep_plot import MEASURES
+from hippo_core.results.formatting import NONE, count, quantity, share, span
 from hippo_core.results.frames import Frame, Row
-from hippo_core.results.report import cautions
+from hippo_core.results.report import warnings
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.svg import dot_and_bar
 from hippo_core.results.sweeps import Sweep, on_axis
@@ -98,7 +98,7 @@ def _sizes(table: Frame) -> str:
 def expected_ranges(rows: Frame, validation: Frame) -> list[dict[str, Any]]:
     """Each condition's test score beside the range that its validation cell makes us expect."""
     found = []
-    for condition, regime, mean, (low, high) in cautions.expected(rows, validation):
+    for condition, regime, mean, (low, high) in warnings.expected(rows, validation):
         verdict = "not known" if low != low else "inside" if low - 1e-9 <= mean <= high + 1e-9 else "outside"
         found.append({"name": look(condition).label, "regime": regime, "em": share(mean), "range": span(low, high), "verdict": verdict})
     return found

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from hippo_core.results.digits import NONE, count, missing, percent, quantity, share
 from hippo_core.results.figures.palette import condition_name, look, ordered
+from hippo_core.results.formatting import NONE, count, missing, percent, quantity, share
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.records import prepared_of, read_meta, read_metrics
 from hippo_core.results.report.runs import LISTED, Run

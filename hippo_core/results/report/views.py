@@ -8,11 +8,11 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from hippo_core.results import summaries
-from hippo_core.results.digits import listing, share
-from hippo_core.results.figures import claims, plots
-from hippo_core.results.figures.along import along
+from hippo_core.results.figures import plots, titles
+from hippo_core.results.figures.sweep_plot import along
+from hippo_core.results.formatting import listing, share
 from hippo_core.results.frames import Frame
-from hippo_core.results.report import cautions, comparisons, tables
+from hippo_core.results.report import comparisons, tables, warnings
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.pages import slug
 from hippo_core.results.report.runs import Run
@@ -25,28 +25,28 @@ ALONG = "The values of the axis stand side by side, evenly spaced; higher is bet
 FIGURES: tuple[tuple[str, Callable[[Frame], str], Callable[[Frame], Figure], str], ...] = (
     (
         "conditions",
-        claims.overview,
+        titles.overview,
         plots.conditions_overview,
         f"Each dot is the share of answers right, further right is better. {HOW}; the dashed line is what a guess would get. "
         "Baselines are muted, controls hollow, memories in colour.",
     ),
     (
         "rungs",
-        claims.ladder,
+        titles.ladder,
         plots.rungs_by_condition,
         f"One panel a condition; the cues grow harder from left to right, higher is better. {HOW}; the dashed line is chance. "
         "Where bars overlap, the data do not tell the points apart.",
     ),
     (
         "recall",
-        claims.recall,
+        titles.recall,
         plots.recall_at_k,
         f"The share of gold facts among the first k that a condition ranks, whatever the model says; higher and earlier is better. {HOW}. "
         "There is no chance line: it depends on the size of the world.",
     ),
     (
         "cost",
-        claims.cost,
+        titles.cost,
         plots.tokens_against_accuracy,
         f"Up and to the left is better: more right answers from fewer tokens. {HOW}; the dashed line is chance.",
     ),
@@ -69,7 +69,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "pairs_page": links.pairs_page,
         "facts": _facts(rows, validation),
         "primary": tables.primary(rows),
-        "warnings": cautions.warnings(rows, validation),
+        "warnings": warnings.warnings(rows, validation),
         "figures": [_figure(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
         "conditions": tables.conditions(rows, links),
         "groups": list(filter(None, (tables.groups(rows, by, links) for by in ("rung", "kind")))),
@@ -89,7 +89,7 @@ def sweeps(run: Run) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
     views, pictures = [], {}
     for number, sweep in enumerate(found, 1):
         file, data = f"figures/sweep_{number}_{slug(sweep.axis)}.png", plots.png(along(sweep))
-        said = claims.apart(sweep.axis, summaries.estimate(sweep.rows, ["panel", "line", "x"]))
+        said = titles.apart(sweep.axis, summaries.estimate(sweep.rows, ["panel", "line", "x"]))
         views.append(
             {
                 "name": f"{sweep.told('suite')} along {sweep.axis}",

@@ -20,7 +20,7 @@ from typing import Any
 
 from hippo_core.files import LabError, write_text
 from hippo_core.results.criteria import Verdict, judge, load_criteria, write_criteria
-from hippo_core.results.report import cautions, items, overview, verdicts, views
+from hippo_core.results.report import items, overview, verdicts, views, warnings
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.pages import html, markdown, slug
 from hippo_core.results.report.rows import write_rows_of
@@ -116,7 +116,7 @@ def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: l
         "glance_validation": overview.glance_validation(run),
         "verdicts": verdicts.by_model(run, judged, links),
         "telemetry": telemetry(run),
-        "not_measured": cautions.not_measured(run),
+        "not_measured": warnings.not_measured(run),
         "versions": overview.versions(run),
         "cells": overview.cells(run),
         "not_listed": not_listed(run.cells),

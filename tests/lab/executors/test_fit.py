@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippo_core.lab.executors import worker
+from hippo_core.lab.grid.executors import worker
 
 OURS = {"python": "3.11", "lock": "l", "code": "c", "packages": [], "seen": True}
 

@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from hippo_core.lab.cells import Cell
-from hippo_core.lab.execute import USUAL
-from hippo_core.lab.executors import gpus
-from hippo_core.lab.executors.local import Local
+from hippo_core.lab.grid.executors import gpus
+from hippo_core.lab.grid.executors.local import Local
+from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.execute import USUAL
 
 
 @pytest.fixture

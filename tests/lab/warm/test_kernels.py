@@ -17,7 +17,7 @@ import pytest
 from jupyter_client.manager import AsyncKernelManager
 
 from hippo_core.files import held_folder
-from hippo_core.lab.executors.kernels import end_kernels
+from hippo_core.lab.grid.executors.kernels import end_kernels
 from hippo_core.lab.warm import NAME, client, server, spec
 
 

@@ -9,7 +9,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
 from hippo_core.results import summaries
-from hippo_core.results.figures import claims, drawing, plots
+from hippo_core.results.figures import drawing, plots, titles
 from hippo_core.results.figures.palette import LOOKS, look, ordered
 from tests.results import fake_records
 
@@ -83,21 +83,21 @@ def test_one_condition_alone_can_be_drawn():
 def test_the_title_tells_the_numbers_of_the_rows():
     rows = rows_of()
     right = rows[(rows["preset"] == "baselines/span_short") & (rows["regime"] == "immediate")]["score"].mean()
-    assert f"span_short gets {100 * right:.0f}% right with the facts in its prompt" in claims.overview(rows)
+    assert f"span_short gets {100 * right:.0f}% right with the facts in its prompt" in titles.overview(rows)
 
 
 def test_a_fall_is_claimed_only_where_intervals_do_not_overlap():
     flat = rows_of(presets=("baselines/rag_bm25",)).assign(score=lambda rows: (rows.index % 3 > 0).astype(float))
     steep = flat.assign(score=(flat["rung"] != "noisy").astype(float))
-    assert "no clear change" in claims.ladder(flat)
-    assert "falls from 100% on exact cues to 0% on noisy ones" in claims.ladder(steep)
+    assert "no clear change" in titles.ladder(flat)
+    assert "falls from 100% on exact cues to 0% on noisy ones" in titles.ladder(steep)
 
 
 def test_a_memory_is_set_against_the_best_retrieval_where_they_are_clearly_apart_and_by_most():
     def title(wrong):
         both = rows_of(presets=("baselines/rag_bm25", "memory/hei_nw"))
         missed = both["preset"].eq("baselines/rag_bm25") & both["rung"].isin(wrong)
-        return claims.ladder(both.assign(score=(~missed).astype(float)))
+        return titles.ladder(both.assign(score=(~missed).astype(float)))
 
     assert title(["noisy"]) == "On noisy cues hei_nw gets 100% right, rag_bm25 0%"
     assert title([]) == "hei_nw and rag_bm25: no clear difference on any kind of cue"
@@ -123,7 +123,7 @@ def test_a_memory_is_set_against_the_best_retrieval_by_its_tokens_where_no_promp
     both = rows_of(presets=("baselines/rag_bm25", "memory/hei_nw"))
     memory = both["preset"].eq("memory/hei_nw")
     both = both.assign(score=memory.astype(float), prompt_tokens=np.where(memory, 60, 90))
-    assert claims.cost(both) == "hei_nw reads 0.7 times the tokens of rag_bm25 and gets 100% right against 0%"
+    assert titles.cost(both) == "hei_nw reads 0.7 times the tokens of rag_bm25 and gets 100% right against 0%"
 
 
 def test_unscored_rows_are_left_out_not_counted_as_wrong():

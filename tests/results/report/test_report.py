@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.results.digits import probability, quantity, share, span
-from hippo_core.results.report import cautions, write_report
+from hippo_core.results.formatting import probability, quantity, share, span
+from hippo_core.results.report import warnings, write_report
 from hippo_core.results.report.runs import LISTED, load_run
 from tests.results import fake_records
 
@@ -250,16 +250,16 @@ def test_a_run_on_the_models_own_vectors_says_so(out):
 
 def test_warnings_fire_on_what_they_are_about_and_not_otherwise(run):
     calm = load_run(run).rows.query("setting == 'episodic_cross'").assign(flags="", refusal=0.0)
-    assert not [text for text in cautions.warnings(calm, calm[:0]) if "oracle" not in text]
+    assert not [text for text in warnings.warnings(calm, calm[:0]) if "oracle" not in text]
     loud = calm.assign(score=np.where(calm["condition"] == "controls/oracle", 0.0, 1.0), refusal=1.0, flags="truncated")
-    said = " ".join(cautions.warnings(loud, calm[:0]))
+    said = " ".join(warnings.warnings(loud, calm[:0]))
     assert all(word in said for word in ("Saturated", "refuses 100%", "lost their oldest facts", "from the question alone", "oracle: 0.00"))
 
 
 def test_a_cell_outside_the_range_of_its_validation_cell_is_named(run):
     rows = load_run(run).rows.query("setting == 'episodic_cross' and condition == 'baselines/core'")
-    assert cautions.warnings(rows, rows) == []
-    assert "below the range" in " ".join(cautions.warnings(rows.assign(score=0.0, chance=0.5), rows.assign(score=1.0)))
+    assert warnings.warnings(rows, rows) == []
+    assert "below the range" in " ".join(warnings.warnings(rows.assign(score=0.0, chance=0.5), rows.assign(score=1.0)))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippo_core.results.digits import share, span
+from hippo_core.results.formatting import share, span
 from hippo_core.results.report import write_report
 from hippo_core.results.report.slices import slices
 from hippo_core.results.statistics import cluster_interval

@@ -1,0 +1,135 @@
+"""The trace adapter: gated cross-attention over recalled traces, beside a model's own blocks and started from their weights.
+
+After block b, whose output is h,
+
+    y = h + o(g * attention(rotated q(norm(h)), K, V)),    g = tanh(gate)
+
+with norm, q and o those of block b, K and V what block b itself made of the traces' tokens (see cache.py), and low-rank updates of q
+and o (LoRA: Hu et al. 2021, arXiv 2106.09685). With gate 0 it is exactly neutral, as a gated layer of Flamingo is (Alayrac et al. 2022,
+arXiv 2204.14198, section 2.2); unlike there nothing starts from random weights. The base model is never changed: forward hooks, set for a
+batch and taken away after it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+
+from hippo_core.delivery.trace_batch import Traces
+from hippo_core.files import LabError
+from hippo_core.kernels.trace_attention import trace_attention
+from hippo_core.models.language_model import LanguageModel
+
+UNDERSTOOD = ("llama", "mistral", "phi3", "qwen2")  # model types whose attention is q, rotation, softmax, o and nothing else
+
+
+class AdapterSettings(BaseModel):
+    """The shape of a trace adapter: after which blocks (from 0), the rank of its updates, one gate a block or one a head."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    blocks: Annotated[tuple[int, ...], Field(min_length=1)]
+    rank: Annotated[int, Field(ge=1)] = 16
+    gate: Literal["scalar", "head"] = "head"
+
+
+class TraceAdapter(nn.Module):
+    """The trained part: gates and low-rank updates, neutral as made; `seed` draws the halves of the updates that are not zero.
+
+    LabError for a model whose blocks are not understood, and for blocks that it does not have.
+    """
+
+    def __init__(self, lm: LanguageModel, settings: AdapterSettings, seed: int = 0) -> None:
+        super().__init__()
+        check_understood(lm)
+        wrong = [block for block in settings.blocks if not 0 <= block < lm.config.num_hidden_layers]
+        if wrong or len(set(settings.blocks)) != len(settings.blocks):
+            legal = f"different ones from 0 to {lm.config.num_hidden_layers - 1}"
+            raise LabError(f"blocks {list(settings.blocks)}: {lm.spec.name} has {legal}")
+        self.settings, random = settings, torch.Generator().manual_seed(seed)
+        self.parts = nn.ModuleList(TraceBlock(lm.config, settings, random) for _ in settings.blocks)
+        self.to(lm.device)
+
+    @contextmanager
+    def attached(self, lm: LanguageModel, traces: Traces) -> Iterator[Traces]:
+        """While it lasts, the model's forward passes look at these traces; rows that leave the batch must leave `traces` too."""
+        decoder = lm.model.get_decoder()
+        hooks = [
+            decoder.layers[block].register_forward_hook(self._hook(decoder.rotary_emb, number, traces), with_kwargs=True)
+            for number, block in enumerate(self.settings.blocks)
+        ]
+        try:
+            yield traces
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _hook(self, rotary: nn.Module, number: int, traces: Traces) -> Any:
+        part = self.parts[number]
+
+        def look(block: Any, inputs: tuple[Tensor, ...], told: dict[str, Any], out: Tensor) -> Tensor:
+            keys, values = traces.layers[number]
+            turn = rotary(out, told["position_ids"] + traces.offset[:, None])
+            return out + part(block, out, turn, keys, values, traces.mask)
+
+        return look
+
+
+class TraceBlock(nn.Module):
+    """One block's gate and updates: q + up down (random down, up 0) and likewise o."""
+
+    def __init__(self, config: Any, settings: AdapterSettings, random: torch.Generator) -> None:
+        super().__init__()
+        heads, hidden, rank = config.num_attention_heads, config.hidden_size, settings.rank
+        width = heads * (getattr(config, "head_dim", None) or hidden // heads)
+        self.heads = heads
+        self.gate = nn.Parameter(torch.zeros(heads if settings.gate == "head" else 1))
+        self.q_down, self.q_up = nn.Parameter(torch.empty(rank, hidden)), nn.Parameter(torch.zeros(width, rank))
+        self.o_down, self.o_up = nn.Parameter(torch.empty(rank, width)), nn.Parameter(torch.zeros(hidden, rank))
+        for down in (self.q_down, self.o_down):
+            nn.init.normal_(down, std=down.shape[1] ** -0.5, generator=random)
+
+    def forward(self, block: Any, hidden: Tensor, turn: tuple[Tensor, Tensor], keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        """What is added to `hidden` [B, T, D]; `turn`: cosine and sine of the question's rotation [B, T, r]."""
+        attention, x = block.self_attn, block.input_layernorm(hidden)
+        width = self.q_up.shape[0]
+        q = _own_queries(attention, x, width) + _update(x, self.q_down, self.q_up)
+        q = _rotate(q.unflatten(-1, (self.heads, -1)).transpose(1, 2), *turn)
+        impl = "cpu" if q.device.type == "cpu" else "reference"  # the version for a GPU has no gradient
+        with torch.autocast(q.device.type, enabled=False):
+            out, _ = trace_attention(q, keys.to(q.dtype), values.to(q.dtype), mask, impl=impl)
+        gated = (out * self.gate.tanh().to(out.dtype).expand(self.heads)[:, None, None]).transpose(1, 2).flatten(2)
+        return _own_output(attention, gated) + _update(gated, self.o_down, self.o_up)
+
+
+def check_understood(lm: LanguageModel) -> None:
+    """LabError for a model whose attention may do more to a query than project and rotate it."""
+    kind = lm.config.model_type
+    if kind not in UNDERSTOOD:
+        legal = ", ".join(UNDERSTOOD)
+        raise LabError(f"inject=adapter does not know the blocks of model type {kind!r} (known: {legal}); use inject=kv or inject=text")
+
+
+def _own_queries(attention: Any, x: Tensor, width: int) -> Tensor:
+    return attention.q_proj(x) if hasattr(attention, "q_proj") else attention.qkv_proj(x)[..., :width]
+
+
+def _own_output(attention: Any, x: Tensor) -> Tensor:
+    """The output projection without its bias, so that nothing comes of nothing."""
+    out = attention.o_proj(x)
+    return out if attention.o_proj.bias is None else out - attention.o_proj.bias
+
+
+def _update(x: Tensor, down: Tensor, up: Tensor) -> Tensor:
+    return (x.to(down.dtype) @ down.T @ up.T).to(x.dtype)
+
+
+def _rotate(q: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Rotary position embedding of q [B, H, T, d] in halves, of its first r dimensions (Su et al. 2021, arXiv 2104.09864)."""
+    turned, rest = q[..., : cosine.shape[-1]], q[..., cosine.shape[-1] :]
+    first, second = turned.chunk(2, dim=-1)
+    turned = turned * cosine[:, None] + torch.cat((-second, first), dim=-1) * sine[:, None]
+    return torch.cat((turned, rest), dim=-1).to(q.dtype)

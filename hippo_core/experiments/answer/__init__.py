@@ -1,0 +1,1 @@
+"""Ask a model under one method: the experiment of notebook 02."""

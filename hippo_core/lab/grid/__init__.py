@@ -1,0 +1,1 @@
+"""Many cells: a grid expanded, run, watched and summed up."""

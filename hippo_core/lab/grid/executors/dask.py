@@ -1,0 +1,160 @@
+"""Cells on the workers of a Dask cluster, each in a kernel of its own there.
+
+A worker has the lab's checkout and its packages. It writes records where the runner sees them, or copies each whole to an archive. Dask
+itself runs a cell again whose worker died; who runs a cell twice gets an equal record, and the one that is there stays.
+"""
+
+import time
+import uuid
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from distributed import Client, KilledWorker
+
+from hippo_core.files import LabError, root
+from hippo_core.lab.grid.executors import gpus, worker
+from hippo_core.lab.grid.expand import Grid
+from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.execute import Outcome, Way
+from hippo_core.lab.run.preflight import materials
+from hippo_core.results.records import RUNS
+from hippo_core.results.records.archive import Archive
+
+INF = float("inf")
+PATIENCE = 10  # seconds for a scheduler to answer
+MANY = 10_000  # threads that wait for a cell each; they are made as they are needed
+
+
+class DaskCluster:
+    """The workers behind a scheduler's address (or the .json file that it wrote). A cell that needs a GPU takes its share of the resource
+    `GPU` that workers offer."""
+
+    def __init__(self, cells: Sequence[Cell], address: str, way: Way, grid: Grid) -> None:
+        self._address, self._way, self._name = address, way, f"hippo-{uuid.uuid4().hex[:12]}"
+        self._records = {cell.id: cell.record for cell in grid.cells}
+        self._said: dict[str, Said] = {}
+        self._client = connect(address)
+        try:
+            self._shares = gpus.shares(cells, self._gpus()[1])
+            needed = materials(cells)
+            ours = self._check(needed, grid.run_id)
+            self._refuse_impossible(cells)
+            self._client.register_plugin(worker.CellWorker(self._name, way, needed, ours), name=self._name)
+            self._client.subscribe_topic(self._name, self._heard)
+        except BaseException:
+            self._client.close()
+            raise
+        self._pool = ThreadPoolExecutor(MANY)
+
+    def room(self, running: list[Cell]) -> int:
+        """The threads of all workers that are there now, less those that are taken."""
+        return sum(info["nthreads"] for info in self._workers().values()) - len(running)
+
+    def fits(self, cell: Cell, running: list[Cell]) -> bool:
+        """Whether the cluster's GPUs have this cell's share free; which of them takes it, Dask decides."""
+        if cell.id not in self._shares:
+            return True
+        return sum(self._shares.get(one.id, 0.0) for one in (cell, *running)) <= self._gpus()[0] + 1e-9
+
+    def submit(self, cell: Cell, said: Said, alone: bool) -> Future[Outcome]:
+        """Send a cell to the cluster."""
+        self._said[cell.id] = said
+        return self._pool.submit(self._run, cell, alone)
+
+    def _run(self, cell: Cell, alone: bool) -> Outcome:
+        started = time.monotonic()
+        order = replace(cell, record=cell.record.relative_to(root()))
+        needs = [self._records[need].relative_to(root() / RUNS).as_posix() for need in cell.needs]
+        share = self._shares.get(cell.id)
+        how: dict[str, Any] = {"key": f"{cell.id}-{uuid.uuid4().hex[:8]}", "resources": {"GPU": share} if share else None, "pure": False}
+        try:
+            outcome = self._client.submit(worker.run, self._name, order, alone, needs, **how).result()
+        except KilledWorker:
+            return Outcome(cell, "crashed", time.monotonic() - started, "the Dask workers that ran it died")
+        except LabError:
+            raise
+        except Exception as error:
+            raise LabError(f"the Dask cluster at {self._address} failed ({_words(error)}); finished records are kept, call again") from None
+        return self._fetched(replace(outcome, cell=cell))
+
+    def _fetched(self, outcome: Outcome) -> Outcome:
+        """The same, with the record brought from the archive where there is one; a failed cell's notebook is named where it lies there."""
+        if not self._way.archive:
+            return outcome
+        archive, name = Archive(self._way.archive), outcome.cell.record.relative_to(root() / RUNS).as_posix()
+        if outcome.state == "done":
+            archive.pull([name])
+        return replace(outcome, notebook=f"{archive.url}/{name}/{Path(outcome.notebook).name}") if outcome.notebook else outcome
+
+    def _heard(self, event: tuple[float, dict[str, str]]) -> None:
+        """A worker passes on what a notebook says."""
+        told = event[1]
+        if said := self._said.get(told["cell"]):
+            said.write(told["text"])
+
+    def stop(self) -> None:
+        """End this run's kernels on all workers."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with suppress(Exception):  # a cluster that is gone has stopped
+            self._client.unregister_worker_plugin(self._name)
+        self._client.close()
+
+    def close(self) -> None:
+        """The same; nothing runs any more."""
+        self.stop()
+
+    def _gpus(self) -> tuple[float, float]:
+        """How many GPUs the workers offer (`dask worker --resources "GPU=1 GPU_GB=24"`), and the memory of the smallest in GB."""
+        offered = [info.get("resources") or {} for info in self._workers().values()]
+        having = [resources for resources in offered if resources.get("GPU")]
+        return sum(one["GPU"] for one in having), min((one.get("GPU_GB", INF) for one in having), default=INF)
+
+    def _workers(self) -> dict[str, Any]:
+        return self._client.scheduler_info(n_workers=-1)["workers"]
+
+    def _refuse_impossible(self, cells: Sequence[Cell]) -> None:
+        if self._shares and not self._gpus()[0] and self._workers():
+            label = next(cell.label for cell in cells if cell.id in self._shares)
+            raise LabError(f'{label} needs a GPU and no worker offers one; start workers with: dask worker --resources "GPU=1 GPU_GB=24"')
+
+    def _check(self, needed: worker.Materials, run_id: str) -> dict[str, Any]:
+        """What a worker must be like, as this machine is; LabError where one has other packages or code, lacks a model, or would write
+        records that nobody sees."""
+        seen = root() / RUNS / run_id / f".seen-{self._name}"
+        seen.touch()
+        try:
+            told: Any = self._client.run(worker.describe, needed, seen.relative_to(root()).as_posix(), on_error="return")
+        finally:
+            seen.unlink()
+        ours = worker.describe(needed, "")
+        for address, theirs in told.items():
+            if isinstance(theirs, BaseException):
+                raise LabError(f"worker {address} cannot run cells: {_words(theirs)}; it needs this checkout and `make setup` there")
+            if why := worker.unfit(ours, theirs, shared=not self._way.archive):
+                raise LabError(f"worker {address} {why}")
+        return ours
+
+
+def connect(address: str) -> Client:
+    """A client of the scheduler; LabError where there is none."""
+    if not address:
+        raise LabError("EXECUTOR=dask needs the scheduler's address: SCHEDULER=tcp://host:8786, or the .json file that it wrote")
+    where: dict[str, Any] = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
+    if "scheduler_file" in where and not Path(address).is_file():
+        raise LabError(f"no scheduler has written {address} yet; start one with: dask scheduler --scheduler-file {address}")
+    try:
+        return Client(**where, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise LabError(
+            f"no Dask scheduler answers at {address} ({_words(error)}); start one with `dask scheduler`, and give its address as "
+            "SCHEDULER=tcp://host:8786"
+        ) from None
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

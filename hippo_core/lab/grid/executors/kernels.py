@@ -1,0 +1,53 @@
+"""The kernels of this process: made ready before the first cell, ended after the last."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import psutil
+
+from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.execute import Way
+from hippo_core.lab.run.preflight import materials
+from hippo_core.lab.warm import client
+from hippo_core.suites.datasets.build import sweep
+
+
+def prepared(way: Way, cells: Sequence[Cell]) -> Way:
+    """The same, with the server of warm kernels started; with cold ones where two cells are not worth it."""
+    if way.kernel == "cold" or (len(cells) <= 2 and not client.running()):
+        return replace(way, kernel="cold")
+    start_server(materials(cells)[0])
+    return way
+
+
+def start_server(models: Iterable[str]) -> None:
+    """Start the server of warm kernels, which loads these models."""
+    from hippo_core.lab.warm import spec  # imports jupyter_client, which other commands do without
+
+    spec.install()
+    for model in models:
+        client.want(model)
+    client.start()
+
+
+def end_kernels(patience: float = 5.0, for_good: bool = True) -> None:
+    """End the kernels that this process has started, the forked ones at once, the others kindly first; `for_good`: it starts no more.
+
+    The data sets that they were building go with them.
+    """
+    client.close(for_good)
+    kernels = [child for child in psutil.Process().children() if _is_kernel(child)]
+    for kernel in kernels:
+        kernel.terminate()
+    _, alive = psutil.wait_procs(kernels, timeout=patience)
+    for kernel in alive:
+        kernel.kill()
+    psutil.wait_procs(alive, timeout=patience)
+    sweep()
+
+
+def _is_kernel(process: psutil.Process) -> bool:
+    try:
+        return any("ipykernel" in word for word in process.cmdline())
+    except psutil.Error:
+        return False

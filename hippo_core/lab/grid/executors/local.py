@@ -1,0 +1,49 @@
+"""Cells in threads of this process, each in a kernel of its own on this machine.
+
+Threads of one process, because kernels pick their ports there without racing each other.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from threading import Event
+
+from hippo_core.lab.grid.executors import gpus
+from hippo_core.lab.grid.executors.kernels import end_kernels, prepared
+from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.run import ram
+from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.execute import Outcome, Way, execute
+
+
+class Local:
+    """So many workers on this machine. The GPU that it may have is packed by the memory that models declare."""
+
+    def __init__(self, cells: Sequence[Cell], jobs: int, way: Way) -> None:
+        self._jobs, self._way = jobs, prepared(way, cells)
+        self._gpu = gpus.memory_gb()
+        self._shares = gpus.shares(cells, self._gpu) if self._gpu else {}
+        self._pool, self._stopping = ThreadPoolExecutor(jobs), Event()
+
+    def room(self, running: list[Cell]) -> int:
+        """The workers that are idle."""
+        return self._jobs - len(running)
+
+    def fits(self, cell: Cell, running: list[Cell]) -> bool:
+        """Whether this cell's share of the GPU is free."""
+        return sum(self._shares.get(one.id, 0.0) for one in (cell, *running)) <= 1 + 1e-9
+
+    def submit(self, cell: Cell, said: Said, alone: bool) -> Future[Outcome]:
+        """Run a cell in a thread."""
+        limit = None if self._gpu else self._way.memory or ram.share(1 if alone else self._jobs)  # CUDA maps far more than it uses
+        return self._pool.submit(execute, cell, said, self._stopping, replace(self._way, memory=limit))
+
+    def stop(self) -> None:
+        """End the kernels of this process."""
+        self._stopping.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        end_kernels()
+
+    def close(self) -> None:
+        """End the idle threads."""
+        self._pool.shutdown()

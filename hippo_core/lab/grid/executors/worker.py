@@ -1,0 +1,136 @@
+"""What runs on a worker of a Dask cluster: its description, the plugin that a grid leaves there while it runs, and one cell."""
+
+import logging
+import platform
+import time
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from threading import Event
+from typing import Any, cast
+
+from distributed import Reschedule, Worker, WorkerPlugin, get_worker
+
+from hippo_core.files import LabError, root
+from hippo_core.lab.grid.executors.kernels import end_kernels, start_server
+from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.run import fingerprints, notebook_files, ram
+from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.execute import Outcome, Way, execute, fix_threads
+from hippo_core.lab.run.preflight import require_encoders, require_weights
+from hippo_core.results.records.archive import Archive
+
+Materials = tuple[list[str], list[str]]  # names of models and of encoders
+OFTEN = 0.5  # seconds between two messages of a cell that talks
+SAME = {  # what a worker must have as the runner has it, and what to say where it has not
+    "python": "runs another Python",
+    "lock": "has another requirements.lock; bring its checkout to the same commit and run `make setup` there",
+    "code": "has other code; bring its checkout to the same commit",
+}
+
+
+def describe(needed: Materials, seen: str) -> dict[str, Any]:
+    """This machine as cells would find it: versions, checksums of code, packages that are not as the lock says, models and encoders that
+    are not there, and whether a file of the runner's is seen here."""
+    fingerprints.forget()  # a worker lives long, and its checkout may have been changed since
+    told: dict[str, Any] = {"python": ".".join(platform.python_version_tuple()[:2]), "lock": fingerprints.lock()}
+    code = [*map(fingerprints.library, fingerprints.ROW_MAKERS), *map(fingerprints.notebook, notebook_files.notebook_names())]
+    told["code"] = fingerprints.digest(code)
+    told["packages"] = [line for line in map(_strange, _pins()) if line]
+    told["seen"] = (root() / seen).exists()
+    try:
+        models, encoders = needed
+        require_weights(models)
+        require_encoders(encoders)
+    except LabError as error:
+        told["missing"] = str(error)
+    return told
+
+
+def unfit(ours: dict[str, Any], theirs: dict[str, Any], shared: bool) -> str:
+    """Why a worker may not run cells of a runner, or nothing. `shared` says that records are to be seen without an archive."""
+    for name, why in SAME.items():
+        if ours[name] != theirs[name]:
+            return why
+    if theirs["packages"] and theirs["packages"] != ours["packages"]:
+        return f"has {theirs['packages'][0]}; run `make setup` there"
+    if "missing" in theirs:
+        return f"lacks what a cell needs: {theirs['missing']}"
+    if shared and not theirs["seen"]:
+        return "does not see this run's folder; put the checkout on a shared folder, or have records copied: RECORDS=s3://bucket/prefix"
+    return ""
+
+
+def _pins() -> list[tuple[str, str]]:
+    lines = (root() / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    return [(name, pin) for name, _, pin in (line.split(";")[0].strip().partition("==") for line in lines) if pin]
+
+
+def _strange(pin: tuple[str, str]) -> str:
+    name, wanted = pin
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        found = "missing"
+    return "" if found.split("+")[0] == wanted else f"{name} {found} where requirements.lock says {wanted}"
+
+
+class CellWorker(WorkerPlugin):
+    """What a grid leaves on every worker, those that come later too: how cells are run, and that they stop when the grid does."""
+
+    def __init__(self, name: str, way: Way, needed: Materials, ours: dict[str, Any]) -> None:
+        self.name, self.way, self.needed, self.ours = name, way, needed, ours
+
+    def setup(self, worker: Worker) -> None:
+        """Make ready for cells. A worker that came after the others were looked at and is not fit ends itself."""
+        self.worker, self.stopping = worker, Event()
+        self.why = unfit(self.ours, describe(self.needed, ""), shared=False)
+        if self.why:
+            logging.getLogger("distributed.worker").error("This worker %s", self.why)
+            worker.loop.add_callback(worker.close)
+            return
+        fix_threads(self.way.threads)
+        if self.way.kernel == "warm":
+            start_server(self.needed[0])
+
+    def teardown(self, worker: Worker) -> None:
+        """End the kernels; where another grid runs here too, its kernels are left alone and this one's end unseen."""
+        self.stopping.set()
+        if not any(isinstance(other, CellWorker) and other is not self for other in worker.plugins.values()):
+            end_kernels(for_good=False)
+
+    def memory(self, alone: bool) -> float:
+        """GB that the kernel of a cell may take: half of what this worker may, or all."""
+        threads = 1 if alone else self.worker.state.nthreads
+        allowed = self.worker.memory_manager.memory_limit
+        return ram.LEFT * allowed / min(threads, 2) / 1e9 if allowed else ram.share(threads)
+
+
+def run(name: str, cell: Cell, alone: bool, needs: list[str]) -> Outcome:
+    """Run a cell on this worker; its record's path is below the checkout of whoever runs it, `needs` are names of records it rests on."""
+    worker = get_worker()
+    here = cast(CellWorker, worker.plugins[name])
+    if here.why:
+        raise Reschedule()
+    way = here.way
+    if way.archive:
+        Archive(way.archive).pull(needs)
+    limit = None if worker.state.total_resources.get("GPU") else way.memory or here.memory(alone)
+    relay = Relay(worker, name, cell.id)
+    return execute(replace(cell, record=root() / cell.record), relay, here.stopping, replace(way, memory=limit))
+
+
+class Relay(Said):
+    """Passes on what a cell says to its runner, twice a second at most."""
+
+    def __init__(self, worker: Worker, topic: str, cell: str) -> None:
+        super().__init__()
+        self._worker, self._topic, self._cell = worker, topic, cell
+        self._text, self._sent = "", 0.0
+
+    def write(self, text: str) -> int:
+        """Take a piece of output."""
+        self._text += text
+        if time.monotonic() - self._sent > OFTEN:
+            self._worker.log_event(self._topic, {"cell": self._cell, "text": self._text})
+            self._text, self._sent = "", time.monotonic()
+        return len(text)

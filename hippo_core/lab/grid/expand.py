@@ -1,0 +1,145 @@
+"""A grid file names axes; expanded, it is a list of cells in order of dependence, each once, those that must coincide left out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cache
+from itertools import product
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hippo_core.files import LabError, root, unknown
+from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.dependencies import with_needs
+from hippo_core.lab.run.parameters import BaselineParameters, MemoryParameters, Parameters, Positive, check
+from hippo_core.methods import Encoder, is_memory, load_preset
+from hippo_core.methods.types import Regime
+from hippo_core.models.spec import read_mapping, validated
+
+Axis = Annotated[list[str], Field(min_length=1)]
+
+
+class Block(BaseModel):
+    """Axes whose every combination is a cell. `overrides` is a list of lists: each inner list is one variant.
+
+    `encoders` is an axis of the presets that read one; the others run once. Without it each preset says its own. The regime
+    `after_sleep` is one of memories; the others do not sleep. What a memory's cells need, to teach and to replay, is added.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    suites: Axis
+    presets: Axis
+    regimes: list[Regime] = ["immediate", "delayed"]
+    sizes: Annotated[list[int], Field(min_length=1)] = [50]
+    seeds: Annotated[list[int], Field(min_length=1)] = [1337]
+    models: Axis = ["hippo-tiny"]
+    profiles: Axis = ["default"]
+    splits: list[Literal["val", "test"]] = ["test"]
+    encoders: list[Encoder] = []
+    overrides: list[list[str]] = [[]]
+
+
+class GridFile(BaseModel):
+    """A file of params/grids. `later` lists presets that blocks may name before there is a file for them; `timeout`: seconds that a
+    step of a notebook may take; `memory`: GB that a kernel may take, half of the machine unless said.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    threads: Positive = 1
+    batch_size: Positive = 32
+    timeout: Positive = 7200
+    memory: Annotated[float, Field(gt=0)] | None = None
+    later: list[str] = []
+    blocks: Annotated[list[dict[str, Any]], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """An expanded grid: its cells, data sets first, and how many cells each preset would have that is not there yet."""
+
+    name: str
+    title: str
+    run_id: str
+    cells: tuple[Cell, ...]
+    not_there: dict[str, int]
+    threads: int
+    timeout: int
+    memory: float | None
+
+
+def grid_names() -> list[str]:
+    """The grids of params/grids."""
+    return sorted(path.stem for path in (root() / "params" / "grids").glob("*.yaml"))
+
+
+def load_grid(name: str) -> tuple[GridFile, list[Block]]:
+    """A grid file and its blocks, checked; LabError for an unknown name or key."""
+    if name not in grid_names():
+        raise unknown("grid", name, grid_names())
+    where = f"params/grids/{name}.yaml"
+    file = validated(GridFile, read_mapping(root() / where), where)
+    return file, [validated(Block, block, f"{where}, block {number + 1}") for number, block in enumerate(file.blocks)]
+
+
+def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tuple[str, ...] = (), threads: int | None = None) -> Grid:
+    """The cells of a grid. `only` keeps presets that match one of its patterns, `models` replaces the file's axis of models, `threads`
+    those that the file gives each cell."""
+    (file, blocks), run = load_grid(name), run_id or name
+    each = threads or file.threads
+    found: dict[str, Cell] = {}
+    not_there: dict[str, int] = {}
+    memory = cache(is_memory)
+    own = cache(lambda preset: None if memory(preset) else load_preset(preset).encoder)
+    for number, block in enumerate(blocks):
+        for values in _combinations(block, models):
+            if only and not any(fnmatch(values["preset"], pattern) for pattern in only):
+                continue
+            if values["preset"] in file.later and not _is_there(values["preset"]):
+                not_there[values["preset"]] = not_there.get(values["preset"], 0) + 1
+                continue
+            if values["regime"] == "after_sleep" and not memory(values["preset"]):
+                continue
+            told = {"run_id": run, "threads": each, "batch_size": file.batch_size, **values}
+            for overrides in _encoded(own(values["preset"]), values["overrides"], block.encoders):
+                form = MemoryParameters if memory(values["preset"]) else BaselineParameters
+                _add(found, _once({**told, "overrides": overrides}, f"params/grids/{name}.yaml, block {number + 1}", form))
+    if not found and not not_there:
+        raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
+    cells = sorted(found.values(), key=lambda cell: cell.phase)
+    return Grid(name, file.title, run, tuple(cells), not_there, each, file.timeout, file.memory)
+
+
+def _combinations(block: Block, models: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    names = ("model", "suite", "profile", "n", "seed", "split", "preset", "overrides", "regime")
+    sets = (models or block.models, block.suites, block.profiles, block.sizes, block.seeds, block.splits)
+    for values in product(*sets, block.presets, block.overrides, block.regimes):
+        yield dict(zip(names, values, strict=True))
+
+
+def _encoded(own: str | None, overrides: list[str], encoders: list[Encoder]) -> list[list[str]]:
+    """The overrides with each encoder, for a preset that reads one; its own encoder needs no override."""
+    if not encoders or own is None:
+        return [overrides]
+    return [overrides if encoder == own else [*overrides, f"encoder={encoder}"] for encoder in encoders]
+
+
+def _once(told: dict[str, Any], where: str, form: type[Parameters]) -> Parameters:
+    """The parameters of a cell; where both regimes give the same prompts, the delayed cell stands for both."""
+    delayed, resolved = check({**told, "regime": "delayed"}, where, form)
+    once = resolved.coincides and told["regime"] != "after_sleep"
+    return delayed if once else check(told, where, form)[0]
+
+
+def _is_there(preset: str) -> bool:
+    return (root() / "params" / "presets" / f"{preset}.yaml").is_file()
+
+
+def _add(found: dict[str, Cell], parameters: Parameters) -> None:
+    for cell in with_needs(parameters):
+        other = found.setdefault(cell.id, cell)
+        if other.parameters != cell.parameters:
+            raise LabError(f"'{other.label}' and '{cell.label}' would both write {cell.record}; leave one of them out of the grid")

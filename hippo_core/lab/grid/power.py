@@ -1,0 +1,51 @@
+"""The power check of a grid: which claims its worlds are too few for, said and written down before any of their cells runs."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from hippo_core.lab.grid.expand import Grid
+from hippo_core.lab.run.cells import Cell, told_of
+from hippo_core.lab.run.parameters import resolve
+from hippo_core.results.criteria import load_criteria
+from hippo_core.results.criteria.power import DECLARED, Claim, planned_claims, read_declared, sentence, underpowered, write_declared
+from hippo_core.results.records import key_of, run_folder
+
+
+def power(cells: Sequence[Cell]) -> str:
+    """Which claims these cells cannot show, in a sentence; empty where they could show all."""
+    criteria = load_criteria()
+    return sentence(criteria, underpowered(criteria, _claims(cells)))
+
+
+def declare(grid: Grid) -> str:
+    """The same of a grid, and its run's folder says so from now on.
+
+    A claim is declared only while none of its cells has a record. What was declared of the others stays as it was, whatever the plan has
+    become; so it does of claims that are not of this plan.
+    """
+    criteria, claims, path = load_criteria(), _claims(grid.cells), run_folder(grid.run_id) / DECLARED
+    begun = {cell.id for cell in grid.cells if cell.record.exists()}
+    ahead = [claim for claim in claims if begun.isdisjoint(claim.cells)]
+    mine, before = {(claim.model, claim.id) for claim in ahead}, read_declared(path)
+    declared = [claim for claim in before if (claim.model, claim.id) not in mine] + underpowered(criteria, ahead)
+    if declared != before or not path.is_file():
+        write_declared(path, declared)
+    return sentence(criteria, underpowered(criteria, claims))
+
+
+def _claims(cells: Sequence[Cell]) -> list[Claim]:
+    plan = [row for cell in cells if (row := _row(cell))]
+    return planned_claims(load_criteria(), pd.DataFrame(plan)) if plan else []
+
+
+def _row(cell: Cell) -> dict[str, object]:
+    """A cell of the test as a row of the plan, with as many worlds as its questions can come from; empty for another cell."""
+    told = told_of(cell)
+    if told is None or (told.mode, told.split) != ("test", "test"):
+        return {}
+    resolved = resolve(told)
+    settings = resolved.settings.model_dump()
+    key = key_of({**told.model_dump(), "mode": told.mode}, {"preset": resolved.preset.model_dump(), "suite": {"settings": settings}})
+    a_world = max(1, min(resolved.settings.n_items, resolved.settings.n_facts))  # questions, at least
+    return key | {"stage": "test", "cell": cell.id, "item_id": "", "world": "", "n_worlds": -(-told.items // a_world)}

@@ -1,0 +1,116 @@
+"""Follow a grid as it comes along: one live table on a terminal, plain lines elsewhere, and a file that others read."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.live import Live
+
+from hippo_core.lab.grid.progress import eta, screen
+from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.grid.progress.status import KEPT, Ended, Running, Status, StatusFile
+from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.execute import Outcome
+
+LONGEST = 2000  # characters of a message
+EVERY = 0.5  # seconds between two pictures, at least
+
+
+@dataclass
+class Progress:
+    """What is known of a run of these cells on `jobs` workers; a context manager that draws while it is open."""
+
+    cells: Sequence[Cell]
+    jobs: int
+    skipped: int = 0
+    earlier: Mapping[str, float] = field(default_factory=dict)  # seconds of cells by their id, from earlier records
+    file: StatusFile | None = None
+    ended_cells: list[Outcome] = field(default_factory=list)
+    running: dict[str, tuple[Cell, Said, float]] = field(default_factory=dict)
+    live: Live | None = None
+    started: float = field(default_factory=time.time)
+    due: float = 0.0  # when it is drawn next, by the monotonic clock
+
+    def __post_init__(self) -> None:
+        self.countdown = eta.Countdown(self.seconds_left)
+
+    def __enter__(self) -> "Progress":
+        console = Console()
+        if console.is_terminal:
+            self.live = Live(console=console, auto_refresh=False, transient=True)
+            self.live.start()
+        self.draw()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.draw()
+        if self.live:
+            self.live.stop()
+        if self.file:
+            self.file.next_part()
+
+    def began(self, cell: Cell, said: Said) -> None:
+        """A cell was given to a worker."""
+        self.running[cell.id] = (cell, said, time.monotonic())
+
+    def ended(self, outcome: Outcome) -> None:
+        """A cell has ended; without a terminal this is when a line is printed."""
+        self.running.pop(outcome.cell.id, None)
+        self.ended_cells.append(outcome)
+        if not self.live:
+            print(screen.line(_ended(outcome), len(self.ended_cells), len(self.cells), self.countdown.seconds()), flush=True)
+
+    def again(self, outcome: Outcome) -> None:
+        """A cell has crashed and will run once more."""
+        self.running.pop(outcome.cell.id, None)
+        if not self.live:
+            print(f"crashed: {outcome.cell.label}, {outcome.message}; it runs once more, alone", flush=True)
+
+    def tick(self) -> None:
+        """Time has passed."""
+        if time.monotonic() >= self.due:
+            self.draw()
+
+    def draw(self) -> None:
+        """Show how it stands now, on the terminal and in the file."""
+        status = self.status()
+        if self.file:
+            self.file.show(status)
+        if self.live:
+            self.live.update(screen.table(status), refresh=True)
+        self.due = time.monotonic() + EVERY
+
+    def status(self) -> Status:
+        """How it stands now."""
+        failed = [outcome for outcome in self.ended_cells if outcome.state == "failed"]
+        now = time.monotonic()
+        return Status(
+            total=len(self.cells),
+            done=len(self.ended_cells) - len(failed),
+            failed=len(failed),
+            skipped=self.skipped,
+            started=self.started,
+            updated=time.time(),
+            seconds_left=self.countdown.seconds() if len(self.ended_cells) < len(self.cells) else 0.0,
+            running=[
+                Running(id=name, label=c.label, seconds=now - since, tail=said.lines) for name, (c, said, since) in self.running.items()
+            ],
+            failures=[_ended(outcome) for outcome in failed[-KEPT:]],
+            last=[_ended(outcome) for outcome in self.ended_cells[-KEPT:]],
+        )
+
+    def seconds_left(self) -> float | None:
+        """The time that is left; None where nothing is known of any cell."""
+        ended = {outcome.cell.id for outcome in self.ended_cells}
+        open_cells = [cell for cell in self.cells if cell.id not in ended]
+        took = [(outcome.cell, outcome.seconds) for outcome in self.ended_cells if outcome.state == "done"]
+        takes = eta.expected(open_cells, took, self.earlier)
+        spent = {name: time.monotonic() - since for name, (_, _, since) in self.running.items()}
+        waiting = [cell for cell in open_cells if cell.id not in self.running]
+        return eta.seconds_left(waiting, spent, takes, self.jobs) if takes or not open_cells else None
+
+
+def _ended(outcome: Outcome) -> Ended:
+    cell, message = outcome.cell, outcome.message[:LONGEST]
+    return Ended(id=cell.id, label=cell.label, state=outcome.state, seconds=outcome.seconds, message=message, notebook=outcome.notebook)

@@ -1,0 +1,90 @@
+"""Run cells as a person asks for it: on this machine or on a cluster, with the progress shown and a clean end."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hippo_core.files import LabError, Terminated, unknown
+from hippo_core.lab.grid.engine import run_cells
+from hippo_core.lab.grid.executors import Executor
+from hippo_core.lab.grid.executors.kernels import end_kernels
+from hippo_core.lab.grid.executors.local import Local
+from hippo_core.lab.grid.expand import Grid
+from hippo_core.lab.grid.grid_status import estimate
+from hippo_core.lab.grid.progress.live import Progress
+from hippo_core.lab.grid.progress.status import StatusFile
+from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.execute import USUAL, Kernel, Outcome, Way
+from hippo_core.lab.run.preflight import materials, require_encoders, require_weights
+
+EXECUTORS = ("local", "dask")
+
+
+@dataclass(frozen=True)
+class How:
+    """How a grid is run: so many cells at a time, in kernels of this kind, here or on a Dask cluster, with an archive or without.
+
+    `threads` of each cell: a number, `auto` (the cores of this machine divided by the jobs), or nothing for what the grid's file says.
+    """
+
+    jobs: int = 2
+    kernel: Kernel = "warm"
+    executor: str = "local"
+    scheduler: str = ""
+    archive: str = ""
+    threads: str = ""
+
+    def __post_init__(self) -> None:
+        if self.executor not in EXECUTORS:
+            raise unknown("executor", self.executor, EXECUTORS)
+        if self.threads not in ("", "auto") and not (self.threads.isdigit() and int(self.threads)):
+            raise LabError(f"threads: expected a whole number above 0, or auto, got {self.threads!r}")
+
+    @property
+    def threads_each(self) -> int | None:
+        """Threads of a cell; None for what the grid's file says."""
+        if self.threads == "auto":
+            return max(1, (os.cpu_count() or 1) // self.jobs)
+        return int(self.threads) if self.threads else None
+
+
+ALONE = How(jobs=1)
+
+
+def run(
+    cells: Sequence[Cell], how: How, way: Way = USUAL, skipped: int = 0, file: StatusFile | None = None, grid: Grid | None = None
+) -> list[Outcome]:
+    """Run these cells, of which those of a grid may go to a cluster, and show how they come along; `skipped` others are done."""
+    if not cells:
+        return []
+    if how.executor == "local":
+        models, encoders = materials(cells)
+        require_weights(models)
+        require_encoders(encoders)
+    earlier = {cell.id: seconds for cell, seconds in zip(cells, estimate(cells), strict=True) if seconds is not None}
+    with stops_cleanly(), contextlib.closing(_executor(cells, how, way, grid)) as executor:
+        return run_cells(cells, executor, Progress(cells, max(1, executor.room([])), skipped, earlier, file))
+
+
+def _executor(cells: Sequence[Cell], how: How, way: Way, grid: Grid | None) -> Executor:
+    if how.executor == "local" or grid is None:
+        return Local(cells, how.jobs, way)
+    from hippo_core.lab.grid.executors.dask import DaskCluster  # a second of imports
+
+    return DaskCluster(cells, how.scheduler, way, grid)
+
+
+@contextlib.contextmanager
+def stops_cleanly() -> Iterator[None]:
+    """Ctrl-C ends the kernels of this process and says so in one line; so does SIGTERM, whose line comes from `hippo_core.__main__`."""
+    try:
+        yield
+    except Terminated:
+        end_kernels()
+        raise
+    except KeyboardInterrupt:
+        end_kernels()
+        print("stopped; what is finished is kept, call again to go on", file=sys.stderr)
+        raise SystemExit(130) from None

@@ -1,0 +1,104 @@
+"""The last lines of a grid: what was done, what failed and how to run it alone, how the criteria stand, where the report is."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from hippo_core.files import root
+from hippo_core.lab.grid.progress.eta import duration
+from hippo_core.lab.run.cells import FORMS, Cell, told_of
+from hippo_core.lab.run.execute import Outcome
+from hippo_core.lab.run.parameters import Parameters
+from hippo_core.lab.run.record_files import short
+from hippo_core.results.records import read_metrics
+
+ALWAYS = ("suite", "preset", "n", "seed", "mode")  # parameters that a command says though they are the usual ones
+VERDICTS = ("met", "missed", "not judged")
+
+
+def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> list[str]:
+    """The lines that a grid ends with."""
+    failed = sum(outcome.state == "failed" for outcome in outcomes)
+    verdicts = criteria(run_id)
+    return [
+        f"cells:    {len(outcomes) - failed} done, {skipped} skipped, {failed} failed",
+        f"time:     {duration(seconds)}",
+        f"criteria: {', '.join(f'{verdicts[name]} {name}' for name in VERDICTS)}" if verdicts else "criteria: none judged yet",
+        f"records:  executed/{run_id}",
+        f"report:   {report_place(run_id)}",
+    ]
+
+
+def criteria(run_id: str) -> Counter[str]:
+    """How many criteria of a run's report have each verdict; empty where there is no report."""
+    path = root() / "reports" / run_id / "criteria.json"
+    if not path.is_file():
+        return Counter()
+    content = json.loads(path.read_text(encoding="utf-8"))
+    rows = content.get("criteria", []) if isinstance(content, dict) else content
+    return Counter(row["verdict"] for row in rows)
+
+
+def report_place(run_id: str) -> str:
+    """The page to open."""
+    folder = root() / "reports" / run_id
+    pages = [folder / "index.html", *sorted(folder.glob("*.html")), folder / "summary.md"]
+    return next((short(page) for page in pages if page.is_file()), f"none at reports/{run_id}")
+
+
+def failures(outcomes: Sequence[Outcome]) -> list[str]:
+    """For each failed cell: which, the error's last line, its notebook, and the command that runs it alone."""
+    lines = []
+    for outcome in outcomes:
+        if outcome.state == "failed":
+            lines += [f"failed: {outcome.cell.label} ({outcome.cell.id})", f"  {outcome.message}"]
+            lines += [f"  notebook: {outcome.notebook}"] if outcome.notebook else []
+            lines += [f"  alone:    {command(outcome.cell)}"]
+    return lines
+
+
+def result(cell: Cell) -> str:
+    """The result of a finished cell in one line."""
+    told = told_of(cell)
+    return sentence(told, read_metrics(cell.record)) if told else cell.label
+
+
+def sentence(told: Parameters, metrics: dict[str, Any]) -> str:
+    """A cell's result as a sentence, from its numbers."""
+    if told.mode != "test":
+        return _prepared(told, metrics["telemetry"])
+    found = metrics["metrics"][told.suite]
+    how = f" ({', '.join(told.overrides)})" if told.overrides else ""
+    if found["em"] is None:
+        return f"{told.preset}{how} on {told.suite} ({told.regime}): nothing could be scored."
+    right = f"{told.model} with {told.preset}{how} answers {found['em']:.0%} of {found['n_items']} {told.suite} questions right"
+    bounds = "" if found["low"] is None else f" (95% interval {found['low']:.0%} to {found['high']:.0%}, {found['n_worlds']} worlds)"
+    chance = "" if found["chance"] is None else f"; a guess gets {found['chance']:.0%}"
+    return f"{right}, {told.regime}{bounds}{chance}."
+
+
+def _prepared(told: Parameters, found: dict[str, Any]) -> str:
+    """What a cell that teaches or replays did."""
+    who = f"{told.model} with {told.preset}"
+    if told.mode == "teach":
+        kept = f"{found['inserted']} stored, {found['aggregated']} added to a trace, {found['refused']} refused"
+        return f"{who} was told {found['attempts']} facts of {told.suite}: {kept}."
+    recalled = "" if found["recalled"] is None else f", {found['recalled']:.0%} of them recalled from a noisy cue"
+    return f"{who} replayed {found['items']} traces of {told.suite} in {found['cycles']} cycles{recalled}."
+
+
+def command(cell: Cell) -> str:
+    """The command that runs a cell alone, into the same run; defaults are left out."""
+    if cell.phase not in FORMS:
+        words = [f"{name}={_word(value)}" for name, value in cell.parameters.items()]
+        return " ".join(["python -m hippo_core notebook", cell.phase, *words])
+    usual = FORMS[cell.phase]().model_dump()
+    said = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in ALWAYS}
+    return " ".join(["python -m hippo_core run", cell.phase.partition("_")[2], *(f"{name}={_word(value)}" for name, value in said.items())])
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"'[{', '.join(map(str, value))}]'" if isinstance(value, list) else str(value)

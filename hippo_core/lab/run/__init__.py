@@ -1,0 +1,1 @@
+"""One cell: its parameters, its identity, its notebook, its record."""

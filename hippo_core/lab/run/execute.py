@@ -1,0 +1,179 @@
+"""Run one cell: its notebook by papermill, in a kernel of its own, into a folder that becomes its record when all went well."""
+
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event
+from typing import Any, Literal
+
+from hippo_core.files import FULL, LabError, root, write_json
+from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.run import fingerprints, notebook_files, process_env, ram, record_files
+from hippo_core.lab.run.cells import FORMS, Cell
+from hippo_core.lab.run.parameters import PLACE
+from hippo_core.lab.run.provenance import git_sha, versions
+from hippo_core.lab.warm import NAME as WARM
+from hippo_core.results.records import RUNS, begin_record, is_complete, read_meta
+
+Kernel = Literal["warm", "cold"]  # forked from a server that has imported what cells need (see lab/warm), or an ordinary one
+KERNELS: dict[Kernel, str] = {"warm": WARM, "cold": "python3"}
+
+
+@dataclass(frozen=True)
+class Way:
+    """How cells are run: the kind of their kernels, the threads of each, how many seconds one step of a notebook may take and how many
+    GB of memory a kernel (None: any), and the address of an archive that records are copied to (empty: none)."""
+
+    kernel: Kernel = "cold"
+    threads: int = 1
+    timeout: int | None = None
+    memory: float | None = None
+    archive: str = ""
+
+
+USUAL = Way()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a cell ended: done; failed, by an error that its notebook raised; crashed, where its kernel died, hung or never came.
+
+    `message` is the error's last line and `notebook` the one that it happened in; both empty when all went well.
+    """
+
+    cell: Cell
+    state: Literal["done", "failed", "crashed"]
+    seconds: float
+    message: str = ""
+    notebook: str = ""
+
+
+def execute(cell: Cell, said: Said, stopping: Event, way: Way = USUAL) -> Outcome:
+    """Run a cell and keep its record, or, where it fails, its notebook and its error. A record that somebody has finished meanwhile stays.
+
+    A full disk raises LabError, for no cell can go on then. Where `stopping` is set by the time it ends, nothing is kept.
+    """
+    started = time.monotonic()
+    try:
+        if is_complete(cell.record):
+            return Outcome(cell, "done", 0.0)
+        folder = record_files.open_folder(cell.record)
+        outcome = _attempt(cell, folder, said, started, way)
+        if stopping.is_set() or is_complete(cell.record):
+            shutil.rmtree(folder)
+            return outcome
+        if outcome.state == "done":
+            write_json(folder / "meta.json", {**read_meta(folder), "cell_seconds": round(outcome.seconds, 3), "kernel": way.kernel})
+            record_files.keep(folder, cell.record)
+        else:
+            kept = record_files.keep_failed(folder, cell.record, outcome.message)
+            outcome = replace(outcome, notebook=record_files.short(kept))
+        return _copied(outcome, way.archive)
+    except OSError as error:
+        full = disk_full(cell) if error.errno in FULL else None  # before space is freed
+        record_files.discard(cell.record)
+        if full:
+            raise full from None
+        return Outcome(cell, "failed", time.monotonic() - started, f"{type(error).__name__}: {error}")
+
+
+def _copied(outcome: Outcome, archive: str) -> Outcome:
+    """The same, when what the cell left is in the archive too; failed where it cannot be copied there."""
+    if not archive:
+        return outcome
+    from hippo_core.results.records.archive import Archive
+
+    try:
+        Archive(archive).push(outcome.cell.record)
+    except LabError as error:
+        return replace(outcome, state="failed", message=outcome.message or f"{error}; it is kept here and copied by the next call")
+    return outcome
+
+
+def _attempt(cell: Cell, folder: Path, said: Said, started: float, way: Way) -> Outcome:
+    message, crashed = "", False
+    try:
+        if cell.phase not in FORMS:
+            begin_record(folder, *_plain_origin(cell))
+        run_notebook(notebook_files.notebook_path(cell.phase), folder / record_files.NOTEBOOK, given(cell, folder), said, way)
+        message = "" if read_meta(folder)["cell"] == cell.id else "code or settings were changed while the grid ran; call it again"
+    except Exception as error:  # whatever a notebook or its kernel raises fails this cell and no other
+        message, crashed = reason(error), is_crash(error)
+        if isinstance(error, OSError) and not crashed:  # a timeout counts as one
+            raise
+        if any(f"[Errno {number}]" in message for number in FULL):
+            raise OSError(FULL[0], message) from None
+    state = "crashed" if crashed else "failed" if message else "done"
+    return Outcome(cell, state, time.monotonic() - started, message)
+
+
+def reason(error: Exception) -> str:
+    """The last line of what went wrong in a notebook, without the traceback that stands in the notebook itself."""
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
+    if isinstance(error, PapermillExecutionError):
+        return f"{error.ename}: {' '.join(error.evalue.split())}"
+    words = " ".join(str(error).split())
+    if isinstance(error, CellTimeoutError):
+        return "a step of the notebook took longer than the grid's timeout"
+    return f"the kernel died: {words}" if isinstance(error, DeadKernelError) else f"{type(error).__name__}: {words}"
+
+
+def is_crash(error: Exception) -> bool:
+    """Whether what went wrong is not the notebook's own error: another attempt may go well."""
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+    no_kernel = isinstance(error, RuntimeError) and str(error).startswith("Kernel d")  # "died before replying", "didn't respond"
+    return no_kernel or isinstance(error, CellTimeoutError | DeadKernelError) or ram.ran_out(error)
+
+
+def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: Said, way: Way = USUAL) -> None:
+    """Execute a notebook file; its parameters are checked against its own first, for papermill only warns of unknown ones."""
+    import papermill
+
+    notebook_files.check_values(source, parameters)
+    process_env.arrange()
+    quiet = ["--log-level=50"]  # a kernel's own log would run through the table; what goes wrong in a cell stands in the notebook
+    quiet += ["--HistoryManager.hist_file=:memory:"]  # else every kernel writes to one data base, and to the user's own history
+    limits = ram.limit(way.memory) if way.memory else []
+    patience: dict[str, Any] = {"start_timeout": 300, "iopub_timeout": 60}  # seconds; a busy machine is no error
+    names = {
+        "kernel_name": KERNELS[way.kernel],
+        "execution_timeout": way.timeout,
+        "progress_bar": False,
+        "stdout_file": said,
+        "extra_arguments": quiet + limits,
+    }
+    papermill.execute_notebook(str(source), str(target), parameters=parameters, **names, **patience)
+
+
+def given(cell: Cell, folder: Path) -> dict[str, Any]:
+    """The parameters of a cell as papermill gets them, with the folder that its record grows in where its notebook asks for it."""
+    known = notebook_files.defaults(notebook_files.notebook_path(cell.phase))
+    told = {name: value for name, value in cell.parameters.items() if name in known or name not in PLACE}
+    return told | ({"record_dir": record_files.short(folder)} if "record_dir" in known else {})
+
+
+def _plain_origin(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Configuration and origin of a cell whose notebook writes no rows of its own (data sets, report)."""
+    told = {name: value for name, value in cell.parameters.items() if name not in PLACE}
+    meta = {"git_sha": git_sha(), "config_hash": fingerprints.digest(told), "cell": cell.id, "phase": cell.phase}
+    return {"parameters": told}, meta | {"parameters": cell.parameters, "mode": cell.phase, "versions": versions()}
+
+
+def disk_full(cell: Cell) -> LabError:
+    """The error for a full disk; it says which, where that can be seen."""
+    full = [place for place in (str(root() / RUNS), tempfile.gettempdir()) if shutil.disk_usage(place).free < 1 << 20]
+    where = f" at {' and '.join(full)}" if full else ""
+    return LabError(f"the disk is full{where} (while running {cell.label}); free some space and call again: finished records are kept")
+
+
+def fix_threads(threads: int) -> None:
+    """Every kernel that is started from now on computes with this many threads, whatever the number of jobs is."""
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ[name] = str(threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"

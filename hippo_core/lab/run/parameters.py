@@ -1,0 +1,159 @@
+"""The parameters of cells that ask: names and types checked once, before anything runs, then resolved to what they stand for."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from hippo_core.files import LabError, unknown
+from hippo_core.methods import Preset, load_memory, load_preset, origin, settings_of
+from hippo_core.methods.episodic.settings import MemoryPreset, Mode
+from hippo_core.models.spec import ModelSpec, load_spec, validated
+from hippo_core.results.records import run_folder
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.build import suite_settings
+from hippo_core.suites.types import Settings, Suite
+
+DRY_ITEMS = 5
+PLACE = ("run_id", "record_dir")  # where a record goes, not what it holds
+
+Positive = Annotated[int, Field(ge=1)]
+
+
+class Asked(BaseModel):
+    """What every notebook that asks questions can be told. Unknown keys and wrong types are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    run_id: str = "scratch"
+    suite: str = "episodic"
+    model: str = "hippo-tiny"
+    profile: str = "default"  # of params/suites/<suite>.yaml
+    n: Positive = 50
+    seed: Annotated[int, Field(ge=0)] = 1337
+    split: Literal["val", "test"] = "test"
+    dry_run: bool = False
+    threads: Positive = 1
+    batch_size: Positive = 32
+    overrides: list[str] = []
+    record_dir: str = ""
+
+    @property
+    def items(self) -> int:
+        """How many questions are asked: `n`, or five in a dry run."""
+        return min(self.n, DRY_ITEMS) if self.dry_run else self.n
+
+
+class BaselineParameters(Asked):
+    """What `02_baseline` can be told; the same names as in its parameters cell."""
+
+    preset: str = "baselines/span_short"
+    regime: Literal["immediate", "delayed"] = "delayed"
+
+    @property
+    def mode(self) -> Mode:
+        """A baseline is not taught: its cells ask."""
+        return "test"
+
+
+class MemoryParameters(Asked):
+    """What `03_memory` can be told; the same names as in its parameters cell.
+
+    The regime is a test's: whatever it says, a teach cell counts as `delayed` and a replay cell as `after_sleep`.
+    """
+
+    preset: str = "memory/hei_nw"
+    mode: Mode = "test"
+    regime: Literal["immediate", "delayed", "after_sleep"] = "delayed"
+
+    @property
+    def session(self) -> str:
+        """The name of the store that the cells of a run share."""
+        return f"hei_{self.run_id}"
+
+
+Parameters = BaselineParameters | MemoryParameters
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What the parameters of a cell stand for. `suite_overrides` are the overrides that the suite reads, `origin` is the memory at the
+    bottom of what the preset extends, itself where it extends none; None for a preset that is no memory's."""
+
+    suite: Suite
+    settings: Settings
+    preset: Preset | MemoryPreset
+    spec: ModelSpec
+    suite_overrides: dict[str, Any]
+    origin: MemoryPreset | None
+
+    @property
+    def coincides(self) -> bool:
+        """Whether the immediate and the delayed regime give the same prompts, so that one cell stands for both."""
+        return not (self.preset.uses_window and self.suite.has_window)
+
+
+def check(values: dict[str, Any], where: str, form: type[Parameters] = BaselineParameters) -> tuple[Parameters, Resolved]:
+    """The parameters and what they stand for, if every type and name is right; LabError with what is legal otherwise. Loads no torch."""
+    parameters = validated(form, values, where)
+    run_folder(parameters.run_id)
+    return parameters, resolve(parameters)
+
+
+def resolve(parameters: Parameters) -> Resolved:
+    """The suite, its settings, the preset and the model that the parameters name, overrides applied."""
+    kind = isinstance(parameters, MemoryParameters)
+    told = parameters.suite, parameters.profile, parameters.preset, parameters.model, tuple(parameters.overrides)
+    resolved = _resolve(kind, *told)
+    if parameters.regime == "immediate" and resolved.preset.uses_window and not resolved.suite.has_window:
+        raise LabError(f"suite {parameters.suite} has no window: its facts are taught in another session; use regime=delayed")
+    return resolved
+
+
+@cache
+def _resolve(of_memory: bool, suite_name: str, profile: str, preset_name: str, model: str, overrides: tuple[str, ...]) -> Resolved:
+    suite, spec = get_suite(suite_name), load_spec(model)
+    of_suite, of_preset = sides(overrides, suite, preset_name)
+    settings = suite_settings(suite_name, profile, spec.context_limit, of_suite)
+    preset = load_memory(preset_name, of_preset) if of_memory else load_preset(preset_name, of_preset)
+    return Resolved(suite, settings, preset, spec, of_suite, load_memory(origin(preset_name)) if of_memory else None)
+
+
+def forget() -> None:
+    """Read all names and settings from disk again, as a notebook does in which a person works while files change."""
+    _resolve.cache_clear()
+
+
+def assignments(texts: Iterable[str]) -> dict[str, Any]:
+    """`["k=5", "swaps=0.5"]` as `{"k": 5, "swaps": 0.5}`; values are read as YAML. LabError for a text that is no assignment."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise LabError(f"expected key=value, got {text!r}")
+        if name.strip() in found:
+            raise LabError(f"{name.strip()} is given twice")
+        try:
+            found[name.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise LabError(f"the value in {text!r} is not valid YAML") from None
+    return found
+
+
+def sides(texts: Iterable[str], suite: Suite, preset: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Overrides apart: those of the suite's settings and those of the preset. `suite.` or `preset.` before a key says which is meant."""
+    found: dict[str, dict[str, Any]] = {"suite": {}, "preset": {}}
+    legal = {"suite": set(suite.settings.model_fields), "preset": settings_of(preset)}
+    for key, value in assignments(texts).items():
+        side, dot, name = key.partition(".")
+        wanted = [side] if dot and side in legal else [side for side in legal if key in legal[side]]
+        name = name if dot and side in legal else key
+        if len(wanted) > 1:
+            raise LabError(f"override {key!r} is a setting of the suite and of the preset; write suite.{key}=... or preset.{key}=...")
+        if not wanted or name not in legal[wanted[0]]:
+            raise unknown("override", key, legal["suite"] | legal["preset"])
+        found[wanted[0]][name] = value
+    return found["suite"], found["preset"]

@@ -1,0 +1,31 @@
+"""What cells need of the disk that they run on: models, their adapters, encoders."""
+
+from collections.abc import Iterable
+
+from hippo_core.files import LabError
+from hippo_core.lab.run.cells import Cell, told_of
+from hippo_core.lab.run.parameters import resolve
+from hippo_core.models.packages.pins import available, packages
+from hippo_core.models.spec import load_spec
+from hippo_core.models.weights import missing
+
+
+def materials(cells: Iterable[Cell]) -> tuple[list[str], list[str]]:
+    """The models and the encoders that cells need where they run, by name."""
+    told = [one for one in map(told_of, cells) if one]
+    encoders = {str(resolve(one).preset.encoder) for one in told if resolve(one).preset.encoder}
+    return sorted({one.model for one in told}), sorted(encoders)
+
+
+def require_weights(models: Iterable[str]) -> None:
+    """LabError where a model that lies on this disk, or its adapter, is not there, before any cell starts."""
+    for spec in map(load_spec, sorted(models)):
+        if reason := missing(spec):
+            raise LabError(reason)
+
+
+def require_encoders(encoders: Iterable[str]) -> None:
+    """LabError where one of these encoders comes with `make models` and is not there, before any cell starts."""
+    for encoder in sorted({*encoders} & packages().keys()):
+        if reason := available(encoder):
+            raise LabError(f"encoder {encoder}: {reason}")

@@ -1,0 +1,66 @@
+"""What a record says of its origin, written before the cell runs: configuration, commit, versions, checksums."""
+
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from hippo_core.files import root
+from hippo_core.lab.run import fingerprints
+from hippo_core.lab.run.cells import Cell, checksums
+from hippo_core.lab.run.parameters import PLACE, Parameters, Resolved
+
+MODEL_LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "bm25s")
+LIBRARIES = (*MODEL_LIBRARIES, "pandas", "scipy", "papermill", "nbclient", "ipykernel", "hippo-core")
+
+
+def describe_run(cell: Cell, parameters: Parameters, resolved: Resolved) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The content of `config_snapshot.yaml` and of `meta.json`."""
+    config = {
+        "parameters": {name: value for name, value in parameters.model_dump().items() if name not in PLACE},
+        "items": parameters.items,
+        "suite": {"name": resolved.suite.name, "primary": resolved.suite.primary, "settings": resolved.settings.model_dump(mode="json")},
+        "preset": resolved.preset.model_dump(mode="json"),
+        "model": resolved.spec.model_dump(mode="json"),
+        "decoding": {"greedy": True, "max_new_tokens": resolved.suite.answer_budget},
+    }
+    meta = {
+        "git_sha": git_sha(),
+        "config_hash": fingerprints.digest(config),
+        "cell": cell.id,
+        "phase": cell.phase,
+        "parameters": parameters.model_dump(exclude={"record_dir"}),
+        "model": parameters.model,
+        "profile": parameters.profile,
+        "regime": parameters.regime,
+        "mode": parameters.mode,
+        "needs": list(cell.needs),
+        "threads": parameters.threads,
+        "versions": versions(),
+        "checksums": {"notebook": fingerprints.notebook(cell.phase), **checksums(cell.phase, parameters)},
+    }
+    return config, meta
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the libraries that a row can depend on."""
+    found = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "absent"
+    return found
+
+
+def git_sha() -> str | None:
+    """The commit, with `-dirty` where tracked files differ from it; None outside a repository or before its first commit."""
+    commit = _git("rev-parse", "--verify", "--quiet", "HEAD")
+    return f"{commit}-dirty" if commit and _git("status", "--porcelain", "--untracked-files=no") else commit or None
+
+
+def _git(*arguments: str) -> str:
+    try:
+        return subprocess.run(["git", *arguments], cwd=root(), capture_output=True, text=True, check=False, timeout=20).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

@@ -1,0 +1,1 @@
+"""HEI-NW, the episodic memory."""

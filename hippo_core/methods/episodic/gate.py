@@ -1,0 +1,160 @@
+"""The write gate: which told statements are worth a trace.
+
+    S = alpha * surprise + beta * novelty + gamma * reward + delta * pin;   written where S > tau
+
+Each term is standardised by a calibration first, z = (term - mean) / sd, so that the weights compare like with like whatever the
+unit; a term that never varied there contributes 0. A gate sees what the teller knew, a `Told`, and nothing of the questions to come.
+"""
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Literal, Protocol
+
+from hippo_core.files import LabError
+from hippo_core.store.trace import Action, Decision, Statement
+
+Term = Literal["surprise", "novelty", "reward", "pin"]
+TERMS: tuple[Term, ...] = ("surprise", "novelty", "reward", "pin")
+LOWEST = -sys.float_info.max  # a threshold below every S; finite, as JSON has no infinity
+SURE = 700.0  # |S| beyond which exp would overflow
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is known of a statement when it is told: `surprise` in nats a token, from 0 (the frozen model's, in context); `novelty` from
+    0 to 1, 1 minus the similarity to the nearest stored trace; whether it came with a `reward`; whether the teller asked to keep it."""
+
+    surprise: float
+    novelty: float
+    reward: bool = False
+    pin: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in (("surprise", self.surprise), ("novelty", self.novelty)):
+            if not math.isfinite(value):
+                raise LabError(f"{name} of a told statement is {value}, expected a finite number; mend what measures it")
+
+    def term(self, name: Term) -> float:
+        """A term as a number; reward and pin are 0 or 1."""
+        return float(getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What the standardised terms count."""
+
+    alpha: float = 1.0
+    beta: float = 1.0
+    gamma: float = 0.5
+    delta: float = 0.8
+
+    def of(self, name: Term) -> float:
+        """The weight of a term."""
+        return {"surprise": self.alpha, "novelty": self.beta, "reward": self.gamma, "pin": self.delta}[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Mean and standard deviation of every term over `samples` statements of validation worlds, and the threshold `tau`. For JSON:
+    `asdict`."""
+
+    mean: Mapping[str, float]
+    sd: Mapping[str, float]
+    tau: float
+    samples: int = 0
+
+
+class Gate(Protocol):
+    """Whatever decides about statements one by one."""
+
+    def decide(self, statement: Statement, told: Told, duplicate_of: int | None = None) -> Decision:
+        """`duplicate_of`: the trace that says the same already. A duplicate is never refused: it costs no room and is evidence."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WriteGate:
+    """The gate by salience."""
+
+    calibration: Calibration
+    weights: Weights = Weights()
+
+    def decide(self, statement: Statement, told: Told, duplicate_of: int | None = None) -> Decision:
+        """The decision with each term's contribution to S, and each term as it was measured."""
+        contributions = contributions_of(told, self.weights, self.calibration)
+        score = math.fsum(contributions.values())
+        raw = {name: told.term(name) for name in TERMS}
+        action = action_of(score > self.calibration.tau, duplicate_of)
+        return Decision(statement, score, contributions, raw, action, duplicate_of)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomGate:
+    """The control: writes this share of statements whatever they are, drawn by seed, world and source, so that order does not matter."""
+
+    write_rate: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        check_rate(self.write_rate)
+
+    def decide(self, statement: Statement, told: Told, duplicate_of: int | None = None) -> Decision:
+        """S is the draw, from 0 to 1; the terms are kept as they were measured."""
+        drawn = Random(f"{self.seed}/{statement.world}/{statement.source}").random()
+        raw = {name: told.term(name) for name in TERMS}
+        action = action_of(drawn >= 1 - self.write_rate, duplicate_of)
+        return Decision(statement, drawn, {"chance": drawn}, raw, action, duplicate_of)
+
+
+def calibrate(samples: Sequence[Told], write_rate: float, weights: Weights = Weights()) -> Calibration:
+    """Means, deviations (population), and the lowest tau at which no more than `write_rate` of the samples would be written.
+
+    Equal S stand together on one side of tau, so ties can only make the rate smaller. LabError without samples.
+    """
+    check_rate(write_rate)
+    if not samples:
+        raise LabError("a gate is calibrated on told statements, got none; give it validation worlds")
+    columns = {name: [told.term(name) for told in samples] for name in TERMS}
+    mean = {name: math.fsum(values) / len(values) for name, values in columns.items()}
+    sd = {name: deviation(values, mean[name]) for name, values in columns.items()}
+    plain = Calibration(mean, sd, tau=0.0)
+    scores = sorted((math.fsum(contributions_of(told, weights, plain).values()) for told in samples), reverse=True)
+    written = math.floor(write_rate * len(scores) + 1e-9)
+    return Calibration(mean, sd, scores[written] if written < len(scores) else LOWEST, len(samples))
+
+
+def contributions_of(told: Told, weights: Weights, calibration: Calibration) -> dict[str, float]:
+    """Weight times standardised term, a term."""
+    found = {}
+    for name in TERMS:
+        sd = calibration.sd[name]
+        found[name] = weights.of(name) * (told.term(name) - calibration.mean[name]) / sd if sd else 0.0
+    return found
+
+
+def deviation(values: Sequence[float], mean: float) -> float:
+    """The standard deviation of a population; exactly 0 where all values are the same."""
+    if min(values) == max(values):
+        return 0.0
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+
+
+def salience_of(score: float) -> float:
+    """The salience of a trace with this S: 1 / (1 + exp(-S)), from 0 to 1, in the order of S: decay and eviction need no sign."""
+    return 1 / (1 + math.exp(min(SURE, -score)))
+
+
+def action_of(written: bool, duplicate_of: int | None) -> Action:
+    """What is done with a statement."""
+    if duplicate_of is not None:
+        return "aggregate"
+    return "insert" if written else "refuse"
+
+
+def check_rate(write_rate: float) -> None:
+    """LabError for what is no share."""
+    if not 0 <= write_rate <= 1:
+        raise LabError(f"a write rate is a share from 0 to 1, got {write_rate}")

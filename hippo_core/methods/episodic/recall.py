@@ -1,0 +1,119 @@
+"""From a cue to ranked traces: candidates of all channels, the best of them completed, ordered by the fitted weights.
+
+Scores are rounded to six digits before they are compared, and ties go to the lower id, so that a ranking does not hang on rounding.
+"""
+
+import time
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hippo_core.files import LabError
+from hippo_core.kernels.hopfield import hopfield
+from hippo_core.retrieval.fusion import Features, fused
+from hippo_core.retrieval.question_likelihood import Predictive
+from hippo_core.retrieval.sparse_matrix import Rows
+from hippo_core.retrieval.trace_index import Scope, dense
+from hippo_core.store.trace import Trace
+
+Completion = Literal["predictive", "hopfield", "off"]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class How:
+    """The settings of a recall: `candidates` of each channel; `judged`, the best of them that completion looks at; `beta` and `steps`
+    of Hopfield completion; the fusion's `weights` by completion, of which "off" also chooses who is judged."""
+
+    completion: Completion
+    candidates: int
+    judged: int
+    beta: float
+    steps: int
+    weights: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What a cue brought: traces, best first, with their scores and features; milliseconds of both stages; tokens run for it, where
+    a token that goes through the first third of the blocks counts a third; milliseconds in which traces that were met for the first time
+    were run to keys and values, which are no part of the others."""
+
+    traces: tuple[Trace, ...] = ()
+    scores: tuple[float, ...] = ()
+    features: Features | None = None
+    recall_ms: float = 0.0
+    completion_ms: float = 0.0
+    computed_tokens: float = 0.0
+    encode_ms: float = 0.0
+
+
+class Recaller:
+    """Recall from one scope."""
+
+    def __init__(self, scope: Scope, how: How, predictive: Predictive | None = None) -> None:
+        if how.completion == "predictive" and predictive is None:
+            raise LabError("predictive completion needs the model's keys and values; give it a Predictive")
+        self.scope, self.how, self.predictive = scope, how, predictive
+
+    def recall(self, text: str, sources: Set[str] | None = None, key: Rows | None = None) -> Recall:
+        """The judged candidates of a cue, in order; nothing from an empty scope, nor for a cue that has nothing in common with any trace.
+
+        `sources`: only traces of these statements may be recalled (None: all). `key`: the cue's, where it was made before.
+        """
+        begin = time.perf_counter()
+        cue = self.scope.cue(text, key) if self.scope.traces else {}
+        rows = self.scope.candidates(cue, self.how.candidates, self._mask(sources))
+        if not len(rows):
+            return Recall(recall_ms=(time.perf_counter() - begin) * 1e3)
+        rows, features, scores = self._ordered(rows, self.proposed(cue, rows), "off")
+        rows, features = rows[: self.how.judged], {name: values[: self.how.judged] for name, values in features.items()}
+        proposed = time.perf_counter()
+        self._encode(rows)
+        encoded = time.perf_counter()
+        completed, tokens = self.completed(text, cue, rows)
+        if completed:
+            rows, features, scores = self._ordered(rows, features | completed, self.how.completion)
+        found = tuple(self.scope.traces[row] for row in rows)
+        times = [proposed - begin, time.perf_counter() - encoded]
+        recall_ms, completion_ms = (seconds * 1e3 for seconds in times)
+        tokens += self.scope.cue_tokens(text)
+        return Recall(found, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, (encoded - proposed) * 1e3)
+
+    def _mask(self, sources: Set[str] | None) -> torch.Tensor | None:
+        """Which rows may be recalled; None where all may."""
+        allowed = None if sources is None else [trace.source in sources for trace in self.scope.traces]
+        return None if allowed is None or all(allowed) else torch.tensor(allowed)
+
+    def _encode(self, rows: Places) -> None:
+        """Have the keys and values of these rows ready, where completion needs them."""
+        if self.predictive:
+            self.predictive.known.get([self.scope.traces[row].token_ids for row in rows])
+
+    def proposed(self, cue: Mapping[str, Rows], rows: Places) -> Features:
+        """What the channels say of these rows: cosines with the cue, and how much of the cue each covers; and how much it looks as if one
+        of them that was told later took a row's place (`superseded`)."""
+        said = {name: self.scope.rows[name].cosines(rows, code) for name, code in cue.items()}
+        said |= {f"{name}_covered": self.scope.rows[name].covered(rows, code) for name, code in cue.items()}
+        return said | ({"superseded": self.scope.superseded(rows)} if "key" in cue else {})
+
+    def completed(self, text: str, cue: Mapping[str, Rows], rows: Places) -> tuple[Features, float]:
+        """What completion says of these rows, and how many tokens it ran; nothing where it is off."""
+        if self.how.completion == "predictive" and self.predictive:
+            logs, tokens = self.predictive.log_likelihoods(text, [self.scope.traces[row].token_ids for row in rows])
+            return {"predictive": np.array(logs)}, tokens
+        if self.how.completion == "hopfield":
+            patterns = self.scope.patterns
+            drawn = hopfield(patterns, dense(cue["key"]), self.how.beta, self.how.steps)
+            return {"hopfield": (patterns[torch.from_numpy(rows)] @ drawn[0]).numpy().astype(np.float64)}, 0
+        return {}, 0
+
+    def _ordered(self, rows: Places, features: Features, weights: str) -> tuple[Places, Features, NDArray[np.float64]]:
+        """Rows, features and scores, best first."""
+        scores = np.round(fused(features, self.how.weights[weights]), 6)
+        order = np.lexsort((rows, -scores))
+        return rows[order], {name: values[order] for name, values in features.items()}, scores[order]

@@ -1,0 +1,83 @@
+"""The replay queue: traces in order of arrival, each with how much it differed from those before it; the oldest make room."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hippo_core.files import LabError
+from hippo_core.retrieval.sparse_key import SparseKey, cosines
+from hippo_core.store.trace import Trace
+
+CAPACITY = 1024
+TOGETHER = 256  # arrivals compared at a time: bounds the table of cosines
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A trace that comes to the queue: its id, key, S (or salience: only the order and the spacing matter), and when, in steps."""
+
+    trace: int
+    key: SparseKey
+    S: float
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queued(Arrival):
+    """A trace in the queue. `diversity`: mean of 1 - max(0, cosine) to the keys that were queued when it came; 1 where there were none."""
+
+    diversity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Items in order of arrival, `capacity` at most; `dropped` counts those that had to go."""
+
+    capacity: int = CAPACITY
+    items: tuple[Queued, ...] = ()
+    dropped: int = 0
+
+    def __post_init__(self) -> None:
+        if self.capacity < 1:
+            raise LabError(f"a replay queue holds at least 1 trace, got a capacity of {self.capacity}")
+
+
+def arrivals_of(traces: Sequence[Trace]) -> list[Arrival]:
+    """Stored traces as arrivals, one step apart in the order of their ids, their salience as S."""
+    told = sorted(traces, key=lambda trace: trace.id)
+    return [Arrival(trace.id, trace.key, trace.salience, step) for step, trace in enumerate(told)]
+
+
+def push(queue: Queue, arrivals: Sequence[Arrival]) -> Queue:
+    """The queue after these came one by one. LabError for a trace that is queued already, or that comes before the last one's step."""
+    _check_arrivals(queue, arrivals)
+    keys = [item.key for item in (*queue.items, *arrivals)]
+    items = list(queue.items)
+    for start in range(0, len(arrivals), TOGETHER):
+        batch = arrivals[start : start + TOGETHER]
+        held = len(queue.items) + start
+        first = max(0, held - queue.capacity)
+        unlike = 1 - np.maximum(cosines(keys[held : held + len(batch)], keys[first : held + len(batch)]), 0)
+        for row, arrival in enumerate(batch):
+            among = unlike[row, max(0, held + row - queue.capacity) - first : held + row - first]
+            items.append(Queued(arrival.trace, arrival.key, arrival.S, arrival.step, _mean(among)))
+    over = max(0, len(items) - queue.capacity)
+    return replace(queue, items=tuple(items[over:]), dropped=queue.dropped + over)
+
+
+def _check_arrivals(queue: Queue, arrivals: Sequence[Arrival]) -> None:
+    ids = [item.trace for item in (*queue.items, *arrivals)]
+    if len(set(ids)) < len(ids):
+        raise LabError("a trace came to the replay queue twice; make a new queue of the store when its traces have changed")
+    if not np.isfinite([arrival.S for arrival in arrivals]).all():
+        raise LabError("S of a trace for the replay queue is not finite; mend what measures it")
+    steps = [item.step for item in (*queue.items[-1:], *arrivals)]
+    if any(later < earlier for earlier, later in pairwise(steps)):
+        raise LabError("a trace came to the replay queue before the one in front of it; push them in the order of their steps")
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else 1.0

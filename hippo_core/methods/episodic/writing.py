@@ -1,0 +1,126 @@
+"""Writing: what is told becomes a key, the gate weighs it, and what passes becomes a trace.
+
+Surprise is what a statement costs the frozen model, in nats a token, right after the beginning that all prompts share. Novelty is 1 less
+the highest cosine with the keys stored before it in its world. A statement in the very words of a stored one is evidence for that one.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+
+from hippo_core.kernels.code import Code
+from hippo_core.kernels.sparse_recall.index import SparseIndex
+from hippo_core.methods.episodic.gate import Gate, Told, salience_of
+from hippo_core.methods.episodic.memory import Episodic
+from hippo_core.models.prompt import lines_of
+from hippo_core.retrieval.lexicon import words
+from hippo_core.retrieval.sparse_key import SparseKey
+from hippo_core.retrieval.sparse_matrix import Rows
+from hippo_core.retrieval.trace_index import rows_of
+from hippo_core.store import TraceStore
+from hippo_core.store.trace import Decision, Statement, Trace
+
+NEAREST = 8  # traces by shared units, of which the nearest by cosine is taken
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """A statement with what only its teller knew of it."""
+
+    statement: Statement
+    slots: Mapping[str, str] = field(default_factory=dict)
+    reward: bool = False
+    pin: bool = False
+    provenance: str = ""
+    context_key: str = ""
+
+
+def write(memory: Episodic, store: TraceStore, told: Sequence[Teaching], gate: Gate | None, protects_pins: bool = True) -> list[Decision]:
+    """Tell the statements of one world, in order, to a store that has none of that world yet; returns what was decided about each.
+
+    Without a gate everything is written, nothing is weighed and nothing is joined. All traces are on the disk, and all decisions logged,
+    when this returns.
+    """
+    texts = [one.statement.text for one in told]
+    keys, lines = memory.coder.keys(texts), lines_of(memory.lm, texts, memory.preset.decoding)
+    decisions = weighed(memory, told, keys, lines, gate) if gate else [_unweighed(one.statement) for one in told]
+    traces = [
+        Trace(
+            world=one.statement.world,
+            source=one.statement.source,
+            text=one.statement.text,
+            token_ids=tuple(ids),
+            key=key,
+            slots=one.slots,
+            salience=salience_of(decision.S),
+            pinned=one.pin and protects_pins,
+            provenance=one.provenance,
+            context_key=one.context_key,
+            time=one.statement.time,
+        )
+        for one, key, ids, decision in zip(told, keys, lines, decisions, strict=True)
+    ]
+    if gate:  # what it read of them leaves behind what they are recalled by
+        memory.known.keep([lines[number] for number in _written(decisions)])
+    with store.together():
+        ids = dict(zip(_written(decisions), store.append(traces[number] for number in _written(decisions)), strict=True))
+        known = [_known(decision, number, ids) for number, decision in enumerate(decisions)]
+        for decision in known:
+            if decision.action == "aggregate" and decision.trace_id is not None:
+                store.aggregate(decision.trace_id)
+        store.log(known)
+    return known
+
+
+def weighed(
+    memory: Episodic, told: Sequence[Teaching], keys: Sequence[SparseKey], lines: Sequence[list[int]], gate: Gate
+) -> list[Decision]:
+    """The gate's word on each statement, in order of telling, from its key and its tokens as a line; `trace_id` of one told again is its
+    first telling's number here."""
+    surprises = surprise(memory, lines)
+    rows, index = rows_of(keys), SparseIndex(memory.coder.expansion)
+    stored: list[int] = []  # numbers of statements, by row of the index
+    said: dict[tuple[str, ...], int] = {}
+    decisions = []
+    for number, (one, nats) in enumerate(zip(told, surprises, strict=True)):
+        terms = Told(nats, novelty(index, rows, stored, number), one.reward, one.pin)
+        decision = gate.decide(one.statement, terms, said.get(tuple(words(one.statement.text))))
+        decisions.append(decision)
+        if decision.action == "insert":
+            said[tuple(words(one.statement.text))] = number
+            index.add(_code(rows, number))
+            stored.append(number)
+    return decisions
+
+
+def surprise(memory: Episodic, lines: Sequence[list[int]]) -> list[float]:
+    """The mean loss of each line's tokens in nats, right after the prompts' beginning; its last one, which ends the line, is left out."""
+    return [math.fsum(nats[:-1]) / max(1, len(nats) - 1) for nats in memory.known.read(lines)]
+
+
+def novelty(index: SparseIndex, rows: Rows, stored: Sequence[int], number: int) -> float:
+    """1 less the highest cosine of a statement's key with the stored ones'; 1 where nothing is stored."""
+    found = index.recall(_code(rows, number), NEAREST).ids[0].numpy() if stored else np.empty(0, np.int64)
+    near = np.array([stored[int(row)] for row in found if row >= 0], dtype=np.int64)
+    return 1.0 - max(0.0, float(rows.cosines(near, rows.one(number)).max())) if len(near) else 1.0
+
+
+def _code(rows: Rows, number: int) -> Code:
+    return Code(torch.from_numpy(rows.indices[number : number + 1]), torch.from_numpy(rows.values[number : number + 1].astype(np.int8)))
+
+
+def _written(decisions: Sequence[Decision]) -> list[int]:
+    return [number for number, decision in enumerate(decisions) if decision.action == "insert"]
+
+
+def _known(decision: Decision, number: int, ids: Mapping[int, int]) -> Decision:
+    """The decision with the store's id of the trace that it is about."""
+    about = number if decision.action == "insert" else decision.trace_id
+    return replace(decision, trace_id=None if about is None else ids[about])
+
+
+def _unweighed(statement: Statement) -> Decision:
+    return Decision(statement, 0.0, {}, {}, "insert")

@@ -1,0 +1,1 @@
+"""Retrieval-augmented generation: what is most like the question stands before it."""

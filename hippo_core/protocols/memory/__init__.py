@@ -1,7 +1,0 @@
-"""The memory protocol: teach a store, replay it, ask with it. Each is a process of its own; all that passes between them is the store."""
-
-from hippo_core.protocols.memory.replaying import replay
-from hippo_core.protocols.memory.teaching import teach
-from hippo_core.protocols.memory.testing import test
-
-__all__ = ["replay", "teach", "test"]

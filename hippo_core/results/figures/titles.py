@@ -1,0 +1,133 @@
+"""The title of each figure: one sentence, made from the numbers, that says what the figure shows. No number, no claim.
+
+A change is called a change only where the two intervals do not overlap; otherwise the sentence says that none is clear.
+"""
+
+from hippo_core.results import summaries
+from hippo_core.results.figures.palette import is_bound, look, ordered, shared_between_regimes
+from hippo_core.results.formatting import percent
+from hippo_core.results.frames import Frame, Row
+from hippo_core.results.sweeps import on_axis
+
+_SPAN = "baselines/span_short"
+
+
+def _find(table: Frame, **where: str) -> Row | None:
+    """The one row of an estimate that fits, or None."""
+    for column, value in where.items():
+        table = table[table[column] == value]
+    return None if table.empty else table.iloc[0]
+
+
+def _leader(table: Frame) -> Row | None:
+    """The best condition that is no bound and does not read the window: what one would use after the session has ended."""
+    blind = table["condition"].map(shared_between_regimes)
+    own = table[(table["regime"] == "delayed") & blind & ~table["condition"].map(is_bound)]
+    return None if own.empty else own.loc[own["mean"].idxmax()]
+
+
+def _memory(rows: Frame) -> str | None:
+    """The first of the memories, or None."""
+    return next((name for name in ordered(rows["condition"]) if name.startswith("memory/")), None)
+
+
+def overview(rows: Frame) -> str:
+    """What the window gives, what is left when it is gone, and what the best other condition brings back."""
+    rows = summaries.in_both_regimes(rows)
+    table = summaries.estimate(rows, ["condition", "regime"])
+    now, later = _find(table, condition=_SPAN, regime="immediate"), _find(table, condition=_SPAN, regime="delayed")
+    leader = _leader(table)
+    parts = []
+    if now is not None and later is not None:
+        parts.append(f"span_short gets {percent(now['mean'])} right with the facts in its prompt, {percent(later['mean'])} without them")
+    elif later is not None:
+        parts.append(f"Without the facts in its prompt span_short gets {percent(later['mean'])} right")
+    if leader is not None:
+        name, reached = look(leader["condition"]).label, percent(leader["mean"])
+        parts.append(f"{name} brings it to {reached}" if parts else f"{name} gets {reached} right")
+    if not parts and len(table):
+        best = table.loc[table["mean"].idxmax()]
+        parts.append(f"{look(best['condition']).label} gets {percent(best['mean'])} right")
+    return "; ".join(parts) or "Nothing was scored"
+
+
+def ladder(rows: Frame) -> str:
+    """Where the memory and the best retrieval differ most; with one of them alone, how it (without either, the best condition) fares
+    from the easiest to the hardest cue.
+    """
+    rows = summaries.labelled(rows)
+    rows = rows[rows["regime"] == "delayed"]
+    rungs = summaries.order_of(rows, "rung")
+    rag, memory = summaries.best_rag(rows)[0], _memory(rows)
+    if rag and memory:
+        return _between(summaries.estimate(rows[rows["condition"].isin((memory, rag))], ["rung", "condition"]), memory, rag)
+    leader = _leader(summaries.estimate(rows, ["condition", "regime"]))
+    name = memory or rag or (None if leader is None else leader["condition"])
+    table = summaries.estimate(rows[rows["condition"] == name], ["rung"])
+    first, last = (_find(table, rung=rung) for rung in (rungs[0], rungs[-1])) if len(rungs) > 1 else (None, None)
+    if first is None or last is None:
+        return "Accuracy by kind of cue"
+    ends = percent(first["mean"]), percent(last["mean"])
+    if not (first["low"] > last["high"] or last["low"] > first["high"]):
+        return f"{look(str(name)).label}: no clear change from {rungs[0]} to {rungs[-1]} cues ({ends[0]} and {ends[1]})"
+    verb = "falls" if first["mean"] > last["mean"] else "rises"
+    return f"{look(str(name)).label} {verb} from {ends[0]} on {rungs[0]} cues to {ends[1]} on {rungs[-1]} ones"
+
+
+def _between(table: Frame, memory: str, rag: str) -> str:
+    """The kind of cue on which the two are clearly apart, and by most. `table` holds estimates by rung and condition."""
+    names = look(memory).label, look(rag).label
+    clear = []
+    for rung in summaries.order_of(table, "rung"):
+        ours, theirs = (_find(table, rung=rung, condition=name) for name in (memory, rag))
+        if ours is not None and theirs is not None and (ours["low"] > theirs["high"] or theirs["low"] > ours["high"]):
+            clear.append((rung, ours["mean"], theirs["mean"]))
+    if not clear:
+        return f"{names[0]} and {names[1]}: no clear difference on any kind of cue"
+    rung, ours, theirs = max(clear, key=lambda one: abs(one[1] - one[2]))
+    return f"On {rung} cues {names[0]} gets {percent(ours)} right, {names[1]} {percent(theirs)}"
+
+
+def recall(rows: Frame) -> str:
+    """Where the gold fact stands in the best ranking."""
+    rows = summaries.labelled(rows)
+    measured = rows[rows["recall_1"].notna() & ~rows["condition"].map(is_bound)]
+    if measured.empty:
+        return "No condition ranks facts"
+    means = measured.groupby("condition")[["recall_1", "recall_5"]].mean()
+    best = next(name for name in ordered(means.index) if means.loc[name, "recall_1"] == means["recall_1"].max())
+    first, five = means.loc[best, "recall_1"], means.loc[best, "recall_5"]
+    return f"{look(best).label} puts the gold fact first for {percent(first)} of the questions, among its first five for {percent(five)}"
+
+
+def cost(rows: Frame) -> str:
+    """What the longest prompt buys over the best retrieval; in a run without it, what the memory pays and gets beside that."""
+    rows = summaries.labelled(rows)
+    table = summaries.estimate(rows, ["condition", "regime"])
+    one = "baselines/longctx" if "baselines/longctx" in set(table["condition"]) else _memory(rows)
+    rag, _ = summaries.best_rag(rows)
+    ours, theirs = (_find(table, condition=str(name), regime="delayed") for name in (one, rag))
+    if ours is None or theirs is None:
+        return "Tokens in the prompt against accuracy"
+    tokens = rows.groupby("condition")["prompt_tokens"].mean()
+    ends = f"{percent(ours['mean'])} right against {percent(theirs['mean'])}"
+    return f"{look(str(one)).label} reads {tokens[one] / tokens[rag]:.1f} times the tokens of {look(str(rag)).label} and gets {ends}"
+
+
+def apart(axis: str, table: Frame) -> str:
+    """Where one line of a sweep is clearly ahead of the next, and by most; or, where none is, farthest ahead of the last.
+
+    Clearly: their intervals do not overlap. `table` holds estimates by panel, line and x.
+    """
+    places = [
+        (", ".join(filter(None, [f"{axis}={on_axis(x)}", panel])), here.sort_values("mean", ascending=False, kind="stable"))
+        for (panel, x), here in table.groupby(["panel", "x"])
+    ]
+    for words, other in (("Ahead", 1), ("Farthest apart", -1)):
+        pairs = [(place, here.iloc[0], here.iloc[other]) for place, here in places if len(here) > 1]
+        clear = [(place, best, rest) for place, best, rest in pairs if best["low"] > rest["high"]]
+        if clear:
+            place, best, rest = max(clear, key=lambda one: one[1]["mean"] - one[2]["mean"])
+            scores = f"{look(best['line']).label} {percent(best['mean'])} right, {look(rest['line']).label} {percent(rest['mean'])}"
+            return f"{words} at {place}: {scores}"
+    return f"Along {axis} no two conditions are clearly apart"

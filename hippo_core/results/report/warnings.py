@@ -1,0 +1,125 @@
+"""What a reader of a setting's numbers should be warned of, in sentences, and what a run did not measure."""
+
+from collections.abc import Iterable
+
+from hippo_core.results import summaries
+from hippo_core.results.figures.palette import LOOKS, USES_WINDOW, base, look, ordered, suite_place
+from hippo_core.results.formatting import percent, share
+from hippo_core.results.frames import Frame, Row
+from hippo_core.results.report.runs import Run
+from hippo_core.results.statistics import expected_range, range_warning
+
+SATURATED, REFUSALS, ABOVE_CHANCE, ORACLE = 0.98, 0.5, 0.1, 0.8
+RUNG_ITEMS, RUNG_WORLDS = 200, 20
+
+
+def warnings(rows: Frame, validation: Frame) -> list[str]:
+    """The warnings of one setting: saturation, refusals, truncation, answers from nowhere, a weak reader, surprises."""
+    table = summaries.estimate(rows, ["condition", "regime"])
+    return [
+        *_saturated(table),
+        *_refusals(rows),
+        *_truncated(rows),
+        *_from_nowhere(table),
+        *_weak_reader(table),
+        *_unexpected(rows, validation),
+    ]
+
+
+def _named(row: Row) -> str:
+    return f"{look(row['condition']).label}, {row['regime']}"
+
+
+def _saturated(table: Frame) -> Iterable[str]:
+    full = table[(table["mean"] >= SATURATED) & ~table["condition"].str.startswith("controls/")]
+    if len(full):
+        names = "; ".join(_named(row) for _, row in full.iterrows())
+        yield f"Saturated ({names}): at {share(SATURATED)} or more nothing can be shown to do better here."
+
+
+def _refusals(rows: Frame) -> Iterable[str]:
+    for (condition, regime), rate in rows.groupby(["condition", "regime"])["refusal"].mean().items():
+        if rate > REFUSALS:
+            yield f"{look(condition).label}, {regime}: the model refuses {percent(rate)} of the questions."
+
+
+def _truncated(rows: Frame) -> Iterable[str]:
+    cut = rows["flags"].str.contains("truncated") | (rows["n_dropped"].fillna(0) > 0)
+    for (condition, regime), group in rows[cut].groupby(["condition", "regime"], sort=False):
+        total = ((rows["condition"] == condition) & (rows["regime"] == regime)).sum()
+        yield f"{look(condition).label}, {regime}: {len(group)} of {total} prompts were too long and lost their oldest facts."
+
+
+def _from_nowhere(table: Frame) -> Iterable[str]:
+    blind = table[(table["regime"] == "delayed") & table["condition"].map(lambda name: base(name) in USES_WINDOW)]
+    for _, row in blind[blind["mean"] > blind["chance"] + ABOVE_CHANCE].iterrows():
+        guess = f"where a guess gives {share(row['chance'])}; the question may leak its answer"
+        yield f"{_named(row)}: {share(row['mean'])} from the question alone, {guess}."
+
+
+def _weak_reader(table: Frame) -> Iterable[str]:
+    for _, row in table[(table["condition"] == "controls/oracle") & (table["mean"] < ORACLE)].iterrows():
+        blame = "other failures here may be the reader's, not the memory's"
+        yield f"oracle: {share(row['mean'])} with the gold facts in the prompt, below {share(ORACLE)}; {blame}."
+
+
+def _unexpected(rows: Frame, validation: Frame) -> Iterable[str]:
+    for condition, regime, mean, limits in expected(rows, validation):
+        warning = range_warning(f"{look(condition).label}, {regime}", mean, limits)
+        if warning:
+            yield warning + "."
+
+
+def expected(rows: Frame, validation: Frame) -> list[tuple[str, str, float, tuple[float, float]]]:
+    """(condition, regime, test mean, expected range) of each condition that has validation rows."""
+    found = []
+    for (condition, regime), group in validation.groupby(["condition", "regime"], sort=False):
+        here = rows[(rows["condition"] == condition) & (rows["regime"] == regime)]
+        if len(here):
+            limits = expected_range(group, n=len(here), cluster="cluster")
+            found.append((str(condition), str(regime), float(here["score"].mean()), limits))
+    return sorted(found, key=lambda one: (ordered(row[0] for row in found).index(one[0]), one[1]))
+
+
+def not_measured(run: Run) -> list[str]:
+    """What this run says nothing about."""
+    rows, found = run.rows, []
+    there = set(rows["preset"])
+    absent = [name for name in LOOKS if name == base(name) and name not in there]
+    if absent:
+        found.append(f"Conditions without a record in this run: {', '.join(absent)}.")
+    found += _gaps(rows)
+    found += _models(rows)
+    if set(rows["encoder"]) >= {"own"} and "minilm" not in set(rows["encoder"]):
+        found.append("Retrieval with a published encoder: rag_dense and rag_hybrid compare the answering model's own vectors.")
+    if rows["seed"].nunique() == 1:
+        found.append(f"Other seeds: all rows are of seed {rows['seed'].iloc[0]}, so nothing here tells how results vary between data sets.")
+    if run.validation.empty:
+        found.append("Expected ranges and the best rag on validation worlds: the run has no validation cells.")
+    small = rows[rows["rung"] != ""].groupby(["setting", "condition", "regime", "rung"])["cluster"].agg(["size", "nunique"])
+    few = small[(small["size"] < RUNG_ITEMS) | (small["nunique"] < RUNG_WORLDS)]
+    if len(few):
+        least = f"{RUNG_ITEMS} items in {RUNG_WORLDS} worlds"
+        found.append(f"Claims for a single rung: they need {least}; {len(few)} of {len(small)} groups have fewer.")
+    for column, words in (("kv_mb", "KV-cache size"), ("latency_ms", "latency"), ("recall_1", "recall of gold facts")):
+        if rows[column].isna().all():
+            found.append(f"{words}: no record holds it.")
+    return found
+
+
+def _gaps(rows: Frame) -> Iterable[str]:
+    everywhere = ordered(rows["preset"])
+    for setting, group in rows.groupby("setting", sort=False):
+        there = set(group["preset"])
+        absent = [look(name).label for name in everywhere if name not in there]
+        if absent:
+            yield f"{setting}: no record of {', '.join(absent)}."
+
+
+def _models(rows: Frame) -> Iterable[str]:
+    if rows["model"].nunique() == 1:
+        yield f"Other models: all rows are of {rows['model'].iloc[0]}."
+    for model, group in rows.groupby("model"):
+        absent = sorted(set(rows["suite"]) - set(group["suite"]), key=suite_place)
+        if absent:
+            yield f"{model}: no record of the suites {', '.join(absent)}."

@@ -1,0 +1,82 @@
+"""The model's key: what its first blocks make of each token of a text, expanded into a large space, the strongest units winning.
+
+    a_t = relu(W s_t + b) * softplus(v s_t + c),    key = k-WTA(max over t of a_t)
+
+with s_t the states [D] that go into a few early blocks, each normalised, side by side. So a text is the union of what its tokens stand
+for, and the product of two keys adds up what the tokens of the one find in the other: late interaction (Khattab and Zaharia 2020,
+arXiv 2004.12832, section 3.3) in the form of a sparse code over learned units (Formal et al. 2021, arXiv 2107.05720, section 3.2, where
+the units are the vocabulary). W, b, v, c are fitted on train worlds (protocols/base_model/key.py), the model stays as it is. The units are
+nested: the first half of them is a code too (Kusupati et al. 2022, arXiv 2205.13147).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+from torch.nn.functional import layer_norm, normalize, relu, softplus
+
+from hippo_core.files import LabError
+from hippo_core.models.early_layers import early_states
+from hippo_core.models.language_model import LanguageModel
+
+
+class KeySettings(BaseModel):
+    """The shape of a key head: which blocks' inputs it reads (0: the embeddings), how wide each is, and its units."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    blocks: Annotated[tuple[int, ...], Field(min_length=1)]
+    hidden: Annotated[int, Field(ge=1)]
+    units: Annotated[int, Field(ge=8)] = 2048
+
+    @property
+    def inputs(self) -> int:
+        """The width of a token's states."""
+        return self.hidden * len(self.blocks)
+
+
+class KeyHead(nn.Module):
+    """The units and what each token counts."""
+
+    def __init__(self, settings: KeySettings) -> None:
+        super().__init__()
+        self.settings = settings
+        self.units = nn.Linear(settings.inputs, settings.units)
+        self.weight = nn.Linear(settings.inputs, 1)
+
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Activations [N, units], 0 or more, of padded states [N, T, D] whose real tokens are where `mask` [N, T] is True."""
+        parts = layer_norm(states.unflatten(-1, (-1, self.settings.hidden)), (self.settings.hidden,)).flatten(-2)
+        active = relu(self.units(parts)) * softplus(self.weight(parts))
+        return active.masked_fill(~mask[..., None], 0.0).amax(1)
+
+
+@dataclass(frozen=True)
+class KeyEncoder:
+    """A model with the head that was fitted for it: texts to activations."""
+
+    lm: LanguageModel
+    head: KeyHead
+
+    @torch.inference_mode()
+    def activations(self, texts: Sequence[str], expansion: int | None = None) -> Tensor:
+        """The first `expansion` units [N, expansion] of each text, fp32, each row of length 1 (0 for a text without a token)."""
+        expansion = expansion or self.head.settings.units
+        if not 1 <= expansion <= self.head.settings.units:
+            raise LabError(f"the key of {self.lm.spec.name} has {self.head.settings.units} units, got an expansion of {expansion}")
+        states = early_states(self.lm, texts, self.head.settings.blocks)
+        found = [self.head(*padded(states[start : start + 256])) for start in range(0, len(states), 256)]
+        return normalize(torch.cat(found)[:, :expansion], dim=-1) if found else torch.zeros(0, expansion)
+
+
+def padded(states: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """States of several texts [N, longest, D], 0 behind the last token, and where the tokens are [N, longest]."""
+    width = max(1, *(len(state) for state in states)) if states else 1
+    laid = torch.zeros(len(states), width, states[0].shape[-1])
+    mask = torch.zeros(len(states), width, dtype=torch.bool)
+    for row, state in enumerate(states):
+        laid[row, : len(state)], mask[row, : len(state)] = state, True
+    return laid, mask

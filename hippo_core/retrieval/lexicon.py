@@ -1,0 +1,67 @@
+"""Codes of what a text is written with: its words, or the character n-grams of its words.
+
+A term weighs idf * (1 + log count), idf = log(1 + (N - n + .5) / (n + .5)) for a term that n of N texts hold, as in BM25 (Robertson
+and Zaragoza 2009, section 3.1), so that what many texts share counts little. A text's row is scaled to length 1 and rounded to
+whole numbers of 1 / SCALE, so that all rows are compared on one scale.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hippo_core.retrieval.sparse_matrix import Rows
+
+SCALE = 4095  # whole numbers a unit: products of two rows fit easily into 32 bits
+SIZES = (3, 4)  # characters of a gram
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words and numbers, an apostrophe kept inside a word; no stemming, no list of stop words."""
+    return re.findall(r"\w+(?:'\w+)*", text.lower().replace("\u2019", "'"))
+
+
+def grams(text: str) -> list[str]:
+    """Every three and every four characters in a row of each word, whose borders count as characters: "lamp" begins with "<la"."""
+    bordered = [f"<{word}>" for word in words(text)]
+    return [word[start : start + size] for word in bordered for size in SIZES for start in range(len(word) - size + 1)]
+
+
+@dataclass
+class Lexicon:
+    """The terms of a set of texts, each a dimension in order of first sight, with their idf."""
+
+    terms: Callable[[str], list[str]]
+    idf: dict[str, float] = field(default_factory=dict)
+    unseen: float = 0.0  # the idf of a term that no text holds
+    places: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, texts: Sequence[str], terms: Callable[[str], list[str]]) -> "Lexicon":
+        """The lexicon of these texts."""
+        held = Counter(term for text in texts for term in dict.fromkeys(terms(text)))
+        total = len(texts)
+        idf = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in held.items()}
+        return cls(terms, idf, math.log(1 + (total + 0.5) / 0.5), {term: place for place, term in enumerate(held)})
+
+    def rows(self, texts: Sequence[str]) -> Rows:
+        """The texts as rows. A term outside the lexicon has no place, but takes its part of the row's length."""
+        coded = [self._coded(text) for text in texts]
+        width = max(1, *map(len, coded)) if coded else 1
+        indices = np.full((len(coded), width), -1, dtype=np.int32)
+        values = np.zeros((len(coded), width), dtype=np.int16)
+        for row, code in enumerate(coded):
+            indices[row, : len(code)] = [place for place, _ in code]
+            values[row, : len(code)] = [value for _, value in code]
+        return Rows(indices, values, len(self.places), float(SCALE))
+
+    def _coded(self, text: str) -> list[tuple[int, int]]:
+        """(dimension, whole number) of a text's known terms, by dimension."""
+        counts = Counter(self.terms(text))
+        weights = {term: self.idf.get(term, self.unseen) * (1 + math.log(count)) for term, count in counts.items()}
+        length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
+        known = {self.places[term]: round(SCALE * weight / length) for term, weight in weights.items() if term in self.places}
+        return sorted((place, value) for place, value in known.items() if value)

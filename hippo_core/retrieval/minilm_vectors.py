@@ -1,0 +1,25 @@
+"""Scores by meaning: cosine between sentence vectors of all-MiniLM-L6-v2 (models/minilm.py)."""
+
+import numpy as np
+from torch import Tensor
+
+from hippo_core.models import minilm
+from hippo_core.retrieval.world_index import WorldIndex
+
+
+def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
+    """The cosine of each taught fact with the question. All facts of the world are encoded once, on the device of its model."""
+    device = str(index.lm.device)
+    vectors = index.once(("minilm", taught), lambda: _of_facts(index, taught, device))
+    return (vectors @ minilm.encode([question], device)[0]).numpy()
+
+
+def query_tokens(index: WorldIndex, question: str) -> int:
+    """How many word pieces are run for a question."""
+    return minilm.pieces(question, str(index.lm.device))
+
+
+def _of_facts(index: WorldIndex, taught: tuple[str, ...], device: str) -> Tensor:
+    vectors = index.once("minilm", lambda: minilm.encode([fact.text for fact in index.world.facts], device))
+    places = {fact: place for place, fact in enumerate(index.facts)}
+    return vectors[[places[fact] for fact in taught]]

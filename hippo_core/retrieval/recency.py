@@ -1,0 +1,50 @@
+"""A recency rule for retrieval: a fact that looks like an earlier version of one told later is put behind.
+
+A ranking by likeness alone cannot tell the last mention of something from the mentions before it. Of the best facts each is compared with
+those of them that were told later, by the pieces of their words; nothing but the order of telling is added to what retrieval knows. A later
+fact takes an earlier one's place as far as it holds what the question finds in the earlier one, and is written alike.
+"""
+
+from collections.abc import Sequence, Set
+
+import numpy as np
+
+from hippo_core.methods.types import Request
+from hippo_core.retrieval.lexicon import grams
+
+AMONG = 20  # facts that are compared with each other, as many as a re-ranking looks at
+FOUND, ALIKE = 8, 2  # powers of the two shares: of 4 and 8, and of 1, 2 and 4, the best on validation worlds for all rags together
+
+
+def superseded(cue: Set[str], told: Sequence[Set[str]]) -> np.ndarray:
+    """How much each of these facts [C] looks as if one of them that was told later took its place: 0 where none was, at most 1.
+
+    The highest, over facts told later, of found^8 alike^2: of the cue's terms that the fact holds, the share that the later one holds
+    too; and of the terms of the shorter of both, the share that both hold.
+
+    Args:
+        cue: the terms of the question.
+        told: the terms of each fact, in order of telling.
+    """
+    taken = [max((_takes_place(cue, fact, later) for later in told[place + 1 :]), default=0.0) for place, fact in enumerate(told)]
+    return np.array(taken, dtype=np.float64)
+
+
+def latest_first(request: Request, order: list[int], scores: np.ndarray) -> list[int]:
+    """The places `order`, best first, with the best `AMONG` ordered anew: by their `scores`, standardised [N], less `recency` for each
+    unit of `superseded`. As it was where the preset has no such rule."""
+    if not request.recency:
+        return order
+    best, terms = sorted(order[:AMONG]), _terms_of_facts(request)
+    kept = scores[best] - request.recency * superseded(frozenset(grams(request.item.question)), [terms[place] for place in best])
+    return [*(best[place] for place in np.argsort(-np.round(kept, 6), kind="stable")), *order[AMONG:]]
+
+
+def _takes_place(cue: Set[str], fact: Set[str], later: Set[str]) -> float:
+    found, both = cue & fact, fact & later
+    return (len(found & later) / len(found)) ** FOUND * (len(both) / min(len(fact), len(later))) ** ALIKE if found else 0.0
+
+
+def _terms_of_facts(request: Request) -> list[Set[str]]:
+    """The pieces of the words of each taught fact."""
+    return request.index.once(("recency", request.item.taught), lambda: [frozenset(grams(fact.text)) for fact in request.taught])

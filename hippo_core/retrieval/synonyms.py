@@ -1,0 +1,47 @@
+"""Words with their meanings, as the suites themselves know them: every word of a group of synonyms becomes the group's one name.
+
+A bound, no rival: it is told the table that the suites draw their paraphrases from, held-out words included, which nothing that
+retrieves could know. Where BM25 over these meanings fails as well, no better list of synonyms would help.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+
+from hippo_core.retrieval.lexicon import words
+from hippo_core.suites.lexicon import ACTIONS, MOTIONS, PLACES, THINGS
+
+
+def meanings(text: str) -> list[str]:
+    """The words of a text, each run of words that a group of synonyms holds replaced by the group's name, the longest run first.
+
+    Words of two groups ("light" is a lamp, "coat" a jacket and what a painter does) become the names of both.
+    """
+    told, found, place = words(text), [], 0
+    while place < len(told):
+        length = next((size for size in range(_longest(), 0, -1) if tuple(told[place : place + size]) in _groups()), 0)
+        found += _groups()[tuple(told[place : place + length])] if length else [told[place]]
+        place += max(1, length)
+    return found
+
+
+@cache
+def _groups() -> dict[tuple[str, ...], list[str]]:
+    """The names of the groups that each run of words belongs to; a name is no word of any text."""
+    table: dict[tuple[str, ...], list[str]] = {}
+    for name, members in _named():
+        for member in members:
+            if name not in (names := table.setdefault(tuple(words(member)), [])):
+                names.append(name)
+    return table
+
+
+@cache
+def _longest() -> int:
+    return max(map(len, _groups()))
+
+
+def _named() -> Iterator[tuple[str, list[str]]]:
+    for verbs in (*ACTIONS, *MOTIONS):
+        yield f"={verbs[0].base}", [form for verb in verbs for form in (verb.past, verb.base)]
+    for group in (*THINGS, *PLACES):
+        yield f"={group[0]}", list(group)

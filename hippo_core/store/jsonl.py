@@ -1,0 +1,127 @@
+"""A store as text: `episodic.jsonl`, one trace a line, and `store_meta.json` beside it; for reading elsewhere, and back.
+
+A line: {schema: "episodic.v1", id, key, value, ts, salience}. `key` is {dims, indices, values}, or the dense row where that is asked for;
+`ts` is the order of telling. Tombstones, decisions and what could be undone stay behind.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from hippo_core.files import LabError, unknown, write_json, write_text
+from hippo_core.retrieval.sparse_key import SparseKey
+from hippo_core.store.identity import SCHEMA_VERSION, as_values, from_values
+from hippo_core.store.trace import Trace
+from hippo_core.store.trace_store import TraceStore
+
+Source = Literal["replay", "teach", "stub"]
+SOURCES: tuple[Source, ...] = get_args(Source)
+LINES, META = "episodic.jsonl", "store_meta.json"
+SCHEMA, META_SCHEMA = "episodic.v1", "episodic.store_meta.v1"
+ROLES = ("who", "what", "where", "when")  # slots with a place of their own; the others are extras
+PLAIN = ("world", "source", "text", "pinned", "provenance", "context_key", "uses", "evidence")  # fields that go into `value` as they are
+
+
+def export_store(store: TraceStore, folder: Path, source: Source, replay_samples: int, created_at: str, dense: bool = False) -> None:
+    """Write both files, each whole or not at all, the meta file last: it holds the checksum of the lines.
+
+    `source` is replay where `replay_samples` is above 0. `created_at`: ISO 8601, given by the caller so that equal stores give equal files.
+    """
+    check_meta(source, replay_samples, created_at)
+    traces = store.traces()
+    text = "".join(json.dumps(to_line(trace, dense), ensure_ascii=False, allow_nan=False) + "\n" for trace in traces)
+    write_text(folder / LINES, text)
+    meta = {"schema": META_SCHEMA, "schema_version": SCHEMA_VERSION, "session_id": store.meta["session_id"], "source": source}
+    meta |= {"replay_samples": replay_samples, "created_at": created_at, "token_limit": store.token_limit, "traces": len(traces)}
+    write_json(folder / META, {**meta, "sha256": _sha256(text), "identity": as_values(store.identity)})
+
+
+def check_meta(source: Source, replay_samples: int, created_at: str) -> None:
+    """LabError where what is said of a store cannot be true."""
+    if source not in SOURCES:
+        raise unknown("source of a store", source, SOURCES)
+    if replay_samples < 0 or (source == "replay") != (replay_samples > 0):
+        raise LabError(f"source is 'replay' where there are replay samples and only there, got {source!r} with {replay_samples} samples")
+    try:
+        datetime.fromisoformat(created_at)
+    except ValueError:
+        raise LabError(f"created_at is an ISO 8601 time such as 2030-01-31T12:00:00+00:00, got {created_at!r}") from None
+
+
+def import_store(exported: Path, folder: Path | str, session_id: str | None = None) -> TraceStore:
+    """A new store of exported files, open for writing, with the same traces under the same ids; by default of the same session.
+
+    LabError, before anything is written, where a file is missing, altered, or holds no such traces.
+    """
+    text, meta = _read(exported / LINES), _parsed(_read(exported / META), str(exported / META))
+    if meta.get("schema") != META_SCHEMA or meta.get("sha256") != _sha256(text):
+        raise LabError(f"{exported / META} is not of the {LINES} beside it; export the store again")
+    if missing := sorted({"identity", "session_id", "token_limit"} - set(meta)):
+        raise LabError(f"{exported / META} does not say its {missing[0]}; export the store again")
+    identity = from_values(meta["identity"], str(exported / META))
+    lines = text.split("\n")[:-1]  # by line feeds alone: other separators of lines may stand within texts
+    traces = [_of_text(line, f"{exported / LINES}, line {number}") for number, line in enumerate(lines, 1)]
+    return TraceStore.create(folder, session_id or meta["session_id"], identity, meta["token_limit"], traces)
+
+
+def to_line(trace: Trace, dense: bool = False) -> dict[str, Any]:
+    """A trace as a line of `episodic.jsonl`."""
+    key = {"dims": trace.key.dims, "indices": trace.key.indices.tolist(), "values": trace.key.values.tolist()}
+    extras = {role: words for role, words in trace.slots.items() if role not in ROLES}
+    value = {
+        "trace_id": trace.id,
+        **{name: getattr(trace, name) for name in PLAIN},
+        "token_ids": list(trace.token_ids),
+        "entity_slots": {**{role: trace.slots.get(role) for role in ROLES}, "extras": extras},
+        "salience_tags": ["pin"] if trace.pinned else [],
+    }
+    identified = {"schema": SCHEMA, "id": trace.id, "key": trace.key.dense() if dense else key}
+    return {**identified, "value": value, "ts": trace.time, "salience": trace.salience}
+
+
+def of_line(line: Mapping[str, Any]) -> Trace:
+    """The trace of a line, with a key of either form."""
+    key, value = line["key"], line["value"]
+    named = {role: words for role, words in value["entity_slots"].items() if role in ROLES and words is not None}
+    return Trace(
+        **{name: value[name] for name in PLAIN},
+        token_ids=tuple(value["token_ids"]),
+        key=SparseKey.of_dense(key) if isinstance(key, list) else SparseKey(key["indices"], key["values"], key["dims"]),
+        slots={**named, **value["entity_slots"]["extras"]},
+        salience=line["salience"],
+        time=line["ts"],
+        id=line["id"],
+    )
+
+
+def _of_text(text: str, where: str) -> Trace:
+    line = _parsed(text, where)
+    if line.get("schema") != SCHEMA:
+        raise LabError(f"{where}: expected schema {SCHEMA!r}, got {line.get('schema')!r}; export the store with this lab")
+    try:
+        return of_line(line)
+    except (KeyError, TypeError, AttributeError, LabError) as error:
+        raise LabError(f"{where} holds no trace ({type(error).__name__}: {error}); export the store again") from None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise LabError(f"no such file: {path}; an exported store has {LINES} and {META}") from None
+    except UnicodeDecodeError:
+        raise LabError(f"{path} is not UTF-8; export the store again") from None
+
+
+def _parsed(text: str, where: str) -> dict[str, Any]:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise LabError(f"{where} is not JSON ({error}); export the store again") from None
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

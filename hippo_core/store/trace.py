@@ -1,0 +1,70 @@
+"""A trace: what the episodic memory keeps of one told statement. And the record of what was decided about each statement."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hippo_core.retrieval.sparse_key import SparseKey
+
+Action = Literal["insert", "aggregate", "refuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A told statement as it is stored.
+
+    `world` is the scope in which it can be recalled, `source` the id of the statement: recall is measured against it and never reads it.
+    `token_ids` are the model's own tokens of `text` as a line before a question. `slots` maps a role (who, what, where, when, ...) to words
+    of the text. `salience`, 0 or more, is what decay lowers and eviction compares. `provenance` says where it came from and can be deleted
+    by; `context_key` is what the teller knew of the occasion. `time` is the order of telling in the world, `uses` counts recalls,
+    `evidence` how often it was told. `id` is given by the store, from 1 on, in order of writing; 0 until then.
+    """
+
+    world: str
+    source: str
+    text: str
+    token_ids: tuple[int, ...]
+    key: SparseKey
+    slots: Mapping[str, str] = field(default_factory=dict)
+    salience: float = 1.0
+    pinned: bool = False
+    provenance: str = ""
+    context_key: str = ""
+    time: int = 0
+    uses: int = 0
+    evidence: int = 1
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a gate decides about: a fact's id, its world, its words, and when it was told."""
+
+    source: str
+    world: str
+    text: str
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a gate decided about a statement, and why.
+
+    `S` is the sum of `contributions`, one a term; `raw` holds the terms as they were measured. `trace_id`: the trace that was
+    inserted or told again; None for a refused statement, and until it is written.
+    """
+
+    statement: Statement
+    S: float
+    contributions: Mapping[str, float]
+    raw: Mapping[str, float]
+    action: Action
+    trace_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A statement that was not written; it cannot be recalled. `S` says how far below the gate's threshold it was."""
+
+    statement: Statement
+    S: float

@@ -1,0 +1,161 @@
+"""Fit a model's key: a head on the states of its first blocks under which a cue's key finds the key of the fact that it is about.
+
+InfoNCE (van den Oord et al. 2018, arXiv 1807.03748, section 2.3) over the facts of two train worlds at a time, whose facts share their
+words, so that the near misses are among the wrong ones. What a person took back is no wrong one: a key says what a statement is about, and
+which of several came last is for recall to see. The model itself stays as it is, so its states are computed once.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import torch
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor
+from torch.nn.functional import cross_entropy, dropout, normalize
+
+from hippo_core.models.early_layers import early_states
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, padded
+from hippo_core.suites import episodic, lexicon, multi, settings_for, wording
+from hippo_core.suites.types import Place
+from hippo_core.training.tasks import NOTES, asked_otherwise
+from hippo_core.training.wide_words import WIDE
+
+RUNGS = ("exact", "partial", "paraphrase", "paraphrase", "paraphrase", "noisy")
+OPENED = 0.2  # of the facts begin as a correction does
+NESTED = (4, 2, 1)  # the units are cut to a quarter, to a half, not at all
+
+
+class KeyRecipe(BaseModel):
+    """Everything that a key depends on, but for the model. `blocks` are given as shares of the model's depth."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    seed: int = 1337
+    rooms: int = 1000  # train worlds whose states are kept
+    facts: int = 64  # a room
+    cues: int = 24  # a room
+    steps: int = 1500
+    together: int = 2  # rooms a step
+    rate: float = 2e-3  # AdamW
+    units: int = 2048
+    winners: int = 64  # while it learns
+    dropout: float = 0.1  # of what is read of a token, while it learns
+    blocks: tuple[int, ...] = (0, 2)
+
+
+@dataclass(frozen=True)
+class Room:
+    """Facts, and cues each with the number of the fact that it is about; `also`: numbers of others that each cue is about as well."""
+
+    facts: tuple[str, ...]
+    cues: tuple[tuple[str, int], ...]
+    also: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class States:
+    """A room's facts and cues as token states [T, D] in half precision."""
+
+    facts: list[Tensor]
+    cues: list[Tensor]
+    gold: list[int]
+    also: tuple[tuple[int, ...], ...]
+
+
+def draw_room(random: Random, recipe: KeyRecipe) -> Room:
+    """A train world: events, journeys, or what people say of themselves; two of three with words that the suites do not have."""
+    if random.random() < 0.15:
+        return _said_of_themselves(random, recipe)
+    pools, motion = random.choice((lexicon.POOLS, WIDE, WIDE)), random.random() < 0.2
+    settings = episodic.EpisodicSettings(n_facts=recipe.facts, n_competitors=0, swaps=random.choice((0.0, 0.0, 0.5)))
+    events = episodic.make_events(random, settings, Place("train", 0, 0), motion, pools)
+    words = [wording.choose_words(random, event) for event in events]
+    cues = []
+    for _ in range(recipe.cues):
+        gold, rung = random.randrange(len(events)), random.choice(RUNGS)
+        drawn = episodic.make_question_about(random, events, words, gold, rung, settings, training=True)
+        if drawn:
+            otherwise = rung == "paraphrase" and random.random() < 0.4
+            cues.append((asked_otherwise(random, events[gold], words[gold], drawn) if otherwise else drawn.question, gold))
+    return Room(tuple(_told(random, word) for word in words), tuple(cues), ((),) * len(cues))
+
+
+def _told(random: Random, words: wording.Words) -> str:
+    """A fact with what may stand around it."""
+    text = wording.tell(random, words) + random.choice(NOTES)
+    return random.choice(multi.CORRECTIONS).format(statement=text) if random.random() < OPENED else text
+
+
+def _said_of_themselves(random: Random, recipe: KeyRecipe) -> Room:
+    settings = settings_for("episodic_multi", "default", {"n_facts": recipe.facts // 2})
+    world = multi.EPISODIC_MULTI.make_world(random, settings, Place("train", 0, 0))
+    places = {fact.id: place for place, fact in enumerate(world.facts)}
+    cues = tuple((item.question, places[item.gold_facts[-1]]) for item in world.items)
+    about = [(fact.slots["who"], fact.slots["relation"]) for fact in world.facts]
+    also = tuple(tuple(place for place, said in enumerate(about) if said == about[gold] and place != gold) for _, gold in cues)
+    return Room(tuple(fact.text for fact in world.facts), cues, also)
+
+
+def states_of(lm: LanguageModel, room: Room, blocks: Sequence[int]) -> States:
+    """The states that a head reads, of all texts of a room."""
+    found = [state.half() for state in early_states(lm, [*room.facts, *(cue for cue, _ in room.cues)], blocks)]
+    return States(found[: len(room.facts)], found[len(room.facts) :], [gold for _, gold in room.cues], room.also)
+
+
+def train_key(lm: LanguageModel, recipe: KeyRecipe, say: Callable[[str], None] = print) -> KeyHead:
+    """A head fitted from nothing; deterministic for one number of threads."""
+    random = Random(f"key/{recipe.seed}")
+    torch.manual_seed(recipe.seed)
+    rooms = []
+    for number in range(recipe.rooms):
+        rooms.append(states_of(lm, draw_room(random, recipe), recipe.blocks))
+        if number % 40 == 39:
+            say(f"states of {number + 1} of {recipe.rooms} train worlds")
+    head = KeyHead(KeySettings(blocks=recipe.blocks, hidden=lm.config.hidden_size, units=recipe.units))
+    sharpness = torch.nn.Parameter(torch.tensor(3.0))
+    optimizer = torch.optim.AdamW([*head.parameters(), sharpness], lr=recipe.rate, weight_decay=0.01)
+    for step in range(recipe.steps):
+        optimizer.param_groups[0]["lr"] = recipe.rate * min(1, (step + 1) / 50) * (1 - step / recipe.steps)
+        loss, right = _loss(head, sharpness, random.sample(rooms, recipe.together), recipe)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 50 == 0 or step + 1 == recipe.steps:
+            say(f"step {step}: loss {loss.item():.3f}, first {right:.3f}")
+    return head.eval().requires_grad_(False)
+
+
+def _loss(head: KeyHead, sharpness: Tensor, rooms: Sequence[States], recipe: KeyRecipe) -> tuple[Tensor, float]:
+    """InfoNCE of the nested codes, in mean, and how often the whole code's nearest fact is the right one."""
+    with torch.autocast("cpu", torch.bfloat16):
+        facts = head(*_worn([state for room in rooms for state in room.facts], recipe.dropout)).float()
+        cues = head(*_worn([state for room in rooms for state in room.cues], recipe.dropout)).float()
+    before = [sum(len(room.facts) for room in rooms[:number]) for number in range(len(rooms))]
+    gold = torch.tensor([start + place for start, room in zip(before, rooms, strict=True) for place in room.gold])
+    also = [[start + place for place in places] for start, room in zip(before, rooms, strict=True) for places in room.also]
+    apart = torch.zeros(len(cues), len(facts))
+    for row, places in enumerate(also):
+        apart[row, places] = -math.inf
+    losses, right = [], math.nan
+    for part in NESTED:
+        units = recipe.units // part
+        alike = winners(cues[:, :units], recipe.winners) @ winners(facts[:, :units], recipe.winners).T
+        scores = sharpness.exp() * alike + apart
+        losses.append(cross_entropy(scores, gold))
+        right = (scores.argmax(1) == gold).float().mean().item()
+    return torch.stack(losses).mean(), right
+
+
+def _worn(states: Sequence[Tensor], share: float) -> tuple[Tensor, Tensor]:
+    """States and mask with a share of the numbers left out."""
+    laid, mask = padded([state.float() for state in states])
+    return dropout(laid, share), mask
+
+
+def winners(active: Tensor, count: int) -> Tensor:
+    """The `count` strongest units of each row, the others 0, at length 1."""
+    least = active.topk(count, dim=-1).values[:, -1:]
+    return normalize(active * (active >= least), dim=-1)

@@ -1,0 +1,213 @@
+"""Packing: a lesson as one sequence. The prompt's beginning and the facts stand once, a branch for each question goes off from them.
+
+A branch sees the beginning, the facts and itself, never another branch, and its positions go on from the end of the facts; so every
+branch is exactly the prompt that the model will meet at a test, for a fraction of the tokens. In a lesson of blocks a fact sees the
+beginning and itself only; all facts start at the same position, and the branches after the longest: what a memory's traces look like
+from a question (Ma et al. 2024, Block-Attention, arXiv 2409.15355, section 2; there blocks keep their place in the text).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from hippo_core.models.prompt import INSTRUCTION
+from hippo_core.models.template import Template, chat
+from hippo_core.training.guidance import Target
+from hippo_core.training.lessons import Branch, Lesson
+
+IGNORE = -100
+RESTATEMENT_WEIGHT, STORY_WEIGHT, STORY_LENGTH = 0.5, 0.3, 256
+FULL_WEIGHT_TOKENS = 6  # the tokens of a longer answer (a spoken path) share the weight of this many
+MARK = "\u241e"  # stands for the user's words while the template is taken apart
+STOP_WORDS = frozenset(  # of questions: all else is content
+    (
+        *("who", "what", "where", "when", "which", "person", "thing", "place", "time", "city", "name", "did", "do", "does", "was", "were"),
+        *("is", "are", "has", "have", "the", "a", "an", "at", "in", "on", "to", "of", "that", "by", "tell", "me", "you", "recall"),
+    )
+)
+Aim = tuple[str, int, tuple[int, ...]]  # kind, query position, key positions: a Target before its sequence has a number
+
+
+@dataclass
+class Batch:
+    """Token ids [B, T], positions [B, T], who sees whom [B, T, T], labels [B, T] (IGNORE where there is no loss), weights, guidance.
+
+    `skills` names the skill of every answer: (sequence, its labelled positions, skill).
+    """
+
+    ids: Tensor
+    positions: Tensor
+    mask: Tensor
+    labels: Tensor
+    weights: Tensor
+    targets: list[Target]
+    skills: list[tuple[int, list[int], str]]
+
+
+class Encoded(NamedTuple):
+    """A tokenised text: ids, tokens, and each token's span of characters."""
+
+    ids: list[int]
+    tokens: list[str]
+    offsets: list[tuple[int, int]]
+
+
+class Encoder:
+    """Turns lessons into batches with a given tokenizer and chat template; `guided` adds the targets of guided attention."""
+
+    def __init__(self, tokenizer, template: Template, guided: bool = False, restate: bool = False):
+        self.backend = tokenizer.backend_tokenizer
+        self.pad, self.guided, self.restate = tokenizer.pad_token_id, guided, restate
+        turns = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": MARK}]
+        head, lead = chat(tokenizer, template.text, turns).split(MARK)
+        self.begin = self.ids(template.begin)
+        self.head, self.lead = self.ids(head), self.ids(lead)
+        self.stop = template.end_ids[0]
+        self.newline = self.ids("a\na")[1]
+
+    def ids(self, text: str) -> list[int]:
+        """Token ids of one text alone."""
+        return self.encode([text])[0].ids
+
+    def encode(self, texts: list[str]) -> list[Encoded]:
+        """Tokens of each text alone."""
+        return [Encoded(e.ids, e.tokens, e.offsets) for e in self.backend.encode_batch(texts, add_special_tokens=False)]
+
+    def batches(self, lessons: list[Lesson], story_texts: list[str], parts: int) -> list[Batch]:
+        """Lessons and stories in `parts` batches of like lengths, so that little is padding."""
+        rows = [self.row(lesson) for lesson in lessons] + [self._story(text) for text in story_texts]
+        rows.sort(key=lambda row: len(row.ids))
+        size = -(-len(rows) // parts)
+        return [self._pad(rows[first : first + size]) for first in range(0, len(rows), size)]
+
+    def row(self, lesson: Lesson) -> "Row":
+        """One lesson as a sequence."""
+        row = Row()
+        row.add(self.begin if lesson.plain else self.head, 0, TRUNK)
+        start = longest = len(row.ids)
+        places: list[tuple[int, Encoded]] = []  # of each fact: its first token's index, its encoding
+        for number, encoding in enumerate(self.encode([text for text, _ in lesson.facts]) if lesson.facts else []):
+            places.append((len(row.ids), encoding))
+            first = start if lesson.blocks else longest
+            row.add([*encoding.ids, self.newline], first, -1 - number if lesson.blocks else TRUNK)
+            longest = max(longest, first + len(encoding.ids) + 1)
+        if self.guided:
+            for (first, encoding), (text, slots) in zip(places, lesson.facts, strict=True):
+                row.targets += _bind(first, encoding, text, slots)
+        for number, branch in enumerate(lesson.branches, 1):
+            if branch.question:
+                self._ask(row, longest, number, branch, lesson, places)
+            elif self.restate:
+                ids = [*self.ids(branch.answer), self.newline]
+                row.add(ids, longest, number, [*ids[1:], IGNORE], RESTATEMENT_WEIGHT)
+        return row
+
+    def _ask(self, row: "Row", start: int, number: int, branch: Branch, lesson: Lesson, places: list) -> None:
+        if lesson.plain:
+            question = self.encode([f"Question: {branch.question}\nAnswer:"])[0]
+            lead, stop = question.ids, self.newline
+            answer = self.ids(f"Answer: {branch.answer}")[len(self.ids("Answer:")) :]
+        else:
+            question = self.encode([branch.question])[0]
+            lead, stop = [*question.ids, *self.lead], self.stop
+            answer = self.ids(branch.answer)
+        first = len(row.ids)
+        asker = first + len(lead) - 1
+        labels = [*[IGNORE] * (len(lead) - 1), *answer, stop, IGNORE]
+        row.add([*lead, *answer, stop], start, number, labels, min(1.0, FULL_WEIGHT_TOKENS / len(answer)))
+        row.skills.append((list(range(asker, asker + len(answer) + 1)), branch.skill))
+        if self.guided and branch.guided:
+            row.targets += _guide(first, asker, question, answer, branch, lesson, places)
+
+    def _story(self, text: str) -> "Row":
+        row = Row()
+        ids = [*self.begin, *self.ids(text)][:STORY_LENGTH]
+        row.add(ids, 0, TRUNK, [*ids[1:], IGNORE], STORY_WEIGHT)
+        return row
+
+    def _pad(self, rows: list["Row"]) -> Batch:
+        length = max(len(row.ids) for row in rows)
+
+        def padded(name: str, fill: float) -> Tensor:
+            return torch.tensor([getattr(row, name) + [fill] * (length - len(row.ids)) for row in rows])
+
+        part = padded("part", TRUNK)  # what pads comes last: nothing before it sees it
+        asker, seen = part[:, :, None], part[:, None, :]
+        mask = torch.ones(length, length, dtype=torch.bool).tril() & ((seen == TRUNK) | (seen == asker) | ((seen < 0) & (asker > 0)))
+        targets = [Target(kind, number, query, keys) for number, row in enumerate(rows) for kind, query, keys in row.targets]
+        skills = [(number, places, skill) for number, row in enumerate(rows) for places, skill in row.skills]
+        return Batch(
+            padded("ids", self.pad), padded("positions", 0), mask, padded("labels", IGNORE), padded("weights", 0.0), targets, skills
+        )
+
+
+TRUNK = 0  # the part of a sequence that all see: its beginning, and facts told as one text; blocks are negative, branches positive
+
+
+class Row:
+    """A sequence under construction."""
+
+    def __init__(self):
+        self.ids: list[int] = []
+        self.positions: list[int] = []
+        self.part: list[int] = []
+        self.labels: list[int] = []
+        self.weights: list[float] = []
+        self.targets: list[Aim] = []
+        self.skills: list[tuple[list[int], str]] = []
+
+    def add(self, ids: list[int], position: int, part: int, labels: list[int] | None = None, weight: float = 0.0) -> None:
+        """Append tokens of one part, the first at `position`."""
+        self.ids += ids
+        self.positions += range(position, position + len(ids))
+        self.part += [part] * len(ids)
+        self.labels += labels or [IGNORE] * len(ids)
+        self.weights += [weight] * len(ids)
+
+
+def _bind(first: int, encoding: Encoded, text: str, slots: tuple[str, ...]) -> list[Aim]:
+    spans = sorted(span for span in (_tokens(encoding, text, value) for value in slots) if span)
+    targets = []
+    for span, later in enumerate(spans[1:], 1):
+        keys = tuple(first + token for earlier in spans[:span] for token in earlier)
+        targets += [("bind", first + token, keys) for token in later]
+    if spans:
+        keys = tuple(first + token for span in spans for token in span)
+        targets += [("bind", first + token, keys) for token in _closing(encoding, spans)]
+    return targets
+
+
+def _guide(first: int, asker: int, question: Encoded, answer: list[int], branch: Branch, lesson: Lesson, places: list) -> list[Aim]:
+    content = tuple(first + i for i, token in enumerate(question.tokens) if token.strip("▁Ġ?.,").lower() not in STOP_WORDS | {""})
+    targets = [("read", asker, content)] if content else []
+    for kind, fact in zip(("locate", "hop"), reversed(branch.gold), strict=False):
+        at, encoding = places[fact]
+        text, slots = lesson.facts[fact]
+        spans = [span for span in (_tokens(encoding, text, value) for value in slots) if span]
+        if spans:
+            targets.append((kind, asker, tuple(at + token for token in _closing(encoding, spans))))
+    if branch.gold:
+        at, encoding = places[branch.gold[-1]]
+        targets.append(("fact", asker, tuple(range(at, at + len(encoding.ids)))))
+        span = _tokens(encoding, lesson.facts[branch.gold[-1]][0], branch.answer)
+        if span and [encoding.ids[token] for token in span] == answer:
+            targets += [("copy", asker + step, (at + token,)) for step, token in enumerate(span)]
+    return targets
+
+
+def _tokens(encoding: Encoded, text: str, value: str) -> tuple[int, ...]:
+    """Indices of the tokens that stand for `value` in the encoded text; empty where it does not occur."""
+    start = text.find(value)
+    if start < 0:
+        return ()
+    end = start + len(value)
+    return tuple(i for i, (a, b) in enumerate(encoding.offsets) if a < end and b > start and text[a:b].strip())
+
+
+def _closing(encoding: Encoded, spans: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """The tokens from the end of the last slot to the sentence's full stop: they have seen all that the sentence says."""
+    last = max(span[-1] for span in spans)
+    stop = next((i for i in range(last, len(encoding.tokens)) if encoding.tokens[i].endswith(".")), last)
+    return tuple(range(last, stop + 1))

@@ -1,0 +1,180 @@
+"""Fit the weights by which a memory's channels and completions are added up, on validation worlds of the episodic suites.
+
+Nothing of a test world is seen, and no word, name or form of question that is held out of training. The same worlds give the table that
+says how often each way of completing finds the right trace, by which the defaults of params/presets/memory are chosen.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hippo_core.delivery.kv import prefix_of
+from hippo_core.delivery.trace_kv import TraceKV
+from hippo_core.methods.episodic.recall import Completion, How, Places, Recaller
+from hippo_core.methods.episodic.settings import MemoryPreset
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.prompt import lines_of
+from hippo_core.retrieval.fusion import Example, Features, fit, fused
+from hippo_core.retrieval.question_likelihood import Predictive
+from hippo_core.retrieval.sparse_matrix import Rows
+from hippo_core.retrieval.trace_index import Channel, Coder, Scope, name_of
+from hippo_core.store.trace import Trace
+from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
+from hippo_core.suites.types import World
+
+SEED = 2025  # of validation worlds that no grid of the lab asks
+TRAINED_WORDS: Mapping[str, Any] = {"held_out": False, "new_names": 0.0}
+USUAL = MemoryPreset(name="default").episodic.code.channels
+COMPLETIONS: tuple[Completion, ...] = ("off", "hopfield", "predictive")
+# suite, settings, questions: where a memory is asked
+WORLDS: tuple[tuple[str, Mapping[str, Any], int], ...] = (
+    ("episodic", {}, 200),
+    ("episodic", {"n_facts": 128, "n_items": 25}, 200),
+    ("episodic", {"n_facts": 1000, "n_items": 25}, 100),
+    ("episodic_multi", {}, 120),
+    ("episodic_multi", {"n_facts": 128, "n_items": 10}, 60),
+    ("episodic_cross", {}, 120),
+)
+
+
+@dataclass(frozen=True)
+class Cue:
+    """A question of a validation world, its code in each channel, its candidates, what the channels say of them, and the gold fact."""
+
+    suite: str
+    rung: str
+    text: str
+    code: Mapping[str, Rows]
+    rows: Places
+    features: Features
+    gold: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A cue's candidates after a completion; `right` is the place of the right one, None where it is not among them."""
+
+    features: Features
+    right: int | None
+
+
+def fit_weights(
+    lm: LanguageModel, coder: Coder, how: How, channels: Sequence[Channel], say: Callable[[str], None] = print
+) -> tuple[dict[str, dict[str, dict[str, float]]], pd.DataFrame]:
+    """The weights by channels and completion; and for the usual channels, and for all of them, how often the right trace comes first,
+    among three and among ten, by suite, size and rung.
+
+    The weights of `how` are not read. Each choice of channels has weights of its own; the candidates that completions judge are the best
+    of all channels.
+    """
+    rooms = [(scope, list(cues_of(suite, world, scope, how))) for suite, world, scope in scopes(lm, coder, channels)]
+    judged = {"off": [Judged(cue.features, right_of(scope, cue.rows, cue)) for scope, found in rooms for cue in found]}
+    first, known = fit(examples(judged["off"])), TraceKV(lm, prefix_of(lm, "short"))
+    say(f"channels: {first}")
+    for completion in COMPLETIONS[1:]:
+        judged[completion] = [one for scope, found in rooms for one in completed(scope, found, completion, how, first, known)]
+        say(f"{completion}: {fit(examples(judged[completion]))}")
+    weights = {name_of(some): weights_of(judged, some) for count in range(1, len(channels) + 1) for some in combinations(channels, count)}
+    asked = [(cue, len(scope.traces)) for scope, found in rooms for cue in found]
+    rows = [
+        {
+            "channels": name,
+            "completion": completion,
+            "suite": cue.suite,
+            "n_facts": size,
+            "rung": cue.rung,
+            **hits(one, weights[name][completion]),
+        }
+        for name in dict.fromkeys((name_of(USUAL), name_of(channels)))
+        for completion in COMPLETIONS
+        for (cue, size), one in zip(asked, judged[completion], strict=True)
+    ]
+    keys = ["channels", "completion", "suite", "n_facts", "rung"]
+    return weights, pd.DataFrame(rows).groupby(keys, sort=False).agg(["mean", "size"]).pipe(flat)
+
+
+def weights_of(judged: Mapping[str, Sequence[Judged]], channels: Sequence[str]) -> dict[str, dict[str, float]]:
+    """The weights of a choice of channels, by completion; Hopfield completion needs the key."""
+    own = {
+        *channels,
+        *(f"{channel}_covered" for channel in channels),
+        *(("superseded", "hopfield") if "key" in channels else ()),
+        "predictive",
+    }
+    return {
+        completion: fit(examples([restricted(one, own) for one in judged[completion]]))
+        for completion in COMPLETIONS
+        if completion != "hopfield" or "key" in channels
+    }
+
+
+def restricted(judged: Judged, names: Set[str]) -> Judged:
+    """The same with these features only."""
+    return Judged({name: values for name, values in judged.features.items() if name in names}, judged.right)
+
+
+def scopes(lm: LanguageModel, coder: Coder, channels: Sequence[Channel]) -> Iterator[tuple[str, World, Scope]]:
+    """The worlds that weights are fitted on, as if all of them had been taught."""
+    for suite, overrides, questions in WORLDS:
+        settings = suite_settings(suite, "default", lm.spec.context_limit, {**overrides, **TRAINED_WORDS})
+        for world in cut(drawn_worlds(suite, "default", questions, SEED, "val", settings), questions):
+            texts = [fact.text for fact in world.facts]
+            told = zip(world.facts, map(tuple, lines_of(lm, texts, "short")), coder.keys(texts), strict=True)
+            traces = [Trace(world.id, fact.id, fact.text, line, key, time=fact.time, id=fact.time + 1) for fact, line, key in told]
+            yield suite, world, Scope(traces, channels, coder, str(lm.device))
+
+
+def cues_of(suite: str, world: World, scope: Scope, how: How) -> Iterator[Cue]:
+    """The questions of a world that one fact answers."""
+    recaller = Recaller(scope, how_of(how, "off"))
+    for item in world.items:
+        if len(item.gold_facts) == 1:
+            code = scope.cue(item.question)
+            rows = scope.candidates(code, how.candidates)
+            yield Cue(suite, item.rung, item.question, code, rows, recaller.proposed(code, rows), item.gold_facts[0])
+
+
+def completed(
+    scope: Scope, cues: Sequence[Cue], completion: Completion, how: How, weights: Mapping[str, float], known: TraceKV
+) -> Iterator[Judged]:
+    """The cues of one world with their best candidates completed."""
+    predictive = Predictive(known) if completion == "predictive" else None
+    recaller = Recaller(scope, how_of(how, completion), predictive)
+    for cue in cues:
+        best = np.argsort(-fused(cue.features, weights), kind="stable")[: how.judged]
+        rows, features = cue.rows[best], {name: values[best] for name, values in cue.features.items()}
+        found, _ = recaller.completed(cue.text, cue.code, rows)
+        yield Judged(features | found, right_of(scope, rows, cue))
+    known.forget()
+
+
+def how_of(how: How, completion: Completion) -> How:
+    """The same with another completion."""
+    return How(completion, how.candidates, how.judged, how.beta, how.steps, how.weights)
+
+
+def right_of(scope: Scope, rows: Places, cue: Cue) -> int | None:
+    """The place of the gold trace among rows."""
+    return next((place for place, row in enumerate(rows) if scope.traces[row].source == cue.gold), None)
+
+
+def examples(judged: Sequence[Judged]) -> list[Example]:
+    """Those from which something can be learnt."""
+    return [Example(one.features, one.right) for one in judged if one.right is not None]
+
+
+def hits(judged: Judged, weights: Mapping[str, float]) -> dict[str, float]:
+    """Whether the right trace is among the first 1, 3 and 10."""
+    order = np.argsort(-fused(restricted(judged, weights.keys()).features, weights), kind="stable").tolist()
+    place = order.index(judged.right) if judged.right is not None else len(order)
+    return {f"recall_{k}": float(place < k and judged.right is not None) for k in (1, 3, 10)}
+
+
+def flat(table: pd.DataFrame) -> pd.DataFrame:
+    """The means with one count."""
+    means = table.xs("mean", axis=1, level=1).round(4)
+    return means.assign(n=table.xs("size", axis=1, level=1).iloc[:, 0]).reset_index()

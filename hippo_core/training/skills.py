@@ -1,0 +1,226 @@
+"""What a base model can do, skill by skill: the rows of its card, each measured through the same path as an experiment.
+
+A skill is a suite's validation worlds (or a drill's, where no suite has it), asked with so many facts in the prompt: the gold ones and
+others drawn at random, in order of telling. The test worlds of the suites are never used here, so a recipe may be chosen by these
+numbers; the public bAbI tests alone are the exception, and no recipe was chosen by them.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.experiments.answer.run import evaluate
+from hippo_core.methods import load_preset
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.score import TextLoss, text_loss
+from hippo_core.results.statistics import cluster_interval
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World
+from hippo_core.training import tasks
+from hippo_core.training.lessons import UNKNOWN, Lesson
+from hippo_core.training.stories import held_out_stories
+
+SEED = 90210  # no experiment uses the worlds of this seed
+TINY, READER = "hippo-tiny", "smollm2-135m-reader"
+NEW = ("new_name", "new_template")
+
+
+@dataclass(frozen=True)
+class Skill:
+    """One row of the card. `source` is a suite or a drill; `n_facts` facts stand in the prompt (0: all that were told).
+
+    `new`: only items of all these slices; empty: only items of none. `settings` replace the suite's. `blocks`: each fact is read
+    apart from the others. `says`: which answers count, "right" ones or all but "unknown". `goals` by model; none where none was set.
+    """
+
+    name: str
+    source: str
+    n_facts: int = 0
+    rungs: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    blocks: bool = False
+    says: str = "right"
+    split: Split = "val"
+    goals: Mapping[str, float] = field(default_factory=dict)
+
+
+def _slots() -> Iterator[Skill]:
+    """Facts by slot, as text and as blocks, in familiar words and in names and wordings that no training saw."""
+    tiny = {1: 0.98, 4: 0.95, 8: 0.90}
+    reader = {False: {1: 0.99, 4: 0.98, 8: 0.97, 16: 0.90}, True: {1: 0.99, 4: 0.95, 8: 0.90}}
+    for blocks in (False, True):
+        how = " as blocks" if blocks else ""
+        for number in (1, 4, 8, 16, 32):
+            goals = {TINY: tiny[number]} if number in tiny else {}
+            of = f"{number} fact{'s' if number > 1 else ''}{how}"
+            yield Skill(f"facts by slot, {of}", "episodic", number, ("paraphrase",), blocks=blocks, goals=goals)
+            goals = {READER: reader[blocks][number]} if number in reader[blocks] else {}
+            yield Skill(
+                f"the same in new names and wordings, {of}", "episodic", number, ("paraphrase",), new=NEW, blocks=blocks, goals=goals
+            )
+
+
+def _goals(tiny: float = math.nan, reader: float = math.nan) -> dict[str, float]:
+    return {name: goal for name, goal in ((TINY, tiny), (READER, reader)) if not math.isnan(goal)}
+
+
+SKILLS = (
+    *_slots(),
+    Skill("new names alone, 8 facts", "episodic", 8, ("exact", "partial"), new=("new_name",)),
+    Skill("new wordings alone, 8 facts", "episodic", 8, ("paraphrase",), new=("new_template",)),
+    Skill("new synonyms alone, 8 facts", "episodic", 8, ("paraphrase",), new=("new_synonym",)),
+    Skill("exact or partial cue, 8 facts", "episodic", 8, ("exact", "partial")),
+    Skill("misspelt cue, 8 facts", "episodic", 8, ("noisy",)),
+    Skill("journeys by slot, 8 facts", "episodic_cross", 8, ("paraphrase",)),
+    Skill("last mention wins, 8 facts", "episodic_multi", 8, kinds=("corrected",), goals=_goals(tiny=0.9)),
+    Skill("last mention wins, 16 facts", "episodic_multi", 0, kinds=("corrected",), goals=_goals(tiny=0.9)),
+    Skill("last mention wins, new names and wordings, 16 facts", "episodic_multi", 0, kinds=("corrected",), new=NEW,
+          goals=_goals(reader=0.95)),
+    Skill("two hops, the two facts", "semantic", 2, kinds=("hops_2",)),
+    Skill("two hops, 8 facts", "semantic", 8, kinds=("hops_2",), goals=_goals(tiny=0.85)),
+    Skill("two hops, 8 facts as blocks", "semantic", 8, kinds=("hops_2",), blocks=True),
+    Skill("two hops, 20 facts", "semantic", 0, kinds=("hops_2",), goals=_goals(tiny=0.85)),
+    Skill("two hops, new names and wordings, 8 facts", "semantic", 8, kinds=("hops_2",), new=NEW, goals=_goals(reader=0.9)),
+    Skill("two hops, new names and wordings, 20 facts", "semantic", 0, kinds=("hops_2",), new=NEW, goals=_goals(reader=0.9)),
+    Skill("three hops, 20 facts", "semantic", 0, kinds=("hops_3",)),
+    Skill("contradictions, 20 facts", "semantic", 0, kinds=("contradiction",)),
+    Skill("yes or no, 8 facts", "slots", 8, kinds=("yes or no",), goals=_goals(reader=0.9)),
+    Skill("yes or no, 8 facts as blocks", "slots", 8, kinds=("yes or no",), blocks=True),
+    Skill('"unknown" where nothing says it, 8 facts', "nothing_said", 8, kinds=(UNKNOWN,), goals=_goals(reader=0.9)),
+    Skill('"unknown" where nothing says it, 8 facts as blocks', "nothing_said", 8, kinds=(UNKNOWN,), blocks=True),
+    Skill('no "unknown" where a fact says it, 8 facts', "slots", 8, kinds=("exact", "partial", "paraphrase", "noisy"), says="known",
+          goals=_goals(reader=0.95)),
+    Skill("facts as tuples", "tuples", 8, kinds=("tuples",)),
+    Skill("which of four tuples says it", "tuples", 8, kinds=("choosing a tuple",)),
+    Skill("a plan copied, 1 trace", "plans", 1, goals=_goals(reader=0.98)),
+    Skill("a plan copied, 4 traces as blocks", "plans", 4, blocks=True, goals=_goals(reader=0.98)),
+    Skill("dialogue turns", "dialogue", 8, kinds=("dialogue",)),
+    Skill("a needle in a story", "needle", 10),
+    Skill("a needle in a story, as blocks", "needle", 10, blocks=True),
+    Skill("bAbI 1, the public test", "babi", kinds=("qa1",), settings={"tasks": [1]}, split="test", goals=_goals(0.9, 0.95)),
+    Skill("bAbI 2, the public test", "babi", kinds=("qa2",), settings={"tasks": [2]}, split="test", goals=_goals(0.7, 0.8)),
+    Skill("a thing by its place, whole map", "spatial", kinds=("recall",)),
+    Skill("a taught route, whole map", "spatial", kinds=("procedure",)),
+    Skill("shortest path on a small open grid", "spatial", kinds=("grid_path",),
+          settings={"grid_size": 3, "obstacles": 0.0, "graph_share": 0.0, "max_steps": 3, "n_objects": 2, "n_procedures": 1}),
+    Skill("shortest path on a grid with obstacles", "spatial", kinds=("grid_path",)),
+)  # fmt: skip
+
+
+COLUMNS = ("skill", "n", "worlds", "accuracy", "low", "high", "chance", "goal", "seconds")
+
+
+def measure(
+    lm: LanguageModel, skills: Sequence[Skill] = SKILLS, n: int = 200, batch_size: int = 32, say: Callable[[str], None] = print
+) -> pd.DataFrame:
+    """One row a skill: items, worlds, accuracy with its 95 % interval, chance, goal, seconds an item. A line is said after each."""
+    rows = []
+    for number, skill in enumerate(skills, 1):
+        rows.append(row := measure_skill(lm, skill, n, batch_size))
+        say(f"{number}/{len(skills)}  {skill.name}: {row['accuracy']:.2f} of {row['n']}, {row['n'] * row['seconds']:.0f} s")
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def measure_skill(lm: LanguageModel, skill: Skill, n: int, batch_size: int) -> dict[str, Any]:
+    """The card's row of one skill, over up to `n` items."""
+    suite, chosen = choose_worlds(skill, n, lm.spec.context_limit)
+    rows = evaluate(lm, suite, chosen, load_preset("baselines/longctx", {}), batch_size=batch_size, blocks=skill.blocks)
+    marks = rows["score"] if skill.says == "right" else 1.0 - rows["abstained"]
+    interval = cluster_interval(marks.to_numpy(), rows["world"].to_numpy())
+    return {
+        "skill": skill.name,
+        "n": len(rows),
+        "worlds": rows["world"].nunique(),
+        "accuracy": marks.mean(),
+        "low": interval.low,
+        "high": interval.high,
+        "chance": rows["chance"].mean() if skill.says == "right" else math.nan,
+        "goal": skill.goals.get(lm.spec.name, math.nan),
+        "seconds": rows["latency_ms"].mean() / 1000,
+    }
+
+
+def choose_worlds(skill: Skill, n: int, context_limit: int) -> tuple[Suite, list[World]]:
+    """Worlds cut down to the items of a skill, each with what was told, until there are `n` items; and how they are scored."""
+    drawn = skill.source in tasks.DRILLS
+    suite = DRILLED if drawn else get_suite(skill.source)
+    stream = drilled_worlds(skill) if drawn else suite_worlds(skill, n, context_limit)
+    chosen, found = [], 0
+    for world in stream:
+        items = tuple(narrow(world, item, skill) for item in world.items if belongs(skill, item))[: n - found]
+        if items:
+            chosen.append(replace(world, items=items))
+            found += len(items)
+        if found == n:
+            break
+    return suite, chosen
+
+
+def suite_worlds(skill: Skill, n: int, context_limit: int) -> Iterator[World]:
+    """A suite's worlds for a skill; where new names are asked for, all have them, else none."""
+    told = dict(skill.settings) | ({"rungs": list(skill.rungs)} if skill.rungs else {})
+    if "new_names" in get_suite(skill.source).settings.model_fields:
+        told["new_names"] = float("new_name" in skill.new)
+    most = 200 if skill.source == "babi" else 200 * n
+    return worlds(skill.source, "default", most, SEED, skill.split, context_limit, told)
+
+
+DRILLED = Suite("drill", "lessons of the base model, as worlds", Settings, lambda *_: World("", (), ()), answer_budget=40)
+
+
+def drilled_worlds(skill: Skill) -> Iterator[World]:
+    """A drill's validation lessons as worlds, without end."""
+    for index in itertools.count():
+        lesson = tasks.DRILLS[skill.source](Random(f"card/{skill.source}/{SEED}/{index}"), skill.n_facts, "val")
+        yield lesson_world(lesson, f"val-{index:05d}")
+
+
+def lesson_world(lesson: Lesson, name: str) -> World:
+    """A lesson's facts and questions as a world and its items. A guess says yes or no, or picks one of several facts."""
+    facts = tuple(Fact(f"{name}.f{number}", name, text, {}, number) for number, (text, _) in enumerate(lesson.facts))
+    told = tuple(fact.id for fact in facts)
+    items = tuple(
+        Item(
+            id=f"{name}.q{number}",
+            world=name,
+            question=branch.question,
+            answers=(branch.answer,),
+            gold_facts=tuple(facts[index].id for index in branch.gold),
+            kind=branch.skill,
+            chance=0.5 if branch.answer in ("yes", "no") else 1 / len(facts) if len(facts) > 1 else math.nan,
+            window=told,
+            taught=told,
+        )
+        for number, branch in enumerate(branch for branch in lesson.branches if branch.question)
+    )
+    return World(name, facts, items)
+
+
+def belongs(skill: Skill, item: Item) -> bool:
+    """Whether an item is of this skill: its rung, its kind, and of the novelties exactly those that the skill asks for (or more)."""
+    novel = set(skill.new) <= set(item.slices) if skill.new else not item.slices
+    return novel and (not skill.rungs or item.rung in skill.rungs) and (not skill.kinds or item.kind in skill.kinds)
+
+
+def narrow(world: World, item: Item, skill: Skill) -> Item:
+    """The item as if only so many facts had been told, the gold ones among them; all of them where the skill says 0, or is a drill."""
+    if not skill.n_facts or skill.source in tasks.DRILLS:
+        return item
+    others = [fact for fact in item.taught if fact not in item.gold_facts]
+    extra = max(0, skill.n_facts - len(item.gold_facts))
+    kept = set(Random(item.id).sample(others, min(extra, len(others)))) | set(item.gold_facts)
+    told = tuple(fact for fact in item.taught if fact in kept)
+    return replace(item, window=told, taught=told)
+
+
+def story_loss(lm: LanguageModel, count: int = 60) -> TextLoss:
+    """Loss on stories that no training saw: nats a token, nats a byte."""
+    return text_loss(lm, held_out_stories()[:count])

@@ -1,0 +1,149 @@
+"""Fitting the trace adapter: the base model frozen, loss on the answers alone, traces of train worlds as a memory would recall them."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
+
+import torch
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from transformers import DynamicCache
+
+from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter
+from hippo_core.delivery.trace_batch import Traces, lay_traces
+from hippo_core.models.kv import KV, encode, tokens_of
+from hippo_core.models.language_model import LanguageModel, pad_left
+from hippo_core.training.cues import Cue, draw_cues
+from hippo_core.training.packed_examples import IGNORE, Encoder
+from hippo_core.training.train import Log, set_rates, share_of_rate
+
+EXAM, AT_ONCE = 96, 32  # cues
+
+
+class AdapterRecipe(BaseModel):
+    """Everything that a trace adapter depends on, but for the base."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str
+    shape: AdapterSettings
+    seed: int = 1337
+    steps: int = 500
+    lessons: int = 4  # a batch; each has up to eight cues
+    most: int = 5  # traces a cue
+    rate: float = 3e-3  # AdamW
+    gate_rate: float = 2e-2
+    gate_start: float = 0.5  # trained from here: at 0 the updates would have no gradient
+    warmup: int = 20
+    cooldown: float = 0.7
+    autocast: bool = True  # products in bfloat16: twice as fast where matrices are large
+    threads: int = 1
+
+
+class Asked(NamedTuple):
+    """Cues as one batch: token ids, mask over prefix and ids, positions, labels [B, T] and traces."""
+
+    ids: Tensor
+    mask: Tensor
+    positions: Tensor
+    labels: Tensor
+    traces: Traces
+
+
+class AdapterTrainee:
+    """A trace adapter on a loaded model as a trainee."""
+
+    def __init__(self, recipe: AdapterRecipe, lm: LanguageModel) -> None:
+        self.recipe, self.lm = recipe, lm
+        lm.model.requires_grad_(False)
+        self.adapter = TraceAdapter(lm, recipe.shape, recipe.seed)
+        self.encoder = Encoder(lm.tokenizer, lm.template)
+        self.prefix: KV = encode(lm, [self.encoder.head])[0].clone()
+        gates = [weight for name, weight in self.weights().items() if name.endswith("gate")]
+        updates = [weight for name, weight in self.weights().items() if not name.endswith("gate")]
+        for gate in gates:
+            torch.nn.init.constant_(gate, recipe.gate_start)
+        self.optimizers: list[torch.optim.Optimizer] = [
+            torch.optim.AdamW(chosen, lr=full, betas=(0.9, 0.98), weight_decay=0.0)
+            for chosen, full in ((gates, recipe.gate_rate), (updates, recipe.rate))
+        ]
+
+    def weights(self) -> dict[str, Tensor]:
+        return dict(self.adapter.named_parameters())
+
+    def cues(self, step: int) -> list[Cue]:
+        """The cues of a step: a function of seed and step alone."""
+        random = Random(f"adapter/{self.recipe.seed}/{step}")
+        return [cue for _ in range(self.recipe.lessons) for cue in draw_cues(random, self.recipe.most)]
+
+    def learn(self, step: int) -> Log:
+        recipe = self.recipe
+        set_rates(self.optimizers, (recipe.gate_rate, recipe.rate), share_of_rate(step, recipe.steps, recipe.warmup, recipe.cooldown))
+        loss, marks = self._loss(self.cues(step))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.weights().values(), 1.0)
+        for optimizer in self.optimizers:
+            optimizer.step()
+        self.adapter.zero_grad(set_to_none=True)
+        return {"answers": float(loss.detach()), "right": sum(marks) / len(marks)}
+
+    @torch.no_grad()
+    def examine(self) -> Log:
+        """Share of validation cues, of a fixed set, that greedy decoding would answer right, by skill."""
+        random, cues = Random("exam/adapter"), []
+        while len(cues) < EXAM:
+            cues += draw_cues(random, self.recipe.most, "val")
+        marks: dict[str, list[bool]] = {}
+        for first in range(0, len(cues), AT_ONCE):
+            part = cues[first : first + AT_ONCE]
+            for cue, right in zip(part, self._loss(part)[1], strict=True):
+                marks.setdefault(f"val {cue.skill}", []).append(right)
+        return {skill: sum(found) / len(found) for skill, found in marks.items()}
+
+    def _loss(self, cues: Sequence[Cue]) -> tuple[Tensor, list[bool]]:
+        """Mean loss of the answers' tokens, and of each cue whether greedy decoding would give its answer."""
+        with torch.autocast(self.lm.device.type, torch.bfloat16, enabled=self.recipe.autocast):
+            asked = self.ask(cues)
+            chosen = asked.labels != IGNORE
+            logits = self._logits(asked, chosen).float()
+        right = torch.ones_like(chosen)
+        right[chosen] = logits.detach().argmax(-1) == asked.labels[chosen]
+        return cross_entropy(logits, asked.labels[chosen]), right.all(1).tolist()
+
+    def _logits(self, asked: Asked, chosen: Tensor) -> Tensor:
+        """Of the tokens `chosen` [B, T]; the beginning lies in the cache."""
+        cache, model = DynamicCache(), self.lm.model
+        for number, layer in enumerate(self.prefix):
+            keys, values = layer[:, None].expand(-1, len(asked.ids), -1, -1, -1)
+            cache.update(keys, values, number)
+        with self.adapter.attached(self.lm, asked.traces):
+            states = model.get_decoder()(
+                input_ids=asked.ids, attention_mask=asked.mask, position_ids=asked.positions, past_key_values=cache, use_cache=True
+            )[0]
+        return model.get_output_embeddings()(states[chosen])
+
+    def ask(self, cues: Sequence[Cue]) -> Asked:
+        """Cues made ready: their traces run through the frozen model, question and answer as token ids."""
+        encoder = self.encoder
+        rows, labels = [], []
+        for cue in cues:
+            lead, answer = [*encoder.ids(cue.question), *encoder.lead], encoder.ids(cue.answer)
+            rows.append([*lead, *answer])
+            labels.append([*[IGNORE] * (len(lead) - 1), *answer, encoder.stop])
+        ids, mask, positions = pad_left(self.lm, rows)
+        begin = tokens_of(self.prefix)
+        told = torch.tensor([[IGNORE] * (ids.shape[1] - len(row)) + row for row in labels])
+        whole = torch.cat([mask.new_ones(len(rows), begin), mask], dim=1)
+        return Asked(ids, whole, positions + begin, told, self._traces(cues))
+
+    def _traces(self, cues: Sequence[Cue]) -> Traces:
+        encoder = self.encoder
+        texts = sorted({text for cue in cues for text in cue.traces}, key=len)
+        rows = [[*encoder.ids(text), encoder.newline] for text in texts]
+        blocks = list(self.recipe.shape.blocks)
+        found: list[KV] = []
+        for first in range(0, len(rows), 32):
+            found += [kv[blocks].clone() for kv in encode(self.lm, rows[first : first + 32], self.prefix)]
+        known = dict(zip(texts, found, strict=True))
+        return lay_traces([[known[text] for text in cue.traces] for cue in cues], self.prefix[blocks])

@@ -1,0 +1,78 @@
+"""Trained models on disk: train or take up again, and ship what came out with how it was made."""
+
+import json
+import platform
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from hippo_core.files import new_folder, root, sha256, write_json
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+from hippo_core.training import tokenizer as vocabulary
+from hippo_core.training.reader import Reader, ReaderRecipe
+from hippo_core.training.tiny import Recipe, Tiny
+from hippo_core.training.train import Trainee, train
+
+WEIGHTS, WORKSHOP = "data/weights", "data/training"
+
+
+def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
+    """Train hippo-tiny by a recipe (or go on where a killed run stopped) and put its weights in place; returns their folder."""
+    workshop = root() / WORKSHOP / "hippo-tiny"
+    tokenizer = make_tokenizer(recipe.seed, workshop / "tokenizer")
+    trainee = Tiny(recipe, tokenizer)
+    train(trainee, workshop, say)
+
+    def fill(folder: Path) -> None:
+        trainee.model.config._attn_implementation = "sdpa"
+        trainee.model.bfloat16().save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+
+    return ship(trainee, "make base-model", fill, workshop / "log.jsonl", root() / WEIGHTS / "hippo-tiny")
+
+
+def make_reader(recipe: ReaderRecipe, say: Callable[[str], None] = print) -> Path:
+    """Train a reader on its base by a recipe (or go on where a killed run stopped) and put the adapter in place; returns its folder."""
+    name = f"{recipe.base}-reader"
+    base = load(load_spec(recipe.base).model_copy(update={"chat_template": "model"}), "cpu")  # in which the reader will be asked
+    trainee = Reader(recipe, base)
+    workshop = root() / WORKSHOP / name
+    train(trainee, workshop, say, every=100)
+
+    def fill(folder: Path) -> None:
+        trainee.adapted.peft_config["default"].base_model_name_or_path = base.spec.source
+        trainee.adapted.bfloat16().save_pretrained(folder)
+        (folder / "README.md").unlink(missing_ok=True)  # peft's empty card; the lab writes its own
+
+    made_from = {"base": {"name": recipe.base, "sha256": sha256(base.spec.path / "model.safetensors")}}
+    return ship(trainee, f"make base-model MODEL={recipe.base}", fill, workshop / "log.jsonl", root() / WEIGHTS / name, made_from)
+
+
+def make_tokenizer(seed: int, folder: Path) -> PreTrainedTokenizerFast:
+    """The tokenizer of a seed: read where it was made before, else learnt."""
+    if not folder.exists():
+        with new_folder(folder) as new:
+            vocabulary.train(seed).save_pretrained(new)
+    return PreTrainedTokenizerFast.from_pretrained(folder)
+
+
+def ship(trainee: Trainee, command: str, fill: Callable[[Path], None], log: Path, folder: Path, more: dict | None = None) -> Path:
+    """Write the folder whole, with `training.json`: what was there before is replaced only when the new one is complete."""
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    curve = list({line["step"]: line for line in lines}.values())  # a resumed run logs some steps twice
+    made = {"recipe": trainee.recipe.model_dump(), "command": command, "seconds": curve[-1]["seconds"], "torch": torch.__version__}
+    machine = {"machine": platform.machine(), "threads": trainee.recipe.threads}
+    old, complete = folder.with_name(f".{folder.name}.old"), folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(old, ignore_errors=True)
+    with new_folder(complete) as new:
+        fill(new)
+        write_json(new / "training.json", made | machine | (more or {}) | {"curve": curve})
+    if folder.exists():
+        folder.rename(old)
+    complete.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+    return folder

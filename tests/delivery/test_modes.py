@@ -1,0 +1,131 @@
+"""What holds for every way of giving traces to a model; the adapter is hippo-tiny's own, or one of random updates and open gates."""
+
+import pytest
+import torch
+
+from hippo_core.delivery import AdapterInjection, KVInjection, Question, TextInjection, TraceKV, injection
+from hippo_core.delivery.adapter_file import load_adapter
+from hippo_core.delivery.kv import prefix_of
+from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter
+from hippo_core.files import LabError
+from hippo_core.models.generate import generate
+from hippo_core.models.prompt import render, split
+from tests.models.handmade import TOLD
+
+FACTS = tuple(TOLD["test-00000"])
+CUE = "Who sold a guitar?"
+QUESTIONS = [Question(CUE, FACTS[:count]) for count in (0, 1, 3, 8)] + [Question("Where did Otto move?", FACTS[4:6]), Question("Ivo?")]
+
+
+def open_adapter(lm) -> TraceAdapter:
+    """An adapter of the last two blocks as after some training: nothing about it is neutral."""
+    last = lm.config.num_hidden_layers - 1
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        adapter = TraceAdapter(lm, AdapterSettings(blocks=(last - 1, last), rank=4))
+        for name, weight in adapter.named_parameters():
+            weight.data = torch.full_like(weight, 0.7) if name.endswith("gate") else 0.2 * torch.randn_like(weight)
+    return adapter.requires_grad_(False)
+
+
+def made(lm, mode: str, precision="model"):
+    if mode == "text":
+        return TextInjection(lm)
+    if mode == "kv":
+        return KVInjection(lm, TraceKV(lm, prefix_of(lm, "short"), precision=precision))
+    adapter = load_adapter(lm) if lm.spec.name == "hippo-tiny" else open_adapter(lm)
+    return AdapterInjection(lm, adapter, TraceKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks, precision=precision))
+
+
+@pytest.fixture(params=["kv", "adapter", "text"])
+def way(request, lm):
+    """Each way on each model."""
+    return made(lm, request.param)
+
+
+def plain(lm, questions):
+    return generate(lm, [render(lm, [], question.text, "short") for question in questions], 8)
+
+
+def test_with_all_traces_masked_the_path_is_run_and_the_answers_are_those_without(lm, way):
+    masked = way.ask(QUESTIONS, 8, masked=True)
+    for answer, bare, question in zip(masked, plain(lm, QUESTIONS), QUESTIONS, strict=True):
+        assert answer.tokens == bare.tokens
+        assert answer.prompt_tokens == bare.prompt_tokens
+        assert answer.trace_tokens == sum(map(len, split(lm, question.traces, question.text, "short").blocks))
+
+
+def test_without_traces_it_is_the_plain_prompt(lm, way):
+    questions = [Question(CUE), Question("Ivo?")]
+    assert [answer.tokens for answer in way.ask(questions, 8)] == [answer.tokens for answer in plain(lm, questions)]
+
+
+def test_traces_change_answers(lm, way):
+    bare = [answer.tokens for answer in way.ask(QUESTIONS, 8, masked=True)]
+    assert [answer.tokens for answer in way.ask(QUESTIONS, 8)] != bare
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("batch_size", [2, 32])
+def test_a_batch_of_many_equals_one_by_one(way, batch_size, masked):
+    together = way.ask(QUESTIONS, 8, batch_size, masked=masked)
+    alone = [way.ask([question], 8, masked=masked)[0] for question in QUESTIONS]
+    for one, other in zip(together, alone, strict=True):
+        assert (one.text, one.tokens, one.prompt_tokens, one.trace_tokens) == (
+            other.text,
+            other.tokens,
+            other.prompt_tokens,
+            other.trace_tokens,
+        )
+
+
+@pytest.mark.parametrize("mode", ["kv", "adapter"])
+def test_the_order_of_traces_means_nothing(lm, mode):
+    turned = [Question(question.text, question.traces[::-1]) for question in QUESTIONS]
+    way = made(lm, mode)
+    assert [answer.tokens for answer in way.ask(QUESTIONS, 8)] == [answer.tokens for answer in way.ask(turned, 8)]
+
+
+def test_what_it_costs_is_told(lm, way):
+    [first] = way.ask([QUESTIONS[2]], 8)
+    pieces = split(lm, QUESTIONS[2].traces, CUE, "short")
+    whole = len(pieces.prefix) + first.trace_tokens + len(pieces.tail)
+    assert first.prompt_tokens == whole or not pieces.exact
+    [again] = way.ask([QUESTIONS[2]], 8)
+    if way.mode == "text":
+        assert (first.computed_tokens, again.computed_tokens) == (first.prompt_tokens, first.prompt_tokens)
+    else:
+        assert (first.computed_tokens, again.computed_tokens) == (first.trace_tokens + len(pieces.tail), len(pieces.tail))
+    assert first.latency_ms > 0
+
+
+def test_nothing_to_ask(way):
+    assert way.ask([], 8) == way.ask([], 8, masked=True) == []
+
+
+def test_an_unknown_way_names_the_known_ones(whole):
+    with pytest.raises(LabError, match=r"unknown inject 'adaptor'; legal: adapter, kv, text"):
+        injection(whole["qwen2"], "adaptor")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["kv", "adapter"])
+def test_a_trace_that_is_too_long_is_refused(whole, mode):
+    with pytest.raises(LabError, match=r"the limit of qwen2 is 256.*shorten the trace"):
+        made(whole["qwen2"], mode).ask([Question(CUE, (" and ".join(FACTS * 20),))], 8)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "blocks", "words"), [("plain", None, "behind the beginning of short prompts"), ("short", [0], "of blocks all")]
+)
+def test_kept_traces_of_another_kind_are_refused(whole, prefix, blocks, words):
+    lm = whole["qwen2"]
+    with pytest.raises(LabError, match=words):
+        KVInjection(lm, TraceKV(lm, prefix_of(lm, prefix), blocks=blocks))
+
+
+def test_text_drops_what_does_not_fit_and_says_so(whole):
+    lm = whole["qwen2"]
+    [answer] = TextInjection(lm).ask([Question(CUE, FACTS * 10)], 8)
+    assert answer.dropped > 0
+    assert answer.prompt_tokens <= lm.spec.context_limit - 8
+    assert answer.trace_tokens < answer.prompt_tokens

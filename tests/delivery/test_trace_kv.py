@@ -1,0 +1,178 @@
+"""Kept keys and values are those that a pass gives; none is run twice where it is kept; what is damaged on disk is refused."""
+
+import pytest
+import torch
+
+from hippo_core.delivery import KVInjection, Question, TraceKV
+from hippo_core.delivery.kv import prefix_of
+from hippo_core.delivery.trace_kv import checksum
+from hippo_core.files import LabError
+from hippo_core.models.blocks import encode_blocks
+from hippo_core.models.kv import inputs, tokens_of
+from hippo_core.models.prompt import split
+from tests.models.handmade import TOLD
+
+FACTS = tuple(TOLD["test-00000"])
+CUE = "Who sold a guitar?"
+CLOSE = 1e-5  # of values about 10 in size: float32 sums in another order
+
+
+def rows(lm) -> list[list[int]]:
+    return split(lm, FACTS, CUE, "short").blocks
+
+
+def kept(lm, store, folder, **more) -> TraceKV:
+    return TraceKV(lm, prefix_of(lm, "short"), store, folder if store == "disk" else None, **more)
+
+
+@pytest.mark.parametrize("store", ["none", "memory", "disk"])
+def test_each_store_gives_what_a_pass_gives_and_runs_what_it_must(lm, store, tmp_path):
+    known = kept(lm, store, tmp_path, precision="model")
+    due = encode_blocks(lm, prefix_of(lm, "short"), rows(lm)).blocks
+    tokens = sum(map(len, rows(lm)))
+    for again in (False, True):
+        found = known.get(rows(lm))
+        assert found.computed_tokens == (0 if again and store != "none" else tokens)
+        for kv, expected in zip(found.traces, due, strict=True):
+            torch.testing.assert_close(kv, expected, rtol=CLOSE, atol=CLOSE * float(expected.abs().max()))
+    assert (known.mb > 0) == (store != "none")
+
+
+def test_a_row_asked_for_twice_is_run_once(lm, tmp_path):
+    first, second = rows(lm)[:2]
+    found = kept(lm, "none", tmp_path).get([first, second, first])
+    assert found.computed_tokens == len(first) + len(second)
+    assert torch.equal(found.traces[0], found.traces[2])
+
+
+def test_what_is_forgotten_is_run_again(lm, tmp_path):
+    known = kept(lm, "memory", tmp_path)
+    known.get(rows(lm))
+    known.forget()
+    assert known.mb == 0
+    assert known.get(rows(lm)).computed_tokens > 0
+
+
+def test_another_process_finds_on_disk_what_this_one_ran(lm, tmp_path):
+    first = kept(lm, "disk", tmp_path).get(rows(lm))
+    second = kept(lm, "disk", tmp_path).get(rows(lm))
+    assert second.computed_tokens == 0
+    assert all(torch.equal(a, b) for a, b in zip(first.traces, second.traces, strict=True))
+
+
+@pytest.mark.parametrize("store", ["none", "memory", "disk"])
+def test_reading_gives_the_loss_of_each_token_and_leaves_the_keys_and_values_of_a_pass(lm, store, tmp_path):
+    known, asked = kept(lm, store, tmp_path, precision="model"), [*rows(lm), []]
+    losses = known.read(asked)
+    begin = prefix_of(lm, "short")
+    for row, nats in zip(asked, losses, strict=True):
+        with torch.inference_mode():
+            logits = lm.model(input_ids=torch.tensor([[*begin, *row]])).logits[0].float().log_softmax(-1)
+        due = [-logits[len(begin) - 1 + place, token].item() for place, token in enumerate(row)]
+        assert nats == pytest.approx(due, abs=1e-4)
+    expected = encode_blocks(lm, begin, rows(lm)).blocks
+    found = known.get(rows(lm))
+    assert found.computed_tokens == (sum(map(len, rows(lm))) if store == "none" else 0)
+    for kv, due in zip(found.traces, expected, strict=True):
+        torch.testing.assert_close(kv, due, rtol=CLOSE, atol=CLOSE * float(due.abs().max()))
+
+
+def test_what_was_only_read_is_not_on_the_disk_until_it_is_kept(lm, tmp_path):
+    known, (first, second, *_) = kept(lm, "disk", tmp_path), rows(lm)
+    known.read([first, second])
+    assert list(tmp_path.rglob("*.safetensors")) == []
+    known.keep([second, second])
+    known.forget()
+    assert len(list(tmp_path.rglob("*.safetensors"))) == 1
+    assert known.get([first, second]).computed_tokens == len(first)
+
+
+def test_a_file_is_read_once_until_it_is_forgotten(lm, tmp_path, monkeypatch):
+    kept(lm, "disk", tmp_path).get(rows(lm))
+    known, opened = kept(lm, "disk", tmp_path), []
+    monkeypatch.setattr(known, "_read", lambda path, tokens, read=known._read: opened.append(path) or read(path, tokens))
+    for _ in range(2):
+        known.get(rows(lm))
+    assert len(opened) == len(rows(lm))
+    known.forget()
+    known.get(rows(lm)[:1])
+    assert len(opened) == len(rows(lm)) + 1
+
+
+def test_other_weights_another_beginning_or_precision_find_nothing(whole, tmp_path):
+    lm = whole["qwen2"]
+    ids = [lm.encode(FACTS[0])]
+    kept(lm, "disk", tmp_path).get(ids)
+    assert TraceKV(lm, [], "disk", tmp_path).get(ids).computed_tokens > 0
+    assert kept(lm, "disk", tmp_path, precision="model").get(ids).computed_tokens > 0
+    assert kept(lm, "disk", tmp_path, blocks=[1]).get(ids).computed_tokens > 0
+    weight = lm.model.get_output_embeddings().weight
+    before = checksum(lm)
+    with torch.no_grad():
+        weight[0, 0] += 1
+    try:
+        assert checksum(lm) != before
+        assert kept(lm, "disk", tmp_path).get(ids).computed_tokens > 0
+    finally:
+        with torch.no_grad():
+            weight[0, 0] -= 1
+
+
+def test_only_the_blocks_wanted_are_kept(lm, tmp_path):
+    every, one = (kept(lm, "memory", tmp_path, blocks=blocks).get(rows(lm)).traces for blocks in (None, [1]))
+    assert all(torch.equal(whole[[1]], part) for whole, part in zip(every, one, strict=True))
+
+
+def test_half_the_bytes_in_bfloat16_and_the_same_answers_from_every_store(lm, tmp_path):
+    whole, half = (kept(lm, "memory", tmp_path, precision=precision) for precision in ("model", "bfloat16"))
+    assert whole.get(rows(lm)).traces[0].nbytes == 2 * half.get(rows(lm)).traces[0].nbytes
+    questions = [Question(CUE, FACTS[:count]) for count in (1, 3, 8)]
+    ways = [KVInjection(lm, kept(lm, store, tmp_path)) for store in ("none", "memory", "disk", "disk")]
+    answers = [[answer.tokens for answer in way.ask(questions, 8)] for way in ways]
+    assert answers[1:] == answers[:-1]
+
+
+@pytest.mark.parametrize("content", [b"", b"torn", None])
+def test_a_damaged_file_is_refused(whole, tmp_path, content):
+    lm = whole["llama"]
+    one, other = lm.encode(FACTS[0]), lm.encode(FACTS[1] + FACTS[2])
+    known = kept(lm, "disk", tmp_path)
+    known.get([one])
+    [path] = tmp_path.rglob("*.safetensors")
+    if content is None:
+        known.get([other])
+        [foreign] = set(tmp_path.rglob("*.safetensors")) - {path}
+        content = foreign.read_bytes()
+    path.write_bytes(content)
+    known.forget()
+    with pytest.raises(LabError, match=r"is damaged|expected keys and values of shape"):
+        known.get([one])
+
+
+@pytest.mark.parametrize(
+    ("store", "folder", "words"),
+    [("ram", None, "legal: disk, memory, none"), ("disk", None, "needs folder"), ("memory", "x", "takes no folder")],
+)
+def test_a_wrong_store_is_refused(whole, store, folder, words):
+    with pytest.raises(LabError, match=words):
+        TraceKV(whole["llama"], [], store, folder)
+
+
+@torch.inference_mode()
+def test_masked_logits_are_the_plain_prompts_and_one_trace_is_its_prompt(lm):
+    pieces = split(lm, FACTS[:1], CUE, "short")
+    known = TraceKV(lm, pieces.prefix, precision="model")
+    traces = list(known.get(rows(lm)).traces)
+    begin, held = tokens_of(known.prefix), sum(map(tokens_of, traces))
+
+    def logits(chosen, start, hidden):
+        given = inputs(lm, [pieces.tail], [[known.prefix, *chosen]], [start], hidden=[hidden])
+        return lm.model(**given, logits_to_keep=1).logits[0, -1]
+
+    def plain(ids):
+        return lm.model(torch.tensor([ids])).logits[0, -1]
+
+    bare, one = plain(pieces.prefix + pieces.tail), plain(pieces.prefix + pieces.blocks[0] + pieces.tail)
+    tolerance = {"rtol": CLOSE, "atol": CLOSE * float(bare.abs().max())}
+    torch.testing.assert_close(logits(traces, begin, range(begin, begin + held)), bare, **tolerance)
+    torch.testing.assert_close(logits(traces[:1], begin + tokens_of(traces[0]), range(0)), one, **tolerance)

@@ -1,0 +1,62 @@
+"""The rules of proof once more on the real model: what holds for hippo-tiny's shape holds for 30 blocks and shared heads.
+
+A hundred questions are asked for the first token of their answer, which is all that a comparison inside the model needs (thirty of them
+with a trace that is seen); the store that says something else is asked for whole answers, without completion, which only ranks.
+"""
+
+import numpy as np
+import pytest
+
+from hippo_core.delivery import Question
+from hippo_core.methods import load_memory
+from hippo_core.methods.episodic.memory import Episodic
+from hippo_core.models.generate import generate
+from hippo_core.models.load import load
+from hippo_core.models.packages.pins import available
+from hippo_core.models.prompt import render
+from hippo_core.models.spec import load_spec
+from hippo_core.suites.datasets.build import worlds
+from tests.experiments.memory.conftest import Bench
+
+pytestmark = pytest.mark.skipif(available("smollm2-135m") is not None, reason=str(available("smollm2-135m")))
+ROUNDING = 1e-5  # nats
+SEEN = 30
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return load(load_spec("smollm2-135m-reader"), threads=1)
+
+
+@pytest.fixture(scope="module")
+def first(reader):
+    """First tokens with their log-probabilities: plain, with a fact masked, with a wrong one and with the right one seen."""
+    asked = [(world, item) for world in worlds("episodic", "default", 100, 1337, "val") for item in world.items]
+    facts = [{fact.id: fact.text for fact in world.facts} for world, _ in asked]
+    right = [Question(item.question, (texts[item.gold_facts[0]],)) for (_, item), texts in zip(asked, facts, strict=True)]
+    wrong = [Question(one.text, other.traces) for one, other in zip(right, [*right[1:], right[0]], strict=True)]
+    injection = Episodic(reader, load_memory("memory/hei_nw")).injection
+    answers = {
+        "plain": generate(reader, [render(reader, (), one.text, "short") for one in right], 1),
+        "masked": injection.ask(right, 1, masked=True),
+        "wrong": injection.ask(wrong[:SEEN], 1),
+        "right": injection.ask(right[:SEEN], 1),
+    }
+    return {name: (np.array([one.first_logprob for one in found]), [one.tokens for one in found]) for name, found in answers.items()}
+
+
+def test_a_masked_trace_is_no_trace_inside_the_model_too(first):
+    assert len(first["plain"][0]) == 100
+    assert np.abs(first["masked"][0] - first["plain"][0]).max() < ROUNDING
+    assert first["masked"][1] == first["plain"][1]
+
+
+@pytest.mark.parametrize(("seen", "moved"), [("right", 0.95), ("wrong", 0.9)])
+def test_a_trace_that_is_seen_moves_the_model(first, seen, moved):
+    assert (np.abs(first[seen][0] - first["plain"][0][:SEEN]) > ROUNDING).mean() >= moved
+
+
+def test_answers_follow_the_store_and_not_the_suites_files(reader, tmp_path):
+    rows = Bench(reader, "episodic", tmp_path, n=25).ask("controls/altered_store", episodic__use_completion="off")
+    assert rows["follows_store"].mean() >= 0.85
+    assert rows["score"].mean() <= 0.1

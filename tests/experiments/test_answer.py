@@ -1,0 +1,122 @@
+"""Evaluation on two handmade worlds: every preset, both regimes, three architectures; rows, leaks, truncation."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hippo_core.experiments.answer.run import COLUMNS, evaluate, recall_at
+from hippo_core.files import LabError
+from hippo_core.methods import condition_presets, load_preset
+from hippo_core.results.scores import check_rows
+from tests.models.handmade import suite, worlds
+
+TIMES = ["latency_ms", "retrieval_ms"]
+COSTS = [*TIMES, "computed_tokens"]  # what is run once for several rows is divided among them, so it depends on the batch
+WINDOWED = ["baselines/core", "baselines/span_short"]
+
+
+def rows(lm, preset, regime="delayed", batch_size=4, told=None, **changes) -> pd.DataFrame:
+    return evaluate(lm, suite(**changes), told or worlds(), load_preset(preset), regime, batch_size)
+
+
+@pytest.mark.parametrize("regime", ["immediate", "delayed"])
+@pytest.mark.parametrize("preset", condition_presets())
+def test_every_preset_gives_whole_rows(lm, preset, regime):
+    table = rows(lm, preset, regime)
+    assert list(table.columns) == COLUMNS
+    assert table["item_id"].tolist() == [item.id for world in worlds() for item in world.items]
+    assert table["idx"].tolist() == list(range(5))
+    assert (table["n_shown"] == [len(ids.split(";")) if ids else 0 for ids in table["shown"]]).all()
+    assert table["recall_1"].notna().all() == ("rag" in preset)
+    assert (table["generated_tokens"] <= suite().answer_budget).all()
+    assert (table["computed_tokens"] >= table["generated_tokens"]).all()
+    assert ((table["trace_tokens"] > 0) == (table["n_shown"] > 0)).all()
+    check_rows(suite(), worlds(), table)
+
+
+@pytest.mark.parametrize("preset", condition_presets())
+def test_the_batch_size_changes_no_row(lm, preset):
+    pd.testing.assert_frame_equal(rows(lm, preset, batch_size=1).drop(columns=COSTS), rows(lm, preset, batch_size=5).drop(columns=COSTS))
+
+
+def test_blocks_are_whole_rows_whatever_the_batch_and_one_block_is_the_plain_prompt(lm):
+    def asked(name, batch_size, blocks):
+        return evaluate(lm, suite(), worlds(), load_preset(name, {}), batch_size=batch_size, blocks=blocks).drop(columns=COSTS)
+
+    if getattr(lm.config, "sliding_window", None):
+        with pytest.raises(LabError, match="sees the last 24 tokens only"):
+            asked("controls/oracle", 5, True)
+        return
+    for name in ("baselines/longctx", "controls/oracle"):
+        pd.testing.assert_frame_equal(asked(name, 1, True), asked(name, 5, True))
+    together, text = asked("controls/oracle", 5, True), asked("controls/oracle", 5, False)
+    one = together["n_shown"] == 1
+    assert one.any()
+    pd.testing.assert_frame_equal(together[one], text[one])
+
+
+@pytest.mark.parametrize("preset", WINDOWED)
+def test_the_window_stands_in_the_prompt_or_nothing_does(lm, preset):
+    texts = {fact.id: fact.text for world in worlds() for fact in world.facts}
+    windows = [item.window for world in worlds() for item in world.items]
+    for prompt, window in zip(rows(lm, preset, "immediate")["prompt"], windows, strict=True):
+        assert [fact for fact, text in texts.items() if text in prompt] == list(window)
+    for prompt in rows(lm, preset, "delayed")["prompt"]:
+        assert not any(text in prompt for text in texts.values())
+
+
+@pytest.mark.parametrize("preset", sorted(set(condition_presets()) - set(WINDOWED)))
+def test_other_presets_give_the_same_rows_in_both_regimes(lm, preset):
+    immediate, delayed = (rows(lm, preset, regime).drop(columns=TIMES) for regime in ("immediate", "delayed"))
+    pd.testing.assert_frame_equal(immediate, delayed)
+
+
+def test_shown_facts_are_those_in_the_prompt_after_truncation(lm):
+    small = dataclasses.replace(lm, spec=lm.spec.model_copy(update={"context_limit": 140}))
+    table = rows(small, "baselines/longctx")
+    texts = {fact.id: fact.text for world in worlds() for fact in world.facts}
+    told = [item.taught for world in worlds() for item in world.items]
+    assert (table["n_dropped"] > 0).any()
+    assert (table["prompt_tokens"] + suite().answer_budget <= 140).all()
+    for row, taught in zip(table.to_dict("records"), told, strict=True):
+        assert (
+            [fact for fact in row["shown"].split(";") if fact]
+            == [fact for fact in taught if texts[fact] in row["prompt"]]
+            == list(taught[row["n_dropped"] :])
+        )
+        assert ("truncated" in row["flags"].split(";")) == (row["n_dropped"] > 0)
+
+
+def test_a_question_that_holds_a_fact_is_a_leak(loaded):
+    [world, _] = worlds()
+    leaking = dataclasses.replace(world.items[0], question=f"{world.facts[0].text} Who was it?")
+    with pytest.raises(LabError, match=r"leak: the prompt of item test-00000/q0 holds facts.*test-00000/f0"):
+        rows(loaded["qwen2"], "baselines/span_short", told=[dataclasses.replace(world, items=(leaking,))])
+
+
+def test_a_suite_without_a_window_has_no_immediate_regime(loaded):
+    with pytest.raises(LabError, match=r"no window.*use regime=delayed"):
+        rows(loaded["qwen2"], "baselines/span_short", "immediate", has_window=False)
+
+
+def test_a_template_of_the_labs_own_is_flagged(loaded):
+    assert (rows(loaded["llama"], "controls/oracle")["flags"] == "generic_template").all()
+    assert (rows(loaded["qwen2"], "controls/oracle")["flags"] == "").all()
+
+
+def test_the_answer_budget_is_the_suites(loaded):
+    assert rows(loaded["qwen2"], "controls/oracle", answer_budget=2)["generated_tokens"].max() == 2
+
+
+def test_no_world_is_no_row(loaded):
+    table = evaluate(loaded["qwen2"], suite(), iter(()), load_preset("controls/oracle"))
+    assert (list(table.columns), len(table)) == (COLUMNS, 0)
+
+
+def test_recall_is_the_share_of_gold_facts():
+    assert recall_at(("a", "b", "c"), ("c", "a"), 1) == 0.5
+    assert recall_at(("a", "b", "c"), ("c", "a"), 3) == 1
+    assert np.isnan(recall_at(None, ("a",), 3))
+    assert np.isnan(recall_at(("a",), (), 3))

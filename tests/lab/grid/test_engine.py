@@ -1,0 +1,266 @@
+"""The engine on quick notebooks: nothing runs twice, Ctrl-C leaves nothing running, a failure stays alone, two grids exclude each other."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.lab.grid.engine import ready
+from hippo_core.lab.run import record_files
+from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.execute import Outcome
+from hippo_core.results import records
+from tests.lab.conftest import make_lab
+from tests.lab.running import ended, kernels_of, lab, start
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A lab whose quick grid has run undisturbed, and what that printed."""
+    place = make_lab(tmp_path_factory.mktemp("finished") / "lab")
+    return place, lab(place, "grid", "quick")
+
+
+def test_a_grid_ends_with_five_lines_and_whole_records(finished):
+    place, ran = finished
+    assert ran.returncode == 0, ran.stderr
+    assert [line.split(":")[0] for line in ran.stdout.splitlines()[-5:]] == ["cells", "time", "criteria", "records", "report"]
+    count, faults = records.verify(place / "executed/quick")
+    assert (count, faults) == (5, [])  # a data set, three cells, the report
+    rows = records.read_rows(place / "executed/quick")
+    assert len(rows) == 12
+    assert set(rows["score"]) == {0.0, 1.0}
+
+
+def test_a_record_says_before_the_run_what_runs(finished):
+    place, _ = finished
+    record = records.records_of(place / "executed/quick")[0]
+    meta = records.read_meta(record)
+    assert meta["cell"] == record.name
+    assert {"notebook", "library", "lock", "data", "weights", "settings"} <= set(meta["checksums"])
+    assert meta["seconds"] > 0
+    assert meta["cell_seconds"] > meta["seconds"]
+    notebook = json.loads((record / "notebook.ipynb").read_text())
+    scraps = [
+        media for cell in notebook["cells"] for output in cell.get("outputs", []) for media in output.get("data", {}) if "scrap" in media
+    ]
+    assert len(scraps) == 4
+
+
+def test_a_second_call_runs_nothing_and_is_quick(finished):
+    place, _ = finished
+    before = os.times()
+    again = lab(place, "grid", "quick")
+    after = os.times()
+    computed = after.children_user + after.children_system - before.children_user - before.children_system
+    assert computed < 5  # seconds of processor time: a wall clock would judge what else the machine does
+    assert "nothing to be done" in again.stdout
+    assert "0 done, 4 skipped, 0 failed" in again.stdout
+
+
+def test_a_plan_skips_what_is_finished_and_estimates_the_rest(finished):
+    place, _ = finished
+    assert lab(place, "grid-plan", "quick").stdout.splitlines()[-1].startswith("4 cells: 4 to skip, 0 to run")
+    other = lab(place, "grid-plan", "quick", "--run-id", "other").stdout
+    assert "not there yet: memory/smpd (2 cells)" in other
+    assert "0 to skip, 4 to run, about" in other
+
+
+def test_ctrl_c_stops_cleanly(tmp_path):
+    place = make_lab(tmp_path / "lab")
+    running = start(place)
+    running.send_signal(signal.SIGINT)
+    stopped = ended(running)
+    assert stopped.returncode == 130
+    assert stopped.stderr.strip().splitlines()[-1].startswith("stopped")
+    assert kernels_of(place) == []
+    assert not list(place.glob("executed/quick/**/error.txt"))
+
+
+def test_a_failed_cell_keeps_its_notebook_and_the_others_go_on(tmp_path):
+    place = make_lab(tmp_path / "lab")
+    path = place / "notebooks/02_baseline.ipynb"
+    whole = path.read_text()
+    path.write_text(whole.replace("worlds = cell.worlds()", "worlds = cell.worlds() if 'rag' not in preset else [][1]"))
+    ran = lab(place, "grid", "quick")
+    assert ran.returncode == 1
+    assert "4 done, 0 skipped, 1 failed" in ran.stdout, ran.stdout
+    assert "IndexError: list index out of range" in ran.stdout
+    assert len(list(place.glob("executed/quick/**/notebook.failed.ipynb"))) == 1
+    alone = next(line.split("alone:")[1].split() for line in ran.stdout.splitlines() if "alone:" in line)
+    assert lab(place, *alone[3:]).returncode == 1
+    path.write_text(whole)
+    mended = lab(place, *alone[3:])
+    assert mended.returncode == 0, mended.stderr
+    assert "questions right" in mended.stdout
+
+
+def test_a_single_cell_is_kept_and_runs_again_aside(finished):
+    place, _ = finished
+    words = ("run", "baseline", "suite=episodic", "preset=baselines/core", "model=model", "n=50", "dry_run=true")
+    first = lab(place, *words)
+    assert first.returncode == 0, first.stderr
+    assert "5 episodic questions" in first.stdout
+    again = lab(place, *words)
+    assert again.returncode == 0
+    assert "finished already: executed/single/" in again.stdout
+    aside = lab(place, *words, "--again")
+    assert "kept aside:" in aside.stdout
+    one, two = sorted(place.glob("executed/single/baselines/core/episodic/50_1337/*"))
+    assert records.diff(one, two) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("run", "baseline", "suite=episodik"), "episodic_cross"),
+        (("run", "baseline", "preset=rag"), "baselines/rag_bm25"),
+        (("run", "baseline", "model=gpt"), "hippo-tiny"),
+        (("run", "baseline", "n=many"), "many"),
+        (("run", "baseline", "n=5.5"), "5.5"),
+        (("run", "baseline", "colour=red"), "regime"),
+        (("run", "baseline", "n"), "key=value"),
+        (("run", "dream"), "legal: baseline, memory"),
+        (("grid", "smok"), "smoke"),
+        (("grid", "smoke", "--run-id", "../x"), "RUN_ID"),
+        (("notebook", "02_baselin"), "02_baseline"),
+        (("notebook", "05_report", "colour=red"), "run_id"),
+        (("report", "nothing"), "legal"),
+        (("records", "diff", "a", "b"), "no such folder"),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_one_line_with_the_way_out(finished, words, says):
+    ran = lab(finished[0], *words)
+    assert ran.returncode == 2
+    assert says in ran.stderr
+    assert len(ran.stderr.strip().splitlines()) == 1
+
+
+def test_missing_weights_are_said_before_anything_runs(place):
+    (place / "params/models/hippo-tiny.yaml").write_text("source: data/weights/none\ncontext_limit: 512\n")
+    ran = lab(place, "run", "baseline", "model=hippo-tiny")
+    assert ran.returncode == 2
+    assert "make base-model" in ran.stderr
+    assert not list(place.glob("executed/single/baselines/**/*"))
+
+
+def test_two_grids_on_one_run_exclude_each_other(tmp_path):
+    with record_files.locked(tmp_path / "run", alone=True):
+        with pytest.raises(LabError, match=f"process {os.getpid()}"), record_files.locked(tmp_path / "run", alone=True):
+            pass
+        with pytest.raises(LabError, match="RUN_ID"), record_files.locked(tmp_path / "run", alone=False):
+            pass
+    with record_files.locked(tmp_path / "run", alone=False), record_files.locked(tmp_path / "run", alone=False):
+        pass
+
+
+def test_a_finished_record_is_never_overwritten(tmp_path):
+    record = tmp_path / "run/cell"
+    folder = record_files.open_folder(record)
+    (folder / "metrics.csv").write_text("idx\n")
+    record_files.keep(folder, record)
+    with pytest.raises(LabError, match="finished record"):
+        record_files.keep(record_files.open_folder(record), record)
+    (record / "metrics.csv").write_text("idx\n1\n")  # altered since: kept aside
+    record_files.keep(record_files.open_folder(record), record)
+    assert (tmp_path / "run/cell.aside-1/metrics.csv").read_text() == "idx\n1\n"
+
+
+CRASH = """import os, pathlib, signal, time
+here = pathlib.Path(os.environ["HIPPO_ROOT"]) / f"attempts-{preset[-5:]}-{regime}"
+here.open("a").write(f"{time.time()}\\n")
+if len(here.read_text().split()) == 1 or "bm25" in preset:
+    HOW
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "kernel", "why"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "warm", "the kernel died"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "cold", "the kernel died"),
+        ("time.sleep(600)", "warm", "longer than the grid's timeout"),
+    ],
+)
+def test_a_crash_is_tried_once_more_alone_and_then_it_has_failed(tmp_path, how, kernel, why):
+    place = make_lab(tmp_path / "lab")
+    grid = place / "params/grids/quick.yaml"
+    grid.write_text(grid.read_text() + ("timeout: 3\n" if "sleep" in how else ""))  # a busy machine may be slower than that
+    path = place / "notebooks/02_baseline.ipynb"
+    notebook = json.loads(path.read_text())
+    code = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code" and "lab.begin" in "".join(cell["source"]))
+    code["source"] = CRASH.replace("HOW", how) + "".join(code["source"])
+    path.write_text(json.dumps(notebook))
+    ran = lab(place, "grid", "quick", "--kernel", kernel)
+    assert ran.returncode == 1
+    assert ran.stdout.count("it runs once more, alone") == len(list(place.glob("attempts-*"))) == 3
+    assert [len(path.read_text().split()) for path in place.glob("attempts-*")] == [2, 2, 2], ran.stdout
+    assert f"{why}" in ran.stdout and "(twice, the second time alone)" in ran.stdout
+    assert "4 done, 0 skipped, 1 failed" in ran.stdout, ran.stdout  # a data set, two cells, the report; the third fails each time
+    assert len(list(place.glob("executed/quick/**/notebook.failed.ipynb"))) == 1
+    assert kernels_of(place) == []
+
+
+def test_second_attempts_begin_when_nothing_else_runs(tmp_path, monkeypatch):
+    from hippo_core.lab.grid.executors import local
+    from hippo_core.lab.grid.expand import engine
+    from hippo_core.lab.grid.progress.live import Progress
+    from hippo_core.lab.run.execute import USUAL
+
+    log, running = [], []
+
+    def pretend(cell, *_):
+        running.append(cell.id)
+        log.append((cell.id, len(running)))
+        time.sleep(0.05)
+        running.remove(cell.id)
+        attempts = sum(name == cell.id for name, _ in log)
+        return Outcome(cell, "crashed" if cell.id in "ab" and attempts == 1 else "done", 0.05, "the kernel died")
+
+    monkeypatch.setattr(local, "execute", pretend)
+    cells = [
+        Cell("p", {}, name, tmp_path / name, name, needs) for name, needs in (("a", ()), ("b", ()), ("c", ("a",)), ("d", ()), ("e", ()))
+    ]
+    outcomes = engine.run_cells(cells, local.Local(cells, 2, USUAL), Progress(cells, 2))
+    assert sorted(outcome.cell.id for outcome in outcomes) == list("abcde")
+    assert {outcome.state for outcome in outcomes} == {"done"}
+    second = [place for place, (name, _) in enumerate(log) if name in "ab"][2:]
+    assert [log[place][1] for place in second] == [1, 1]
+    assert all(log.index((name, count)) < second[0] for name, count in log if name in "de")
+    assert [name for name, _ in log].index("c") > second[0]  # it needs a
+
+
+def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
+    import errno
+    from threading import Event
+
+    from hippo_core.lab.grid.progress.output import Said
+    from hippo_core.lab.run import execute
+    from hippo_core.lab.run.cells import baseline_cell
+    from hippo_core.lab.run.parameters import check
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(record_files, "seal", full)
+    cell = baseline_cell(check({"model": "model", "n": 4, "run_id": "full"}, "test")[0])
+    written = json.dumps({"cell": cell.id})
+    monkeypatch.setattr(execute, "run_notebook", lambda _, target, *__: (target.parent / "meta.json").write_text(written))
+    with pytest.raises(LabError, match="disk is full"):
+        execute.execute(cell, Said(), Event())
+    assert not cell.record.exists()
+
+
+def test_needs_are_met_before_a_cell_is_ready(tmp_path):
+    cells = [
+        Cell("p", {}, name, tmp_path / name, name, needs)
+        for name, needs in (("a", ()), ("b", ("a",)), ("c", ("b",)), ("d", ("elsewhere",)))
+    ]
+    a, b, c, d = cells
+    assert ready([a, b, c, d], [], []) == [a, d]
+    assert ready([b, c], [a], []) == []
+    assert ready([b, c], [], [Outcome(a, "done", 1.0)]) == [b]

@@ -1,0 +1,241 @@
+"""A grid expands to each cell once, in order of dependence, with ids that follow values and nothing else."""
+
+import pytest
+import yaml
+
+from hippo_core.files import LabError
+from hippo_core.lab.grid.expand import expand
+from hippo_core.lab.run import cells, fingerprints
+from hippo_core.lab.run.cells import baseline_cell
+from hippo_core.lab.run.parameters import BaselineParameters, check, forget, resolve
+
+
+def write_grid(place, **changes):
+    file = yaml.safe_load((place / "params/grids/tiny.yaml").read_text())
+    file["blocks"][0] |= changes
+    (place / "params/grids/tiny.yaml").write_text(yaml.safe_dump(file))
+    return expand("tiny")
+
+
+def told(**changes):
+    return check({"model": "model", "n": 4, **changes}, "test")[0]
+
+
+def of_phase(grid, phase):
+    return [cell for cell in grid.cells if cell.phase == phase]
+
+
+def test_coinciding_cells_are_left_out(place):
+    found = {(c.parameters["suite"], c.parameters["preset"], c.parameters["regime"]) for c in of_phase(expand("tiny"), "02_baseline")}
+    assert found == {
+        ("episodic", "baselines/span_short", "immediate"),
+        ("episodic", "baselines/span_short", "delayed"),
+        ("episodic", "baselines/rag_bm25", "delayed"),
+        ("episodic_cross", "baselines/span_short", "delayed"),
+        ("episodic_cross", "baselines/rag_bm25", "delayed"),
+    }
+
+
+def test_needs_come_first_and_are_shared(place):
+    grid = expand("tiny")
+    assert len(of_phase(grid, "01_build_datasets")) == 2
+    seen = set()
+    for cell in grid.cells:
+        assert set(cell.needs) <= seen
+        seen.add(cell.id)
+
+
+def test_presets_of_later_are_counted_and_not_run(place):
+    grid = expand("tiny")
+    assert grid.not_there == {"memory/smpd": 4}
+    assert not any("memory" in cell.label for cell in grid.cells)
+
+
+def test_a_cell_named_twice_is_there_once(place):
+    once = [cell.id for cell in expand("tiny").cells]
+    assert [cell.id for cell in write_grid(place, suites=["episodic", "episodic_cross", "episodic"]).cells] == once
+
+
+def test_ids_do_not_depend_on_order(place):
+    before = {cell.id for cell in expand("tiny").cells}
+    after = {cell.id for cell in write_grid(place, suites=["episodic_cross", "episodic"], regimes=["delayed", "immediate"]).cells}
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n": 5},
+        {"seed": 1},
+        {"profile": "hard"},
+        {"preset": "baselines/core"},
+        {"split": "val"},
+        {"overrides": ["n_facts=40"]},
+        {"dry_run": True},
+    ],
+    ids=str,
+)
+def test_ids_follow_values(place, change):
+    assert baseline_cell(told(**change)).id != baseline_cell(told()).id
+
+
+def test_ids_do_not_depend_on_the_run(place):
+    assert baseline_cell(told(run_id="a", record_dir="x")).id == baseline_cell(told(run_id="b")).id
+
+
+@pytest.mark.parametrize("name", ["model/model.safetensors", "params/presets/baselines/span_short.yaml", "params/suites/episodic.yaml"])
+def test_ids_follow_weights_and_settings(place, name):
+    before = baseline_cell(told()).id
+    changed = {
+        "model.safetensors": "other weights",
+        "span_short.yaml": "condition: window\ndecoding: plain\n",
+        "episodic.yaml": "default: {n_facts: 9}",
+    }
+    (place / name).write_text(changed[name.split("/")[-1]])
+    fingerprints.forget()
+    forget()
+    assert baseline_cell(told()).id != before
+
+
+def test_ids_follow_the_code_of_the_notebook_and_not_its_text(place):
+    path = place / "notebooks/02_baseline.ipynb"
+    before = baseline_cell(told()).id
+    path.write_text(path.read_text().replace('"cells": [', '"cells": [{"cell_type": "markdown", "metadata": {}, "source": "Words."}, '))
+    fingerprints.forget()
+    assert baseline_cell(told()).id == before
+    path.write_text(path.read_text().replace("nobody", "somebody"))
+    fingerprints.forget()
+    assert baseline_cell(told()).id != before
+
+
+def test_the_lab_and_figures_do_not_count_as_code(place):
+    before = fingerprints.library("02_baseline")
+    counted = {"lab/grid.py": False, "results/figures/plots.py": False, "results/scores.py": True, "suites/wording.py": True}
+    for name, counts in counted.items():
+        with (place / "hippo_core" / name).open("a") as file:
+            file.write("\n# changed\n")
+        fingerprints.forget()
+        assert (fingerprints.library("02_baseline") != before) is counts, name
+        before = fingerprints.library("02_baseline")
+
+
+def test_a_memory_is_no_part_of_a_baseline(place):
+    before = {phase: fingerprints.library(phase) for phase in ("02_baseline", "03_memory")}
+    for name in ("memory/recall/ranking.py", "protocols/memory/testing.py", "kernels/kwta/cpu.py"):
+        with (place / "hippo_core" / name).open("a") as file:
+            file.write("\n# changed\n")
+        fingerprints.forget()
+        assert fingerprints.library("02_baseline") == before["02_baseline"], name
+        assert fingerprints.library("03_memory") != before["03_memory"], name
+        before["03_memory"] = fingerprints.library("03_memory")
+
+
+def test_what_python_and_numba_keep_beside_the_code_does_not_count(place):
+    before = fingerprints.library("02_baseline")
+    folder = place / "hippo_core" / "suites" / "__pycache__"
+    folder.mkdir(exist_ok=True)
+    for name in ("wording.cpython-311.pyc", "wording.draw-1.py311.nbi"):
+        (folder / name).write_bytes(b"made for this machine")
+    fingerprints.forget()
+    assert fingerprints.library("02_baseline") == before
+
+
+def of_preset(grid, name):
+    return [cell for cell in of_phase(grid, "02_baseline") if cell.parameters["preset"] == f"baselines/{name}"]
+
+
+def test_encoders_are_an_axis_of_the_presets_that_read_one(place):
+    grid = write_grid(place, presets=["baselines/rag_bm25", "baselines/rag_dense"], encoders=["own", "minilm"], suites=["episodic"])
+    assert [cell.parameters["overrides"] for cell in of_preset(grid, "rag_bm25")] == [[]]
+    assert [cell.parameters["overrides"] for cell in of_preset(grid, "rag_dense")] == [[], ["encoder=minilm"]]
+    assert of_preset(grid, "rag_dense")[1].label.endswith("encoder=minilm")
+
+
+def test_an_encoder_stands_beside_overrides_and_the_usual_one_is_no_override(place):
+    told = {"presets": ["baselines/rag_hybrid"], "overrides": [["n_facts=8"], []], "suites": ["episodic"]}
+    before = [cell.id for cell in write_grid(place, **told).cells]
+    assert [cell.id for cell in write_grid(place, **told, encoders=["own"]).cells] == before
+    grid = write_grid(place, **told, encoders=["minilm"])
+    assert [cell.parameters["overrides"] for cell in of_preset(grid, "rag_hybrid")] == [["n_facts=8", "encoder=minilm"], ["encoder=minilm"]]
+    assert [resolve(BaselineParameters(**cell.parameters)).preset.encoder for cell in of_preset(grid, "rag_hybrid")] == ["minilm"] * 2
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"suites": ["episodik"]}, "episodic_cross"),
+        ({"presets": ["baselines/rag"]}, "baselines/rag_bm25"),
+        ({"models": ["gpt"]}, "hippo-tiny"),
+        ({"profiles": ["easy"]}, "default"),
+        ({"regimes": ["later"]}, "delayed"),
+        ({"sizes": ["many"]}, "many"),
+        ({"encoders": ["glove"]}, "minilm"),
+        ({"encoders": ["minilm"], "presets": ["baselines/rag_dense"], "overrides": [["encoder=own"]]}, "encoder is given twice"),
+        ({"overrides": [["n_fact=3"]]}, "n_facts"),
+        ({"overrides": [["n_facts"]]}, "key=value"),
+        ({"colours": ["red"]}, "suites"),
+    ],
+    ids=str,
+)
+def test_a_wrong_name_is_one_line_with_the_legal_ones(place, change, says):
+    with pytest.raises(LabError) as error:
+        write_grid(place, **change)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_grid_lists_those_there_are(place):
+    with pytest.raises(LabError, match="tiny"):
+        expand("tinny")
+
+
+@pytest.mark.parametrize("name", ["smoke", "default", "full", "real"])
+def test_the_grids_of_the_lab_are_whole(place, name):
+    grid = expand(name, models=("model",))
+    cells = of_phase(grid, "02_baseline")
+    assert {c.parameters["suite"] for c in cells} >= {"episodic", "semantic", "spatial", "babi"}
+    assert len({c.record for c in cells}) == len(cells)
+    assert bool(grid.not_there) == (name == "full")
+
+
+def told_of(cell):
+    """What sets a cell of `real` apart."""
+    given = cell.parameters
+    return given["model"], given["split"], given["suite"], tuple(text for text in given["overrides"] if not text.startswith("encoder"))
+
+
+def test_the_grid_real_compares_equals_with_a_published_encoder():
+    """In the repository itself, whose models it names: they need not be there for that."""
+    forget()
+    cells = of_phase(expand("real"), "02_baseline")
+    dense = [cell for cell in cells if cell.parameters["preset"].endswith(("rag_dense", "rag_hybrid"))]
+    assert dense and all("encoder=minilm" in cell.parameters["overrides"] for cell in dense)
+    assert not any("encoder=minilm" in cell.parameters["overrides"] for cell in cells if cell not in dense)
+    presets = {}
+    for cell in cells:
+        presets.setdefault(told_of(cell), set()).add(cell.parameters["preset"].split("/")[1])
+    rags = {"rag_bm25", "rag_dense", "rag_hybrid"}
+    everything = rags | {"span_short", "longctx", "oracle", "random_facts"}
+    assert {key: names for key, names in presets.items() if names != (everything if key[1] == "test" else rags)} == {}
+    tested = {key[0] + key[2] + str(key[3]) for key in presets if key[1] == "test"}
+    assert tested == {key[0] + key[2] + str(key[3]) for key in presets if key[1] == "val"}  # each has its own best rag
+    assert len(tested) == 3 + 6 + 1
+
+
+def test_the_claims_of_the_grid_real_rest_on_twenty_worlds():
+    forget()
+    for cell in of_phase(expand("real"), "02_baseline"):
+        given = BaselineParameters(**cell.parameters)
+        if given.split == "test" and given.n == 200:
+            assert given.n / resolve(given).settings.n_items >= 20
+
+
+def test_two_cells_that_would_write_one_folder_are_refused(place, monkeypatch):
+    monkeypatch.setattr(cells, "cell_id", lambda prefix, *_: f"{prefix}-00000000")
+    with pytest.raises(LabError, match=r"span_short.*rag_bm25.* would both write .*delayed-test-00000000"):
+        write_grid(place, suites=["episodic"], regimes=["delayed"])
+
+
+def test_threads_of_the_command_stand_over_those_of_the_file(place):
+    assert {cell.parameters["threads"] for cell in of_phase(expand("tiny"), "02_baseline")} == {1}
+    assert {cell.parameters["threads"] for cell in of_phase(expand("tiny", threads=3), "02_baseline")} == {3}

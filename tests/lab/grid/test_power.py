@@ -1,0 +1,126 @@
+"""A grid says before it runs which claims its worlds are too few for; what was not said before a claim's first cell is not said later."""
+
+import json
+
+import pytest
+import yaml
+
+from hippo_core.lab.cli.grid_commands import plan_grid
+from hippo_core.lab.grid.expand import expand
+from hippo_core.lab.grid.power import declare, power
+from hippo_core.lab.grid.running import How
+from hippo_core.lab.run.parameters import forget
+from hippo_core.results.criteria.power import read_declared
+from hippo_core.results.report.runs import load_run
+from hippo_core.results.report.writing import verdicts_of
+from tests.lab.conftest import DATASETS_PARAMETERS, make_lab, write_notebook
+from tests.lab.running import lab
+from tests.results import fake_records
+
+OVER_WINDOW = {"rag_delayed/episodic", "rag_delayed/episodic_cross"}  # what the best rag of the grid tiny may claim
+
+
+def planned(place, n, *only):
+    """The grid tiny with this many questions, five a world."""
+    path = place / "params/grids/tiny.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"blocks": [_block(path) | {"sizes": [n]}]}))
+    return expand("tiny", only=only)
+
+
+def _block(path):
+    return yaml.safe_load(path.read_text())["blocks"][0]
+
+
+def declared(place):
+    return {(one.id, one.n_worlds, one.n_claims) for one in read_declared(place / "executed/tiny/power.json")}
+
+
+def ran(grid, *words):
+    """Give these cells a record, as one has that ended, well or not."""
+    for cell in grid.cells:
+        if all(word in cell.label.split() for word in words):
+            cell.record.mkdir(parents=True)
+
+
+def test_a_plan_says_what_it_cannot_show(place):
+    assert power(planned(place, 25).cells).startswith("2 claims cannot be shown with so few worlds, whatever the data: rag_delayed/")
+    assert power(planned(place, 35).cells) == ""  # 2 * 2 / 2**7 < .05
+    assert power(planned(place, 25, "baselines/rag_bm25").cells) == ""  # against nothing there is no claim
+
+
+def test_the_cells_of_validation_and_other_worlds_make_no_claim_larger(place):
+    path = place / "params/grids/tiny.yaml"
+    blocks = [_block(path) | {"sizes": [25]}, _block(path) | {"sizes": [200], "splits": ["val"]}]
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"blocks": blocks}))
+    assert declare(expand("tiny")).startswith("2 claims")
+    assert declared(place) == {(name, 5, 2) for name in OVER_WINDOW}
+
+
+def test_what_is_declared_of_a_claim_that_has_begun_stays(place):
+    few = planned(place, 25)
+    declare(few)
+    before = (place / "executed/tiny/power.json").read_bytes()
+    ran(few, "episodic", "delayed")
+    declare(few)
+    assert (place / "executed/tiny/power.json").read_bytes() == before
+    (place / "params/criteria.yaml").write_text((place / "params/criteria.yaml").read_text().replace("alpha: .05", "alpha: .2"))
+    declare(few)
+    assert declared(place) == {("rag_delayed/episodic", 5, 2)}  # of the other nothing had run: the plan as it is now counts
+
+
+def test_nothing_is_excused_after_its_first_cell(place):
+    few = planned(place, 25)
+    ran(few, "episodic", "baselines/rag_bm25")
+    assert declare(few).startswith("2 claims")  # it is true, but comes too late for one of them
+    assert declared(place) == {("rag_delayed/episodic_cross", 5, 2)}
+
+
+def test_a_part_of_a_plan_takes_nothing_back(place):
+    declare(planned(place, 25))
+    declare(planned(place, 25, "baselines/rag_bm25"))
+    assert {name for name, *_ in declared(place)} == OVER_WINDOW
+
+
+def test_a_plan_that_grew_before_it_ran_is_declared_anew(place):
+    declare(planned(place, 25))
+    declare(planned(place, 35))
+    assert declared(place) == set()
+    assert json.loads((place / "executed/tiny/power.json").read_text())["cannot_be_shown"] == []
+
+
+def test_a_grid_declares_before_its_first_cell_and_says_so(tmp_path):
+    place = make_lab(tmp_path / "lab")
+    path = place / "params/grids/quick.yaml"
+    path.write_text(path.read_text().replace("sizes: [4]", "sizes: [10]"))
+    look = "from hippo_core.files import root\nraise SystemError((root() / 'executed' / run_id / 'power.json').read_text())"
+    write_notebook(place / "notebooks/01_build_datasets.ipynb", DATASETS_PARAMETERS, (look,))
+    said = lab(place, "grid", "quick").stdout
+    assert "power: 1 claim cannot be shown with so few worlds, whatever the data: rag_delayed/episodic; at least 6 worlds" in said
+    [error] = place.glob("executed/quick/datasets/**/error.txt")
+    assert '"cannot_be_shown": [' in error.read_text() and '"id": "rag_delayed/episodic"' in error.read_text()
+
+
+def test_a_plan_prints_it_and_writes_nothing(place, capsys):
+    planned(place, 25)
+    plan_grid("tiny", "", (), (), How())
+    assert "\npower: 2 claims cannot be shown" in capsys.readouterr().out
+    assert not (place / "executed").exists()
+
+
+@pytest.mark.parametrize(("told", "verdict"), [(True, "not judged"), (False, "missed")])
+def test_a_report_excuses_what_its_run_declared(place, told, verdict):
+    run = place / "executed/tiny"
+    if told:
+        declare(planned(place, 25))
+    for preset, right in (("baselines/rag_bm25", 1.0), ("baselines/span_short", 0.0)):
+        rows = fake_records.make_rows("episodic", preset, "delayed", n=25).assign(score=right, em_norm=right)
+        fake_records.add_record(run, "episodic", preset, "delayed", n=25, rows=rows, model="model")
+    found = {one.id: one for one in verdicts_of(load_run(run))}["rag_delayed/episodic"]
+    assert found.verdict == verdict and ("declared before the run: 5 worlds" in found.reason) is told
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """Parameters are resolved anew after a test has changed a grid's lab."""
+    yield
+    forget()

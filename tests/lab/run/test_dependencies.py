@@ -1,0 +1,292 @@
+"""Cells of a memory: who shares a taught store, what is run before what, and that a store is a part of a record."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.lab.grid.expand import expand
+from hippo_core.lab.grid.grid_status import stand
+from hippo_core.lab.grid.summary import command
+from hippo_core.lab.run import fingerprints
+from hippo_core.lab.run.cells import MEMORY, Cell
+from hippo_core.lab.run.dependencies import canonical, taught_store, with_needs
+from hippo_core.lab.run.parameters import MemoryParameters, check
+from hippo_core.lab.run.preflight import materials
+from hippo_core.methods import is_memory, preset_names
+from hippo_core.results import records
+from hippo_core.results.records.archive import Archive
+from tests.lab.conftest import make_lab
+from tests.lab.running import lab
+
+SHARING = ["controls/empty_store", "controls/shuffled_store", "controls/oracle_store", "controls/random_traces"]
+SHARING += ["ablations/no_completion", "ablations/hopfield", "ablations/no_replay", "memory/hei_nw_text"]
+TAUGHT_APART = ["memory/hei_nw_gated", "memory/hei_nw_minilm", "ablations/no_sparsity", "ablations/no_writes", "ablations/traces_off"]
+TAUGHT_APART += ["ablations/gate_random", "ablations/gate_unflagged", "controls/altered_store"]
+
+
+def told(**changes) -> MemoryParameters:
+    found, _ = check({"model": "model", "n": 4, **changes}, "test", MemoryParameters)
+    return found
+
+
+def modes(cells) -> list[str]:
+    return [str(cell.parameters.get("mode", "data")) for cell in cells]
+
+
+def of_mode(grid, mode) -> list[Cell]:
+    return [cell for cell in grid.cells if cell.phase == MEMORY and cell.parameters["mode"] == mode]
+
+
+def test_every_preset_of_a_memory_is_in_one_of_the_lists():
+    assert {*SHARING, *TAUGHT_APART, "memory/hei_nw"} == {name for name in preset_names() if is_memory(name)}
+
+
+@pytest.mark.parametrize("preset", SHARING)
+def test_controls_and_ablations_of_recall_share_the_taught_store(place, preset):
+    _, teach, test = with_needs(told(preset=preset, overrides=["k=3", "inject=text"]))
+    assert teach.id == with_needs(told())[1].id
+    assert teach.parameters["preset"] == "memory/hei_nw" and teach.parameters["overrides"] == []
+    assert test.id != with_needs(told())[2].id
+
+
+@pytest.mark.parametrize("preset", TAUGHT_APART)
+def test_what_is_told_otherwise_is_taught_apart(place, preset):
+    teach = with_needs(told(preset=preset))[1]
+    assert teach.id != with_needs(told())[1].id
+    assert teach.parameters["preset"] == "memory/hei_nw" and teach.parameters["overrides"]
+    alone = with_needs(MemoryParameters.model_validate(teach.parameters))  # its own parameters name it again
+    assert alone[-1].id == teach.id
+
+
+def test_an_override_and_the_preset_that_says_it_are_one_taught_store(place):
+    _, teach, _ = with_needs(told(preset="memory/hei_nw_gated"))
+    assert teach.id == with_needs(told(overrides=["episodic.use_gate=true", "episodic.store.budget=0.5"]))[1].id
+
+
+CHANGES = [{"n": 5}, {"seed": 1}, {"split": "val"}, {"overrides": ["n_facts=40"]}, {"overrides": ["traces=off"]}]
+
+
+@pytest.mark.parametrize("change", [*CHANGES, {"overrides": ["episodic.store.kv=disk"]}])
+def test_a_taught_store_follows_what_is_told(place, change):
+    assert with_needs(told(**change))[1].id != with_needs(told())[1].id
+
+
+def test_a_replay_follows_the_settings_of_replay_and_recall(place):
+    def replayed(*overrides: str) -> tuple[str, str]:
+        _, teach, replay = with_needs(told(mode="replay", overrides=list(overrides)))
+        return teach.id, replay.id
+
+    usual = replayed()
+    for override in ("replay.rate=0.5", "replay.cycles=3", "episodic.use_completion=off", "episodic.recall.candidates=5"):
+        assert replayed(override)[0] == usual[0] and replayed(override)[1] != usual[1], override
+    for override in ("control=empty", "k=5", "inject=text"):
+        assert replayed(override) == usual, override
+
+
+@pytest.mark.parametrize(
+    ("mode", "regime", "due"),
+    [
+        ("teach", "immediate", ["data", "teach"]),
+        ("replay", "delayed", ["data", "teach", "replay"]),
+        ("test", "delayed", ["data", "teach", "test"]),
+        ("test", "after_sleep", ["data", "teach", "replay", "test"]),
+    ],
+)
+def test_a_cell_stands_behind_all_that_it_needs(place, mode, regime, due):
+    cells = with_needs(told(mode=mode, regime=regime))
+    assert modes(cells) == due
+    seen: set[str] = set()
+    for cell in cells:
+        assert set(cell.needs) <= seen
+        seen.add(cell.id)
+
+
+def test_prefixes_say_regime_and_mode_and_the_regime_of_a_teach_cell_is_no_matter(place):
+    names = [cell.id.rsplit("-", 1)[0] for cell in with_needs(told(regime="after_sleep"))]
+    assert names == ["default-build", "delayed-teach", "after_sleep-replay", "after_sleep-test"]
+    assert {with_needs(told(mode="teach", regime=regime))[1].id for regime in ("immediate", "delayed", "after_sleep")} == {
+        with_needs(told())[1].id
+    }
+
+
+def test_ids_follow_the_weights_of_the_memory_and_a_baselines_do_not(place):
+    folder = place / "data/weights/model"
+    before, own = with_needs(told())[2].id, fingerprints.weights("model")
+    folder.mkdir(parents=True)
+    (folder / "adapter.safetensors").write_bytes(b"trained")
+    (place / "model/key.safetensors").write_bytes(b"trained")
+    fingerprints.forget()
+    assert with_needs(told())[2].id != before
+    assert fingerprints.weights("model") == own
+
+
+def test_a_grid_adds_what_memories_need_once_and_baselines_do_not_sleep(place):
+    grid = expand("sleep")
+    assert {mode: len(of_mode(grid, mode)) for mode in ("teach", "replay", "test")} == {"teach": 2, "replay": 2, "test": 3 * 2 + 2}
+    assert [cell.parameters["regime"] for cell in grid.cells if cell.phase == "02_baseline"] == ["delayed"]
+    assert not [cell for cell in of_mode(grid, "test") if cell.parameters["regime"] == "immediate"]  # the same prompts as delayed
+    assert {cell.id for cell in of_mode(grid, "teach")} == {need for cell in of_mode(grid, "replay") for need in cell.needs} | {
+        of_mode(grid, "teach")[1].id
+    }
+    assert materials(grid.cells) == (["model"], [])
+
+
+def test_the_full_grid_runs_the_episodic_memory_and_leaves_the_others_for_later(place):
+    grid = expand("full", models=("model",))
+    assert set(grid.not_there) == {"memory/sgc_rss", "memory/smpd", "memory/all"}
+    tests, teaches = of_mode(grid, "test"), of_mode(grid, "teach")
+    assert len(tests) == len(teaches) == (3 * 3 + 4) * 9
+    assert {need for cell in tests for need in cell.needs} >= {cell.id for cell in teaches}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"preset": "baselines/core"}, "is no memory's; run it alone: python -m hippo_core run baseline preset=baselines/core"),
+        ({"preset": "memory/hei"}, "unknown preset"),
+        ({"mode": "dream"}, "mode: .*'teach', 'replay' or 'test'"),
+        ({"overrides": ["episodic.use_gat=true"]}, "unknown override 'episodic.use_gat'; legal: .*episodic.use_gate"),
+        ({"overrides": ["replay.rate=7"]}, "replay.rate"),
+    ],
+)
+def test_what_is_wrong_is_named(place, changes, says):
+    with pytest.raises(LabError, match=says):
+        told(**changes)
+
+
+def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(place):
+    data, teach, test = with_needs(told())
+    for cell in (data, test):
+        cell.record.mkdir(parents=True)
+        records.seal(cell.record)
+    assert stand([data, teach, test]).waiting == ()
+    shutil.rmtree(test.record)
+    assert stand([data, teach, test]).waiting == (teach, test)
+    shutil.rmtree(data.record)
+    assert stand([data, teach, test]).waiting == (data, teach, test)
+
+
+def test_a_test_without_its_store_says_what_to_run(place):
+    cells = with_needs(told(regime="after_sleep"))
+    with pytest.raises(
+        LabError, match=r"needs the store of 'episodic memory/hei_nw replay 4_1337 model', .* run it first: python -m hippo"
+    ):
+        taught_store(cells)
+    assert command(cells[1]) == "python -m hippo_core run memory suite=episodic model=model n=4 seed=1337 preset=memory/hei_nw mode=teach"
+    assert command(cells[-1]).endswith("mode=test regime=after_sleep")
+    assert taught_store(cells[:2]) is None
+
+
+@pytest.fixture(scope="module")
+def slept(tmp_path_factory):
+    """A lab whose grid of memories has run, in warm kernels and with its records copied to a folder; and what that printed."""
+    place = make_lab(tmp_path_factory.mktemp("slept") / "lab")
+    archive = place.parent / "archive"
+    return place, archive, lab(place, "grid", "sleep", "--records", str(archive))
+
+
+def store_of(record):
+    return record / "store/hei_nw" / f"hei_{record.parents[4].name}" / "episodic.sqlite"
+
+
+def test_memories_run_as_cells_in_order_and_stores_are_sealed(slept):
+    place, _, ran = slept
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "15 done, 0 skipped, 0 failed" in ran.stdout  # a data set, 2 taught, 2 replayed, 8 tests, a rag, the report
+    taught = [record for record in records.prepared_of(place / "executed/sleep") if "teach" in record.name]
+    assert len(taught) == 2
+    for record in taught:
+        assert "store/hei_nw/hei_sleep/episodic.sqlite" in json.loads((record / "DONE").read_text())["sha256"]
+    assert records.verify(place / "executed/sleep") == (15, [])
+
+
+def test_a_test_after_sleep_reads_the_replayed_store_and_others_the_taught_one(slept):
+    place, _, _ = slept
+    rows = records.read_rows(place / "executed/sleep").query("preset == 'memory/hei_nw'")
+    assert dict(rows.groupby("regime")["slept"].max()) == {"after_sleep": 1, "delayed": 0}
+    asleep = rows[rows["regime"] == "after_sleep"]
+    assert (asleep["replayed"] == 1).all() and (asleep["replay_cycles_missing"] == 0).all() and (rows["store_written"] == 1).all()
+    assert rows.loc[rows["regime"] == "delayed", "replayed"].isna().all()
+
+
+def test_metrics_of_teaching_and_replay_are_telemetry_and_of_a_test_both(slept):
+    place, _, _ = slept
+    for record in records.prepared_of(place / "executed/sleep"):
+        metrics = records.read_metrics(record)
+        assert "metrics" not in metrics and metrics["telemetry"]["attempts" if "teach" in record.name else "items"] > 0
+        assert records.read_meta(record)["mode"] in record.name
+        assert len(records.read_meta(record)["needs"]) == 1
+    [record] = (place / "executed/sleep/memory/hei_nw/episodic/4_1337").glob("delayed-test-*")
+    metrics = records.read_metrics(record)
+    assert metrics["metrics"]["episodic"]["em"] == 1 and metrics["telemetry"]["requests"] == 4
+
+
+def test_a_second_call_runs_nothing(slept):
+    place, archive, _ = slept
+    again = lab(place, "grid", "sleep", "--records", str(archive))
+    assert "14 cells, 14 finished, nothing to be done" in again.stdout, again.stdout + again.stderr
+
+
+def test_another_machine_goes_on_with_the_stores_of_the_archive(slept, tmp_path):
+    """It has the archive's stores and lost one test, which reads a store that was taught elsewhere."""
+    place, archive, _ = slept
+    other = make_lab(tmp_path / "lab")
+    lost = next((archive / "sleep/controls/shuffled_store/episodic/4_1337").glob("after_sleep-test-*"))
+    mine = tmp_path / "archive"
+    shutil.copytree(archive, mine)
+    shutil.rmtree(mine / lost.relative_to(archive))
+    ran = lab(other, "grid", "sleep", "--records", str(mine), "--kernel", "cold")
+    assert "2 done, 13 skipped, 0 failed" in ran.stdout, ran.stdout + ran.stderr
+    assert records.diff(place / "executed/sleep/controls", other / "executed/sleep/controls")[1] == []
+
+
+def test_a_bucket_keeps_stores_whole(slept, bucket, tmp_path, monkeypatch):
+    place, _, _ = slept
+    monkeypatch.setenv("HIPPO_ROOT", str(place))
+    record = next(record for record in records.prepared_of(place / "executed/sleep") if "replay" in record.name)
+    Archive(bucket).push(record)
+    name = record.relative_to(place / "executed").as_posix()
+    assert Archive(bucket).finished("sleep") == {name}
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+    Archive(bucket).pull([name])
+    assert records.is_complete(tmp_path / "executed" / name)
+    assert store_of(tmp_path / "executed" / name).read_bytes() == store_of(record).read_bytes()
+
+
+def test_a_changed_store_is_a_damaged_record_and_another_session_is_no_difference(slept, tmp_path):
+    place, _, _ = slept
+    record = next(record for record in records.prepared_of(place / "executed/sleep") if "teach" in record.name)
+    copy = tmp_path / "executed/again" / record.relative_to(place / "executed/sleep")
+    shutil.copytree(record, copy)
+    store_of(copy).parent.parent.mkdir(exist_ok=True)
+    (copy / "store/hei_nw/hei_sleep").rename(copy / "store/hei_nw/hei_again")
+    records.seal(copy)
+    assert records.diff(record, copy) == (1, [])
+    with closing(sqlite3.connect(store_of(copy))) as store, store:
+        store.execute("UPDATE traces SET uses = 7 WHERE rowid = 1")
+    assert not records.is_complete(copy)
+    [difference] = records.diff(record, copy)[1]
+    assert difference.what == "the table traces differs"
+
+
+def test_one_cell_runs_alone_with_what_it_needs(slept):
+    place, _, _ = slept
+    words = ("run", "memory", "suite=episodic", "preset=controls/empty_store", "model=model", "n=4", "regime=after_sleep")
+    first = lab(place, *words)
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert "[4/4]" in first.stdout and "questions right, after_sleep" in first.stdout
+    other = lab(place, *words[:3], *words[4:6], "mode=test")
+    assert "[1/1]" in other.stdout, other.stdout + other.stderr  # the store is there
+    teach = lab(place, *words[:2], *words[4:6], "mode=teach")
+    assert "finished already: executed/single/memory/hei_nw" in teach.stdout
+
+
+def test_canonical_parameters_are_their_own(place):
+    taught = canonical(told(preset="ablations/gate_random", overrides=["k=2", "n_facts=12"]), "teach")
+    gate = ["episodic.use_gate=true", "episodic.gate.write_rate=1.0", "episodic.gate.policy=random", "episodic.store.budget=0.5"]
+    assert taught.overrides == ["n_facts=12", *gate]
+    assert canonical(taught, "teach") == taught

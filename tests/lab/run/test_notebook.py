@@ -1,0 +1,50 @@
+"""`begin` and `finish`, as a notebook calls them: its worlds are those of its split, and no score stands that the answers do not earn."""
+
+import pandas as pd
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.lab.run import notebook_files
+from hippo_core.results import records
+from hippo_core.suites.datasets.build import worlds
+
+
+def opened(**told):
+    """The names of the lab's quick notebook of baselines after its first cell, and the sources of the others."""
+    path = notebook_files.notebook_path("02_baseline")
+    first, *others = notebook_files.code(path)
+    space = {**notebook_files.defaults(path), "model": "model", "n": 7, **told}
+    exec(first, space)
+    return space, others
+
+
+@pytest.mark.parametrize("split", ["test", "val"])
+def test_a_cell_asks_about_the_worlds_of_its_split(place, split):
+    space, others = opened(split=split)
+    due = {one: list(worlds("episodic", "default", 7, 1337, one, 512)) for one in ("test", "val")}
+    assert space["worlds"] == space["cell"].worlds() == due[split]
+    assert {one: space["cell"].worlds(one) for one in due} == due
+    for source in others:
+        exec(source, space)
+    record = space["cell"].record
+    assert records.is_complete(record)
+    assert pd.read_csv(record / "metrics.csv")["item_id"].tolist() == [item.id for world in due[split] for item in world.items]
+
+
+@pytest.mark.parametrize(
+    ("lie", "says"),
+    [
+        ("rows.assign(score=1.0)", "has score 1, its prediction .* earns 0"),
+        ("rows.assign(em_norm=1.0, em_raw=1.0, f1=1.0)", "its prediction .* earns 0"),
+        ("rows.assign(pred=[*rows['pred'][1:], rows['pred'][0]])", "its prediction .* earns"),
+        ("rows.assign(answer=rows['pred'], score=1.0)", "has the answer 'nobody'"),
+        ("rows.assign(item_id=rows['item_id'].str.replace('test', 'val'))", "is not in the suite"),
+        ("rows.assign(chance=0.0)", "has chance 0"),
+    ],
+    ids=["score", "exact match", "predictions shifted", "answers as predicted", "other items", "chance"],
+)
+def test_rows_that_their_answers_do_not_earn_fail_the_cell(place, lie, says):
+    space, [source] = opened()
+    with pytest.raises(LabError, match=says):
+        exec(source.replace("lab.finish(cell, rows)", f"lab.finish(cell, {lie})"), space)
+    assert sorted(path.name for path in space["cell"].record.iterdir()) == ["config_snapshot.yaml", "meta.json"]  # no rows, no DONE

@@ -1,0 +1,47 @@
+"""Traces for tests, made by hand or drawn by hypothesis."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from hippo_core.retrieval.sparse_key import SparseKey
+from hippo_core.store import Identity
+from hippo_core.store.trace import Trace
+
+DIMS, WINNERS, TOKENS = 32, 4, 8
+IDENTITY = Identity(model="made", weights="0" * 64, key="by hand", dims=DIMS, winners=WINNERS)
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+slots = st.dictionaries(st.sampled_from(["who", "what", "where", "when", "extras", "colour"]), texts, max_size=4)
+values = st.integers(-128, 127).filter(bool)
+keys = st.dictionaries(st.integers(0, DIMS - 1), values, min_size=1, max_size=WINNERS).map(lambda found: key_of(found))
+saliences = st.floats(0, 1e9)
+
+
+def key_of(entries):
+    """A key of a dict from index to value."""
+    places = sorted(entries)
+    return SparseKey(np.array(places), np.array([entries[place] for place in places]), DIMS)
+
+
+def trace(source="f1", world="w1", **given):
+    """A trace by hand; what is not given is the same for all."""
+    plain = {"text": f"words of {source}", "token_ids": (1, 2, 3), "key": key_of({3: 7, 20: -1})}
+    return Trace(world=world, source=source, **{**plain, **given})
+
+
+drawn = st.builds(
+    Trace,
+    world=st.sampled_from(["w1", "w2", "w3"]),
+    source=texts,
+    text=texts,
+    token_ids=st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=TOKENS).map(tuple),
+    key=keys,
+    slots=slots,
+    salience=saliences,
+    pinned=st.booleans(),
+    provenance=st.sampled_from(["chat", "tool", "file"]),
+    context_key=texts,
+    time=st.integers(-(2**62), 2**62) | st.integers(0, 9),
+    uses=st.integers(0, 2**62),
+    evidence=st.integers(1, 2**62),
+)

@@ -1,0 +1,162 @@
+"""The write gate: its arithmetic by hand, what calibration promises, and that no knob of it is dead."""
+
+import math
+from dataclasses import asdict, fields
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from hippo_core.files import LabError
+from hippo_core.methods.episodic.gate import Calibration, RandomGate, Told, Weights, WriteGate, calibrate, salience_of
+from hippo_core.store.trace import Statement
+
+STATEMENT = Statement("f1", "w1", "words", 0)
+CALIBRATION = Calibration(
+    mean={"surprise": 3.0, "novelty": 0.5, "reward": 0.25, "pin": 0.0},
+    sd={"surprise": 2.0, "novelty": 0.25, "reward": 0.5, "pin": 0.0},
+    tau=1.0,
+)
+told = st.builds(Told, st.integers(0, 80).map(lambda x: x / 8), st.integers(0, 8).map(lambda x: x / 8), st.booleans(), st.booleans())
+samples = st.lists(told, min_size=1, max_size=40)
+
+
+def test_by_hand():
+    found = WriteGate(CALIBRATION).decide(STATEMENT, Told(surprise=4.0, novelty=0.75, reward=True, pin=True))
+    assert found.contributions == {"surprise": 0.5, "novelty": 1.0, "reward": 0.75, "pin": 0.0}
+    assert found.raw == {"surprise": 4.0, "novelty": 0.75, "reward": 1.0, "pin": 1.0}
+    assert (found.S, found.action, found.trace_id) == (2.25, "insert", None)
+
+
+def test_a_statement_at_the_threshold_is_refused():
+    at, above = Told(5.0, 0.5), Told(5.000001, 0.5)
+    gate = WriteGate(CALIBRATION, Weights(gamma=0.0))
+    assert (gate.decide(STATEMENT, at).S, CALIBRATION.tau) == (1.0, 1.0)
+    assert (gate.decide(STATEMENT, at).action, gate.decide(STATEMENT, above).action) == ("refuse", "insert")
+
+
+def test_a_duplicate_is_evidence_whatever_its_worth():
+    for surprise in (0.0, 9.0):
+        found = WriteGate(CALIBRATION).decide(STATEMENT, Told(surprise, 0.0), duplicate_of=7)
+        assert (found.action, found.trace_id) == ("aggregate", 7)
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Weights)])
+def test_each_weight_changes_decisions(name):
+    term = {"alpha": "surprise", "beta": "novelty", "gamma": "reward", "delta": "pin"}[name]
+    calibration = Calibration(dict.fromkeys(CALIBRATION.mean, 0.0), dict.fromkeys(CALIBRATION.sd, 1.0), tau=0.5)
+    statement = Told(**{"surprise": 0.0, "novelty": 0.0, "reward": False, "pin": False, term: 1})
+    actions = [WriteGate(calibration, Weights(**{name: weight})).decide(STATEMENT, statement).action for weight in (0.0, 1.0)]
+    assert actions == ["refuse", "insert"]
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("term", ["surprise", "novelty"])
+def test_a_term_that_is_not_finite_is_an_error(term, broken):
+    with pytest.raises(LabError, match=f"{term} of a told statement is"):
+        Told(**{"surprise": 1.0, "novelty": 1.0, term: broken})
+
+
+def test_the_gate_cannot_be_told_what_will_be_asked():
+    assert [field.name for field in fields(Told)] == ["surprise", "novelty", "reward", "pin"]
+    assert [field.name for field in fields(Statement)] == ["source", "world", "text", "time"]
+    with pytest.raises(TypeError, match="asked"):
+        Told(1.0, 1.0, asked=True)
+    with pytest.raises((AttributeError, TypeError)):
+        Told(1.0, 1.0).asked = True
+
+
+def share_written(some, gate):
+    return sum(gate.decide(STATEMENT, told).action == "insert" for told in some) / len(some)
+
+
+@given(samples, st.floats(0, 1))
+def test_no_more_is_written_than_was_asked_for(some, rate):
+    assert share_written(some, WriteGate(calibrate(some, rate))) <= rate + 1e-9
+
+
+@given(samples, st.integers(0, 40))
+def test_the_threshold_is_the_lowest_that_keeps_the_rate(some, count):
+    rate = min(1.0, count / len(some))
+    calibration = calibrate(some, rate)
+    scores = [WriteGate(calibration).decide(STATEMENT, told).S for told in some]
+    written = sum(score > calibration.tau for score in scores)
+    lower = sum(score >= calibration.tau for score in scores)
+    assert written <= rate * len(some) + 1e-6
+    assert written == len(some) or lower > rate * len(some) - 1e-6
+
+
+@given(samples)
+def test_a_calibration_says_how_many_statements_it_rests_on(some):
+    assert calibrate(some, 0.5).samples == len(some)
+
+
+def test_the_ends_of_the_rate_write_all_and_nothing():
+    some = [Told(float(number), 0.5) for number in range(9)]
+    assert [share_written(some, WriteGate(calibrate(some, rate))) for rate in (0, 1 / 3, 1)] == [0, 1 / 3, 1]
+
+
+@given(samples, st.integers(-6, 6), st.floats(0, 1))
+def test_the_unit_of_a_term_does_not_matter(some, power, rate):
+    assume(max(t.surprise for t in some) > 0)
+    scaled = [Told(t.surprise * 2.0**power, t.novelty, t.reward, t.pin) for t in some]
+    gates = [WriteGate(calibrate(side, rate)) for side in (some, scaled)]
+    decided = [[gate.decide(STATEMENT, told) for told in side] for gate, side in zip(gates, (some, scaled), strict=True)]
+    assert [d.S for d in decided[0]] == [d.S for d in decided[1]]
+    assert [d.action for d in decided[0]] == [d.action for d in decided[1]]
+
+
+@given(samples)
+def test_terms_are_standardised_over_the_samples_and_a_constant_one_counts_nothing(some):
+    calibration = calibrate(some, 0.5)
+    decided = [WriteGate(calibration).decide(STATEMENT, told).contributions for told in some]
+    for term, weight in zip(("surprise", "novelty", "reward", "pin"), asdict(Weights()).values(), strict=True):
+        values = [contributions[term] for contributions in decided]
+        spread = len({told.term(term) for told in some}) > 1
+        assert sum(values) == pytest.approx(0, abs=1e-9)
+        assert math.sqrt(sum(value**2 for value in values) / len(values)) == pytest.approx(weight if spread else 0, abs=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.1, 0.7, 2.3])
+def test_equal_decimals_have_no_spread_though_their_mean_is_rounded(value):
+    for count in range(1, 50):
+        calibration = calibrate([Told(value, value)] * count, 0.5)
+        assert set(calibration.sd.values()) == {0.0}
+        assert WriteGate(calibration).decide(STATEMENT, Told(9.0, 0.0)).S == 0
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.1, math.nan])
+def test_a_rate_is_a_share(rate):
+    with pytest.raises(LabError, match="from 0 to 1"):
+        calibrate([Told(1.0, 1.0)], rate)
+    with pytest.raises(LabError, match="from 0 to 1"):
+        RandomGate(rate, seed=1)
+
+
+def test_a_gate_is_not_calibrated_on_nothing():
+    with pytest.raises(LabError, match="got none"):
+        calibrate([], 0.5)
+
+
+@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
+def test_salience_keeps_the_order_of_S(one, other):
+    low, high = sorted((one, other))
+    assert 0 <= salience_of(low) <= salience_of(high) <= 1
+
+
+def test_salience_by_hand():
+    assert (salience_of(0.0), salience_of(math.log(3))) == pytest.approx((0.5, 0.75))
+
+
+def decisions_at_random(rate, seed, numbers=range(4000)):
+    gate = RandomGate(rate, seed)
+    return {n: gate.decide(Statement(f"f{n}", "w1", "words", n), Told(n, 0.5)).action for n in numbers}
+
+
+def test_the_random_gate_writes_its_share_whatever_the_order():
+    found = decisions_at_random(0.3, 5)
+    assert list(found.values()).count("insert") / len(found) == pytest.approx(0.3, abs=0.04)
+    assert decisions_at_random(0.3, 5, reversed(range(4000))) == found
+    assert decisions_at_random(0.3, 6) != found
+    assert set(decisions_at_random(0.0, 5).values()) == {"refuse"}
+    assert set(decisions_at_random(1.0, 5).values()) == {"insert"}

@@ -1,0 +1,76 @@
+"""Judging a gate: against the plain definitions, by hand, and at its extremes."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hippo_core.files import LabError
+from hippo_core.methods.episodic.gate_scores import average_precision, gate_scores
+
+judged = st.lists(st.tuples(st.integers(0, 6).map(float), st.booleans()), min_size=1, max_size=30)
+
+
+def by_definition(scores, labels):
+    """At every threshold count what lies at or above it, and add up the steps in recall."""
+    total, recall_before = 0.0, 0.0
+    for threshold in sorted(set(scores), reverse=True):
+        above = [label for score, label in zip(scores, labels, strict=True) if score >= threshold]
+        recall = sum(above) / sum(labels)
+        total += (recall - recall_before) * sum(above) / len(above)
+        recall_before = recall
+    return total
+
+
+@given(judged)
+def test_average_precision_is_what_its_definition_says(rows):
+    scores, labels = zip(*rows, strict=True)
+    if any(labels):
+        assert average_precision(scores, labels) == pytest.approx(by_definition(scores, labels), abs=1e-12)
+    else:
+        assert math.isnan(average_precision(scores, labels))
+
+
+@given(judged, st.randoms())
+def test_the_order_of_statements_does_not_matter(rows, random):
+    mixed = random.sample(rows, len(rows))
+    assert average_precision(*zip(*rows, strict=True)) == pytest.approx(average_precision(*zip(*mixed, strict=True)), nan_ok=True)
+
+
+def test_average_precision_by_hand():
+    assert average_precision([4, 3, 2, 1], [True, False, True, False]) == pytest.approx((1 + 2 / 3) / 2)
+    assert average_precision([1, 1, 1, 1], [True, False, False, False]) == 0.25
+
+
+def test_a_gate_that_knows_all_has_1_and_one_that_knows_nothing_the_base_rate():
+    labels = np.random.default_rng(3).random(5000) < 0.2
+    assert average_precision(labels.astype(float), labels) == 1
+    assert average_precision(np.random.default_rng(4).random(5000), labels) == pytest.approx(labels.mean(), abs=0.02)
+
+
+def test_scores_by_hand():
+    found = gate_scores([3.0, 2.0, 1.0, 0.0], [True, True, True, False], [True, False, False, True])
+    assert (found.n, found.base_rate, found.write_rate) == (4, 0.5, 0.75)
+    assert (found.precision, found.recall) == pytest.approx((1 / 3, 1 / 2))
+    assert (found.mean, found.sd) == pytest.approx((1.5, math.sqrt(1.25)))
+    assert found.quantiles[0::3] == (0.0, 1.5, 3.0)
+    assert found.quantiles == tuple(sorted(found.quantiles))
+
+
+def test_what_cannot_be_measured_is_not_a_number():
+    nothing = gate_scores([], [], [])
+    assert nothing.n == 0
+    assert all(
+        map(math.isnan, (nothing.base_rate, nothing.write_rate, nothing.precision, nothing.recall, nothing.mean, *nothing.quantiles))
+    )
+    assert math.isnan(gate_scores([1.0], [False], [True]).precision)
+    assert math.isnan(gate_scores([1.0], [True], [False]).recall)
+
+
+def test_tables_that_do_not_fit_are_refused():
+    with pytest.raises(LabError, match="1 S, 2 decisions, 1 labels"):
+        gate_scores([1.0], [True, False], [True])
+    with pytest.raises(LabError, match="not finite"):
+        gate_scores([math.nan], [True], [True])

@@ -1,0 +1,212 @@
+"""Conditions: what each shows, that it sees the taught facts only, and how retrieval ranks."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from hippo_core.methods import CONDITIONS, WorldIndex, choose, condition_presets, load_preset
+from hippo_core.methods.rag.rankers import dense_scores, hybrid_scores, standardised
+from hippo_core.retrieval.bm25 import bm25_scores
+from hippo_core.retrieval.lexicon import grams, words
+from hippo_core.retrieval.synonyms import _groups, _named, meanings
+from hippo_core.suites.types import Fact
+from tests.models.handmade import worlds
+
+ENCODED = ("baselines/rag_dense", "baselines/rag_hybrid", "baselines/rag_rerank")
+MINILM = [(name, "minilm") for name in ENCODED]
+LEXICAL = [(f"baselines/rag_{name}", None) for name in ("bm25", "grams", "synonyms")]
+RANKING = [*LEXICAL, *((name, "own") for name in ENCODED), *MINILM]
+SIMILAR = [told for told in RANKING if "rerank" not in told[0]]  # what is most like the question is best
+EVERY = [*((name, None) for name in condition_presets()), *MINILM]
+WORLD, SMALL = worlds()
+ITEM = WORLD.items[0]
+pytestmark = pytest.mark.usefixtures("minilm")
+
+
+def preset_of(told, **overrides):
+    """The preset of a (name, encoder); None leaves the encoder as it is."""
+    name, encoder = told
+    return load_preset(name, {**({"encoder": encoder} if encoder else {}), **overrides})
+
+
+def shown(preset, lm, item=ITEM, regime="delayed", world=WORLD, **overrides) -> list[str]:
+    told = (preset, None) if isinstance(preset, str) else preset
+    choice = choose(preset_of(told, **overrides), lm, world, item, regime)
+    return [fact.id.partition("/")[2] for fact in choice.facts]
+
+
+@pytest.mark.parametrize("preset", ["baselines/core", "baselines/span_short"])
+def test_the_window_stands_in_the_immediate_regime_only(loaded, preset):
+    assert shown(preset, loaded["qwen2"], regime="immediate") == ["f4", "f5", "f6", "f7"]
+    assert shown(preset, loaded["qwen2"], regime="delayed") == []
+
+
+def test_longctx_shows_all_and_oracle_the_gold(loaded):
+    assert shown("baselines/longctx", loaded["qwen2"]) == [f"f{number}" for number in range(8)]
+    assert shown("controls/oracle", loaded["qwen2"]) == ["f0"]
+    assert shown("controls/oracle", loaded["qwen2"], SMALL.items[1], world=SMALL) == ["f0", "f2"]
+
+
+def test_random_facts_are_never_gold_and_do_not_change(loaded):
+    for item in SMALL.items:
+        drawn = shown("controls/random_facts", loaded["qwen2"], item, world=SMALL)
+        assert len(drawn) == len(item.gold_facts)
+        assert not {f"{SMALL.id}/{name}" for name in drawn} & set(item.gold_facts)
+        assert drawn == shown("controls/random_facts", loaded["qwen2"], item, world=SMALL)
+    assert len(shown("controls/random_facts", loaded["qwen2"], k=5)) == 5
+    assert len(shown("controls/random_facts", loaded["qwen2"], k=50)) == 7
+
+
+def test_random_facts_are_spread_over_items(loaded):
+    drawn = {tuple(shown("controls/random_facts", loaded["qwen2"], dataclasses.replace(ITEM, id=f"q{number}"))) for number in range(60)}
+    assert len(drawn) == 7
+
+
+@pytest.mark.parametrize("preset", EVERY, ids=str)
+def test_only_presets_that_use_the_window_depend_on_the_regime(lm, preset):
+    immediate, delayed = (shown(preset, lm, regime=regime) for regime in ("immediate", "delayed"))
+    assert (immediate != delayed) == preset_of(preset).uses_window
+
+
+@pytest.mark.parametrize("preset", EVERY, ids=str)
+@pytest.mark.parametrize("regime", ["immediate", "delayed"])
+def test_what_was_not_taught_is_never_seen(lm, preset, regime):
+    untaught = dataclasses.replace(ITEM, taught=ITEM.taught[2:6], window=ITEM.taught[3:6])
+    choice = choose(preset_of(preset), lm, WORLD, untaught, regime)
+    assert {fact.id for fact in choice.facts} <= set(untaught.taught)
+    assert choice.ranking is None or sorted(choice.ranking) == sorted(untaught.taught)
+
+
+@pytest.mark.parametrize("preset", EVERY, ids=str)
+def test_changing_an_untaught_fact_changes_nothing(lm, preset):
+    item = dataclasses.replace(ITEM, taught=ITEM.taught[:6], window=ITEM.taught[3:6])
+    tempting = [dataclasses.replace(fact, text=ITEM.question) for fact in WORLD.facts[6:]]
+    other = dataclasses.replace(WORLD, facts=(*WORLD.facts[:6], *tempting))
+    before, after = (choose(preset_of(preset), lm, world, item) for world in (WORLD, other))
+    assert (before.facts, before.ranking) == (after.facts, after.ranking)
+
+
+@pytest.mark.parametrize("preset", EVERY, ids=str)
+def test_nothing_taught_is_nothing_shown(lm, preset):
+    choice = choose(preset_of(preset), lm, WORLD, dataclasses.replace(ITEM, taught=(), window=()))
+    assert choice.facts == ()
+
+
+@pytest.mark.parametrize("preset", RANKING, ids=str)
+@pytest.mark.parametrize("k", [1, 3, 8, 100])
+def test_the_k_best_are_shown_in_order_of_telling(lm, preset, k):
+    choice = choose(preset_of(preset, k=k), lm, WORLD, ITEM)
+    ids = [fact.id for fact in choice.facts]
+    assert ids == sorted(choice.ranking[:k])
+    assert len(ids) == min(k, 8)
+    assert choice.retrieval_ms > 0
+
+
+@pytest.mark.parametrize("preset", RANKING, ids=str)
+def test_an_index_that_is_shared_changes_nothing(lm, preset):
+    index, told = WorldIndex(lm, WORLD), preset_of(preset)
+    for item in WORLD.items:
+        assert choose(told, lm, WORLD, item, index=index).ranking == choose(told, lm, WORLD, item).ranking
+
+
+@pytest.mark.parametrize("preset", RANKING, ids=str)
+def test_equal_facts_rank_in_order_of_telling(lm, preset):
+    same = tuple(dataclasses.replace(fact, text="Mara sold a guitar.") for fact in WORLD.facts)
+    assert choose(preset_of(preset), lm, dataclasses.replace(WORLD, facts=same), ITEM).ranking == ITEM.taught
+
+
+@pytest.mark.parametrize("preset", SIMILAR, ids=str)
+def test_a_fact_that_is_the_question_comes_first(lm, preset):
+    facts = (*WORLD.facts[:7], dataclasses.replace(WORLD.facts[7], text=ITEM.question))
+    assert choose(preset_of(preset), lm, dataclasses.replace(WORLD, facts=facts), ITEM).ranking[0] == WORLD.facts[7].id
+
+
+def test_bm25_finds_shared_words(loaded):
+    for item in (*WORLD.items[:1], WORLD.items[2], SMALL.items[0]):
+        world = WORLD if item.world == WORLD.id else SMALL
+        assert choose(load_preset("baselines/rag_bm25"), loaded["qwen2"], world, item).ranking[0] == item.gold_facts[0]
+
+
+def test_bm25_is_lucenes_formula(loaded):
+    """idf = ln(1 + (N - df + .5) / (df + .5)), times tf / (tf + k1 (1 - b + b |d| / mean|d|))."""
+    documents = [words(fact.text) for fact in WORLD.facts]
+    mean = sum(map(len, documents)) / len(documents)
+
+    def due(document: list[str]) -> float:
+        total = 0.0
+        for word in words(ITEM.question):
+            df, tf = sum(word in other for other in documents), document.count(word)
+            idf = math.log(1 + (len(documents) - df + 0.5) / (df + 0.5))
+            total += idf * tf / (tf + 1.5 * (0.25 + 0.75 * len(document) / mean))
+        return total
+
+    got = bm25_scores(WorldIndex(loaded["qwen2"], WORLD), ITEM.taught, ITEM.question)
+    assert got == pytest.approx([due(document) for document in documents], rel=1e-5)
+
+
+def test_bm25_without_a_shared_word_or_without_words_is_zero(loaded):
+    assert not bm25_scores(WorldIndex(loaded["qwen2"], WORLD), ITEM.taught, "xyzzy?").any()
+    silent = dataclasses.replace(WORLD, facts=(Fact("f", WORLD.id, "...", {}, 0),))
+    assert not bm25_scores(WorldIndex(loaded["qwen2"], silent), ("f",), "Who?").any()
+
+
+def test_words_are_lower_case_and_keep_apostrophes():
+    assert words("Mara\u2019s dog, aged 3: SOLD!") == ["mara's", "dog", "aged", "3", "sold"]
+
+
+def test_cosines_are_cosines(lm):
+    index = WorldIndex(lm, WORLD)
+    scores = dense_scores(index, ITEM.taught, ITEM.question)
+    assert scores.shape == (8,)
+    assert (np.abs(scores) <= 1 + 1e-6).all()
+    assert index.once(("dense", ITEM.taught), lambda: None).unit.sum(0).shape == (32,)
+
+
+def test_hybrid_is_the_sum_of_z_scores(lm):
+    index = WorldIndex(lm, WORLD)
+    both = [score(index, ITEM.taught, ITEM.question) for score in (bm25_scores, dense_scores)]
+    due = sum((scores - scores.mean()) / scores.std() for scores in both)
+    assert hybrid_scores(index, ITEM.taught, ITEM.question) == pytest.approx(due, abs=1e-5)
+
+
+def test_standardised():
+    assert standardised(np.array([3.0, 3.0, 3.0])).tolist() == [0, 0, 0]
+    scores = standardised(np.array([1.0, 2.0, 6.0]))
+    assert (scores.mean(), scores.std()) == (pytest.approx(0), pytest.approx(1))
+
+
+def test_every_condition_has_a_preset():
+    assert {load_preset(name).condition for name in condition_presets()} == set(CONDITIONS)
+
+
+def test_grams_find_a_misspelt_word_where_words_do_not(loaded):
+    index = WorldIndex(loaded["qwen2"], WORLD)
+    misspelt = ITEM.question.replace("guitar", "giutar")
+    scores = bm25_scores(index, ITEM.taught, "giutar?", grams)
+    assert misspelt != ITEM.question and not bm25_scores(index, ITEM.taught, "giutar?").any()
+    assert np.argmax(scores) == 0
+
+
+def test_each_group_of_synonyms_has_a_name_of_its_own_and_words_of_two_have_both():
+    names = [name for name, _ in _named()]
+    assert len(set(names)) == len(names)
+    assert meanings("a coat") == ["a", *_groups()["coat",]] and len(_groups()["coat",]) == 2
+
+
+@pytest.mark.parametrize(
+    ("told", "asked"),
+    [("Ann got hold of a sofa.", "Who did acquire a couch?"), ("Bo went by car", "Bo took the car"), ("at the inn", "hotel")],
+)
+def test_synonyms_share_their_meanings(told, asked):
+    assert {word for word in meanings(told) if word.startswith("=")} == {word for word in meanings(asked) if word.startswith("=")}
+    assert any(word.startswith("=") for word in meanings(told))
+
+
+def test_what_an_encoder_runs_for_a_question_is_counted(loaded):
+    lm = loaded["qwen2"]
+    ran = {
+        name: choose(load_preset(f"baselines/{name}"), lm, WORLD, ITEM).computed_tokens for name in ("rag_bm25", "rag_grams", "rag_dense")
+    }
+    assert ran == {"rag_bm25": 0, "rag_grams": 0, "rag_dense": len(lm.encode(ITEM.question)) + 1}

@@ -1,0 +1,67 @@
+"""Presets: all files load, overrides reach them, and what is wrong is named."""
+
+import subprocess
+import sys
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.methods import load_preset, preset_names
+
+NAMED = {
+    *(f"baselines/{name}" for name in ("core", "span_short", "longctx", "rag_bm25", "rag_dense", "rag_hybrid")),
+    *(f"baselines/{name}" for name in ("rag_grams", "rag_synonyms", "rag_rerank")),
+    *(f"controls/{name}" for name in ("oracle", "random_facts")),
+}
+
+
+def test_the_presets_are_there():
+    assert set(preset_names()) >= NAMED
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_only_core_is_decoded_plainly(name):
+    preset = load_preset(name)
+    assert (preset.name, preset.decoding) == (name, "plain" if name == "baselines/core" else "short")
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_who_uses_the_window(name):
+    assert load_preset(name).uses_window == (name in ("baselines/core", "baselines/span_short"))
+
+
+def test_k_is_three_unless_told_otherwise():
+    assert load_preset("baselines/rag_bm25").k == 3
+    assert load_preset("baselines/rag_hybrid", {"k": "10"}).k == 10
+
+
+@pytest.mark.parametrize("name", ["baselines/rag_dense", "baselines/rag_hybrid", "baselines/rag_rerank"])
+def test_the_encoder_is_the_model_itself_unless_told_otherwise(name):
+    assert load_preset(name).encoder == "own"
+    assert load_preset(name, {"encoder": "minilm"}).encoder == "minilm"
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "message"),
+    [
+        ("baselines/rag", {}, "unknown preset 'baselines/rag'; legal: .*baselines/core, .*controls/random_facts"),
+        ("../grids/smoke", {}, "unknown preset"),
+        ("baselines/rag_bm25", {"kk": 3}, "kk: unknown key; legal: name, condition, decoding, k, encoder"),
+        ("baselines/rag_bm25", {"k": 0}, "k: .*got 0"),
+        ("baselines/rag_bm25", {"k": "many"}, "k: .*got 'many'"),
+        ("baselines/rag_dense", {"encoder": "glove"}, "encoder: .*'own' or 'minilm'.*got 'glove'"),
+        ("baselines/core", {"k": 3}, "condition window does not read k; those that do: random_facts, rag_bm25"),
+        ("baselines/rag_bm25", {"encoder": "own"}, "condition rag_bm25 does not read encoder; those that do: rag_dense, rag_hybrid"),
+        ("baselines/rag_dense", {"candidates": 5}, "condition rag_dense does not read candidates; those that do: rag_rerank"),
+        ("memory/hei_nw", {}, "preset memory/hei_nw is a memory's, .*: python -m hippo_core run memory preset=memory/hei_nw"),
+        ("baselines/core", {"condition": "oracle"}, "condition cannot be replaced"),
+    ],
+)
+def test_what_is_wrong_is_named(name, overrides, message):
+    with pytest.raises(LabError, match=message):
+        load_preset(name, overrides)
+
+
+def test_reading_presets_brings_no_torch():
+    code = "import sys, hippo_core.methods as c; c.load_preset('baselines/rag_hybrid'); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

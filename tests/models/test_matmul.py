@@ -1,0 +1,31 @@
+"""Faster products: as exact as float32 is, and off where they would not be."""
+
+import pytest
+import torch
+
+from hippo_core.models import matmul
+from hippo_core.models.matmul import quicken_products
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    """The process's setting, put back."""
+    before = torch.backends.mkldnn.matmul.fp32_precision
+    yield
+    torch.backends.mkldnn.matmul.fp32_precision = before
+
+
+@pytest.mark.parametrize("rows", [1, 7, 300])
+def test_products_stay_float32(rows):
+    quicken_products()
+    a = torch.randn(rows, 576, generator=torch.Generator().manual_seed(1))
+    b = torch.randn(576, 1536, generator=torch.Generator().manual_seed(2))
+    error = (a @ b - a.double() @ b.double()).abs().max().item()
+    assert error < 576 * torch.finfo(torch.float32).eps * 8  # 576 sums of size 24, none off by more than 8 ulp
+
+
+def test_where_rounding_would_show_nothing_changes(monkeypatch):
+    monkeypatch.setattr(matmul, "AS_EXACT", 0)
+    before = torch.backends.mkldnn.matmul.fp32_precision
+    assert quicken_products() is False
+    assert torch.backends.mkldnn.matmul.fp32_precision == before

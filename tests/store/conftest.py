@@ -1,0 +1,13 @@
+"""A fresh store to write to."""
+
+import pytest
+
+from hippo_core.store import TraceStore
+from tests.methods.episodic.made import IDENTITY, TOKENS
+
+
+@pytest.fixture
+def store(tmp_path):
+    """An empty store of session s1, open for writing."""
+    with TraceStore.create(tmp_path, "s1", IDENTITY, TOKENS) as made:
+        yield made

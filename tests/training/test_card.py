@@ -1,0 +1,138 @@
+"""The card is what was measured: its skills are the experiments' path, its words come from its numbers."""
+
+import json
+import math
+
+import pandas as pd
+import pytest
+
+from hippo_core import training
+from hippo_core.files import LabError, root
+from hippo_core.models.load import load
+from hippo_core.models.score import TextLoss
+from hippo_core.models.spec import load_spec
+from hippo_core.training import card, skills
+from hippo_core.training.curve import curve_png
+
+LANGUAGE = {
+    "sst2": {
+        "raw": {"accuracy": 0.7, "low": 0.6, "high": 0.8},
+        "centred": {"accuracy": 0.8, "low": 0.7, "high": 0.9},
+        "threshold": 0.1,
+        "n": 200,
+    },
+    "wikitext2": {"nats_per_token": 2.7, "nats_per_byte": 0.7, "perplexity": 14.9, "tokens": 100},
+}
+CURVE = [{"step": 50, "seconds": 60, "answers": 1.2}, {"step": 100, "seconds": 120, "answers": 0.4, "slots": 0.5, "slots/blocks": 0.4}]
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return load(load_spec("hippo-tiny"), "cpu")
+
+
+@pytest.fixture
+def found():
+    row = {"n": 200, "worlds": 60, "low": 0.8, "high": 0.9, "chance": 0.1, "goal": 0.9, "seconds": 0.02}
+    rows = [
+        {"skill": "two hops, 8 facts", "accuracy": 0.85, **row},
+        {"skill": "two hops, 8 facts as blocks", "accuracy": 0.75, **row | {"goal": math.nan}},
+        {"skill": 'no "unknown" where a fact says it, 8 facts', "accuracy": 0.97, **row | {"chance": math.nan}},
+    ]
+    return card.Measured(pd.DataFrame(rows), TextLoss(100.0, 50, 200), LANGUAGE)
+
+
+@pytest.mark.parametrize("skill", skills.SKILLS, ids=lambda skill: skill.name)
+def test_every_skill_has_items_of_its_kind(skill):
+    _, worlds = skills.choose_worlds(skill, 4, 1024)
+    items = [item for world in worlds for item in world.items]
+    assert len(items) == 4
+    for world in worlds:
+        assert not world.id.startswith("train")
+        for item in world.items:
+            assert set(item.gold_facts) <= set(item.taught)
+            assert set(skill.new) <= set(item.slices)
+            assert not skill.kinds or item.kind in skill.kinds
+
+
+def test_names_of_skills_are_unique():
+    names = [skill.name for skill in skills.SKILLS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_a_skill_is_measured_as_text_and_as_blocks(lm, blocks):
+    skill = skills.Skill("facts", "episodic", 2, ("exact",), blocks=blocks, goals={"hippo-tiny": 0.5})
+    row = skills.measure_skill(lm, skill, 6, 4)
+    assert row["n"] == 6
+    assert row["goal"] == 0.5
+    assert row["accuracy"] > 0.5
+
+
+def test_an_unknown_answer_counts_against_knowing(lm):
+    skill = skills.Skill("known", "slots", 2, kinds=("exact",), says="known")
+    row = skills.measure_skill(lm, skill, 4, 4)
+    assert math.isnan(row["chance"])
+    assert 0 <= row["accuracy"] <= 1
+
+
+def test_the_card_says_met_missed_and_how_it_was_made(lm, found, tmp_path):
+    made = {"recipe": {"steps": 5, "lessons": 2, "stories": 1, "seed": 7}, "command": "make base-model", "seconds": 90, "threads": 2}
+    (tmp_path / "training.json").write_text(json.dumps(made | {"torch": "2", "machine": "x", "curve": CURVE}))
+    text = card.write_card(lm, found, tmp_path).read_text()
+    assert "| two hops, 8 facts | 0.85 | 0.80 to 0.90 | 0.10 | 0.90 missed | 200 | 60 |" in text
+    assert "| two hops, 8 facts | 0.85 | 0.75 |" in text
+    assert "5 steps of 2 lessons" in text
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert card.differences(found.skills, tmp_path) == []
+    changed = found.skills.assign(accuracy=found.skills["accuracy"] + [0.0, 0.1, 0.0])
+    assert card.differences(changed, tmp_path) == ["two hops, 8 facts as blocks: 0.750 in the card, 0.850 now"]
+
+
+def test_a_reader_is_compared_with_its_base(lm, found):
+    worse = card.Measured(found.skills, found.stories, {**LANGUAGE, "wikitext2": LANGUAGE["wikitext2"] | {"perplexity": 20.0}})
+    text = "\n".join(card._language(worse, {"model": {"name": "smollm2-135m"}, "language": LANGUAGE}))
+    assert "| WikiText-2, perplexity | 20.000 | 14.900 | 15.645 | missed |" in text
+    assert "| SST-2, raw | 0.700 | 0.700 | 0.680 | holds |" in text
+
+
+def test_cards_are_for_the_labs_own_models(lm, tmp_path):
+    stranger = type(lm)(lm.model, lm.tokenizer, lm.spec.model_copy(update={"name": "stranger"}), lm.device, lm.template, lm.stop_ids)
+    with pytest.raises(LabError, match=r"not the lab.s own"):
+        card.folder_of(stranger)
+
+
+def test_without_a_training_there_is_no_card(lm, found, tmp_path):
+    with pytest.raises(LabError, match="make the model with `make base-model`"):
+        card.write_card(lm, found, tmp_path)
+
+
+def test_only_models_with_a_recipe_can_be_trained():
+    assert training.train_if(False, "anything", 1, 0) == "anything"
+    with pytest.raises(LabError, match="has no recipe"):
+        training.train_if(True, "qwen2.5-1.5b-instruct", 1, 0)
+
+
+def test_a_sentence_for_models_with_and_without_goals(lm, found):
+    assert "reaches 1 of 2 goals" in training.sentence(lm, found)
+    bare = card.Measured(found.skills.assign(goal=math.nan), found.stories, LANGUAGE)
+    assert "has no goals" in training.sentence(lm, bare)
+
+
+def test_a_curve_is_drawn_before_the_first_examination():
+    assert curve_png(CURVE[:1]).startswith(b"\x89PNG")
+
+
+def test_every_shipped_card_is_that_of_its_numbers():
+    for path in sorted((root() / "data/weights").glob("*/card.json")):
+        shown = (path.parent / "README.md").read_text(encoding="utf-8")
+        for row in json.loads(path.read_text(encoding="utf-8"))["skills"]:
+            assert f"| {row['skill']} | {row['accuracy']:.2f} |" in shown
+
+
+def test_where_nothing_is_asked_nothing_is_measured_and_no_card_is_written(lm):
+    assert training.measure_if(0, lm) is None
+    assert training.records(training.skills_of(None)) == []
+    assert "was not measured" in training.sentence(lm, None)
+    with pytest.raises(LabError, match=r"written from what was measured: give the number of questions a skill"):
+        training.write_card_if(True, lm, None)

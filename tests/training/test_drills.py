@@ -1,0 +1,139 @@
+"""Every drill gives true lessons: an answer is what its facts say, and "unknown" just where they say nothing."""
+
+from random import Random
+
+import pytest
+
+from hippo_core.suites import lexicon, wording
+from hippo_core.training import lessons, mixture, tasks
+from hippo_core.training.lessons import UNKNOWN
+from hippo_core.training.wide_words import WIDE
+
+CURRICULUM = mixture.Curriculum(((0.5, 4), (1.0, 12)), 0.1, 20, mixture.SHARES)
+
+
+@pytest.mark.parametrize("name", tasks.DRILLS)
+def test_a_drill_repeats_itself_and_its_questions_have_answers(name):
+    drill = tasks.DRILLS[name]
+    for split in ("train", "val"):
+        for number in range(8):
+            lesson = drill(Random(number), number + 1, split)
+            assert lesson == drill(Random(number), number + 1, split)
+            for branch in lesson.branches:
+                assert branch.answer
+                assert all(0 <= index < len(lesson.facts) for index in branch.gold)
+
+
+@pytest.mark.parametrize("name", ["slots", "journeys", "last_mention", "tuples", "plans", "dialogue", "needle", "movements"])
+def test_the_answer_stands_in_the_last_gold_fact(name):
+    for number in range(12):
+        lesson = tasks.DRILLS[name](Random(number), 8, "train")
+        for branch in lesson.branches:
+            if branch.question and branch.gold and branch.answer not in ("yes", "no"):
+                assert branch.answer in lesson.facts[branch.gold[-1]][0]
+
+
+@pytest.mark.parametrize(
+    "name", ["slots", "journeys", "nothing_said", "last_mention", "chains", "tuples", "plans", "dialogue", "movements"]
+)
+def test_a_lesson_for_training_has_no_name_form_or_synonym_that_is_held_out(name):
+    names, synonyms = set(lexicon.names(held_out=True)), lexicon.HELD_OUT
+    for number in range(40):
+        lesson = tasks.DRILLS[name](Random(number), 8, "train")
+        for branch in lesson.branches:
+            assert not branch.question.startswith(("Tell me", "Do you recall", "Can one say"))
+        for _, words in lesson.facts:
+            assert not set(words) & (names | synonyms if name in ("slots", "journeys", "nothing_said") else names)
+
+
+def test_yes_and_no_are_true_of_the_facts():
+    random, seen = Random(4), set()
+    for _ in range(60):
+        settings = tasks.episodic.EpisodicSettings(n_facts=8, n_competitors=0)
+        events = tasks.episodic.make_events(random, settings, tasks.Place("train", 0, 0), False)
+        words = [wording.choose_words(random, event, usual=True) for event in events]
+        branch = tasks.yes_or_no(random, events, words, random.randrange(8), True)
+        named = [
+            event for event in events if event.who in branch.question and event.what and lexicon.article(event.what[0]) in branch.question
+        ]
+        if branch.answer == "yes":
+            assert named
+        seen.add(branch.answer)
+    assert seen == {"yes", "no"}
+
+
+def test_what_is_forgotten_is_unknown_and_the_rest_stands():
+    whole = tasks.slots(Random(1), 6, "train")
+    gone = {whole.branches[0].gold[0]}
+    left = lessons.forget(whole, gone)
+    assert len(left.facts) == len(whole.facts) - 1
+    assert [branch.answer for branch in left.branches if branch.question == whole.branches[0].question] == [UNKNOWN]
+    for branch in left.branches:
+        assert branch.answer == UNKNOWN or branch.gold
+
+
+def test_a_trimmed_lesson_keeps_the_gold_facts():
+    for number in range(40):
+        random = Random(number)
+        lesson = mixture.draw_lesson(random, CURRICULUM, number / 40)
+        trimmed = lessons.trim(random, lesson, 3)
+        assert trimmed.branches
+        for branch in trimmed.branches:
+            matching = [old for old in lesson.branches if (old.question, old.answer) == (branch.question, branch.answer)]
+            texts = [trimmed.facts[index] for index in branch.gold]
+            assert any(texts == [lesson.facts[index] for index in old.gold] for old in matching)
+
+
+def test_half_of_the_lessons_come_as_blocks_and_none_whose_order_matters():
+    drawn = [mixture.draw_lesson(Random(number), CURRICULUM, 1.0) for number in range(400)]
+    assert 0.42 < sum(lesson.blocks for lesson in drawn) / len(drawn) < 0.58
+    assert not any(lesson.blocks and lesson.ordered for lesson in drawn)
+
+
+def test_in_a_lesson_of_blocks_nothing_is_corrected_twice():
+    for number in range(40):
+        lesson = tasks.corrected_once(Random(number), 12, "train")
+        told = [words[:2] for _, words in lesson.facts]
+        assert max(map(told.count, told)) <= 2
+
+
+def test_the_curriculum_grows():
+    random = Random(0)
+    early = [CURRICULUM.draw(random, 0.1) for _ in range(200)]
+    late = [CURRICULUM.draw(random, 0.9) for _ in range(200)]
+    assert max(early) == 4
+    assert 12 < max(late) <= 20
+
+
+def words_of(pools: lexicon.Pools) -> list[str]:
+    """Every word of every group once for each time that it stands there; of a verb its past."""
+    return [
+        verb.past for group in (*pools.actions, *pools.motions) for verb in group
+    ] + [word for group in (*pools.things, *pools.places) for word in group]  # fmt: skip
+
+
+def test_wide_words_have_one_meaning_and_are_none_of_the_suites():
+    wide = words_of(WIDE)
+    assert len(wide) == len(set(wide))
+    assert not set(wide) & (set(words_of(lexicon.POOLS)) | lexicon.HELD_OUT)
+    assert all(len(group) > 1 for pool in WIDE for group in pool)
+
+
+@pytest.mark.parametrize("drill", [tasks.wide_slots, tasks.wide_other_words, tasks.plainly_unsaid])
+def test_lessons_of_a_reader_have_answers_in_their_gold_facts_and_no_held_out_names(drill):
+    for number in range(30):
+        lesson = drill(Random(number), 1 + number % 12, "train")
+        assert lesson == drill(Random(number), 1 + number % 12, "train")
+        for branch in lesson.branches:
+            if branch.question and branch.gold and branch.answer not in ("yes", "no"):
+                assert branch.answer in lesson.facts[branch.gold[-1]][0]
+        assert not {word for _, words in lesson.facts for word in words} & set(lexicon.names(held_out=True))
+
+
+def test_only_plain_questions_are_left_without_an_answer():
+    for number in range(20):
+        lesson = tasks.plainly_unsaid(Random(number), 8, "train")
+        unsaid = [branch for branch in lesson.branches if branch.answer == UNKNOWN]
+        assert unsaid
+        assert any(branch.gold for branch in lesson.branches)
+        assert all(branch.question.startswith(("Who", "What", "Where", "When")) for branch in unsaid)

@@ -1,0 +1,148 @@
+"""Sentiment and loss: what the samples hold, scores from log-likelihoods, the windows, and what counts as worse."""
+
+import copy
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.models.score import log_likelihood, text_loss
+from hippo_core.results.statistics import compare
+from hippo_core.training import language
+from hippo_core.training.language import LABELS, PROMPT, against, judged, measure, rehearsal, reviews, sst2, wikipedia, wikitext2
+
+
+def test_the_sentences_are_balanced_and_stand_in_one_part_only():
+    calibration, test = (reviews(part) for part in ("calibration", "test"))
+    assert (len(calibration), sum(positive for _, positive in calibration)) == (100, 50)
+    assert (len(test), sum(positive for _, positive in test)) == (200, 100)
+    assert len({sentence for sentence, _ in calibration + test}) == 300
+    assert ("the most offensive thing about the movie is that hollywood expects people to pay to see it", False) in test
+
+
+def test_the_articles_are_whole_and_none_is_in_both_files():
+    measured, rehearsed = wikipedia("valid_head"), rehearsal()
+    assert (len(measured), len(rehearsed)) == (19, 19)
+    assert measured[0].startswith(" \n = Homarus gammarus = \n")
+    assert measured[1].lstrip().startswith("= Frank <unk> = ")
+    assert rehearsed[0].lstrip().startswith("= Valkyria Chronicles III = ")
+    assert rehearsed[-1].lstrip().startswith("= Gold dollar = ")
+    assert not any("<unk>" in article for article in rehearsed)
+    assert not set(measured) & set(rehearsed)
+
+
+def test_the_margin_is_the_difference_of_the_labels(lm):
+    rows = sst2(lm, 3).rows
+    for sentence, margin in zip(rows["question"], rows["margin"], strict=True):
+        context = lm.template.begin + PROMPT.format(sentence=sentence)
+        negative, positive = (log_likelihood(lm, [context], [label])[0].nats for label in LABELS)
+        assert margin == pytest.approx(positive - negative, abs=1e-4)
+
+
+def test_scores_follow_from_margins(lm):
+    found = sst2(lm, 60)
+    positive = found.rows["answer"] == "positive"
+    assert (found.rows["raw"] == ((found.rows["margin"] > 0) == positive)).all()
+    assert (found.rows["centred"] == ((found.rows["margin"] > found.threshold) == positive)).all()
+    assert found.raw.mean == pytest.approx(found.rows["raw"].mean())
+    assert found.raw.low <= found.raw.mean <= found.raw.high
+    assert (found.raw.n, found.raw.n_worlds) == (60, 60)
+
+
+def test_a_liking_for_one_label_changes_raw_scores_only():
+    sentences, random = [("a film", number % 2 == 0) for number in range(40)], np.random.default_rng(3)
+    margins, calibration = random.normal(size=40) + np.tile([1, -1], 20), random.normal(size=100)
+    plain, biased = judged(sentences, margins, calibration), judged(sentences, margins + 1000, calibration + 1000)
+    assert plain.raw.mean > 0.6
+    assert biased.raw.mean == 0.5
+    assert biased.threshold == pytest.approx(plain.threshold + 1000)
+    assert biased.centred.mean == plain.centred.mean
+
+
+def test_two_models_pair_sentence_by_sentence(loaded):
+    a, b = (sst2(loaded[name], 20).rows for name in ("qwen2", "llama"))
+    found = compare(a, b.sample(frac=1, random_state=3), metric="raw")
+    assert found.difference == pytest.approx(a["raw"].mean() - b["raw"].mean())
+
+
+@pytest.mark.parametrize("n", [0, 201, -3])
+def test_as_many_sentences_as_there_are(loaded, n):
+    with pytest.raises(LabError, match=f"1 to 200 sentences, got {n}"):
+        sst2(loaded["qwen2"], n)
+
+
+def test_the_loss_is_that_of_the_file_as_it_is(lm):
+    [article] = wikipedia("valid_head")[:1]
+    found = wikitext2(lm, 1)
+    due = text_loss(lm, [article], lm.spec.context_limit)
+    assert found.nats == pytest.approx(due.nats)
+    assert (found.tokens, found.bytes) == (due.tokens, len(article.encode()))
+
+
+def test_windows_are_the_same_for_models_that_see_further(loaded, monkeypatch):
+    lm = loaded["qwen2"]
+    short = dataclasses.replace(lm, spec=lm.spec.model_copy(update={"context_limit": 64}))
+    monkeypatch.setattr(language, "WINDOW", 64)
+    assert wikitext2(lm, 1).nats == pytest.approx(wikitext2(short, 1).nats)
+
+
+@pytest.mark.parametrize("articles", [0, 20])
+def test_as_many_articles_as_there_are(loaded, articles):
+    with pytest.raises(LabError, match="articles must be 1 to 19"):
+        wikitext2(loaded["qwen2"], articles)
+
+
+def test_plain_numbers_for_a_card(loaded):
+    found = measure(loaded["llama"], 20, 1)
+    assert 0 <= found["sst2"]["raw"]["low"] <= found["sst2"]["raw"]["accuracy"] <= found["sst2"]["raw"]["high"] <= 1
+    assert found["sst2"]["n"] == 20
+    assert found["wikitext2"]["perplexity"] == pytest.approx(math.exp(found["wikitext2"]["nats_per_token"]))
+    assert found["wikitext2"]["nats_per_byte"] > 0
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    share = {"accuracy": 0.8, "low": 0.75, "high": 0.85}
+    text = {"nats_per_token": math.log(16), "nats_per_byte": 0.7, "perplexity": 16.0, "tokens": 100}
+    return {"sst2": {"raw": share, "centred": dict(share), "threshold": 0.1, "n": 200}, "wikitext2": text}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "holds"),
+    [
+        (("sst2", "raw", "accuracy"), 0.78, [True, True, True]),
+        (("sst2", "raw", "accuracy"), 0.775, [False, True, True]),
+        (("sst2", "centred", "accuracy"), 0.70, [True, False, True]),
+        (("wikitext2", "perplexity"), 16.8, [True, True, True]),
+        (("wikitext2", "perplexity"), 16.9, [True, True, False]),
+        (("wikitext2", "perplexity"), 9.0, [True, True, True]),
+    ],
+)
+def test_worse_is_two_points_or_five_percent(numbers, path, value, holds):
+    now = copy.deepcopy(numbers)
+    *way, last = path
+    place = now
+    for key in way:
+        place = place[key]
+    place[last] = value
+    assert against(now, numbers)["holds"].tolist() == holds
+
+
+def test_a_model_holds_against_itself(numbers):
+    assert against(numbers, numbers)["holds"].all()
+    assert np.allclose(against(numbers, numbers)["limit"], [0.78, 0.78, 16.8])
+
+
+def test_numbers_of_other_texts_are_not_compared(numbers):
+    other = copy.deepcopy(numbers)
+    other["wikitext2"]["tokens"] = 99
+    with pytest.raises(LabError, match="wikitext2: 100 tokens now, 99 for the base"):
+        against(numbers, other)
+
+
+def test_a_missing_sample_says_how_to_get_it(loaded, tmp_path, monkeypatch):
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+    with pytest.raises(LabError, match=r"restore it with `git checkout -- data/samples/sst2/test.tsv`"):
+        sst2(loaded["qwen2"], 5)

@@ -1,0 +1,30 @@
+"""The comparison of ways: the right fact is always among the traces; masked, all ways answer alike."""
+
+from hippo_core.delivery import KVInjection, TextInjection, TraceKV
+from hippo_core.delivery.kv import prefix_of
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.training.injection_eval import compare_ways, question
+from hippo_core.training.skills import SEED
+
+
+def test_a_question_has_its_gold_facts_and_so_many_traces_in_order_of_telling():
+    for world in worlds("semantic", "default", 20, SEED, "val"):
+        texts = [fact.text for fact in world.facts]
+        for item in world.items:
+            asked = question(world, item, 5)
+            gold = {fact.text for fact in world.facts if fact.id in item.gold_facts}
+            assert gold <= set(asked.traces)
+            assert len(asked.traces) == max(5, len(gold))
+            assert [text for text in texts if text in asked.traces] == list(asked.traces)
+
+
+def test_masked_all_ways_answer_alike_and_seen_they_answer_better():
+    lm = load(load_spec("hippo-tiny"), "cpu")
+    found = compare_ways({"text": TextInjection(lm), "kv": KVInjection(lm, TraceKV(lm, prefix_of(lm, "short")))}, n=20, traces=(1, 3))
+    assert list(found["masked"]) == [False] * 4 + [True] * 2
+    masked = found[found["masked"]]
+    assert masked["em"].nunique() == masked["prompt_tokens"].nunique() == masked["trace_tokens"].nunique() == 1
+    assert found[~found["masked"]]["em"].min() > masked["em"].max()
+    assert (found[found["inject"] == "kv"]["computed_tokens"] <= found[found["inject"] == "text"]["prompt_tokens"].max()).all()
