@@ -28,11 +28,11 @@ from typing import Any
 
 import pandas as pd
 
+from hippo_core.experiments.parameters import BaselineParameters, resolve
 from hippo_core.files import root
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import provenance
 from hippo_core.lab.run.cells import BASELINE, Cell
-from hippo_core.lab.run.parameters import BaselineParameters, resolve
 from hippo_core.results.records import begin_record, build_metrics, finish_record, run_folder, seal
 from hippo_core.results.records.read import TEXT
 

@@ -1,31 +1,31 @@
-"""inject=adapter: the question is run without the traces, and a trained adapter lets some blocks look at them."""
+"""delivery: adapter: the question is run without the traces, and a trained adapter lets some blocks look at them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from hippo_core.delivery.kv import check_known, prepare
+from hippo_core.delivery.adapter_file import load_adapter
+from hippo_core.delivery.kv import check_known, make_ready, prefix_of, prepare
 from hippo_core.delivery.trace_adapter import TraceAdapter
 from hippo_core.delivery.trace_batch import lay_traces
-from hippo_core.delivery.trace_kv import TraceKV
-from hippo_core.delivery.types import Injected, Question
+from hippo_core.delivery.types import Delivered, Question
 from hippo_core.models.ask import Ask, ask
 from hippo_core.models.kv import tokens_of
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.passage_kv import PassageKV, Precision, StoreKV
 from hippo_core.models.prompt import Decoding, stops
 
 
-class AdapterInjection:
+class AdapterDelivery:
     """Questions answered through a trace adapter; `known` keeps the KV of the adapter's blocks and no other."""
 
-    mode = "adapter"
-
-    def __init__(self, lm: LanguageModel, adapter: TraceAdapter, known: TraceKV, decoding: Decoding = "short") -> None:
+    def __init__(self, lm: LanguageModel, adapter: TraceAdapter, known: PassageKV, decoding: Decoding = "short") -> None:
         check_known(lm, known, decoding, adapter.settings.blocks)
         self.lm, self.adapter, self.known = lm, adapter, known
         self.decoding: Decoding = decoding
 
-    def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Injected]:
-        """See `Injection`. `prompt_tokens` count the traces' tokens, which the adapter sees. LabError for a question or trace that
+    def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
+        """See `Delivery`. `prompt_tokens` count the traces' tokens, which the adapter sees. LabError for a question or trace that
         is too long."""
         ready = prepare(self.known, questions, self.decoding, max_new_tokens)
         prefix = self.known.prefix
@@ -36,5 +36,20 @@ class AdapterInjection:
 
         asks = [Ask(tail, (prefix,), tokens_of(prefix)) for tail in ready.tails]
         answers = ask(self.lm, asks, max_new_tokens, stops(self.lm, self.decoding), batch_size, beside)
-        found = ready.injected(answers)
+        found = ready.delivered(answers)
         return found if masked else [replace(one, prompt_tokens=one.prompt_tokens + one.trace_tokens) for one in found]
+
+    def make_ready(self, questions: Sequence[Question]) -> float:
+        """See `Delivery`."""
+        return make_ready(self.known, questions, self.decoding)
+
+    def forget(self) -> None:
+        """See `Delivery`."""
+        self.known.forget()
+
+
+def load(lm: LanguageModel, decoding: Decoding, store_kv: StoreKV, folder: Path | None, precision: Precision) -> AdapterDelivery:
+    """The delivery through the adapter that was fitted for a model; LabError where it has none."""
+    adapter = load_adapter(lm)
+    known = PassageKV(lm, prefix_of(lm, decoding), store_kv, folder, adapter.settings.blocks, precision)
+    return AdapterDelivery(lm, adapter, known, decoding)

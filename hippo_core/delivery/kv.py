@@ -1,4 +1,4 @@
-"""inject=kv: the traces' keys and values lie in the cache before the question, each as if it alone stood after the beginning.
+"""delivery: kv: the traces' keys and values lie in the cache before the question, each as if it alone stood after the beginning.
 
 Nothing is trained. With one trace this is the plain prompt; the order of several means nothing. Block-encoded context: Ma et al. 2024
 (arXiv 2409.15355, section 2), where blocks keep their place in the text; here all start at the same one.
@@ -7,59 +7,81 @@ Nothing is trained. With one trace this is the plain prompt; the order of severa
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from hippo_core.delivery.trace_kv import Found, TraceKV
-from hippo_core.delivery.types import Injected, Question
+from hippo_core.delivery.types import Delivered, Question
 from hippo_core.files import LabError
 from hippo_core.models.blocks import ask_blocks
 from hippo_core.models.generate import Generation
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.prompt import Decoding, split, stops
+from hippo_core.models.passage_kv import Found, PassageKV, Precision, StoreKV
+from hippo_core.models.prompt import Decoding, lines_of, render, split, stops
 
 
 @dataclass(frozen=True)
 class Ready:
-    """Questions with all that a pass needs: what is left to run of each, its traces' KV and how many tokens these are; tokens and
-    milliseconds that a question's share of the traces took."""
+    """Questions with all that a pass needs: the prompt without traces, what is left to run of each, its traces' KV and how many tokens
+    these are; tokens and milliseconds that a question's share of the traces took."""
 
+    prompts: list[str]
     tails: list[list[int]]
     traces: list[tuple[KV, ...]]
     trace_tokens: list[int]
     computed_tokens: float
     latency_ms: float
 
-    def injected(self, answers: Sequence[Generation]) -> list[Injected]:
+    def delivered(self, answers: Sequence[Generation]) -> list[Delivered]:
         """The answers with what their traces cost."""
         return [
-            Injected(
+            Delivered(
                 **vars(answer)
                 | {
                     "computed_tokens": answer.computed_tokens + self.computed_tokens,
                     "latency_ms": answer.latency_ms + self.latency_ms,
+                    "prompt": prompt,
                     "trace_tokens": tokens,
                 }
             )
-            for answer, tokens in zip(answers, self.trace_tokens, strict=True)
+            for answer, prompt, tokens in zip(answers, self.prompts, self.trace_tokens, strict=True)
         ]
 
 
-class KVInjection:
+class KVDelivery:
     """Questions answered with their traces in the cache; `known` keeps the traces' KV, of all blocks."""
 
-    mode = "kv"
-
-    def __init__(self, lm: LanguageModel, known: TraceKV, decoding: Decoding = "short") -> None:
+    def __init__(self, lm: LanguageModel, known: PassageKV, decoding: Decoding = "short") -> None:
         check_known(lm, known, decoding, None)
         self.lm, self.known = lm, known
         self.decoding: Decoding = decoding
 
-    def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Injected]:
-        """See `Injection`. LabError for a question or trace that is too long."""
+    def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
+        """See `Delivery`. LabError for a question or trace that is too long."""
         ready = prepare(self.known, questions, self.decoding, max_new_tokens)
         stop = stops(self.lm, self.decoding)
         answers = ask_blocks(self.lm, self.known.prefix, ready.traces, ready.tails, max_new_tokens, stop, batch_size, masked)
-        return ready.injected(answers)
+        return ready.delivered(answers)
+
+    def make_ready(self, questions: Sequence[Question]) -> float:
+        """See `Delivery`."""
+        return make_ready(self.known, questions, self.decoding)
+
+    def forget(self) -> None:
+        """See `Delivery`."""
+        self.known.forget()
+
+
+def load(lm: LanguageModel, decoding: Decoding, store_kv: StoreKV, folder: Path | None, precision: Precision) -> KVDelivery:
+    """The delivery with a fresh cache of passages."""
+    return KVDelivery(lm, PassageKV(lm, prefix_of(lm, decoding), store_kv, folder, None, precision), decoding)
+
+
+def make_ready(known: PassageKV, questions: Sequence[Question], decoding: Decoding) -> float:
+    """Run those of the passages that are not known yet, where they are kept; how many milliseconds it took."""
+    begin = time.perf_counter()
+    if known.store != "none" and (texts := list(dict.fromkeys(text for question in questions for text in question.passages))):
+        known.get(lines_of(known.lm, texts, decoding))
+    return (time.perf_counter() - begin) * 1000
 
 
 def prefix_of(lm: LanguageModel, decoding: Decoding) -> list[int]:
@@ -67,7 +89,7 @@ def prefix_of(lm: LanguageModel, decoding: Decoding) -> list[int]:
     return split(lm, (), "?", decoding).prefix
 
 
-def check_known(lm: LanguageModel, known: TraceKV, decoding: Decoding, blocks: Sequence[int] | None) -> None:
+def check_known(lm: LanguageModel, known: PassageKV, decoding: Decoding, blocks: Sequence[int] | None) -> None:
     """LabError where the KV kept is of other blocks (None: all), or stands behind another beginning than the prompts have."""
     if known.blocks != (None if blocks is None else list(blocks)):
         raise LabError(f"expected the traces' KV of blocks {blocks or 'all'}, got those of {known.blocks or 'all'}")
@@ -75,15 +97,16 @@ def check_known(lm: LanguageModel, known: TraceKV, decoding: Decoding, blocks: S
         raise LabError(f"the traces' KV do not stand behind the beginning of {decoding} prompts: make it with prefix_of(lm, {decoding!r})")
 
 
-def prepare(known: TraceKV, questions: Sequence[Question], decoding: Decoding, max_new_tokens: int) -> Ready:
+def prepare(known: PassageKV, questions: Sequence[Question], decoding: Decoding, max_new_tokens: int) -> Ready:
     """Questions and traces as token ids, and the traces run that are not known yet."""
     lm, begin = known.lm, time.perf_counter()
-    pieces = [split(lm, question.traces, question.text, decoding) for question in questions]
+    pieces = [split(lm, question.passages, question.text, decoding) for question in questions]
     for question, piece in zip(questions, pieces, strict=True):
         _check_length(lm, question, len(piece.prefix) + max(map(len, piece.blocks), default=0) + len(piece.tail) + max_new_tokens)
     found = known.get([block for piece in pieces for block in piece.blocks])
     share = max(1, len(questions))
     return Ready(
+        [render(lm, (), question.text, decoding) for question in questions],
         [piece.tail for piece in pieces],
         _by_question(found, [len(piece.blocks) for piece in pieces]),
         [sum(map(len, piece.blocks)) for piece in pieces],

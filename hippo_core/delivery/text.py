@@ -1,40 +1,51 @@
-"""inject=text: the traces stand in the prompt as context lines, in the order of their telling, and are read anew each time."""
+"""delivery: text: the passages stand in the prompt as context lines, in the order of their telling, and are read anew each time."""
 
 from collections.abc import Sequence
 
-from hippo_core.delivery.types import Injected, Question
+from hippo_core.delivery.types import Delivered, Question
 from hippo_core.models.ask import Ask, ask
 from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.generate import Generation, generate
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.prompt import Decoding, Fitted, Pieces, fit, split, stops
+from hippo_core.models.prompt import Decoding, fit, split, stops
 
 
-class TextInjection:
-    """Questions answered with their traces in the prompt; where they do not all fit, the newest stay."""
-
-    mode = "text"
+class TextDelivery:
+    """Questions answered with their passages in the prompt; where they do not all fit, the newest stay."""
 
     def __init__(self, lm: LanguageModel, decoding: Decoding = "short") -> None:
         self.lm = lm
         self.decoding: Decoding = decoding
 
-    def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Injected]:
-        """See `Injection`. Masked, the whole prompt is run and the lines' tokens are hidden. LabError for a question that is too
+    def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
+        """See `Delivery`. Masked, the whole prompt is run and the lines' tokens are hidden. LabError for a question that is too
         long."""
-        fitted = [fit(self.lm, question.traces, question.text, self.decoding, max_new_tokens) for question in questions]
-        shown = [question.traces[one.dropped :] for question, one in zip(questions, fitted, strict=True)]
-        pieces = [split(self.lm, lines, question.text, self.decoding) for lines, question in zip(shown, questions, strict=True)]
-        answers = self._hidden(pieces, max_new_tokens, batch_size) if masked else self._seen(fitted, max_new_tokens, batch_size)
+        fitted = [fit(self.lm, question.passages, question.text, self.decoding, max_new_tokens) for question in questions]
+        shown = [question.passages[one.dropped :] for question, one in zip(questions, fitted, strict=True)]
+        if masked:
+            answers = self._hidden(shown, questions, max_new_tokens, batch_size)
+        else:
+            prompts = [one.prompt for one in fitted]
+            answers = generate(self.lm, prompts, max_new_tokens, batch_size, stops(self.lm, self.decoding))
         return [
-            Injected(**vars(answer), trace_tokens=sum(map(len, piece.blocks)), dropped=one.dropped)
-            for answer, piece, one in zip(answers, pieces, fitted, strict=True)
+            Delivered(**vars(answer), prompt=one.prompt, trace_tokens=self._tokens(lines), dropped=one.dropped)
+            for answer, lines, one in zip(answers, shown, fitted, strict=True)
         ]
 
-    def _seen(self, fitted: Sequence[Fitted], max_new_tokens: int, batch_size: int) -> list[Generation]:
-        return generate(self.lm, [one.prompt for one in fitted], max_new_tokens, batch_size, stops(self.lm, self.decoding))
+    def make_ready(self, questions: Sequence[Question]) -> float:
+        """Nothing is kept."""
+        return 0.0
 
-    def _hidden(self, pieces: Sequence[Pieces], max_new_tokens: int, batch_size: int) -> list[Generation]:
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+    def _tokens(self, lines: Sequence[str]) -> int:
+        return sum(len(self.lm.encode(f"{line}\n")) for line in lines)
+
+    def _hidden(
+        self, shown: Sequence[tuple[str, ...]], questions: Sequence[Question], max_new_tokens: int, batch_size: int
+    ) -> list[Generation]:
+        pieces = [split(self.lm, lines, question.text, self.decoding) for lines, question in zip(shown, questions, strict=True)]
         if not pieces:
             return []
         begin = len(pieces[0].prefix)

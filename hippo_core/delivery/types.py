@@ -1,4 +1,4 @@
-"""What every way of giving traces to a model takes and returns."""
+"""What every delivery takes and returns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,32 +9,39 @@ from hippo_core.models.generate import Generation
 
 @dataclass(frozen=True)
 class Question:
-    """A question and the texts of the traces recalled for it, in the order of their telling."""
+    """A question and the texts of the passages for it, in order of telling."""
 
     text: str
-    traces: tuple[str, ...] = ()
+    passages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Injected(Generation):
-    """An answer with traces: `trace_tokens` (M) are the traces' tokens that lay before the model, seen or masked; `dropped` counts
-    the traces that had no room there.
+class Delivered(Generation):
+    """An answer with passages: `prompt` is the text that was run as the item's own; `trace_tokens` (M) are the tokens of the passages that
+    lay before the model, seen or masked; `dropped` counts the first passages, which had no room there.
 
-    `prompt_tokens` are all that the answer could see, M included where the traces are seen; `computed_tokens` what was run for it.
-    Traces that had to be run are divided among the questions asked together, and so is their time in `latency_ms`; the beginning
+    `prompt_tokens` are all that the answer could see, M included where the passages are seen; `computed_tokens` what was run for it.
+    Passages that had to be run are divided among the questions asked together, and so is their time in `latency_ms`; the beginning
     that all prompts share, which kv and adapter run once in their life, counts in neither.
     """
 
+    prompt: str
     trace_tokens: int
     dropped: int = 0
 
 
-class Injection(Protocol):
-    """A way for traces to reach a loaded model."""
+class Delivery(Protocol):
+    """A way for passages to reach a loaded model."""
 
-    mode: str
+    def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
+        """The greedy answers, in order. `masked`: all is run as ever, but no token looks at a passage and the question starts right
+        after the prompt's beginning: the answers are those without passages, token for token."""
+        ...
 
-    def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Injected]:
-        """The greedy answers, in order. `masked`: all is run as ever, but no token looks at a trace and the question starts right
-        after the prompt's beginning: the answers are those without traces, token for token."""
+    def make_ready(self, questions: Sequence[Question]) -> float:
+        """Run what is run once for passages that were not met before, and is kept; how many milliseconds it took."""
+        ...
+
+    def forget(self) -> None:
+        """Let go of what is kept in memory."""
         ...

@@ -1,1 +1,8 @@
-"""Protocols: each experiment is one folder with its descriptor, parameters, run, report and criteria."""
+"""Experiments: each protocol is one folder with its descriptor, parameters, run, and what it says of its results.
+
+A descriptor (`Experiment`) is all that the lab knows of one. Ours are named below; anybody's own goes by its module path.
+"""
+
+from hippo_core.experiments.base import Experiment, experiment_of, load_experiment, named
+
+__all__ = ["Experiment", "experiment_of", "load_experiment", "named"]

@@ -1,30 +1,37 @@
-"""Conditions that retrieve nothing: the window, everything taught, the right facts, wrong facts at random."""
+"""Methods that search nothing: what stands before the question anyway, and everything."""
 
-import math
-from random import Random
+from collections.abc import Sequence
 
-from hippo_core.methods.types import Choice, Request
-
-
-def window(request: Request) -> Choice:
-    """The facts that stand before the question, in the immediate regime; nothing in the delayed one."""
-    shown = set(request.item.window) if request.regime == "immediate" else set()
-    return Choice(request.among_taught(shown), None, math.nan)
+from hippo_core.methods.base import Count, Method, MethodSettings, Query, Retrieve, Retrieved
+from hippo_core.store.trace import Trace
 
 
-def longctx(request: Request) -> Choice:
-    """All taught facts."""
-    return Choice(request.taught, None, math.nan)
+class Window(Method):
+    """The facts that stand before the question in the same session; nothing in another one."""
+
+    sees_window = True
+
+    def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
+        """See `Method`."""
+        return lambda query: Retrieved(tuple(trace for trace in traces if trace.source in query.window))
 
 
-def oracle(request: Request) -> Choice:
-    """The gold facts: the ceiling of what any retrieval can show."""
-    return Choice(request.among_taught(set(request.item.gold_facts)), None, math.nan)
+class LongContextSettings(MethodSettings):
+    """`k`: so many of the last facts; None: all."""
+
+    k: Count | None = None
 
 
-def random_facts(request: Request) -> Choice:
-    """`k` taught facts that are not gold, drawn by the item's id; as many as there are gold facts where `k` is not set."""
-    others = [fact.id for fact in request.taught if fact.id not in request.item.gold_facts]
-    count = min(len(others), request.k or max(1, len(request.item.gold_facts)))
-    drawn = Random(f"random_facts/{request.item.world}/{request.item.id}").sample(others, count)
-    return Choice(request.among_taught(set(drawn)), None, math.nan)
+class LongContext(Method):
+    """All taught facts; where they exceed the model's context, its end."""
+
+    Settings = LongContextSettings
+
+    def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
+        """See `Method`."""
+
+        def retrieve(query: Query) -> Retrieved:
+            taught = set(query.taught)
+            return Retrieved(tuple(trace for trace in traces if trace.source in taught)[-(self.settings.k or 0) :])
+
+        return retrieve

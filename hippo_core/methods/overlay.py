@@ -25,7 +25,7 @@ def preset_names() -> list[str]:
 def read_preset(name: str, above: tuple[str, ...] = ()) -> Overlaid:
     """The preset of that name, overlays resolved; `above` are the presets that extend it.
 
-    LabError for an unknown name, for presets that extend each other, and where an overlay names another condition than its parent.
+    LabError for an unknown name, for presets that extend each other, and where an overlay names another method than its parent.
     """
     path = root() / "params" / "presets" / f"{name}.yaml"
     if ".." in path.parts or not path.is_file():
@@ -36,8 +36,8 @@ def read_preset(name: str, above: tuple[str, ...] = ()) -> Overlaid:
     if "extends" not in own:
         return Overlaid(own, name)
     below = read_preset(str(own.pop("extends")), (*above, name))
-    if own.get("condition", below.values.get("condition")) != below.values.get("condition"):
-        raise LabError(f"preset {name}: an overlay keeps the condition of the preset that it extends, which is {below.origin}")
+    if own.get("method", below.values.get("method")) != below.values.get("method"):
+        raise LabError(f"preset {name}: an overlay keeps the method of the preset that it extends, which is {below.origin}")
     return Overlaid(merged(below.values, own), below.origin)
 
 
@@ -49,11 +49,11 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 
 def nested(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """`{"replay.rate": 0.5}` as `{"replay": {"rate": 0.5}}`."""
-    found: dict[str, Any] = {}
+    whole: dict[str, Any] = {}
     for key, value in overrides.items():
         first, dot, rest = key.partition(".")
-        found = merged(found, {first: nested({rest: value}) if dot else value})
-    return found
+        whole = merged(whole, {first: nested({rest: value}) if dot else value})
+    return whole
 
 
 def _nested(*values: object) -> bool:

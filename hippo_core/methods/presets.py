@@ -1,101 +1,112 @@
-"""A preset: a condition or a memory by name, with its settings, as params/presets holds it."""
+"""A preset: a method by its module path, with its settings, as params/presets holds it."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
-from hippo_core.files import LabError, unknown
-from hippo_core.methods.episodic.settings import MemoryPreset, flat, leaves
-from hippo_core.methods.overlay import Overlaid, merged, nested, preset_names, read_preset
-from hippo_core.methods.table import CONDITIONS
-from hippo_core.methods.types import Decoding, Encoder
+from hippo_core.files import LabError, root
+from hippo_core.methods.base import Memory, Method, MethodSettings, Mode
+from hippo_core.methods.overlay import merged, nested, preset_names, read_preset
 from hippo_core.models.spec import validated
 
-MEMORIES = ("hei_nw",)  # conditions that are memories: they are taught first, and read MemoryPreset
-FIXED = ("name", "condition")
-SOME = ("k", "encoder", "candidates", "recency")  # settings that some conditions read
+__all__ = ["Preset", "flat", "leaves", "load_preset", "method_class", "preset_names", "settings_of"]
 
 
-class Preset(BaseModel):
-    """A condition with its settings. Unknown keys are an error, and so is a setting that the condition does not read.
-
-    `decoding` short: chat template and instruction; plain: neither. `k`: how many facts are shown. `encoder`: whose vectors dense
-    retrieval compares; own: those of the model that answers, minilm: those of all-MiniLM-L6-v2 (`make models` brings it).
-    `candidates`: how many facts are re-ranked. `recency`: how much it counts against a fact that one told later looks like it (recency.py).
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+@dataclass(frozen=True)
+class Preset:
+    """A method with its settings. `path`: its module path; `origin`: the preset at the bottom of those that this one extends."""
 
     name: str
-    condition: str
-    decoding: Decoding = "short"
-    k: Annotated[int, Field(ge=1)] | None = None
-    encoder: Encoder | None = None
-    candidates: Annotated[int, Field(ge=1)] | None = None
-    recency: Annotated[float, Field(ge=0)] | None = None
+    path: str
+    method: type[Method]
+    settings: MethodSettings
+    origin: str
 
     @property
-    def uses_window(self) -> bool:
-        """Whether the regime changes what is shown; else both regimes give the same prompts."""
-        return CONDITIONS[self.condition].uses_window
+    def taught(self) -> bool:
+        """Whether it is a memory, which is taught in another process than it is asked in."""
+        return bool(self.method.stages)
 
+    def of_stage(self, mode: Mode) -> dict[str, Any]:
+        """The settings that a stage depends on, by dotted key, as plain values; all of them for a test."""
+        values = flat(self.settings.model_dump(mode="json"))
+        if mode == "test" or not issubclass(self.method, Memory):
+            return values
+        later = self.method.asked_with + (self.method.slept_with if mode == "teach" else ())
+        return {key: value for key, value in values.items() if not f"{key}.".startswith(tuple(f"{one}." for one in later))}
 
-def is_memory(name: str) -> bool:
-    """Whether this preset is a memory's. LabError where there is none of that name, or its condition is unknown."""
-    return _condition(name, read_preset(name)) in MEMORIES
-
-
-def condition_presets() -> list[str]:
-    """The presets that are no memory's."""
-    return [name for name in preset_names() if not is_memory(name)]
-
-
-def settings_of(name: str) -> set[str]:
-    """What may be overridden in a preset, by dotted key."""
-    return set(leaves() if is_memory(name) else Preset.model_fields) - set(FIXED)
+    def described(self) -> dict[str, Any]:
+        """What a record says of it."""
+        encoder = getattr(self.settings, "encoder", None)
+        return {
+            "name": self.name,
+            "method": self.path,
+            **({"encoder": encoder} if encoder else {}),
+            **self.settings.model_dump(mode="json"),
+        }
 
 
 def load_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Preset:
-    """The preset of that name with some settings replaced (`{"k": 5}`); LabError on an unknown name, key, condition or value."""
-    told = read_preset(name)
-    condition = _condition(name, told)
-    _refuse_fixed(name, overrides or {})
-    if condition in MEMORIES:
-        raise LabError(f"preset {name} is a memory's, which is taught before it is asked: python -m hippo_core run memory preset={name}")
-    settings = {**CONDITIONS[condition].settings, **told.values, **(overrides or {})}
-    preset = validated(Preset, {"name": name, **settings}, f"preset {name}")
-    for setting in SOME:
-        if setting not in CONDITIONS[condition].settings and getattr(preset, setting) is not None:
-            readers = [other for other, one in CONDITIONS.items() if setting in one.settings]
-            raise LabError(f"preset {name}: condition {condition} does not read {setting}; those that do: {', '.join(readers)}")
-    return preset
+    """The preset of that name with some settings replaced, by dotted key; LabError on an unknown name, method, key or value."""
+    overlaid = read_preset(name)
+    values = dict(overlaid.values)
+    path = values.pop("method", None)
+    if not isinstance(path, str):
+        raise LabError(
+            f"preset {name} names no method; expected `method: package.module:Class`, such as hippo_core.methods.rag.rankers:BM25"
+        )
+    method = method_class(path, f"preset {name}")
+    if "method" in (overrides or {}):
+        raise LabError(f"preset {name}: its method cannot be replaced; choose another preset")
+    settings = validated(method.Settings, merged(values, nested(overrides or {})), f"preset {name}")
+    return Preset(name, path, method, settings, overlaid.origin)
 
 
-def load_memory(name: str, overrides: Mapping[str, Any] | None = None) -> MemoryPreset:
-    """The memory of that name with some settings replaced (`{"replay.rate": 0.5}`); LabError as in `load_preset`."""
-    told = read_preset(name)
-    _refuse_fixed(name, overrides or {})
-    if _condition(name, told) not in MEMORIES:
-        raise LabError(f"preset {name} is no memory's; run it alone: python -m hippo_core run baseline preset={name}")
-    values = merged(told.values, nested(overrides or {}))
-    if strange := sorted(flat(values).keys() - leaves()):
-        raise unknown(f"setting of preset {name}", strange[0], leaves() - set(FIXED))
-    return validated(MemoryPreset, {"name": name, **values}, f"preset {name}")
+def method_class(path: str, where: str) -> type[Method]:
+    """The class that `package.module:Class` names, of this package or of any that can be imported; folders in the lab's root can be."""
+    module, colon, name = path.partition(":")
+    expected = f"{where}: method {path!r}: expected package.module:Class"
+    if not (colon and name.isidentifier() and all(part.isidentifier() for part in module.split("."))):
+        raise LabError(expected)
+    if str(root()) not in sys.path:
+        sys.path.append(str(root()))
+    try:
+        found = getattr(import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        raise LabError(f"{expected}; there is no module {error.name!r}: install its package, or put its folder into {root()}") from None
+    if not (isinstance(found, type) and issubclass(found, Method)):
+        raise LabError(f"{expected}, a subclass of hippo_core.methods.base.Method; {module} has no such {name}")
+    return found
 
 
-def origin(name: str) -> str:
-    """The preset at the bottom of those that this one extends; its own name where it extends none."""
-    return read_preset(name).origin
+def settings_of(name: str) -> frozenset[str]:
+    """What may be overridden in a preset, by dotted key."""
+    return leaves(load_preset(name).method.Settings)
 
 
-def _condition(name: str, told: Overlaid) -> str:
-    condition = told.values.get("condition")
-    if condition not in CONDITIONS and condition not in MEMORIES:
-        raise unknown(f"condition of preset {name}", condition, [*CONDITIONS, *MEMORIES])
-    return str(condition)
+def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """`{"replay": {"rate": 0.5}}` as `{"replay.rate": 0.5}`."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {f"{above}{key}": value}
+    return found
 
 
-def _refuse_fixed(name: str, overrides: Mapping[str, Any]) -> None:
-    if fixed := set(FIXED) & set(overrides):
-        raise LabError(f"preset {name}: {', '.join(sorted(fixed))} cannot be replaced; choose another preset")
+@cache
+def leaves(settings: type[BaseModel]) -> frozenset[str]:
+    """The dotted keys of all settings of a model."""
+    return frozenset(_leaves(settings, ""))
+
+
+def _leaves(model: type[BaseModel], above: str) -> Iterator[str]:
+    for name, one in model.model_fields.items():
+        kind = one.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _leaves(kind, f"{above}{name}.")
+        else:
+            yield f"{above}{name}"

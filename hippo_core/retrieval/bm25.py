@@ -16,7 +16,7 @@ Terms = Callable[[str], list[str]]  # what a text is made of, as BM25 counts it
 
 def bm25_scores(index: WorldIndex, taught: tuple[str, ...], question: str, terms: Terms = words) -> np.ndarray:
     """BM25 (Lucene's variant, k1 1.5, b .75) of each taught fact; zero for all where no term is shared."""
-    ranker = index.once(("bm25", terms, taught), lambda: _bm25([terms(index.facts[fact].text) for fact in taught]))
+    ranker = index.once(("bm25", terms, taught), lambda: _bm25([terms(index.passages[fact].text) for fact in taught]))
     known = [term for term in terms(question) if term in ranker.vocab_dict] if ranker else []
     return ranker.get_scores(known) if known else np.zeros(len(taught))
 

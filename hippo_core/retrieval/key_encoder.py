@@ -55,7 +55,7 @@ class KeyHead(nn.Module):
 
 
 @dataclass(frozen=True)
-class KeyEncoder:
+class KeyModel:
     """A model with the head that was fitted for it: texts to activations."""
 
     lm: LanguageModel

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hippo_core.retrieval.sparse_matrix import Rows
+from hippo_core.retrieval.sparse_matrix import SparseMatrix
 
 SCALE = 4095  # whole numbers a unit: products of two rows fit easily into 32 bits
 SIZES = (3, 4)  # characters of a gram
@@ -47,7 +47,7 @@ class Lexicon:
         idf = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in held.items()}
         return cls(terms, idf, math.log(1 + (total + 0.5) / 0.5), {term: place for place, term in enumerate(held)})
 
-    def rows(self, texts: Sequence[str]) -> Rows:
+    def rows(self, texts: Sequence[str]) -> SparseMatrix:
         """The texts as rows. A term outside the lexicon has no place, but takes its part of the row's length."""
         coded = [self._coded(text) for text in texts]
         width = max(1, *map(len, coded)) if coded else 1
@@ -56,7 +56,7 @@ class Lexicon:
         for row, code in enumerate(coded):
             indices[row, : len(code)] = [place for place, _ in code]
             values[row, : len(code)] = [value for _, value in code]
-        return Rows(indices, values, len(self.places), float(SCALE))
+        return SparseMatrix(indices, values, len(self.places), float(SCALE))
 
     def _coded(self, text: str) -> list[tuple[int, int]]:
         """(dimension, whole number) of a text's known terms, by dimension."""

@@ -14,16 +14,16 @@ from torch import Tensor
 
 from hippo_core.kernels.kwta import kwta
 from hippo_core.models import minilm
-from hippo_core.retrieval.sparse_matrix import Rows
+from hippo_core.retrieval.sparse_matrix import SparseMatrix
 
 UNITS, WINNERS, SEED = 4096, 256, 1337
 
 
-def rows(texts: Sequence[str], device: str = "cpu") -> Rows:
+def rows(texts: Sequence[str], device: str = "cpu") -> SparseMatrix:
     """The texts' codes."""
     vectors = minilm.encode(texts, device)
     code = kwta(vectors @ _expansion(vectors.shape[1]), WINNERS)
-    return Rows(code.indices.numpy(), code.values.numpy().astype(np.int16), UNITS)
+    return SparseMatrix(code.indices.numpy(), code.values.numpy().astype(np.int16), UNITS)
 
 
 @cache

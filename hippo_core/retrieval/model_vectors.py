@@ -50,8 +50,8 @@ def _dense(index: WorldIndex, taught: tuple[str, ...]) -> DenseIndex:
 
 
 def _states_of_all_facts(index: WorldIndex) -> dict[str, tuple[list[int], Tensor]]:
-    found = token_states(index.lm, [fact.text for fact in index.world.facts], _middle(index))
-    return dict(zip(index.facts, found, strict=True))
+    found = token_states(index.lm, [fact.text for fact in index.traces], _middle(index))
+    return dict(zip(index.passages, found, strict=True))
 
 
 def _middle(index: WorldIndex) -> int:

@@ -9,8 +9,8 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 
-from hippo_core.methods.types import Request
 from hippo_core.retrieval.lexicon import grams
+from hippo_core.retrieval.world_index import WorldIndex
 
 AMONG = 20  # facts that are compared with each other, as many as a re-ranking looks at
 FOUND, ALIKE = 8, 2  # powers of the two shares: of 4 and 8, and of 1, 2 and 4, the best on validation worlds for all rags together
@@ -30,14 +30,16 @@ def superseded(cue: Set[str], told: Sequence[Set[str]]) -> np.ndarray:
     return np.array(taken, dtype=np.float64)
 
 
-def latest_first(request: Request, order: list[int], scores: np.ndarray) -> list[int]:
-    """The places `order`, best first, with the best `AMONG` ordered anew: by their `scores`, standardised [N], less `recency` for each
-    unit of `superseded`. As it was where the preset has no such rule."""
-    if not request.recency:
+def latest_first(
+    index: WorldIndex, taught: tuple[str, ...], question: str, order: list[int], scores: np.ndarray, recency: float | None
+) -> list[int]:
+    """The positions `order`, best first, with the best `AMONG` ordered anew: by their `scores`, standardised [N], less `recency` for each
+    unit of `superseded`. As it was where `recency` is None or 0."""
+    if not recency:
         return order
-    best, terms = sorted(order[:AMONG]), _terms_of_facts(request)
-    kept = scores[best] - request.recency * superseded(frozenset(grams(request.item.question)), [terms[place] for place in best])
-    return [*(best[place] for place in np.argsort(-np.round(kept, 6), kind="stable")), *order[AMONG:]]
+    best, terms = sorted(order[:AMONG]), _terms(index, taught)
+    kept = scores[best] - recency * superseded(frozenset(grams(question)), [terms[position] for position in best])
+    return [*(best[position] for position in np.argsort(-np.round(kept, 6), kind="stable")), *order[AMONG:]]
 
 
 def _takes_place(cue: Set[str], fact: Set[str], later: Set[str]) -> float:
@@ -45,6 +47,6 @@ def _takes_place(cue: Set[str], fact: Set[str], later: Set[str]) -> float:
     return (len(found & later) / len(found)) ** FOUND * (len(both) / min(len(fact), len(later))) ** ALIKE if found else 0.0
 
 
-def _terms_of_facts(request: Request) -> list[Set[str]]:
-    """The pieces of the words of each taught fact."""
-    return request.index.once(("recency", request.item.taught), lambda: [frozenset(grams(fact.text)) for fact in request.taught])
+def _terms(index: WorldIndex, taught: tuple[str, ...]) -> list[Set[str]]:
+    """The pieces of the words of each taught passage."""
+    return index.once(("recency", taught), lambda: [frozenset(grams(index.passages[source].text)) for source in taught])

@@ -17,10 +17,10 @@ from hippo_core.kernels.kwta import kwta
 from hippo_core.kernels.sparse_recall.index import SparseIndex
 from hippo_core.models import minilm
 from hippo_core.retrieval import minilm_code
-from hippo_core.retrieval.key_encoder import KeyEncoder
+from hippo_core.retrieval.key_encoder import KeyModel
 from hippo_core.retrieval.lexicon import Lexicon, grams, words
 from hippo_core.retrieval.sparse_key import SparseKey
-from hippo_core.retrieval.sparse_matrix import Rows
+from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.store.trace import Trace
 
 Channel = Literal["words", "grams", "key", "minilm"]
@@ -30,42 +30,42 @@ TERMS = {"words": words, "grams": grams}
 
 
 @dataclass(frozen=True)
-class Coder:
+class KeyEncoder:
     """How texts become keys: the fitted encoder, its first `expansion` units, and how many of them win (None: all that are active)."""
 
-    encoder: KeyEncoder
+    model: KeyModel
     expansion: int
     winners: int | None
 
     def keys(self, texts: Sequence[str]) -> list[SparseKey]:
         """The key of each text."""
-        return self.keys_of(self.encoder.activations(texts, self.expansion))
+        return self.keys_of(self.model.activations(texts, self.expansion))
 
     def keys_of(self, activations: Tensor) -> list[SparseKey]:
         """The keys of activations [N, expansion]."""
         code = self.code(activations)
         return [SparseKey.unpadded(*row, self.expansion) for row in zip(code.indices, code.values, strict=True)]
 
-    def rows(self, texts: Sequence[str]) -> Rows:
+    def matrix(self, texts: Sequence[str]) -> SparseMatrix:
         """The keys of several texts, run together."""
-        return self.code(self.encoder.activations(texts, self.expansion))
+        return self.code(self.model.activations(texts, self.expansion))
 
-    def code(self, activations: Tensor) -> Rows:
+    def code(self, activations: Tensor) -> SparseMatrix:
         """Activations [N, expansion] as rows of a code."""
         code = kwta(activations, self.winners or self.expansion)
-        return Rows(code.indices.numpy(), code.values.numpy().astype(np.int16), self.expansion)
+        return SparseMatrix(code.indices.numpy(), code.values.numpy().astype(np.int16), self.expansion)
 
 
-class Scope:
+class TraceIndex:
     """Traces in order of their ids, and for each channel their rows and the index that finds the nearest of them."""
 
-    def __init__(self, traces: Sequence[Trace], channels: Sequence[Channel], coder: Coder | None, device: str = "cpu") -> None:
+    def __init__(self, traces: Sequence[Trace], channels: Sequence[Channel], encoder: KeyEncoder | None, device: str = "cpu") -> None:
         if wrong := sorted(set(channels) - set(CHANNELS)):
             raise unknown("channel", wrong[0], CHANNELS)
-        self.traces, self.coder = tuple(sorted(traces, key=lambda trace: trace.id)), coder
+        self.traces, self.encoder = tuple(sorted(traces, key=lambda trace: trace.id)), encoder
         texts = [trace.text for trace in self.traces]
         self._lexicons = {name: Lexicon.of(texts, TERMS[name]) for name in channels if name in TERMS}
-        self.rows: dict[str, Rows] = {name: lexicon.rows(texts) for name, lexicon in self._lexicons.items()}
+        self.rows: dict[str, SparseMatrix] = {name: lexicon.rows(texts) for name, lexicon in self._lexicons.items()}
         if "key" in channels:
             self.rows["key"] = rows_of([trace.key for trace in self.traces])
         self._device = device
@@ -73,11 +73,11 @@ class Scope:
             self.rows["minilm"] = minilm_code.rows(texts, device)
         self._indexes = {name: index_of(rows) for name, rows in self.rows.items()}
 
-    def cue(self, text: str, key: Rows | None = None) -> dict[str, Rows]:
+    def cue(self, text: str, key: SparseMatrix | None = None) -> dict[str, SparseMatrix]:
         """The cue's code in each channel; `key`: that of the key, where it is known."""
         found = {name: lexicon.rows([text]) for name, lexicon in self._lexicons.items()}
-        if "key" in self.rows and self.coder:
-            found["key"] = key or self.coder.rows([text])
+        if "key" in self.rows and self.encoder:
+            found["key"] = key or self.encoder.matrix([text])
         if "minilm" in self.rows:
             found["minilm"] = minilm_code.rows([text], self._device)
         return found
@@ -85,8 +85,8 @@ class Scope:
     def cue_tokens(self, text: str) -> float:
         """Tokens that are run for a cue's codes, those of the key each counting the share of the model's blocks that they go through."""
         tokens = float(minilm.pieces(text, self._device)) if "minilm" in self.rows else 0.0
-        if "key" in self.rows and self.coder:
-            lm, head = self.coder.encoder.lm, self.coder.encoder.head
+        if "key" in self.rows and self.encoder:
+            lm, head = self.encoder.model.lm, self.encoder.model.head
             tokens += len(lm.encode(text)) * max(head.settings.blocks) / lm.config.num_hidden_layers
         return tokens
 
@@ -108,7 +108,7 @@ class Scope:
         """The keys as dense rows of length 1 [N, dims], fp32."""
         return dense(self.rows["key"])
 
-    def candidates(self, cue: Mapping[str, Rows], count: int, mask: Tensor | None = None) -> NDArray[np.int64]:
+    def candidates(self, cue: Mapping[str, SparseMatrix], count: int, mask: Tensor | None = None) -> NDArray[np.int64]:
         """Rows of the `count` best of each channel together, ascending; of those that `mask` bool [N] allows."""
         found = [self._indexes[name].recall(code_of(code), count, mask).ids[0].numpy() for name, code in cue.items()]
         together = np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
@@ -121,7 +121,7 @@ def name_of(channels: Iterable[str]) -> str:
     return "+".join(channel for channel in CHANNELS if channel in chosen)
 
 
-def dense(rows: Rows) -> Tensor:
+def dense(rows: SparseMatrix) -> Tensor:
     """Rows with all their dimensions, each of length 1: [N, dims], fp32."""
     laid = torch.zeros(len(rows.indices), rows.dims + 1)
     places = torch.from_numpy(rows.indices.astype(np.int64))
@@ -129,23 +129,23 @@ def dense(rows: Rows) -> Tensor:
     return normalize(laid[:, : rows.dims], dim=-1)
 
 
-def code_of(rows: Rows) -> Code:
+def code_of(rows: SparseMatrix) -> Code:
     """Rows as a kernel takes them."""
     return Code(torch.from_numpy(rows.indices), torch.from_numpy(rows.values))
 
 
-def index_of(rows: Rows) -> SparseIndex:
+def index_of(rows: SparseMatrix) -> SparseIndex:
     """An index that holds these rows."""
     index = SparseIndex(max(1, rows.dims), torch.int16)
     index.add(code_of(rows))
     return index
 
 
-def rows_of(keys: Sequence[SparseKey]) -> Rows:
+def rows_of(keys: Sequence[SparseKey]) -> SparseMatrix:
     """Keys of one space as rows."""
     width = max((len(key.indices) for key in keys), default=1)
     indices = np.full((len(keys), width), -1, dtype=np.int32)
     values = np.zeros((len(keys), width), dtype=np.int16)
     for row, key in enumerate(keys):
         indices[row, : len(key.indices)], values[row, : len(key.values)] = key.indices, key.values
-    return Rows(indices, values, keys[0].dims if keys else 1)
+    return SparseMatrix(indices, values, keys[0].dims if keys else 1)

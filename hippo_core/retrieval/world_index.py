@@ -1,11 +1,11 @@
-"""What is computed once for a world and used for all its items."""
+"""What is computed once for the passages of a world and used for all questions about it."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.suites.types import Fact, World
+from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class WorldIndex:
-    """An index over one world, owned by the caller and thrown away with the world. Parts are built when first asked for."""
+    """An index over the passages of one world, owned by the caller and thrown away with it. Parts are built when first asked for."""
 
     lm: "LanguageModel"
-    world: World
+    traces: Sequence[Trace]
     _built: dict[Hashable, Any] = field(default_factory=dict)
 
     @cached_property
-    def facts(self) -> dict[str, Fact]:
-        """The world's facts by id."""
-        return {fact.id: fact for fact in self.world.facts}
+    def passages(self) -> dict[str, Trace]:
+        """The passages by source."""
+        return {trace.source: trace for trace in self.traces}
 
     def once(self, key: Hashable, build: Callable[[], Any]) -> Any:
         """What `build` returns, built at the first call with this key."""

@@ -23,8 +23,8 @@ class Trace:
     world: str
     source: str
     text: str
-    token_ids: tuple[int, ...]
-    key: SparseKey
+    token_ids: tuple[int, ...] = ()
+    key: SparseKey | None = None
     slots: Mapping[str, str] = field(default_factory=dict)
     salience: float = 1.0
     pinned: bool = False

@@ -9,15 +9,18 @@ from typing import Any
 import pandas as pd
 import torch
 
-from hippo_core.delivery import AdapterInjection, Injection, TraceKV, injection
+from hippo_core.delivery.adapter import AdapterDelivery
 from hippo_core.delivery.adapter_file import save_adapter
 from hippo_core.delivery.kv import prefix_of
+from hippo_core.delivery.load import load_delivery
 from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter
+from hippo_core.delivery.types import Delivery
 from hippo_core.files import root as repository
 from hippo_core.files import unknown
 from hippo_core.models.artifacts import folder_of, read_part
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
+from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.spec import load_spec
 from hippo_core.training.injection_eval import compare_ways
 from hippo_core.training.trace_adapter import AdapterRecipe, AdapterTrainee
@@ -69,10 +72,10 @@ def make_adapter(recipe: AdapterRecipe, say: Callable[[str], None] = print, n: i
     return folder_of(lm)
 
 
-def ways(lm: LanguageModel, adapter: TraceAdapter) -> dict[str, Injection]:
+def ways(lm: LanguageModel, adapter: TraceAdapter) -> dict[str, Delivery]:
     """All ways to a loaded model, with this adapter."""
-    known = TraceKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks)
-    return {"text": injection(lm, "text"), "kv": injection(lm, "kv"), "adapter": AdapterInjection(lm, adapter, known)}
+    known = PassageKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks)
+    return {"text": load_delivery("text", lm), "kv": load_delivery("kv", lm), "adapter": AdapterDelivery(lm, adapter, known)}
 
 
 def adapter_table(lm: LanguageModel) -> pd.DataFrame:

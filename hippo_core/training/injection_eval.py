@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.delivery import Injection, Question
+from hippo_core.delivery.types import Delivery, Question
 from hippo_core.results.scores import score_item
 from hippo_core.results.statistics import cluster_interval
 from hippo_core.suites import get_suite
@@ -20,14 +20,14 @@ from hippo_core.training.skills import SEED
 TRACES = (1, 3, 5)
 
 
-def compare_ways(ways: Mapping[str, Injection], n: int = 200, traces: Sequence[int] = TRACES, suite: str = "episodic") -> pd.DataFrame:
+def compare_ways(ways: Mapping[str, Delivery], n: int = 200, traces: Sequence[int] = TRACES, suite: str = "episodic") -> pd.DataFrame:
     """One row a way and number of traces, and one with all masked: items, worlds, EM with its 95 % interval, cost a question."""
     told = [(world, item) for world in worlds(suite, "default", n, SEED, "val") for item in world.items]
     rows = [_row(name, way, suite, told, count, masked=False) for count in traces for name, way in ways.items()]
     return pd.DataFrame([*rows, *(_row(name, way, suite, told, traces[-1], masked=True) for name, way in ways.items())])
 
 
-def _row(name: str, way: Injection, suite: str, told: Sequence[tuple[World, Item]], count: int, *, masked: bool) -> dict[str, Any]:
+def _row(name: str, way: Delivery, suite: str, told: Sequence[tuple[World, Item]], count: int, *, masked: bool) -> dict[str, Any]:
     budget = get_suite(suite).answer_budget
     answers = way.ask([question(world, item, count) for world, item in told], budget, masked=masked)
     marks = [score_item(get_suite(suite), *pair, answer.text)["score"] for pair, answer in zip(told, answers, strict=True)]

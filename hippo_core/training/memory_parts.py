@@ -6,15 +6,15 @@ from datetime import date
 import pandas as pd
 import torch
 
-from hippo_core.methods.episodic.memory import load_encoder
-from hippo_core.methods.episodic.recall import How
-from hippo_core.methods.episodic.settings import MemoryPreset
+from hippo_core.methods.episodic.parts import load_key_model
+from hippo_core.methods.episodic.recall import RecallConfig
+from hippo_core.methods.episodic.settings import EpisodicSettings
 from hippo_core.models.artifacts import folder_of, read_part, save_part
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
-from hippo_core.retrieval.trace_index import CHANNELS, Coder
+from hippo_core.retrieval.trace_index import CHANNELS, KeyEncoder
 from hippo_core.training.key import KeyRecipe, train_key
 from hippo_core.training.recall_weights import SEED, fit_weights
 
@@ -37,12 +37,12 @@ def fit_key(lm: LanguageModel, seed: int, command: str, say: Callable[[str], Non
 
 def fit_recall(lm: LanguageModel, command: str, say: Callable[[str], None] = print) -> None:
     """Fit the weights with the key that is there, for the settings that memories have by default, and write them with their table."""
-    told = MemoryPreset(name="default").episodic
-    coder = Coder(load_encoder(lm), told.code.expansion, told.code.winners)
-    how = How("off", told.recall.candidates, told.predictive.candidates, told.hopfield.beta, told.hopfield.steps, {})
-    channels = CHANNELS if available("minilm") is None else told.code.channels
-    weights, table = fit_weights(lm, coder, how, channels, say)
-    settings = {"code": told.code.model_dump(mode="json"), "hopfield": told.hopfield.model_dump(mode="json"), "seed": SEED}
+    usual = EpisodicSettings().episodic
+    encoder = KeyEncoder(load_key_model(lm), usual.code.expansion, usual.code.winners)
+    config = RecallConfig("off", usual.recall.candidates, usual.predictive.candidates, usual.hopfield.beta, usual.hopfield.steps, {})
+    channels = CHANNELS if available("minilm") is None else usual.code.channels
+    weights, table = fit_weights(lm, encoder, config, channels, say)
+    settings = {"code": usual.code.model_dump(mode="json"), "hopfield": usual.hopfield.model_dump(mode="json"), "seed": SEED}
     save_part(lm, "recall", {"weights": weights, "fitted_with": settings, **how_made(command), "validation": table.to_dict("records")})
 
 

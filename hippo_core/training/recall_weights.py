@@ -5,7 +5,7 @@ says how often each way of completing finds the right trace, by which the defaul
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -13,22 +13,21 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.delivery.kv import prefix_of
-from hippo_core.delivery.trace_kv import TraceKV
-from hippo_core.methods.episodic.recall import Completion, How, Places, Recaller
-from hippo_core.methods.episodic.settings import MemoryPreset
+from hippo_core.methods.episodic.recall import Completion, Places, RecallConfig, Recaller
+from hippo_core.methods.episodic.settings import EpisodicSettings
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import lines_of
 from hippo_core.retrieval.fusion import Example, Features, fit, fused
-from hippo_core.retrieval.question_likelihood import Predictive
-from hippo_core.retrieval.sparse_matrix import Rows
-from hippo_core.retrieval.trace_index import Channel, Coder, Scope, name_of
+from hippo_core.retrieval.sparse_matrix import SparseMatrix
+from hippo_core.retrieval.trace_index import Channel, KeyEncoder, TraceIndex, name_of
 from hippo_core.store.trace import Trace
 from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
 from hippo_core.suites.types import World
 
 SEED = 2025  # of validation worlds that no grid of the lab asks
 TRAINED_WORDS: Mapping[str, Any] = {"held_out": False, "new_names": 0.0}
-USUAL = MemoryPreset(name="default").episodic.code.channels
+USUAL = EpisodicSettings().episodic.code.channels
 COMPLETIONS: tuple[Completion, ...] = ("off", "hopfield", "predictive")
 # suite, settings, questions: where a memory is asked
 WORLDS: tuple[tuple[str, Mapping[str, Any], int], ...] = (
@@ -48,7 +47,7 @@ class Cue:
     suite: str
     rung: str
     text: str
-    code: Mapping[str, Rows]
+    code: Mapping[str, SparseMatrix]
     rows: Places
     features: Features
     gold: str
@@ -63,23 +62,23 @@ class Judged:
 
 
 def fit_weights(
-    lm: LanguageModel, coder: Coder, how: How, channels: Sequence[Channel], say: Callable[[str], None] = print
+    lm: LanguageModel, encoder: KeyEncoder, config: RecallConfig, channels: Sequence[Channel], say: Callable[[str], None] = print
 ) -> tuple[dict[str, dict[str, dict[str, float]]], pd.DataFrame]:
     """The weights by channels and completion; and for the usual channels, and for all of them, how often the right trace comes first,
     among three and among ten, by suite, size and rung.
 
-    The weights of `how` are not read. Each choice of channels has weights of its own; the candidates that completions judge are the best
+    The weights of `config` are not read. Each choice of channels has weights of its own; the candidates that completions judge are the best
     of all channels.
     """
-    rooms = [(scope, list(cues_of(suite, world, scope, how))) for suite, world, scope in scopes(lm, coder, channels)]
-    judged = {"off": [Judged(cue.features, right_of(scope, cue.rows, cue)) for scope, found in rooms for cue in found]}
-    first, known = fit(examples(judged["off"])), TraceKV(lm, prefix_of(lm, "short"))
+    rooms = [(index, list(cues_of(suite, world, index, config))) for suite, world, index in indexes(lm, encoder, channels)]
+    judged = {"off": [Judged(cue.features, right_of(index, cue.rows, cue)) for index, found in rooms for cue in found]}
+    first, known = fit(examples(judged["off"])), PassageKV(lm, prefix_of(lm, "short"))
     say(f"channels: {first}")
     for completion in COMPLETIONS[1:]:
-        judged[completion] = [one for scope, found in rooms for one in completed(scope, found, completion, how, first, known)]
+        judged[completion] = [one for index, found in rooms for one in completed(index, found, completion, config, first, known)]
         say(f"{completion}: {fit(examples(judged[completion]))}")
     weights = {name_of(some): weights_of(judged, some) for count in range(1, len(channels) + 1) for some in combinations(channels, count)}
-    asked = [(cue, len(scope.traces)) for scope, found in rooms for cue in found]
+    asked = [(cue, len(index.traces)) for index, found in rooms for cue in found]
     rows = [
         {
             "channels": name,
@@ -117,49 +116,43 @@ def restricted(judged: Judged, names: Set[str]) -> Judged:
     return Judged({name: values for name, values in judged.features.items() if name in names}, judged.right)
 
 
-def scopes(lm: LanguageModel, coder: Coder, channels: Sequence[Channel]) -> Iterator[tuple[str, World, Scope]]:
+def indexes(lm: LanguageModel, encoder: KeyEncoder, channels: Sequence[Channel]) -> Iterator[tuple[str, World, TraceIndex]]:
     """The worlds that weights are fitted on, as if all of them had been taught."""
     for suite, overrides, questions in WORLDS:
         settings = suite_settings(suite, "default", lm.spec.context_limit, {**overrides, **TRAINED_WORDS})
         for world in cut(drawn_worlds(suite, "default", questions, SEED, "val", settings), questions):
             texts = [fact.text for fact in world.facts]
-            told = zip(world.facts, map(tuple, lines_of(lm, texts, "short")), coder.keys(texts), strict=True)
+            told = zip(world.facts, map(tuple, lines_of(lm, texts, "short")), encoder.keys(texts), strict=True)
             traces = [Trace(world.id, fact.id, fact.text, line, key, time=fact.time, id=fact.time + 1) for fact, line, key in told]
-            yield suite, world, Scope(traces, channels, coder, str(lm.device))
+            yield suite, world, TraceIndex(traces, channels, encoder, str(lm.device))
 
 
-def cues_of(suite: str, world: World, scope: Scope, how: How) -> Iterator[Cue]:
+def cues_of(suite: str, world: World, index: TraceIndex, config: RecallConfig) -> Iterator[Cue]:
     """The questions of a world that one fact answers."""
-    recaller = Recaller(scope, how_of(how, "off"))
+    recaller = Recaller(index, replace(config, completion="off"))
     for item in world.items:
         if len(item.gold_facts) == 1:
-            code = scope.cue(item.question)
-            rows = scope.candidates(code, how.candidates)
-            yield Cue(suite, item.rung, item.question, code, rows, recaller.proposed(code, rows), item.gold_facts[0])
+            code = index.cue(item.question)
+            rows = index.candidates(code, config.candidates)
+            yield Cue(suite, item.rung, item.question, code, rows, recaller.channel_features(code, rows), item.gold_facts[0])
 
 
 def completed(
-    scope: Scope, cues: Sequence[Cue], completion: Completion, how: How, weights: Mapping[str, float], known: TraceKV
+    index: TraceIndex, cues: Sequence[Cue], completion: Completion, config: RecallConfig, weights: Mapping[str, float], known: PassageKV
 ) -> Iterator[Judged]:
     """The cues of one world with their best candidates completed."""
-    predictive = Predictive(known) if completion == "predictive" else None
-    recaller = Recaller(scope, how_of(how, completion), predictive)
+    recaller = Recaller(index, replace(config, completion=completion), known if completion == "predictive" else None)
     for cue in cues:
-        best = np.argsort(-fused(cue.features, weights), kind="stable")[: how.judged]
+        best = np.argsort(-fused(cue.features, weights), kind="stable")[: config.rerank_candidates]
         rows, features = cue.rows[best], {name: values[best] for name, values in cue.features.items()}
-        found, _ = recaller.completed(cue.text, cue.code, rows)
-        yield Judged(features | found, right_of(scope, rows, cue))
+        found, _ = recaller.rerank_features(cue.text, cue.code, rows)
+        yield Judged(features | found, right_of(index, rows, cue))
     known.forget()
 
 
-def how_of(how: How, completion: Completion) -> How:
-    """The same with another completion."""
-    return How(completion, how.candidates, how.judged, how.beta, how.steps, how.weights)
-
-
-def right_of(scope: Scope, rows: Places, cue: Cue) -> int | None:
+def right_of(index: TraceIndex, rows: Places, cue: Cue) -> int | None:
     """The place of the gold trace among rows."""
-    return next((place for place, row in enumerate(rows) if scope.traces[row].source == cue.gold), None)
+    return next((place for place, row in enumerate(rows) if index.traces[row].source == cue.gold), None)
 
 
 def examples(judged: Sequence[Judged]) -> list[Example]:

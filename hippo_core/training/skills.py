@@ -14,8 +14,8 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.experiments.answer.run import evaluate
-from hippo_core.methods import load_preset
+from hippo_core.experiments.answer.run import answer
+from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.score import TextLoss, text_loss
 from hippo_core.results.statistics import cluster_interval
@@ -132,7 +132,8 @@ def measure(
 def measure_skill(lm: LanguageModel, skill: Skill, n: int, batch_size: int) -> dict[str, Any]:
     """The card's row of one skill, over up to `n` items."""
     suite, chosen = choose_worlds(skill, n, lm.spec.context_limit)
-    rows = evaluate(lm, suite, chosen, load_preset("baselines/longctx", {}), batch_size=batch_size, blocks=skill.blocks)
+    preset = load_preset("baselines/longctx", {"delivery": "kv" if skill.blocks else "text"})
+    rows = answer(lm, suite, chosen, preset.method(lm, preset.settings), batch_size=batch_size)
     marks = rows["score"] if skill.says == "right" else 1.0 - rows["abstained"]
     interval = cluster_interval(marks.to_numpy(), rows["world"].to_numpy())
     return {

@@ -3,12 +3,16 @@
 import pytest
 import torch
 
-from hippo_core.delivery import AdapterInjection, KVInjection, Question, TextInjection, TraceKV, injection
+from hippo_core.delivery.adapter import AdapterDelivery
 from hippo_core.delivery.adapter_file import load_adapter
-from hippo_core.delivery.kv import prefix_of
+from hippo_core.delivery.kv import KVDelivery, prefix_of
+from hippo_core.delivery.load import load_delivery
+from hippo_core.delivery.text import TextDelivery
 from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter
+from hippo_core.delivery.types import Question
 from hippo_core.files import LabError
 from hippo_core.models.generate import generate
+from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import render, split
 from tests.models.handmade import TOLD
 
@@ -30,11 +34,11 @@ def open_adapter(lm) -> TraceAdapter:
 
 def made(lm, mode: str, precision="model"):
     if mode == "text":
-        return TextInjection(lm)
+        return TextDelivery(lm)
     if mode == "kv":
-        return KVInjection(lm, TraceKV(lm, prefix_of(lm, "short"), precision=precision))
+        return KVDelivery(lm, PassageKV(lm, prefix_of(lm, "short"), precision=precision))
     adapter = load_adapter(lm) if lm.spec.name == "hippo-tiny" else open_adapter(lm)
-    return AdapterInjection(lm, adapter, TraceKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks, precision=precision))
+    return AdapterDelivery(lm, adapter, PassageKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks, precision=precision))
 
 
 @pytest.fixture(params=["kv", "adapter", "text"])
@@ -105,7 +109,7 @@ def test_nothing_to_ask(way):
 
 def test_an_unknown_way_names_the_known_ones(whole):
     with pytest.raises(LabError, match=r"unknown inject 'adaptor'; legal: adapter, kv, text"):
-        injection(whole["qwen2"], "adaptor")  # type: ignore[arg-type]
+        load_delivery("adaptor", whole["qwen2"])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mode", ["kv", "adapter"])
@@ -120,12 +124,12 @@ def test_a_trace_that_is_too_long_is_refused(whole, mode):
 def test_kept_traces_of_another_kind_are_refused(whole, prefix, blocks, words):
     lm = whole["qwen2"]
     with pytest.raises(LabError, match=words):
-        KVInjection(lm, TraceKV(lm, prefix_of(lm, prefix), blocks=blocks))
+        KVDelivery(lm, PassageKV(lm, prefix_of(lm, prefix), blocks=blocks))
 
 
 def test_text_drops_what_does_not_fit_and_says_so(whole):
     lm = whole["qwen2"]
-    [answer] = TextInjection(lm).ask([Question(CUE, FACTS * 10)], 8)
+    [answer] = TextDelivery(lm).ask([Question(CUE, FACTS * 10)], 8)
     assert answer.dropped > 0
     assert answer.prompt_tokens <= lm.spec.context_limit - 8
     assert answer.trace_tokens < answer.prompt_tokens

@@ -2,7 +2,8 @@
 
 import pytest
 
-from hippo_core.delivery import Question, injection
+from hippo_core.delivery.load import load_delivery
+from hippo_core.delivery.types import Question
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.training.injection_eval import question
 from hippo_core.training.skills import SEED
@@ -24,7 +25,7 @@ def right(way, questions, answers, **more) -> float:
 
 @pytest.mark.parametrize("mode", ["kv", "adapter", "text"])
 def test_traces_reach_hippo_tiny(whole, asked, mode):
-    way = injection(whole["hippo-tiny"], mode)
+    way = load_delivery(mode, whole["hippo-tiny"])
     questions, answers = [one for one, _ in asked], [due for _, due in asked]
     others = [Question(one.text, other.traces) for one, other in zip(questions, questions[10:] + questions[:10], strict=True)]
     with_them = right(way, questions, answers)

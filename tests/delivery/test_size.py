@@ -3,10 +3,10 @@
 import pytest
 from transformers import AutoConfig
 
-from hippo_core.delivery import TraceKV
 from hippo_core.delivery.kv import prefix_of
 from hippo_core.delivery.size import QWEN, shape_of, trace_bytes, traces_per_gb
 from hippo_core.files import LabError, root
+from hippo_core.models.passage_kv import PassageKV
 from tests.models.handmade import TOLD
 
 FACT = TOLD["test-00000"][0]
@@ -17,7 +17,7 @@ def test_stored_kv_takes_what_the_shape_says(lm, precision, width):
     ids, shape = lm.encode(FACT), shape_of(lm.config)
     bare = trace_bytes("text", shape, len(ids), FACT)
     for mode, blocks in (("kv", None), ("adapter", [1])):
-        [kv] = TraceKV(lm, prefix_of(lm, "short"), blocks=blocks, precision=precision).get([ids]).traces
+        [kv] = PassageKV(lm, prefix_of(lm, "short"), blocks=blocks, precision=precision).get([ids]).traces
         assert trace_bytes(mode, shape, len(ids), FACT, blocks=blocks or (), bytes_per_value=width) == bare + kv.nbytes
 
 

@@ -77,7 +77,7 @@ print(lab.sentence(cell, metrics))
 '''  # fmt: skip
 DATASETS = (
     """
-from hippo_core.lab.run.parameters import assignments
+from hippo_core.experiments.parameters import assignments
 from hippo_core.suites.datasets.build import write_dataset
 
 print(write_dataset(suites[0], profile, n, seed, context_limit, assignments(overrides)).name)

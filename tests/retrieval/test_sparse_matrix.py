@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hippo_core.retrieval.sparse_matrix import Rows
+from hippo_core.retrieval.sparse_matrix import SparseMatrix
 
 
 def rows(*codes, dims=8, unit=None):
@@ -11,7 +11,7 @@ def rows(*codes, dims=8, unit=None):
     indices, values = np.full((len(codes), width), -1, dtype=np.int32), np.zeros((len(codes), width), dtype=np.int16)
     for number, code in enumerate(codes):
         indices[number, : len(code)], values[number, : len(code)] = list(code), list(code.values())
-    return Rows(indices, values, dims, unit)
+    return SparseMatrix(indices, values, dims, unit)
 
 
 def test_cosines_and_cover_are_those_of_the_dense_vectors():

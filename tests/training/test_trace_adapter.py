@@ -5,12 +5,14 @@ from random import Random
 import pytest
 import torch
 
-from hippo_core.delivery import AdapterInjection, Question, TraceKV
+from hippo_core.delivery.adapter import AdapterDelivery
 from hippo_core.delivery.adapter_file import load_adapter
 from hippo_core.delivery.kv import prefix_of
 from hippo_core.delivery.trace_adapter import AdapterSettings
+from hippo_core.delivery.types import Question
 from hippo_core.files import LabError
 from hippo_core.models.load import load
+from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.types import RUNGS
 from hippo_core.training import fit_adapter_if
@@ -82,7 +84,7 @@ def test_lessons_ask_as_an_experiment_does():
     cues = [cue for step in range(6) for cue in trainee.cues(step)]
     with torch.no_grad():
         _, marks = trainee._loss(cues)
-    way = AdapterInjection(lm, adapter, TraceKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks, precision="model"))
+    way = AdapterDelivery(lm, adapter, PassageKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks, precision="model"))
     answers = way.ask([Question(cue.question, cue.traces) for cue in cues], 24)
     ended = [(*trainee.encoder.ids(cue.answer), trainee.encoder.stop) for cue in cues]
     right = [answer.tokens == due for answer, due in zip(answers, ended, strict=True)]

@@ -1,8 +1,9 @@
 """The comparison of ways: the right fact is always among the traces; masked, all ways answer alike."""
 
-from hippo_core.delivery import KVInjection, TextInjection, TraceKV
-from hippo_core.delivery.kv import prefix_of
+from hippo_core.delivery.kv import KVDelivery, prefix_of
+from hippo_core.delivery.text import TextDelivery
 from hippo_core.models.load import load
+from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.training.injection_eval import compare_ways, question
@@ -22,7 +23,7 @@ def test_a_question_has_its_gold_facts_and_so_many_traces_in_order_of_telling():
 
 def test_masked_all_ways_answer_alike_and_seen_they_answer_better():
     lm = load(load_spec("hippo-tiny"), "cpu")
-    found = compare_ways({"text": TextInjection(lm), "kv": KVInjection(lm, TraceKV(lm, prefix_of(lm, "short")))}, n=20, traces=(1, 3))
+    found = compare_ways({"text": TextDelivery(lm), "kv": KVDelivery(lm, PassageKV(lm, prefix_of(lm, "short")))}, n=20, traces=(1, 3))
     assert list(found["masked"]) == [False] * 4 + [True] * 2
     masked = found[found["masked"]]
     assert masked["em"].nunique() == masked["prompt_tokens"].nunique() == masked["trace_tokens"].nunique() == 1

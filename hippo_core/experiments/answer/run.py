@@ -1,21 +1,23 @@
-"""Ask a model every item of a set of worlds under one condition; one row an item."""
+"""Ask a model every item of a set of worlds with what one method brings; one row an item. The loop of every experiment that asks."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
+from hippo_core.delivery.types import Delivered, Question
 from hippo_core.files import LabError
-from hippo_core.methods import Choice, Preset, Regime, WorldIndex, choose
-from hippo_core.models.blocks import ask_blocks, encode_blocks
-from hippo_core.models.generate import Generation, generate, kv_cache_mb
+from hippo_core.methods.base import Method, Query, Retrieved
+from hippo_core.methods.controls import controlled
+from hippo_core.models.generate import kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.prompt import Fitted, fit, split, stops
 from hippo_core.results.scores import score_item
+from hippo_core.store.trace import Trace
 from hippo_core.suites.types import Item, Suite, World
 
+Regime = Literal["immediate", "delayed", "after_sleep"]
 COLUMNS = [
     *("idx", "item_id", "world", "stage", "kind", "rung", "hops", "distance", "slices", "question", "prompt"),
     *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
@@ -25,32 +27,23 @@ COLUMNS = [
     *("latency_ms", "retrieval_ms", "flags"),
 ]
 RECALL_AT = (1, 3, 5, 10)
-AT_A_TIME = 2  # batches of questions whose facts are held as keys and values: 2,000 facts of a 135M model take 2 GB
 
 
 @dataclass(frozen=True)
-class Question:
-    """An item made ready to be asked: what was chosen for it, and the prompt that was fitted to the model."""
+class Asked:
+    """An item with what was retrieved for it, the passages that there were, and, once it is asked, the answer. `encode_ms`: its share of
+    the time in which passages that were met for the first time were run to keys and values."""
 
     world: World
     item: Item
-    choice: Choice
-    fitted: Fitted
-
-    @property
-    def shown(self) -> list[str]:
-        """Ids of the facts that stand in the prompt."""
-        return [self.choice.facts[place].id for place in self.fitted.kept]
+    retrieved: Retrieved
+    passages: Sequence[Trace]
+    answer: Delivered
+    encode_ms: float
 
 
-def evaluate(
-    lm: LanguageModel,
-    suite: Suite,
-    worlds: Iterable[World],
-    preset: Preset,
-    regime: Regime = "delayed",
-    batch_size: int = 32,
-    blocks: bool = False,
+def answer(
+    lm: LanguageModel, suite: Suite, worlds: Sequence[World], method: Method, regime: Regime = "delayed", batch_size: int = 32
 ) -> pd.DataFrame:
     """The row table of the items of `worlds`, in their order: prompt, answer, scores, recall of the gold facts, cost.
 
@@ -58,68 +51,93 @@ def evaluate(
     `computed_tokens` are all that were run for an item, to choose its facts, to read its prompt and to answer; what was run once for
     several items is divided among them, and the index of the facts is left out.
 
-    Decoding is greedy with the suite's answer budget. `blocks`: the facts chosen are not read as one text, each is run apart from
-    the others and its keys and values are put before the question. LabError for a regime that the suite does not have, and where a
-    fact's text stands in a prompt that must not hold it.
+    Decoding is greedy with the suite's answer budget. LabError for a regime that the suite does not have, and where a fact's text stands in
+    a prompt that must not hold it.
     """
-    if regime == "immediate" and preset.uses_window and not suite.has_window:
-        raise LabError(f"suite {suite.name} has no window: its facts are taught in another session; use regime=delayed")
-    questions = [question for world in worlds for question in _questions(lm, suite, world, preset, regime)]
-    if blocks:
-        answers = _ask_blocks(lm, questions, preset, suite.answer_budget, batch_size)
-    else:
-        prompts = [question.fitted.prompt for question in questions]
-        answers = generate(lm, prompts, suite.answer_budget, batch_size, stops(lm, preset.decoding))
-    rows = [row_of(lm, suite, *pair) for pair in zip(questions, answers, strict=True)]
+    passages = {world.id: passages_of(world) for world in worlds}
+    rows = [row_of(lm, suite, one) for one in ask(suite, worlds, method, regime, passages, batch_size)]
     return pd.DataFrame([{"idx": number, **row} for number, row in enumerate(rows)], columns=COLUMNS)
 
 
-def _ask_blocks(lm: LanguageModel, questions: list[Question], preset: Preset, budget: int, batch_size: int) -> list[Generation]:
-    """Answers with each shown fact as a block of its own, which is run once for all neighbouring questions that it is put before."""
-    texts = [[question.choice.facts[place].text for place in question.fitted.kept] for question in questions]
-    pieces = [split(lm, lines, question.item.question, preset.decoding) for lines, question in zip(texts, questions, strict=True)]
-    answers: list[Generation] = []
-    for start in range(0, len(pieces), AT_A_TIME * batch_size):
-        part = pieces[start : start + AT_A_TIME * batch_size]
-        different = {tuple(block): block for piece in part for block in piece.blocks}
-        known = encode_blocks(lm, part[0].prefix, list(different.values()), batch_size)
-        kv = dict(zip(different, known.blocks, strict=True))
-        chosen = [[kv[tuple(block)] for block in piece.blocks] for piece in part]
-        tails = [piece.tail for piece in part]
-        answers += ask_blocks(lm, known.prefix, chosen, tails, budget, stops(lm, preset.decoding), batch_size)
-    return answers
+def passages_of(world: World) -> list[Trace]:
+    """The facts of a world as passages, for methods that are not taught beforehand."""
+    return [
+        Trace(world.id, fact.id, fact.text, slots=fact.slots, time=fact.time, context_key=fact.context_key, id=number)
+        for number, fact in enumerate(world.facts, start=1)
+    ]
 
 
-def _questions(lm: LanguageModel, suite: Suite, world: World, preset: Preset, regime: Regime) -> list[Question]:
-    index = WorldIndex(lm, world)
-    questions = []
+def ask(
+    suite: Suite, worlds: Sequence[World], method: Method, regime: Regime, passages: Mapping[str, Sequence[Trace]], batch_size: int
+) -> Iterator[Asked]:
+    """Every item of the worlds, in their order, asked with what the method brings of its world's `passages`.
+
+    What a memory or a delivery keeps of worlds is let go of as soon as these were asked about.
+    """
+    if regime == "immediate" and method.sees_window and not suite.has_window:
+        raise LabError(f"suite {suite.name} has no window: its facts are taught in another session; use regime=delayed")
+    keeps = bool(method.stages) or method.settings.delivery != "text"
+    for together in groups(worlds, batch_size if keeps else None):
+        found = [one for number in together for one in _retrieved(worlds, number, method, regime, passages)]
+        questions = [Question(item.question, tuple(trace.text for trace in kept.shown)) for _, item, kept in found]
+        encode_ms = method.delivery.make_ready(questions) / max(1, len(found)) if method.stages else 0.0
+        answers = method.delivery.ask(questions, suite.answer_budget, batch_size, masked=method.settings.control == "empty")
+        for (world, item, kept), given in zip(found, answers, strict=True):
+            one = Asked(world, item, kept, passages.get(world.id, ()), given, encode_ms)
+            check_no_leak(one, method, regime)
+            yield one
+        method.forget()
+
+
+def groups(worlds: Sequence[World], batch_size: int | None) -> Iterator[list[int]]:
+    """Numbers of neighbouring worlds whose items fill a batch, or more where one world does; all together without a batch size."""
+    together: list[int] = []
+    items = 0
+    for number, world in enumerate(worlds):
+        together.append(number)
+        items += len(world.items)
+        if number + 1 == len(worlds) or (batch_size is not None and items >= batch_size):
+            yield together
+            together, items = [], 0
+
+
+def _retrieved(
+    worlds: Sequence[World], number: int, method: Method, regime: Regime, passages: Mapping[str, Sequence[Trace]]
+) -> Iterator[tuple[World, Item, Retrieved]]:
+    world = worlds[number]
+    own, others = passages.get(world.id, ()), passages.get(worlds[number - 1].id, ())
+    retrieve = method.open(own, [item.question for item in world.items])
     for item in world.items:
-        choice = choose(preset, lm, world, item, regime, index)
-        texts = [fact.text for fact in choice.facts]
-        question = Question(world, item, choice, fit(lm, texts, item.question, preset.decoding, suite.answer_budget))
-        if preset.uses_window and regime == "delayed":
-            check_no_leak(question)
-        questions.append(question)
-    return questions
+        retrieved = retrieve(Query(item.question, item.taught, item.window if regime == "immediate" else ()))
+        taught = [trace for trace in own if trace.source in item.taught]
+        yield world, item, controlled(method, item, retrieved, taught, others)
 
 
-def check_no_leak(question: Question) -> None:
-    """Raise LabError where the text of any fact of the world stands in the prompt."""
-    leaked = [fact.id for fact in question.world.facts if fact.text in question.fitted.prompt]
-    if leaked:
-        raise LabError(f"leak: the prompt of item {question.item.id} holds facts, though nothing may be shown: {', '.join(leaked)}")
+def check_no_leak(one: Asked, method: Method, regime: Regime) -> None:
+    """Raise LabError where the text of a fact stands in the item's own prompt that was not put there: text is, keys and values are not;
+    and in another session the window is not."""
+    allowed = [trace.text for trace in one.retrieved.shown] if method.settings.delivery == "text" else []
+    if method.sees_window and regime == "delayed":
+        allowed = []
+    prompt = one.answer.prompt
+    for text in sorted(allowed, key=len, reverse=True):
+        prompt = prompt.replace(text, "")
+    if leaked := [fact.id for fact in one.world.facts if fact.text in prompt]:
+        raise LabError(f"leak: the prompt of item {one.item.id} holds facts, though they may not be shown: {', '.join(leaked)}")
 
 
-def recall_at(ranking: tuple[str, ...] | None, gold: tuple[str, ...], k: int) -> float:
+def recall_at(ranking: Sequence[Trace] | None, gold: tuple[str, ...], k: int) -> float:
     """The share of the gold facts among the k best; NaN without a ranking or without gold facts."""
     if ranking is None or not gold:
         return math.nan
-    return len(set(gold) & set(ranking[:k])) / len(set(gold))
+    return len(set(gold) & {trace.source for trace in ranking[:k]}) / len(set(gold))
 
 
-def row_of(lm: LanguageModel, suite: Suite, question: Question, answer: Generation) -> dict[str, Any]:
-    item, choice, fitted = question.item, question.choice, question.fitted
-    tokens = answer.prompt_tokens + answer.generated_tokens
+def row_of(lm: LanguageModel, suite: Suite, one: Asked) -> dict[str, Any]:
+    """The columns of an item, but for `idx`."""
+    item, retrieved, given = one.item, one.retrieved, one.answer
+    shown = retrieved.shown[given.dropped :]
+    tokens = given.prompt_tokens + given.generated_tokens
     return {
         "item_id": item.id,
         "world": item.world,
@@ -130,26 +148,26 @@ def row_of(lm: LanguageModel, suite: Suite, question: Question, answer: Generati
         "distance": item.distance,
         "slices": ";".join(item.slices),
         "question": item.question,
-        "prompt": fitted.prompt,
+        "prompt": given.prompt,
         "answer": " | ".join(item.answers),
-        "pred": answer.text,
-        **score_item(suite, question.world, item, answer.text),
-        "shown": ";".join(question.shown),
-        "n_shown": len(question.shown),
-        "n_dropped": fitted.dropped,
-        **{f"recall_{k}": recall_at(choice.ranking, item.gold_facts, k) for k in RECALL_AT},
-        "prompt_tokens": answer.prompt_tokens,
-        "generated_tokens": answer.generated_tokens,
-        "trace_tokens": sum(len(lm.encode(f"{choice.facts[place].text}\n")) for place in fitted.kept),
-        "computed_tokens": choice.computed_tokens + answer.computed_tokens + answer.generated_tokens,
-        "first_logprob": round(answer.first_logprob, 6),
+        "pred": given.text,
+        **score_item(suite, one.world, item, given.text),
+        "shown": ";".join(trace.source for trace in shown),
+        "n_shown": len(shown),
+        "n_dropped": given.dropped,
+        **{f"recall_{k}": recall_at(retrieved.ranking, item.gold_facts, k) for k in RECALL_AT},
+        "prompt_tokens": given.prompt_tokens,
+        "generated_tokens": given.generated_tokens,
+        "trace_tokens": given.trace_tokens,
+        "computed_tokens": retrieved.computed_tokens + given.computed_tokens + given.generated_tokens,
+        "first_logprob": round(given.first_logprob, 6),
         "kv_mb": kv_cache_mb(lm.config, tokens, lm.model.dtype.itemsize),
-        "latency_ms": answer.latency_ms,
-        "retrieval_ms": choice.retrieval_ms,
-        "flags": ";".join(_flags(lm, question)),
+        "latency_ms": given.latency_ms,
+        "retrieval_ms": retrieved.retrieval_ms,
+        "flags": ";".join(_flags(lm, given)),
     }
 
 
-def _flags(lm: LanguageModel, question: Question) -> list[str]:
-    flags = {"truncated": question.fitted.dropped > 0, "generic_template": lm.template.origin == "generic"}
+def _flags(lm: LanguageModel, given: Delivered) -> list[str]:
+    flags = {"truncated": given.dropped > 0, "generic_template": lm.template.origin == "generic"}
     return [flag for flag, stands in flags.items() if stands]

@@ -4,27 +4,24 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from hippo_core.files import root, unknown
+from hippo_core.experiments import load_experiment
+from hippo_core.experiments.parameters import Parameters, assignments, check
+from hippo_core.files import root
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.grid_status import stand, supersede
 from hippo_core.lab.grid.progress.output import Said
-from hippo_core.lab.grid.running import ALONE, How, run, stops_cleanly
+from hippo_core.lab.grid.running import ALONE, RunOptions, run, stops_cleanly
 from hippo_core.lab.run import execute, notebook_files, record_files
-from hippo_core.lab.run.cells import FORMS, dataset_cell
-from hippo_core.lab.run.dependencies import with_needs
-from hippo_core.lab.run.parameters import assignments, check
+from hippo_core.lab.run.cells import cells_of, dataset_cell
 from hippo_core.results.records import RUNS, is_complete, run_folder, set_aside
 from hippo_core.suites import SUITES
 
-PHASES = {phase.partition("_")[2]: phase for phase in FORMS}  # by what a person calls them
 
-
-def run_single(phase: str, words: Sequence[str], again: bool) -> int:
-    """Run one cell alone, with what it needs where that is not there; a finished record is kept and said."""
-    if phase not in PHASES:
-        raise unknown("phase", phase, PHASES)
-    parameters, _ = check({"run_id": "single", **assignments(words)}, f"run {phase}", FORMS[PHASES[phase]])
-    cells = with_needs(parameters)
+def run_single(name: str, words: Sequence[str], again: bool) -> int:
+    """Run one cell of an experiment alone, with what it needs where that is not there; a finished record is kept and said."""
+    experiment = load_experiment(name)
+    parameters, resolved = check({"run_id": "single", **assignments(words)}, f"run {name}", experiment.parameters)
+    cells = cells_of(experiment, experiment.canonical(parameters, resolved))
     cell = cells[-1]
     where = record_files.short(cell.record)
     if is_complete(cell.record) and not again:
@@ -43,14 +40,14 @@ def run_single(phase: str, words: Sequence[str], again: bool) -> int:
 
 def build_datasets(words: Sequence[str]) -> int:
     """Build the data sets of every suite, or of the one that `suite=` names."""
-    told: dict[str, Any] = {"run_id": "datasets", **assignments(words)}
-    suites = [told.pop("suite")] if "suite" in told else list(SUITES)
-    cells = [dataset_cell(check({**told, "suite": suite}, "datasets")[0]) for suite in suites]
+    given: dict[str, Any] = {"run_id": "datasets", **assignments(words)}
+    suites = [given.pop("suite")] if "suite" in given else list(SUITES)
+    cells = [dataset_cell(check({**given, "suite": suite}, "datasets", Parameters)[0]) for suite in suites]
     execute.fix_threads(1)
-    with record_files.locked(run_folder(told["run_id"]), alone=True):
+    with record_files.locked(run_folder(given["run_id"]), alone=True):
         supersede(cells)
         waiting = stand(cells).waiting
-        outcomes = run(waiting, How(), skipped=len(cells) - len(waiting))
+        outcomes = run(waiting, RunOptions(), skipped=len(cells) - len(waiting))
     for line in (*summary.failures(outcomes), f"{len(cells) - len(waiting)} there already, {len(outcomes)} built, under data/generated"):
         print(line)
     return int(any(outcome.state == "failed" for outcome in outcomes))
@@ -60,15 +57,15 @@ def run_any_notebook(name: str, words: Sequence[str]) -> int:
     """Run a notebook with some parameters set, its output on the terminal; keep it executed under executed/notebooks."""
     source = notebook_files.notebook_path(name)
     target = root() / RUNS / "notebooks" / f"{name}.ipynb"
-    told = assignments(words)
-    notebook_files.check_values(source, told)
+    given = assignments(words)
+    notebook_files.check_values(source, given)
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with stops_cleanly():
-            execute.run_notebook(source, target, told, Terminal())
+            execute.run_notebook(source, target, given, Terminal())
     except OSError:
         raise
-    except Exception as error:  # whatever the notebook raised is told in one line; the notebook has the traceback
+    except Exception as error:  # whatever the notebook raised is given in one line; the notebook has the traceback
         print(f"failed: {execute.reason(error)}\n  notebook: {record_files.short(target)}", file=sys.stderr)
         return 1
     print(f"notebook: {record_files.short(target)}")

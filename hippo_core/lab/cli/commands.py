@@ -9,7 +9,7 @@ import typer
 
 from hippo_core.files import LabError, root
 from hippo_core.lab.cli import cell_commands, grid_commands
-from hippo_core.lab.grid.running import How, stops_cleanly
+from hippo_core.lab.grid.running import RunOptions, stops_cleanly
 from hippo_core.lab.run.execute import Kernel
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="The hippocampal memory lab.")
@@ -43,24 +43,24 @@ def grid(
     threads: Threads = "",
 ) -> None:
     """Run the cells of a grid that have no record yet, then its report."""
-    how = How(jobs, kernel, executor, scheduler, records, threads)
+    how = RunOptions(jobs, kernel, executor, scheduler, records, threads)
     raise typer.Exit(grid_commands.run_grid(name, run_id, tuple(only or ()), tuple(model or ()), how))
 
 
 @app.command("grid-plan")
 def grid_plan(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, model: Models = None, threads: Threads = "") -> None:
     """Say what a grid would run and skip, and about how long it would take."""
-    grid_commands.plan_grid(name, run_id, tuple(only or ()), tuple(model or ()), How(jobs, threads=threads))
+    grid_commands.plan_grid(name, run_id, tuple(only or ()), tuple(model or ()), RunOptions(jobs, threads=threads))
 
 
 @app.command()
 def run(
-    phase: Annotated[str, typer.Argument(help="baseline or memory")],
+    experiment: Annotated[str, typer.Argument(help="answer, memory, or package.module:NAME of one of your own")],
     words: Words = None,
     again: Annotated[bool, typer.Option("--again", help="keep a finished record aside and run again")] = False,
 ) -> None:
-    """Run one cell alone, as in: run baseline suite=episodic preset=baselines/core n=50 seed=1337 dry_run=true"""
-    raise typer.Exit(cell_commands.run_single(phase, words or [], again))
+    """Run one cell alone, as in: run answer suite=episodic preset=baselines/core n=50 seed=1337 dry_run=true"""
+    raise typer.Exit(cell_commands.run_single(experiment, words or [], again))
 
 
 @app.command()

@@ -11,7 +11,7 @@ from hippo_core.lab.grid.expand import Grid, expand
 from hippo_core.lab.grid.grid_status import estimate, stand, supersede
 from hippo_core.lab.grid.progress.eta import duration, expected, seconds_left
 from hippo_core.lab.grid.progress.status import StatusFile
-from hippo_core.lab.grid.running import ALONE, How, run
+from hippo_core.lab.grid.running import ALONE, RunOptions, run
 from hippo_core.lab.run import execute, record_files
 from hippo_core.lab.run.cells import report_cell
 from hippo_core.lab.run.execute import USUAL, Outcome, Way
@@ -19,7 +19,7 @@ from hippo_core.results.records import RUNS, is_complete, prepared_of, records_o
 from hippo_core.results.records.archive import Archive
 
 
-def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: How) -> int:
+def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: RunOptions) -> int:
     """Run what is left of a grid and its report, and say how it went; 1 where a cell failed."""
     started = time.monotonic()
     grid = expand(name, run_id, only, models, how.threads_each)
@@ -107,7 +107,7 @@ def run_report(run_id: str) -> int:
     return int(outcomes[0].state == "failed")
 
 
-def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: How) -> None:
+def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: RunOptions) -> None:
     """Print every cell with its state and the seconds that earlier records say it takes."""
     from hippo_core.lab.grid.power import power  # a second of imports
 

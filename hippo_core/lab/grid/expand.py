@@ -1,6 +1,6 @@
 """A grid file names axes; expanded, it is a list of cells in order of dependence, each once, those that must coincide left out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
@@ -9,12 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from hippo_core.experiments import Experiment, experiment_of, load_experiment
+from hippo_core.experiments.parameters import Parameters, Positive, check
 from hippo_core.files import LabError, root, unknown
-from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.dependencies import with_needs
-from hippo_core.lab.run.parameters import BaselineParameters, MemoryParameters, Parameters, Positive, check
-from hippo_core.methods import Encoder, is_memory, load_preset
-from hippo_core.methods.types import Regime
+from hippo_core.lab.run.cells import DATASETS, Cell, cells_of
+from hippo_core.methods.presets import load_preset
 from hippo_core.models.spec import read_mapping, validated
 
 Axis = Annotated[list[str], Field(min_length=1)]
@@ -24,21 +23,23 @@ class Block(BaseModel):
     """Axes whose every combination is a cell. `overrides` is a list of lists: each inner list is one variant.
 
     `encoders` is an axis of the presets that read one; the others run once. Without it each preset says its own. The regime
-    `after_sleep` is one of memories; the others do not sleep. What a memory's cells need, to teach and to replay, is added.
+    `after_sleep` is one of memories; the others do not sleep. What a memory's cells need, to teach and to replay, is added. `experiment`:
+    a name or a module path; else the one that suits each preset.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     suites: Axis
     presets: Axis
-    regimes: list[Regime] = ["immediate", "delayed"]
+    regimes: list[Literal["immediate", "delayed", "after_sleep"]] = ["immediate", "delayed"]
     sizes: Annotated[list[int], Field(min_length=1)] = [50]
     seeds: Annotated[list[int], Field(min_length=1)] = [1337]
     models: Axis = ["hippo-tiny"]
     profiles: Axis = ["default"]
     splits: list[Literal["val", "test"]] = ["test"]
-    encoders: list[Encoder] = []
+    encoders: list[Literal["own", "minilm"]] = []
     overrides: list[list[str]] = [[]]
+    experiment: str = ""
 
 
 class GridFile(BaseModel):
@@ -92,8 +93,7 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
     each = threads or file.threads
     found: dict[str, Cell] = {}
     not_there: dict[str, int] = {}
-    memory = cache(is_memory)
-    own = cache(lambda preset: None if memory(preset) else load_preset(preset).encoder)
+    known = cache(load_preset)
     for number, block in enumerate(blocks):
         for values in _combinations(block, models):
             if only and not any(fnmatch(values["preset"], pattern) for pattern in only):
@@ -101,15 +101,17 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
             if values["preset"] in file.later and not _is_there(values["preset"]):
                 not_there[values["preset"]] = not_there.get(values["preset"], 0) + 1
                 continue
-            if values["regime"] == "after_sleep" and not memory(values["preset"]):
+            preset = known(values["preset"])
+            if values["regime"] == "after_sleep" and "replay" not in preset.method.stages:
                 continue
-            told = {"run_id": run, "threads": each, "batch_size": file.batch_size, **values}
-            for overrides in _encoded(own(values["preset"]), values["overrides"], block.encoders):
-                form = MemoryParameters if memory(values["preset"]) else BaselineParameters
-                _add(found, _once({**told, "overrides": overrides}, f"params/grids/{name}.yaml, block {number + 1}", form))
+            experiment = load_experiment(block.experiment) if block.experiment else experiment_of(preset)
+            given = {"run_id": run, "threads": each, "batch_size": file.batch_size, **values}
+            for overrides in _encoded(preset.settings, values["overrides"], block.encoders):
+                where = f"params/grids/{name}.yaml, block {number + 1}"
+                _add(found, experiment, _once({**given, "overrides": overrides}, where, experiment.parameters))
     if not found and not not_there:
         raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
-    cells = sorted(found.values(), key=lambda cell: cell.phase)
+    cells = sorted(found.values(), key=lambda cell: (cell.phase != DATASETS, cell.phase))
     return Grid(name, file.title, run, tuple(cells), not_there, each, file.timeout, file.memory)
 
 
@@ -120,26 +122,26 @@ def _combinations(block: Block, models: tuple[str, ...]) -> Iterator[dict[str, A
         yield dict(zip(names, values, strict=True))
 
 
-def _encoded(own: str | None, overrides: list[str], encoders: list[Encoder]) -> list[list[str]]:
-    """The overrides with each encoder, for a preset that reads one; its own encoder needs no override."""
-    if not encoders or own is None:
+def _encoded(settings: Any, overrides: list[str], encoders: Sequence[str]) -> list[list[str]]:
+    """The overrides with each encoder, for a preset that has such a setting; its own encoder needs no override."""
+    if not encoders or "encoder" not in type(settings).model_fields:
         return [overrides]
-    return [overrides if encoder == own else [*overrides, f"encoder={encoder}"] for encoder in encoders]
+    return [overrides if encoder == settings.encoder else [*overrides, f"encoder={encoder}"] for encoder in encoders]
 
 
-def _once(told: dict[str, Any], where: str, form: type[Parameters]) -> Parameters:
+def _once(given: dict[str, Any], where: str, form: type[Parameters]) -> Parameters:
     """The parameters of a cell; where both regimes give the same prompts, the delayed cell stands for both."""
-    delayed, resolved = check({**told, "regime": "delayed"}, where, form)
-    once = resolved.coincides and told["regime"] != "after_sleep"
-    return delayed if once else check(told, where, form)[0]
+    delayed, resolved = check({**given, "regime": "delayed"}, where, form)
+    once = resolved.coincides and given["regime"] != "after_sleep"
+    return delayed if once else check(given, where, form)[0]
 
 
 def _is_there(preset: str) -> bool:
     return (root() / "params" / "presets" / f"{preset}.yaml").is_file()
 
 
-def _add(found: dict[str, Cell], parameters: Parameters) -> None:
-    for cell in with_needs(parameters):
+def _add(found: dict[str, Cell], experiment: Experiment, parameters: Parameters) -> None:
+    for cell in cells_of(experiment, parameters):
         other = found.setdefault(cell.id, cell)
         if other.parameters != cell.parameters:
             raise LabError(f"'{other.label}' and '{cell.label}' would both write {cell.record}; leave one of them out of the grid")

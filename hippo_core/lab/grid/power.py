@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from hippo_core.experiments.parameters import resolve
 from hippo_core.lab.grid.expand import Grid
-from hippo_core.lab.run.cells import Cell, told_of
-from hippo_core.lab.run.parameters import resolve
+from hippo_core.lab.run.cells import Cell
 from hippo_core.results.criteria import load_criteria
 from hippo_core.results.criteria.power import DECLARED, Claim, planned_claims, read_declared, sentence, underpowered, write_declared
 from hippo_core.results.records import key_of, run_folder
@@ -41,11 +41,11 @@ def _claims(cells: Sequence[Cell]) -> list[Claim]:
 
 def _row(cell: Cell) -> dict[str, object]:
     """A cell of the test as a row of the plan, with as many worlds as its questions can come from; empty for another cell."""
-    told = told_of(cell)
-    if told is None or (told.mode, told.split) != ("test", "test"):
+    asked = cell.asked
+    if asked is None or (asked.stage, asked.split) != ("test", "test"):
         return {}
-    resolved = resolve(told)
+    resolved = resolve(asked)
     settings = resolved.settings.model_dump()
-    key = key_of({**told.model_dump(), "mode": told.mode}, {"preset": resolved.preset.model_dump(), "suite": {"settings": settings}})
+    key = key_of({**asked.model_dump(), "mode": asked.stage}, {"preset": resolved.preset.described(), "suite": {"settings": settings}})
     a_world = max(1, min(resolved.settings.n_items, resolved.settings.n_facts))  # questions, at least
-    return key | {"stage": "test", "cell": cell.id, "item_id": "", "world": "", "n_worlds": -(-told.items // a_world)}
+    return key | {"stage": "test", "cell": cell.id, "item_id": "", "world": "", "n_worlds": -(-asked.items // a_world)}

@@ -23,7 +23,7 @@ EXECUTORS = ("local", "dask")
 
 
 @dataclass(frozen=True)
-class How:
+class RunOptions:
     """How a grid is run: so many cells at a time, in kernels of this kind, here or on a Dask cluster, with an archive or without.
 
     `threads` of each cell: a number, `auto` (the cores of this machine divided by the jobs), or nothing for what the grid's file says.
@@ -50,11 +50,11 @@ class How:
         return int(self.threads) if self.threads else None
 
 
-ALONE = How(jobs=1)
+ALONE = RunOptions(jobs=1)
 
 
 def run(
-    cells: Sequence[Cell], how: How, way: Way = USUAL, skipped: int = 0, file: StatusFile | None = None, grid: Grid | None = None
+    cells: Sequence[Cell], how: RunOptions, way: Way = USUAL, skipped: int = 0, file: StatusFile | None = None, grid: Grid | None = None
 ) -> list[Outcome]:
     """Run these cells, of which those of a grid may go to a cluster, and show how they come along; `skipped` others are done."""
     if not cells:
@@ -68,7 +68,7 @@ def run(
         return run_cells(cells, executor, Progress(cells, max(1, executor.room([])), skipped, earlier, file))
 
 
-def _executor(cells: Sequence[Cell], how: How, way: Way, grid: Grid | None) -> Executor:
+def _executor(cells: Sequence[Cell], how: RunOptions, way: Way, grid: Grid | None) -> Executor:
     if how.executor == "local" or grid is None:
         return Local(cells, how.jobs, way)
     from hippo_core.lab.grid.executors.dask import DaskCluster  # a second of imports

@@ -3,13 +3,12 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
+from hippo_core.experiments.base import load_experiment
 from hippo_core.files import root
 from hippo_core.lab.grid.progress.eta import duration
-from hippo_core.lab.run.cells import FORMS, Cell, told_of
+from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
-from hippo_core.lab.run.parameters import Parameters
 from hippo_core.lab.run.record_files import short
 from hippo_core.results.records import read_metrics
 
@@ -60,42 +59,18 @@ def failures(outcomes: Sequence[Outcome]) -> list[str]:
 
 def result(cell: Cell) -> str:
     """The result of a finished cell in one line."""
-    told = told_of(cell)
-    return sentence(told, read_metrics(cell.record)) if told else cell.label
-
-
-def sentence(told: Parameters, metrics: dict[str, Any]) -> str:
-    """A cell's result as a sentence, from its numbers."""
-    if told.mode != "test":
-        return _prepared(told, metrics["telemetry"])
-    found = metrics["metrics"][told.suite]
-    how = f" ({', '.join(told.overrides)})" if told.overrides else ""
-    if found["em"] is None:
-        return f"{told.preset}{how} on {told.suite} ({told.regime}): nothing could be scored."
-    right = f"{told.model} with {told.preset}{how} answers {found['em']:.0%} of {found['n_items']} {told.suite} questions right"
-    bounds = "" if found["low"] is None else f" (95% interval {found['low']:.0%} to {found['high']:.0%}, {found['n_worlds']} worlds)"
-    chance = "" if found["chance"] is None else f"; a guess gets {found['chance']:.0%}"
-    return f"{right}, {told.regime}{bounds}{chance}."
-
-
-def _prepared(told: Parameters, found: dict[str, Any]) -> str:
-    """What a cell that teaches or replays did."""
-    who = f"{told.model} with {told.preset}"
-    if told.mode == "teach":
-        kept = f"{found['inserted']} stored, {found['aggregated']} added to a trace, {found['refused']} refused"
-        return f"{who} was told {found['attempts']} facts of {told.suite}: {kept}."
-    recalled = "" if found["recalled"] is None else f", {found['recalled']:.0%} of them recalled from a noisy cue"
-    return f"{who} replayed {found['items']} traces of {told.suite} in {found['cycles']} cycles{recalled}."
+    asked = cell.asked
+    return load_experiment(cell.experiment).sentence(asked, read_metrics(cell.record)) if asked else cell.label
 
 
 def command(cell: Cell) -> str:
     """The command that runs a cell alone, into the same run; defaults are left out."""
-    if cell.phase not in FORMS:
+    if not cell.experiment:
         words = [f"{name}={_word(value)}" for name, value in cell.parameters.items()]
         return " ".join(["python -m hippo_core notebook", cell.phase, *words])
-    usual = FORMS[cell.phase]().model_dump()
+    usual = load_experiment(cell.experiment).parameters().model_dump()
     said = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in ALWAYS}
-    return " ".join(["python -m hippo_core run", cell.phase.partition("_")[2], *(f"{name}={_word(value)}" for name, value in said.items())])
+    return " ".join(["python -m hippo_core run", cell.experiment, *(f"{name}={_word(value)}" for name, value in said.items())])
 
 
 def _word(value: object) -> str:

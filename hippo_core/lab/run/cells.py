@@ -5,20 +5,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hippo_core.experiments.base import Experiment, load_experiment
+from hippo_core.experiments.parameters import PLACE, Parameters, resolve
 from hippo_core.lab.run import fingerprints
-from hippo_core.lab.run.parameters import PLACE, BaselineParameters, MemoryParameters, Parameters, resolve
-from hippo_core.methods.episodic.settings import MemoryPreset
 from hippo_core.results.records import record_folder, run_folder
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.build import CONTEXT_LIMIT
 
-BASELINE, MEMORY, DATASETS, REPORT = "02_baseline", "03_memory", "01_build_datasets", "05_report"
-FORMS: dict[str, type[Parameters]] = {BASELINE: BaselineParameters, MEMORY: MemoryParameters}  # of the notebooks that ask questions
+DATASETS, REPORT = "01_build_datasets", "05_report"
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One execution of a notebook. `needs` are ids of cells whose records must be there first; `label` is what a person calls it."""
+    """One execution of a notebook.
+
+    Args:
+        phase: the notebook's stem; `notebook`: its file, where it is not one of `notebooks/`.
+        needs: ids of cells whose records must be there first.
+        label: what a person calls it.
+        experiment: the name of its experiment; empty for data sets and reports.
+        source: the record of the cell of its experiment that it rests on.
+    """
 
     phase: str
     parameters: dict[str, Any]
@@ -26,60 +33,77 @@ class Cell:
     record: Path
     label: str
     needs: tuple[str, ...] = ()
+    experiment: str = ""
+    source: Path | None = None
+
+    @property
+    def asked(self) -> Parameters | None:
+        """The parameters of a cell of an experiment; None for another."""
+        return load_experiment(self.experiment).parameters.model_validate(self.parameters) if self.experiment else None
+
+    @property
+    def notebook(self) -> str:
+        """The name of its notebook, or its path from the lab's root."""
+        return load_experiment(self.experiment).notebook if self.experiment else self.phase
 
 
-def cell_id(prefix: str, phase: str, parameters: dict[str, Any], needs: tuple[str, ...], rests_on: dict[str, Any]) -> str:
+def cell_id(prefix: str, notebook: str, parameters: dict[str, Any], needs: tuple[str, ...], rests_on: dict[str, Any]) -> str:
     """`<prefix>-<8 hex>`: a hash of the notebook's code, the parameter values (not where the record goes), the needs and `rests_on`."""
     values = {name: value for name, value in parameters.items() if name not in PLACE}
-    parts = {"notebook": fingerprints.notebook(phase), "parameters": values, "needs": sorted(needs), **rests_on}
+    parts = {"notebook": fingerprints.notebook(notebook), "parameters": values, "needs": sorted(needs), **rests_on}
     return f"{prefix}-{fingerprints.digest(parts)[:8]}"
 
 
-def told_of(cell: Cell) -> Parameters | None:
-    """The parameters of a cell whose notebook asks questions; None for another."""
-    return FORMS[cell.phase].model_validate(cell.parameters) if cell.phase in FORMS else None
+def checksums(experiment: Experiment, parameters: Parameters) -> dict[str, Any]:
+    """What a cell rests on besides its notebook and its parameters. `data` covers the suite's code, material and settings.
 
-
-def checksums(phase: str, parameters: Parameters) -> dict[str, Any]:
-    """What a cell of a notebook rests on besides its code and its parameters. `data` covers the suite's code, material and settings.
-
-    Of a memory's settings those count that its phase depends on, and its own weights, where the model has some.
+    Of a method's settings those count that the cell's stage depends on, and its own weights, where the model has some.
     """
     resolved = resolve(parameters)
-    preset, memory = resolved.preset, isinstance(resolved.preset, MemoryPreset)
-    told = preset.of_phase(parameters.mode) if isinstance(preset, MemoryPreset) else preset.model_dump(mode="json")
-    settings = [told, resolved.spec.model_dump(mode="json"), fingerprints.shots() if resolved.spec.shots else None]
+    preset = resolved.preset
+    settings = [
+        preset.of_stage(parameters.stage),
+        resolved.spec.model_dump(mode="json"),
+        fingerprints.shots() if resolved.spec.shots else None,
+    ]
     return {
-        "library": fingerprints.library(phase),
+        "library": fingerprints.library(experiment.run, preset.path.partition(":")[0], preset.settings.delivery),
         "lock": fingerprints.lock(),
         "data": card.source(parameters.suite, resolved.settings),
         "weights": fingerprints.weights(parameters.model),
         "settings": fingerprints.digest(settings),
-        **({"memory_weights": fingerprints.memory_weights(parameters.model)} if memory else {}),
+        **({"memory_weights": fingerprints.memory_weights(parameters.model)} if preset.taught else {}),
     }
 
 
-def asking_cell(phase: str, parameters: Parameters, needs: tuple[str, ...], said: str) -> Cell:
-    """A cell of a notebook that asks questions, or prepares what is asked; `said` is what its label says of it in place of its mode."""
-    told = parameters.model_dump()
-    identity = cell_id(f"{parameters.regime}-{parameters.mode}", phase, told, needs, checksums(phase, parameters))
-    place = (parameters.run_id, parameters.preset, parameters.suite, parameters.n, parameters.seed)
-    usual = BaselineParameters()
-    extra = [*(getattr(parameters, name) for name in ("split", "model") if getattr(parameters, name) != getattr(usual, name))]
+def cells_of(experiment: Experiment, parameters: Parameters, data: Cell | None = None) -> tuple[Cell, ...]:
+    """The cell with these parameters, last, behind all cells that it needs; `data` is the cell of its data set where it is known."""
+    data = data or dataset_cell(parameters)
+    chain: list[Cell] = []
+    for one in (*experiment.needs(parameters, resolve(parameters)), parameters):
+        chain.append(_asking_cell(experiment, one, data, chain[-1] if chain else None))
+    return data, *chain
+
+
+def _asking_cell(experiment: Experiment, parameters: Parameters, data: Cell, source: Cell | None) -> Cell:
+    given = parameters.model_dump()
+    asks = parameters.stage == "test"
+    needs = tuple(cell.id for cell in (data, source) if cell and (asks or cell is not data or source is None))
+    prefix = f"{parameters.regime}-{parameters.stage}"
+    identity = cell_id(prefix, experiment.notebook, given, needs, checksums(experiment, parameters))
+    where = (parameters.run_id, parameters.preset, parameters.suite, parameters.n, parameters.seed)
+    extra = [getattr(parameters, name) for name in ("split", "model") if getattr(parameters, name) != Parameters.model_fields[name].default]
     size = f"{parameters.n}_{parameters.seed}"
-    label = " ".join([parameters.suite, parameters.preset, said, size, *extra, *parameters.overrides])
-    return Cell(phase, told, identity, record_folder(*place, identity), label, needs)
-
-
-def baseline_cell(parameters: BaselineParameters, data: Cell | None = None) -> Cell:
-    """The cell of `02_baseline` with these parameters; it needs the data set that `dataset_cell` builds: `data` where it is known."""
-    return asking_cell(BASELINE, parameters, ((data or dataset_cell(parameters)).id,), parameters.regime)
+    kind = parameters.regime if asks else parameters.stage
+    label = " ".join([parameters.suite, parameters.preset, kind, size, *extra, *parameters.overrides])
+    record = record_folder(*where, identity)
+    return Cell(experiment.phase, given, identity, record, label, needs, experiment.name, source.record if source else None)
 
 
 def dataset_cell(parameters: Parameters) -> Cell:
     """The cell of `01_build_datasets` that builds what such a cell reads; both splits at once."""
     resolved = resolve(parameters)
-    told: dict[str, Any] = {
+    given: dict[str, Any] = {
         "run_id": parameters.run_id,
         "suites": [parameters.suite],
         "profile": parameters.profile,
@@ -88,14 +112,14 @@ def dataset_cell(parameters: Parameters) -> Cell:
         "context_limit": resolved.spec.context_limit if resolved.suite.uses_context_limit else CONTEXT_LIMIT,
         "overrides": [f"{name}={json.dumps(value)}" for name, value in sorted(resolved.suite_overrides.items())],
     }
-    identity = cell_id(f"{parameters.profile}-build", DATASETS, told, (), {"data": card.source(parameters.suite, resolved.settings)})
+    identity = cell_id(f"{parameters.profile}-build", DATASETS, given, (), {"data": card.source(parameters.suite, resolved.settings)})
     record = record_folder(parameters.run_id, "datasets", parameters.suite, parameters.items, parameters.seed, identity)
     size = f"{parameters.items}_{parameters.seed}"
-    return Cell(DATASETS, told, identity, record, " ".join([parameters.suite, "data", parameters.profile, size, *told["overrides"]]))
+    return Cell(DATASETS, given, identity, record, " ".join([parameters.suite, "data", parameters.profile, size, *given["overrides"]]))
 
 
 def report_cell(run_id: str, finished: list[str]) -> Cell:
     """The cell of `05_report` over the records that are finished now."""
-    told: dict[str, Any] = {"run_id": run_id}
-    identity = cell_id("report", REPORT, told, tuple(finished), {"results": fingerprints.report_sources(), "lock": fingerprints.lock()})
-    return Cell(REPORT, told, identity, run_folder(run_id) / "report" / identity, f"report of {run_id}")
+    given: dict[str, Any] = {"run_id": run_id}
+    identity = cell_id("report", REPORT, given, tuple(finished), {"results": fingerprints.report_sources(), "lock": fingerprints.lock()})
+    return Cell(REPORT, given, identity, run_folder(run_id) / "report" / identity, f"report of {run_id}")

@@ -9,11 +9,11 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Literal
 
+from hippo_core.experiments.parameters import PLACE
 from hippo_core.files import FULL, LabError, root, write_json
 from hippo_core.lab.grid.progress.output import Said
 from hippo_core.lab.run import fingerprints, notebook_files, process_env, ram, record_files
-from hippo_core.lab.run.cells import FORMS, Cell
-from hippo_core.lab.run.parameters import PLACE
+from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.provenance import git_sha, versions
 from hippo_core.lab.warm import NAME as WARM
 from hippo_core.results.records import RUNS, begin_record, is_complete, read_meta
@@ -96,9 +96,9 @@ def _copied(outcome: Outcome, archive: str) -> Outcome:
 def _attempt(cell: Cell, folder: Path, said: Said, started: float, way: Way) -> Outcome:
     message, crashed = "", False
     try:
-        if cell.phase not in FORMS:
+        if not cell.experiment:
             begin_record(folder, *_plain_origin(cell))
-        run_notebook(notebook_files.notebook_path(cell.phase), folder / record_files.NOTEBOOK, given(cell, folder), said, way)
+        run_notebook(notebook_files.notebook_path(cell.notebook), folder / record_files.NOTEBOOK, given(cell, folder), said, way)
         message = "" if read_meta(folder)["cell"] == cell.id else "code or settings were changed while the grid ran; call it again"
     except Exception as error:  # whatever a notebook or its kernel raises fails this cell and no other
         message, crashed = reason(error), is_crash(error)
@@ -153,7 +153,7 @@ def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: S
 
 def given(cell: Cell, folder: Path) -> dict[str, Any]:
     """The parameters of a cell as papermill gets them, with the folder that its record grows in where its notebook asks for it."""
-    known = notebook_files.defaults(notebook_files.notebook_path(cell.phase))
+    known = notebook_files.defaults(notebook_files.notebook_path(cell.notebook))
     told = {name: value for name, value in cell.parameters.items() if name in known or name not in PLACE}
     return told | ({"record_dir": record_files.short(folder)} if "record_dir" in known else {})
 

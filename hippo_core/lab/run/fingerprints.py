@@ -5,26 +5,19 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from hippo_core.delivery import module_of as delivery_module
 from hippo_core.files import root, sha256
 from hippo_core.lab.run import notebook_files
 from hippo_core.lab.run.syntax import parsed
 from hippo_core.models.spec import load_spec
 
-ROW_MAKERS = {  # by notebook: what makes its rows; with what they import
-    "02_baseline": ("models", "suites", "conditions", "protocols/evaluate.py"),
-    "03_memory": ("kernels", "memory", "models", "suites", "conditions", "protocols/memory"),
-}
 ABOUT_WEIGHTS = ("README.md", "card.json", "training.json", "curve.png")  # files beside weights: how they were made and measured
 OF_MEMORY = ("adapter.*", "key.*", "recall.*")  # files beside weights that only memories read
-ROW_KEEPERS = (
-    "scores",
-    "records.summary",
-    "records.telemetry",
-    "records.write",
-)  # modules of results; with what they import
+ROW_KEEPERS = ("scores", "records.summary", "records.telemetry", "records.write")  # modules of results
 
 
 def digest(value: Any) -> str:
@@ -44,18 +37,33 @@ def notebook(name: str) -> str:
 
 
 @cache
-def library(phase: str) -> str:
-    """The source of every module that can change a row of this notebook's cells; the lab itself, figures and the report are left out."""
-    package = root() / "hippo_core"
-    makers = [package / name for name in ROW_MAKERS[phase]]
-    files = {path for maker in makers for path in ([maker] if maker.is_file() else maker.rglob("*")) if _is_source(path)}
-    keepers = [path for name in ROW_KEEPERS for path in _module_files(f"hippo_core.results.{name}")]
-    waiting = [path for path in files if path.suffix == ".py"] + keepers
+def library(run: str, method: str, delivery: str) -> str:
+    """The source of every module that can change a row: what makes the rows of an experiment, a method and a delivery, what writes rows
+    down, and all that these import, of this package or of the user's own. The lab itself, figures and the report are left out."""
+    modules = [run, method, delivery_module(delivery), *(f"hippo_core.results.{name}" for name in ROW_KEEPERS)]
+    return digest({path.relative_to(_base(path)).as_posix(): sha256(path) for path in sorted(closure(modules))})
+
+
+def closure(modules: Iterable[str]) -> set[Path]:
+    """The files of these modules and of all that they import, at any depth; of a kernel all versions, which are chosen when it runs."""
+    files: set[Path] = set()
+    waiting = [path for module in modules for path in _module_files(module)]
     while waiting:
         path = waiting.pop()
+        if path in files:
+            continue
         files.add(path)
-        waiting += [found for module in imports(path) for found in _module_files(module) if found not in files]
-    return of_files(sorted(files), package)
+        waiting += [found for module in imports(path) for found in _module_files(module)]
+        if path.parent.parent == root() / "hippo_core" / "kernels":
+            waiting += path.parent.glob("*.py")
+    return files
+
+
+@cache
+def all_sources() -> str:
+    """The source of the whole package."""
+    package = root() / "hippo_core"
+    return of_files(sorted(package.rglob("*.py")), package)
 
 
 @cache
@@ -71,8 +79,10 @@ def _is_source(path: Path) -> bool:
 
 
 def imports(path: Path) -> set[str]:
-    """The modules of this package that a file imports anywhere in it, with full names; `from a import b` counts as a and as a.b."""
-    package = list(path.relative_to(root()).with_suffix("").parts[:-1])
+    """The modules that a file imports anywhere in it, with full names, of its own top-level package or of ours; `from a import b` counts as
+    a and as a.b."""
+    base = _base(path)
+    package = list(path.relative_to(base).with_suffix("").parts[:-1])
     found = set()
     for node in _statements(parsed(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -81,7 +91,15 @@ def imports(path: Path) -> set[str]:
             start = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*start, *([node.module] if node.module else [])])
             found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
-    return {name for name in found if name.split(".")[0] == "hippo_core"}
+    return {name for name in found if name.split(".")[0] in {"hippo_core", *package[:1]}}
+
+
+def _base(path: Path) -> Path:
+    """The folder that a file's top-level package, or module, lies in."""
+    folder = path.parent
+    while (folder / "__init__.py").is_file():
+        folder = folder.parent
+    return folder
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -94,8 +112,19 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 def _module_files(module: str) -> list[Path]:
     """The file of a module, or the `__init__.py` of a package; nothing for a name that is neither."""
-    path = root().joinpath(*module.split("."))
+    top, _, rest = module.partition(".")
+    base = root() if top == "hippo_core" else _place_of(top)
+    if base is None:
+        return []
+    path = base.joinpath(top, *rest.split(".")) if rest else base / top
     return [file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()]
+
+
+@cache
+def _place_of(top: str) -> Path | None:
+    """The folder in which a top-level package or module of the user's lies."""
+    spec = find_spec(top)
+    return Path(spec.origin).parents[1 if spec.submodule_search_locations else 0] if spec and spec.origin else None
 
 
 @cache
@@ -135,5 +164,5 @@ def lock() -> str:
 
 def forget() -> None:
     """Compute everything anew when it is asked for next."""
-    for cached in (notebook_files.cells, notebook, library, report_sources, weights, memory_weights, shots, lock):
+    for cached in (notebook_files.cells, notebook, library, all_sources, report_sources, weights, memory_weights, shots, lock, _place_of):
         cached.cache_clear()

@@ -10,19 +10,18 @@ import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import root, unknown
+from hippo_core.experiments.base import Experiment, load_experiment
+from hippo_core.experiments.parameters import Resolved, check, forget, resolve
+from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.grid import summary
 from hippo_core.lab.run import fingerprints, record_files
-from hippo_core.lab.run.cells import FORMS, Cell
-from hippo_core.lab.run.dependencies import STORE, canonical, taught_store, with_needs
-from hippo_core.lab.run.parameters import MemoryParameters, Parameters, Resolved, check, forget, resolve
+from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.lab.run.provenance import describe_run
 from hippo_core.lab.run.syntax import parsed
-from hippo_core.methods import Preset
-from hippo_core.methods.episodic.settings import MemoryPreset
 from hippo_core.results import records
 from hippo_core.suites.datasets import build
 from hippo_core.suites.types import Split, Suite, World
@@ -30,9 +29,11 @@ from hippo_core.suites.types import Split, Suite, World
 if TYPE_CHECKING:
     import pandas as pd
 
+    from hippo_core.methods.base import Method
     from hippo_core.models.language_model import LanguageModel
 
 SCRATCH = "scratch"  # the run of trials by hand, whose records are replaced
+STORE = "store"  # the folder of a record that holds what was taught
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class OpenCell:
     """
 
     cell: Cell
-    parameters: Parameters
+    experiment: Experiment
+    parameters: Any
     resolved: Resolved
     record: Path
     started: float
@@ -55,56 +57,65 @@ class OpenCell:
         return self.resolved.suite
 
     @property
-    def preset(self) -> Preset | MemoryPreset:
-        """What the model is given for an item."""
-        return self.resolved.preset
-
-    @property
     def store(self) -> Path:
         """The folder for the store that this cell writes, a part of its record."""
         return self.record / STORE
 
     def worlds(self, split: Split | None = None) -> list[World]:
         """The worlds of this cell, or of another split of its data set, from disk (built first where they are not there)."""
-        told = self.parameters
-        return build.load_dataset(told.suite, told.profile, told.items, told.seed, split or told.split, *self._drawn_with())
+        asked = self.parameters
+        return build.load_dataset(asked.suite, asked.profile, asked.items, asked.seed, split or asked.split, *self._drawn_with())
 
     def dataset(self) -> dict[str, str]:
         """The checksums of the files that the worlds came from."""
-        told = self.parameters
-        folder = build.dataset_folder(told.suite, told.profile, told.items, told.seed, *self._drawn_with())
+        asked = self.parameters
+        folder = build.dataset_folder(asked.suite, asked.profile, asked.items, asked.seed, *self._drawn_with())
         return json.loads((folder / "checksums.json").read_text(encoding="utf-8"))
 
     def _drawn_with(self) -> tuple[int, dict[str, Any]]:
         return self.resolved.spec.context_limit, self.resolved.suite_overrides
 
+    @cached_property
     def language_model(self) -> "LanguageModel":
         """The model of this cell, loaded for its number of threads."""
         from hippo_core.models.load import load
 
         return load(self.resolved.spec, threads=self.parameters.threads)
 
+    @cached_property
+    def method(self) -> "Method":
+        """The method of this cell, bound to its model."""
+        return self.resolved.preset.method(self.language_model, self.resolved.preset.settings)
 
-def begin(phase: str, namespace: Mapping[str, Any]) -> OpenCell:
-    """Check the parameters of this notebook (names and types, in `namespace`: pass `globals()`) and write down what is going to run."""
+
+def begin(name: str, namespace: Mapping[str, Any]) -> OpenCell:
+    """Check the parameters of this notebook (names and types, in `namespace`: pass `globals()`) and write down what is going to run.
+
+    Args:
+        name: of the experiment, or its module path.
+    """
     started = time.monotonic()
-    if phase not in FORMS:
-        raise unknown("phase with records", phase, FORMS)
+    experiment = load_experiment(name)
     forget()
     fingerprints.forget()
-    known = FORMS[phase].model_fields
+    known = experiment.parameters.model_fields
     refuse_unknown(namespace.get("In", ()), set(known))
-    parameters, _ = check({name: namespace[name] for name in known if name in namespace}, phase, FORMS[phase])
-    if isinstance(parameters, MemoryParameters) and parameters.mode != "test":
-        parameters = canonical(parameters, parameters.mode)
-    cells = with_needs(parameters)
-    source, record = taught_store(cells), _place(parameters, cells[-1])
-    config, meta = describe_run(cells[-1], parameters, resolve(parameters))
+    parameters, resolved = check({one: namespace[one] for one in known if one in namespace}, experiment.phase, experiment.parameters)
+    parameters = experiment.canonical(parameters, resolved)
+    *_, cell = chain = cells_of(experiment, parameters)
+    if cell.source and not records.is_complete(cell.source):
+        before = chain[-2]
+        raise LabError(
+            f"'{cell.label}' needs the store of '{before.label}', which has no finished record; run it first: {summary.command(before)}"
+        )
+    record = _place(parameters, cell)
+    config, meta = describe_run(cell, experiment, parameters, resolve(parameters))
     records.begin_record(record, config, meta)
-    return OpenCell(cells[-1], parameters, resolve(parameters), record, started, source)
+    source = cell.source / STORE if cell.source else None
+    return OpenCell(cell, experiment, parameters, resolve(parameters), record, started, source)
 
 
-def finish(open_cell: OpenCell, rows: "pd.DataFrame", device: str = "cpu") -> dict[str, Any]:
+def finish(open_cell: OpenCell, rows: "pd.DataFrame") -> dict[str, Any]:
     """Write rows and metrics, glue the metrics as scraps, and return them. Without a runner the record is sealed here.
 
     Answers are first scored again against the suite's files: LabError where they were shifted or a score is not the strict one. Rows of
@@ -112,17 +123,16 @@ def finish(open_cell: OpenCell, rows: "pd.DataFrame", device: str = "cpu") -> di
     """
     import scrapbook
 
-    told = open_cell.parameters
-    added: dict[str, Any] = {"device": device, "dataset": open_cell.dataset()}
-    if told.mode == "test":
-        rows = _with_store(open_cell, rows)
+    asked = open_cell.parameters
+    added: dict[str, Any] = {"device": str(open_cell.language_model.device), "dataset": open_cell.dataset()}
+    if asked.stage == "test":
         added["stages"] = _checked_stages(open_cell, rows)
     seconds = time.monotonic() - open_cell.started
-    metrics = records.build_metrics(rows, told.suite, told.n, told.seed, told.preset, seconds, told.mode)
-    records.finish_record(open_cell.record, rows, metrics, {"seconds": round(seconds, 3), **added}, told.mode)
-    for name in records.SCRAPS[told.mode]:
+    metrics = records.build_metrics(rows, asked.suite, asked.n, asked.seed, asked.preset, seconds, asked.stage)
+    records.finish_record(open_cell.record, rows, metrics, {"seconds": round(seconds, 3), **added}, asked.stage)
+    for name in records.SCRAPS[asked.stage]:
         scrapbook.glue(name, metrics[name])
-    if not told.record_dir:
+    if not asked.record_dir:
         records.seal(open_cell.record)
     return metrics
 
@@ -134,34 +144,14 @@ def _checked_stages(open_cell: OpenCell, rows: "pd.DataFrame") -> list[str]:
     return sorted(rows["stage"].unique())
 
 
-def _with_store(open_cell: OpenCell, rows: "pd.DataFrame") -> "pd.DataFrame":
-    """The rows of a memory's test with what is known of its store: whether the item's world has a trace there; after sleep, whether
-    anything was replayed, and the share of the cycles due that did not run."""
-    if open_cell.source is None:
-        return rows
-    rows = rows.assign(store_written=(rows["store_size"] > 0).astype(float))
-    if open_cell.parameters.regime != "after_sleep":
-        return rows
-    found, due = records.read_metrics(open_cell.source.parent)["telemetry"], cast(MemoryPreset, open_cell.preset).replay.cycles
-    return rows.assign(replayed=float(found["items"] > 0), replay_cycles_missing=max(0, due - found["cycles"]) / due)
-
-
 def sentence(open_cell: OpenCell, metrics: dict[str, Any]) -> str:
     """The result of a cell in one sentence, from its numbers."""
-    return summary.sentence(open_cell.parameters, metrics)
+    return open_cell.experiment.sentence(open_cell.parameters, metrics)
 
 
 def figure(open_cell: OpenCell, rows: "pd.DataFrame") -> bytes:
-    """The picture (PNG) of a cell: accuracy by rung of the cue, or by kind of question where the suite has one rung only; of a cell
-    that teaches or replays, how salience is spread."""
-    from hippo_core.results.figures import plots, salience
-
-    told = open_cell.parameters
-    if told.mode != "test":
-        return plots.png(salience.FIGURES[told.mode](rows))
-    by = "rung" if len(set(rows["rung"])) > 1 else "kind"
-    title = f"{told.preset.split('/')[-1]} answers {rows['score'].mean():.0%} of {rows['score'].count()} {told.suite} questions right"
-    return plots.png(plots.accuracy_by(rows.assign(preset=told.preset, regime=told.regime), by, title=title))
+    """The result of a cell as a picture (PNG)."""
+    return open_cell.experiment.figure(open_cell.parameters, rows)
 
 
 def refuse_unknown(inputs: Sequence[str], known: Collection[str]) -> None:
@@ -175,7 +165,7 @@ def refuse_unknown(inputs: Sequence[str], known: Collection[str]) -> None:
         raise unknown("parameter", stranger, known)
 
 
-def _place(parameters: Parameters, cell: Cell) -> Path:
+def _place(parameters: Any, cell: Cell) -> Path:
     """Where the record grows: the runner's folder, else its own place, free of an earlier record."""
     if parameters.record_dir:
         return record_files.claimed(root() / parameters.record_dir)

@@ -16,7 +16,10 @@ def notebook_names() -> list[str]:
 
 
 def notebook_path(name: str) -> Path:
-    """The file of a notebook; LabError with the names that exist otherwise."""
+    """The file of a notebook of the lab by its name, or of any by its path from the lab's root; LabError with the names that exist
+    otherwise."""
+    if name.endswith(".ipynb") and (path := root() / name).is_file():
+        return path
     if name not in notebook_names():
         raise unknown("notebook", name, notebook_names())
     return root() / "notebooks" / f"{name}.ipynb"

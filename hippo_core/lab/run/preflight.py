@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from hippo_core.experiments.parameters import resolve
 from hippo_core.files import LabError
-from hippo_core.lab.run.cells import Cell, told_of
-from hippo_core.lab.run.parameters import resolve
+from hippo_core.lab.run.cells import Cell
 from hippo_core.models.packages.pins import available, packages
 from hippo_core.models.spec import load_spec
 from hippo_core.models.weights import missing
@@ -12,9 +12,9 @@ from hippo_core.models.weights import missing
 
 def materials(cells: Iterable[Cell]) -> tuple[list[str], list[str]]:
     """The models and the encoders that cells need where they run, by name."""
-    told = [one for one in map(told_of, cells) if one]
-    encoders = {str(resolve(one).preset.encoder) for one in told if resolve(one).preset.encoder}
-    return sorted({one.model for one in told}), sorted(encoders)
+    asked = [one for one in (cell.asked for cell in cells) if one]
+    encoders = {encoder for one in asked for encoder in resolve(one).preset.settings.requires}
+    return sorted({one.model for one in asked}), sorted(encoders)
 
 
 def require_weights(models: Iterable[str]) -> None:

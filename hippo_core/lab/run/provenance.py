@@ -5,22 +5,23 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from hippo_core.experiments.base import Experiment
+from hippo_core.experiments.parameters import PLACE, Parameters, Resolved
 from hippo_core.files import root
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import Cell, checksums
-from hippo_core.lab.run.parameters import PLACE, Parameters, Resolved
 
 MODEL_LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "bm25s")
 LIBRARIES = (*MODEL_LIBRARIES, "pandas", "scipy", "papermill", "nbclient", "ipykernel", "hippo-core")
 
 
-def describe_run(cell: Cell, parameters: Parameters, resolved: Resolved) -> tuple[dict[str, Any], dict[str, Any]]:
+def describe_run(cell: Cell, experiment: Experiment, parameters: Parameters, resolved: Resolved) -> tuple[dict[str, Any], dict[str, Any]]:
     """The content of `config_snapshot.yaml` and of `meta.json`."""
     config = {
         "parameters": {name: value for name, value in parameters.model_dump().items() if name not in PLACE},
         "items": parameters.items,
         "suite": {"name": resolved.suite.name, "primary": resolved.suite.primary, "settings": resolved.settings.model_dump(mode="json")},
-        "preset": resolved.preset.model_dump(mode="json"),
+        "preset": resolved.preset.described(),
         "model": resolved.spec.model_dump(mode="json"),
         "decoding": {"greedy": True, "max_new_tokens": resolved.suite.answer_budget},
     }
@@ -29,15 +30,16 @@ def describe_run(cell: Cell, parameters: Parameters, resolved: Resolved) -> tupl
         "config_hash": fingerprints.digest(config),
         "cell": cell.id,
         "phase": cell.phase,
+        "experiment": experiment.name,
         "parameters": parameters.model_dump(exclude={"record_dir"}),
         "model": parameters.model,
         "profile": parameters.profile,
         "regime": parameters.regime,
-        "mode": parameters.mode,
+        "mode": parameters.stage,
         "needs": list(cell.needs),
         "threads": parameters.threads,
         "versions": versions(),
-        "checksums": {"notebook": fingerprints.notebook(cell.phase), **checksums(cell.phase, parameters)},
+        "checksums": {"notebook": fingerprints.notebook(cell.notebook), **checksums(experiment, parameters)},
     }
     return config, meta
 

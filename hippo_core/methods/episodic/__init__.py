@@ -1,1 +1,111 @@
-"""HEI-NW, the episodic memory."""
+"""HEI-NW, the episodic memory: sparse keys, a write gate, recall by several channels, completion, replay.
+
+    encode -> gate -> store (writing.py)          recall -> complete -> rank (recall.py)          replay (replaying.py)
+
+Keys k-WTA: McNaughton and Morris 1987; completion Hopfield 1982, Ramsauer et al. 2020 (arXiv 2008.02217).
+"""
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from hippo_core.methods.base import Memory, Observation, Query, Retrieve, Retrieved
+from hippo_core.methods.controls import in_order
+from hippo_core.methods.episodic.settings import EpisodicSettings
+from hippo_core.store.trace import Decision, Trace
+
+if TYPE_CHECKING:
+    from hippo_core.methods.episodic.parts import Parts
+    from hippo_core.store import Identity, TraceStore
+
+
+class HeiNW(Memory):
+    """The episodic memory on a loaded model; what was fitted for the model is read when it is first needed (parts.py)."""
+
+    Settings = EpisodicSettings
+    stages = ("teach", "replay")
+    slept_with = ("replay", "episodic.use_completion", "episodic.recall", "episodic.hopfield", "episodic.predictive")
+
+    @cached_property
+    def parts(self) -> "Parts":
+        """Encoder, weights and cache."""
+        from hippo_core.methods.episodic.parts import Parts
+
+        return Parts(self.lm, self.settings, getattr(self.delivery, "known", None) if self.settings.delivery == "kv" else None)
+
+    @property
+    def kept_kv(self) -> Literal["none", "memory", "disk"]:
+        """See `Method`."""
+        return self.settings.episodic.store.kv
+
+    @property
+    def writes(self) -> bool:
+        """See `Memory`."""
+        return super().writes and self.settings.traces == "episodic"
+
+    @property
+    def replay_cycles(self) -> int:
+        """See `Memory`."""
+        return self.settings.replay.cycles
+
+    def identity(self) -> "Identity":
+        """See `Memory`."""
+        return self.parts.identity()
+
+    def calibrate(self, worlds: Iterable[Sequence[Observation]]) -> Mapping[str, Any] | None:
+        """Means and deviations of the gate's terms, and its threshold, where there is a gate by salience."""
+        from hippo_core.methods.episodic.writing import calibration
+
+        gate = self.settings.episodic.gate
+        return calibration(self.parts, worlds) if self.settings.episodic.use_gate and gate.policy == "salience" else None
+
+    def teach(
+        self, observations: Sequence[Observation], store: "TraceStore", calibration: Mapping[str, Any] | None = None
+    ) -> list[Decision]:
+        """See `Memory`; what exceeds the budget is let go of at the end of the world."""
+        from hippo_core.methods.episodic.writing import gate_of, write
+
+        settings = self.settings.episodic
+        protects = settings.gate.policy == "salience" and settings.gate.delta > 0
+        decisions = write(self.parts, store, observations, gate_of(settings, calibration), protects)
+        if settings.store.budget is not None and observations:
+            store.evict({observations[0].statement.world: math.ceil(settings.store.budget * len(observations))})
+        return decisions
+
+    def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
+        """See `Memory`."""
+        from hippo_core.methods.episodic.replaying import replay_world
+
+        return replay_world(self.parts, world, store)
+
+    def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
+        """See `Method`."""
+        if self.settings.traces == "off":
+            return lambda query: Retrieved((), ())
+        recaller, keys = self.parts.recaller(traces), {}
+        begin = time.perf_counter()
+        if questions and "key" in self.settings.episodic.code.channels:
+            matrix = self.parts.encoder.matrix(questions)
+            keys = {text: matrix.one(number) for number, text in enumerate(questions)}
+        each = (time.perf_counter() - begin) * 1e3 / max(1, len(questions))
+
+        def retrieve(query: Query) -> Retrieved:
+            recall = recaller.recall(query.text, set(query.taught), keys.get(query.text))
+            recall_ms = recall.recall_ms + (each if query.text in keys else 0.0)
+            shown = in_order(recall.traces[: self.settings.k])
+            times = recall_ms, recall.completion_ms, recall.encode_ms
+            return Retrieved(shown, recall.traces, recall.scores, *times, computed_tokens=recall.computed_tokens)
+
+        return retrieve
+
+    def warm_up(self) -> None:
+        """See `Method`."""
+        if self.settings.traces == "episodic":
+            self.parts.warm_up()
+
+    def forget(self) -> None:
+        """See `Method`."""
+        super().forget()
+        self.parts.known.forget()

@@ -3,7 +3,7 @@
     S = alpha * surprise + beta * novelty + gamma * reward + delta * pin;   written where S > tau
 
 Each term is standardised by a calibration first, z = (term - mean) / sd, so that the weights compare like with like whatever the
-unit; a term that never varied there contributes 0. A gate sees what the teller knew, a `Told`, and nothing of the questions to come.
+unit; a term that never varied there contributes 0. A gate sees what the teller knew, `GateFeatures`, and nothing of the questions to come.
 """
 
 import math
@@ -11,19 +11,20 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Literal, Protocol
+from typing import Protocol
 
 from hippo_core.files import LabError
+from hippo_core.methods.episodic.settings import Gate as GateSettings
+from hippo_core.methods.episodic.settings import Term
 from hippo_core.store.trace import Action, Decision, Statement
 
-Term = Literal["surprise", "novelty", "reward", "pin"]
 TERMS: tuple[Term, ...] = ("surprise", "novelty", "reward", "pin")
 LOWEST = -sys.float_info.max  # a threshold below every S; finite, as JSON has no infinity
 SURE = 700.0  # |S| beyond which exp would overflow
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class GateFeatures:
     """What is known of a statement when it is told: `surprise` in nats a token, from 0 (the frozen model's, in context); `novelty` from
     0 to 1, 1 minus the similarity to the nearest stored trace; whether it came with a `reward`; whether the teller asked to keep it."""
 
@@ -43,20 +44,6 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """What the standardised terms count."""
-
-    alpha: float = 1.0
-    beta: float = 1.0
-    gamma: float = 0.5
-    delta: float = 0.8
-
-    def of(self, name: Term) -> float:
-        """The weight of a term."""
-        return {"surprise": self.alpha, "novelty": self.beta, "reward": self.gamma, "pin": self.delta}[name]
-
-
-@dataclass(frozen=True, slots=True)
 class Calibration:
     """Mean and standard deviation of every term over `samples` statements of validation worlds, and the threshold `tau`. For JSON:
     `asdict`."""
@@ -70,7 +57,7 @@ class Calibration:
 class Gate(Protocol):
     """Whatever decides about statements one by one."""
 
-    def decide(self, statement: Statement, told: Told, duplicate_of: int | None = None) -> Decision:
+    def decide(self, statement: Statement, features: GateFeatures, duplicate_of: int | None = None) -> Decision:
         """`duplicate_of`: the trace that says the same already. A duplicate is never refused: it costs no room and is evidence."""
         ...
 
@@ -80,13 +67,13 @@ class WriteGate:
     """The gate by salience."""
 
     calibration: Calibration
-    weights: Weights = Weights()
+    weights: GateSettings
 
-    def decide(self, statement: Statement, told: Told, duplicate_of: int | None = None) -> Decision:
+    def decide(self, statement: Statement, features: GateFeatures, duplicate_of: int | None = None) -> Decision:
         """The decision with each term's contribution to S, and each term as it was measured."""
-        contributions = contributions_of(told, self.weights, self.calibration)
+        contributions = contributions_of(features, self.weights, self.calibration)
         score = math.fsum(contributions.values())
-        raw = {name: told.term(name) for name in TERMS}
+        raw = {name: features.term(name) for name in TERMS}
         action = action_of(score > self.calibration.tau, duplicate_of)
         return Decision(statement, score, contributions, raw, action, duplicate_of)
 
@@ -101,15 +88,15 @@ class RandomGate:
     def __post_init__(self) -> None:
         check_rate(self.write_rate)
 
-    def decide(self, statement: Statement, told: Told, duplicate_of: int | None = None) -> Decision:
+    def decide(self, statement: Statement, features: GateFeatures, duplicate_of: int | None = None) -> Decision:
         """S is the draw, from 0 to 1; the terms are kept as they were measured."""
         drawn = Random(f"{self.seed}/{statement.world}/{statement.source}").random()
-        raw = {name: told.term(name) for name in TERMS}
+        raw = {name: features.term(name) for name in TERMS}
         action = action_of(drawn >= 1 - self.write_rate, duplicate_of)
         return Decision(statement, drawn, {"chance": drawn}, raw, action, duplicate_of)
 
 
-def calibrate(samples: Sequence[Told], write_rate: float, weights: Weights = Weights()) -> Calibration:
+def calibrate(samples: Sequence[GateFeatures], write_rate: float, weights: GateSettings) -> Calibration:
     """Means, deviations (population), and the lowest tau at which no more than `write_rate` of the samples would be written.
 
     Equal S stand together on one side of tau, so ties can only make the rate smaller. LabError without samples.
@@ -117,21 +104,21 @@ def calibrate(samples: Sequence[Told], write_rate: float, weights: Weights = Wei
     check_rate(write_rate)
     if not samples:
         raise LabError("a gate is calibrated on told statements, got none; give it validation worlds")
-    columns = {name: [told.term(name) for told in samples] for name in TERMS}
+    columns = {name: [features.term(name) for features in samples] for name in TERMS}
     mean = {name: math.fsum(values) / len(values) for name, values in columns.items()}
     sd = {name: deviation(values, mean[name]) for name, values in columns.items()}
     plain = Calibration(mean, sd, tau=0.0)
-    scores = sorted((math.fsum(contributions_of(told, weights, plain).values()) for told in samples), reverse=True)
+    scores = sorted((math.fsum(contributions_of(features, weights, plain).values()) for features in samples), reverse=True)
     written = math.floor(write_rate * len(scores) + 1e-9)
     return Calibration(mean, sd, scores[written] if written < len(scores) else LOWEST, len(samples))
 
 
-def contributions_of(told: Told, weights: Weights, calibration: Calibration) -> dict[str, float]:
+def contributions_of(features: GateFeatures, weights: GateSettings, calibration: Calibration) -> dict[str, float]:
     """Weight times standardised term, a term."""
     found = {}
     for name in TERMS:
         sd = calibration.sd[name]
-        found[name] = weights.of(name) * (told.term(name) - calibration.mean[name]) / sd if sd else 0.0
+        found[name] = weights.weight(name) * (features.term(name) - calibration.mean[name]) / sd if sd else 0.0
     return found
 
 

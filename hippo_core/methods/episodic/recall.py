@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from hippo_core.files import LabError
 from hippo_core.kernels.hopfield import hopfield
+from hippo_core.models.passage_kv import PassageKV
+from hippo_core.models.prompt import Decoding
 from hippo_core.retrieval.fusion import Features, fused
-from hippo_core.retrieval.question_likelihood import Predictive
-from hippo_core.retrieval.sparse_matrix import Rows
-from hippo_core.retrieval.trace_index import Scope, dense
+from hippo_core.retrieval.question_likelihood import after_kv
+from hippo_core.retrieval.sparse_matrix import SparseMatrix
+from hippo_core.retrieval.trace_index import TraceIndex, dense
 from hippo_core.store.trace import Trace
 
 Completion = Literal["predictive", "hopfield", "off"]
@@ -25,16 +27,17 @@ Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class How:
-    """The settings of a recall: `candidates` of each channel; `judged`, the best of them that completion looks at; `beta` and `steps`
-    of Hopfield completion; the fusion's `weights` by completion, of which "off" also chooses who is judged."""
+class RecallConfig:
+    """The settings of a recall: `candidates` of each channel; `rerank_candidates`, the best of them that completion looks at; `beta` and
+    `steps` of Hopfield completion; the fusion's `weights` by completion, of which "off" also chooses who is judged."""
 
     completion: Completion
     candidates: int
-    judged: int
+    rerank_candidates: int
     beta: float
     steps: int
     weights: Mapping[str, Mapping[str, float]]
+    decoding: Decoding = "short"
 
 
 @dataclass(frozen=True)
@@ -53,67 +56,70 @@ class Recall:
 
 
 class Recaller:
-    """Recall from one scope."""
+    """Recall from the traces of one world."""
 
-    def __init__(self, scope: Scope, how: How, predictive: Predictive | None = None) -> None:
-        if how.completion == "predictive" and predictive is None:
-            raise LabError("predictive completion needs the model's keys and values; give it a Predictive")
-        self.scope, self.how, self.predictive = scope, how, predictive
+    def __init__(self, index: TraceIndex, config: RecallConfig, known: PassageKV | None = None) -> None:
+        if config.completion == "predictive" and known is None:
+            raise LabError("predictive completion needs the traces' keys and values; give it a PassageKV")
+        self.index, self.config, self.known = index, config, known
 
-    def recall(self, text: str, sources: Set[str] | None = None, key: Rows | None = None) -> Recall:
-        """The judged candidates of a cue, in order; nothing from an empty scope, nor for a cue that has nothing in common with any trace.
+    def recall(self, text: str, sources: Set[str] | None = None, key: SparseMatrix | None = None) -> Recall:
+        """The judged candidates of a cue, in order; nothing from no traces, nor for a cue that has nothing in common with any trace.
 
         `sources`: only traces of these statements may be recalled (None: all). `key`: the cue's, where it was made before.
         """
         begin = time.perf_counter()
-        cue = self.scope.cue(text, key) if self.scope.traces else {}
-        rows = self.scope.candidates(cue, self.how.candidates, self._mask(sources))
+        cue = self.index.cue(text, key) if self.index.traces else {}
+        rows = self.index.candidates(cue, self.config.candidates, self._mask(sources))
         if not len(rows):
             return Recall(recall_ms=(time.perf_counter() - begin) * 1e3)
-        rows, features, scores = self._ordered(rows, self.proposed(cue, rows), "off")
-        rows, features = rows[: self.how.judged], {name: values[: self.how.judged] for name, values in features.items()}
+        rows, features, scores = self._ordered(rows, self.channel_features(cue, rows), "off")
+        rows, features = (
+            rows[: self.config.rerank_candidates],
+            {name: values[: self.config.rerank_candidates] for name, values in features.items()},
+        )
         proposed = time.perf_counter()
         self._encode(rows)
         encoded = time.perf_counter()
-        completed, tokens = self.completed(text, cue, rows)
+        completed, tokens = self.rerank_features(text, cue, rows)
         if completed:
-            rows, features, scores = self._ordered(rows, features | completed, self.how.completion)
-        found = tuple(self.scope.traces[row] for row in rows)
+            rows, features, scores = self._ordered(rows, features | completed, self.config.completion)
+        found = tuple(self.index.traces[row] for row in rows)
         times = [proposed - begin, time.perf_counter() - encoded]
         recall_ms, completion_ms = (seconds * 1e3 for seconds in times)
-        tokens += self.scope.cue_tokens(text)
+        tokens += self.index.cue_tokens(text)
         return Recall(found, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, (encoded - proposed) * 1e3)
 
     def _mask(self, sources: Set[str] | None) -> torch.Tensor | None:
         """Which rows may be recalled; None where all may."""
-        allowed = None if sources is None else [trace.source in sources for trace in self.scope.traces]
+        allowed = None if sources is None else [trace.source in sources for trace in self.index.traces]
         return None if allowed is None or all(allowed) else torch.tensor(allowed)
 
     def _encode(self, rows: Places) -> None:
         """Have the keys and values of these rows ready, where completion needs them."""
-        if self.predictive:
-            self.predictive.known.get([self.scope.traces[row].token_ids for row in rows])
+        if self.known and self.config.completion == "predictive":
+            self.known.get([self.index.traces[row].token_ids for row in rows])
 
-    def proposed(self, cue: Mapping[str, Rows], rows: Places) -> Features:
+    def channel_features(self, cue: Mapping[str, SparseMatrix], rows: Places) -> Features:
         """What the channels say of these rows: cosines with the cue, and how much of the cue each covers; and how much it looks as if one
         of them that was told later took a row's place (`superseded`)."""
-        said = {name: self.scope.rows[name].cosines(rows, code) for name, code in cue.items()}
-        said |= {f"{name}_covered": self.scope.rows[name].covered(rows, code) for name, code in cue.items()}
-        return said | ({"superseded": self.scope.superseded(rows)} if "key" in cue else {})
+        said = {name: self.index.rows[name].cosines(rows, code) for name, code in cue.items()}
+        said |= {f"{name}_covered": self.index.rows[name].covered(rows, code) for name, code in cue.items()}
+        return said | ({"superseded": self.index.superseded(rows)} if "key" in cue else {})
 
-    def completed(self, text: str, cue: Mapping[str, Rows], rows: Places) -> tuple[Features, float]:
+    def rerank_features(self, text: str, cue: Mapping[str, SparseMatrix], rows: Places) -> tuple[Features, float]:
         """What completion says of these rows, and how many tokens it ran; nothing where it is off."""
-        if self.how.completion == "predictive" and self.predictive:
-            logs, tokens = self.predictive.log_likelihoods(text, [self.scope.traces[row].token_ids for row in rows])
+        if self.config.completion == "predictive" and self.known:
+            logs, tokens = after_kv(self.known, [self.index.traces[row].token_ids for row in rows], text, self.config.decoding)
             return {"predictive": np.array(logs)}, tokens
-        if self.how.completion == "hopfield":
-            patterns = self.scope.patterns
-            drawn = hopfield(patterns, dense(cue["key"]), self.how.beta, self.how.steps)
+        if self.config.completion == "hopfield":
+            patterns = self.index.patterns
+            drawn = hopfield(patterns, dense(cue["key"]), self.config.beta, self.config.steps)
             return {"hopfield": (patterns[torch.from_numpy(rows)] @ drawn[0]).numpy().astype(np.float64)}, 0
         return {}, 0
 
     def _ordered(self, rows: Places, features: Features, weights: str) -> tuple[Places, Features, NDArray[np.float64]]:
-        """Rows, features and scores, best first."""
-        scores = np.round(fused(features, self.how.weights[weights]), 6)
+        """SparseMatrix, features and scores, best first."""
+        scores = np.round(fused(features, self.config.weights[weights]), 6)
         order = np.lexsort((rows, -scores))
         return rows[order], {name: values[order] for name, values in features.items()}, scores[order]

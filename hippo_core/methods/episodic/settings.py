@@ -1,56 +1,16 @@
-"""What an episodic memory can be told, checked: every setting with its default, and which settings each phase depends on.
+"""The settings of the episodic memory: what its presets can say, in sections. Importing this brings no torch."""
 
-Nothing here imports torch or numpy: a grid is planned from these long before a memory is built.
-"""
+import math
+from typing import Annotated, Literal
 
-from collections.abc import Iterator
-from functools import cache
-from typing import Annotated, Any, Literal
+from pydantic import Field, field_validator
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from hippo_core.methods.base import OFF, Count, MemorySettings, Part
 
-Mode = Literal["teach", "replay", "test"]
-Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Weight = Annotated[float, Field(ge=0)]
-OFF = BeforeValidator(lambda value: "off" if value is False else value)  # YAML reads a plain off as false
-
-# A test depends on everything; what comes before it on these, so that controls and ablations of recall share one taught store.
-TAUGHT = (
-    "condition",
-    "decoding",
-    "traces",
-    "memory",
-    "episodic.use_sparsity",
-    "episodic.use_gate",
-    "episodic.code",
-    "episodic.gate",
-    "episodic.store",
-)
-PHASES: dict[Mode, tuple[str, ...]] = {
-    "teach": TAUGHT,
-    "replay": (*TAUGHT, "replay", "episodic.use_completion", "episodic.recall", "episodic.hopfield", "episodic.predictive"),
-}
-
-
-class Part(BaseModel):
-    """A part of the settings; an unknown key is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Runtime(Part):
-    """`enable_writes`: whether the store takes what it is told. `alter_answers`: facts that are asked for are told with another answer in
-    the place of theirs, so that an answer says whether it came from the store."""
-
-    enable_writes: bool = True
-    alter_answers: bool = False
-
-
-class Memory(Part):
-    """What holds for every memory."""
-
-    runtime: Runtime = Runtime()
+Policy = Literal["uniform", "priority", "spaced"]
+Term = Literal["surprise", "novelty", "reward", "pin"]
 
 
 class Code(Part):
@@ -99,6 +59,10 @@ class Gate(Part):
     tau: float | None = None
     policy: Literal["salience", "random"] = "salience"
 
+    def weight(self, name: Term) -> float:
+        """What a standardised term counts."""
+        return {"surprise": self.alpha, "novelty": self.beta, "reward": self.gamma, "pin": self.delta}[name]
+
 
 class Store(Part):
     """`budget`: the share of a world's facts that may be kept (None: all). `kv`: where traces' keys and values are kept once they are
@@ -124,75 +88,34 @@ class Episodic(Part):
 
 
 class Replay(Part):
-    """What happens in a sleep: `cycles` times, `rate` of the store (at most `max_items`) is cued with noise and recalled."""
+    """What happens in a sleep: `cycles` times, `rate` of the store (rounded up, at most `max_items`) is cued with noise and recalled.
+
+    `noise_level`: by which cues are corrupted, and the standard deviation of Gaussian noise on the priorities, which lie in 0 ... 1, so
+    that cycles differ and no trace is always passed over. Uniform draws have no priorities to disturb.
+    """
 
     enabled: bool = True
     cycles: Count = 1
-    policy: Literal["uniform", "priority", "spaced"] = "uniform"
+    policy: Policy = "uniform"
     rate: Share = 1.0
     noise_level: Weight = 0.1
     max_items: Count | None = None
 
+    def count(self, size: int) -> int:
+        """How many of so many traces a cycle rehearses, at most."""
+        share = math.ceil(self.rate * size - 1e-9)
+        return share if self.max_items is None else min(share, self.max_items)
 
-class MemoryPreset(Part):
-    """A memory with its settings, by the name of its preset.
 
-    `decoding` as that of a baseline; `control`: what stands in the place of what is recalled; `inject`: how a trace reaches the model;
-    `k`: how many traces do.
-    """
+class EpisodicSettings(MemorySettings):
+    """All of it. `traces` off: nothing is stored and nothing recalled."""
 
-    name: str
-    condition: Literal["hei_nw"] = "hei_nw"
-    decoding: Literal["short", "plain"] = "short"
+    delivery: str = "kv"
     traces: Annotated[Literal["episodic", "off"], OFF] = "episodic"
-    control: Literal["none", "empty", "shuffled", "oracle", "random"] = "none"
-    inject: Literal["kv", "adapter", "text"] = "kv"
-    k: Count = 1
-    memory: Memory = Memory()
     episodic: Episodic = Episodic()
     replay: Replay = Replay()
-
-    @property
-    def uses_window(self) -> bool:
-        """A memory shows what it recalls and never the window, so that the immediate and the delayed regime give the same prompts."""
-        return False
 
     @property
     def encoder(self) -> Literal["minilm"] | None:
         """The published encoder that one of its channels reads, where one does; the key comes from the model that answers."""
         return "minilm" if "minilm" in self.episodic.code.channels else None
-
-    def of_phase(self, mode: Mode) -> dict[str, Any]:
-        """The settings that this phase depends on, by dotted key, as plain values: all but the name for a test."""
-        wanted, told = keys_of(mode), flat(self.model_dump(mode="json", exclude={"name"}))
-        return {key: value for key, value in told.items() if key in wanted}
-
-
-def flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
-    """`{"replay": {"rate": 0.5}}` as `{"replay.rate": 0.5}`."""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        found |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {f"{above}{key}": value}
-    return found
-
-
-@cache
-def leaves() -> frozenset[str]:
-    """The dotted keys of all settings."""
-    return frozenset(_leaves(MemoryPreset, ""))
-
-
-@cache
-def keys_of(mode: Mode) -> frozenset[str]:
-    """The dotted keys of the settings that a phase depends on."""
-    above = PHASES.get(mode)
-    return leaves() if above is None else frozenset(key for key in leaves() if f"{key}.".startswith(tuple(f"{one}." for one in above)))
-
-
-def _leaves(model: type[BaseModel], above: str) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _leaves(kind, f"{above}{name}.")
-        else:
-            yield f"{above}{name}"

@@ -1,101 +1,120 @@
-"""Conditions that retrieve: score every taught fact against the question, show the k best in order of telling.
+"""Retrieval-augmented generation: score every taught passage against the question, show the k best in order of telling.
 
 The order of telling, not of score, so that "the last mention wins" can still be read off the prompt. Scores are rounded to six
-decimals before they are compared, and ties go to the fact told first, so that a ranking does not hang on rounding. The time is that
-of a query; the facts' index is built before. So are the tokens: those that a model or an encoder runs for the query. A preset with
-`recency` puts earlier versions behind the last one (recency.py).
+decimals before they are compared, and ties go to the passage told first, so that a ranking does not hang on rounding. The time is that
+of a query; the index is built before. So are the tokens: those that a model or an encoder runs for the query. A preset with
+`recency` puts earlier versions behind the last one (retrieval/recency.py).
 """
 
-import math
 import time
-from collections.abc import Callable
-from types import ModuleType
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
-from hippo_core.methods.types import Choice, Encoder, Request
+from hippo_core.methods.base import Count, Method, MethodSettings, Query, Retrieve, Retrieved
 from hippo_core.retrieval.bm25 import bm25_scores
+from hippo_core.retrieval.encoders import dense_scores, query_tokens
 from hippo_core.retrieval.lexicon import grams
+from hippo_core.retrieval.ranking import ranked, standardised
 from hippo_core.retrieval.recency import latest_first
 from hippo_core.retrieval.synonyms import meanings
 from hippo_core.retrieval.world_index import WorldIndex
+from hippo_core.store.trace import Trace
 
-Scorer = Callable[..., np.ndarray]  # index, taught facts, question, and what else it must be told -> a score for each fact
+
+class RagSettings(MethodSettings):
+    """`k`: how many passages are shown. `recency`: how much it counts against a passage that one told later looks like it."""
+
+    k: Count = 3
+    recency: Annotated[float, Field(ge=0)] | None = None
 
 
-def rag_bm25(request: Request) -> Choice:
+class DenseSettings(RagSettings):
+    """`encoder`: whose vectors are compared; own: those of the model that answers, minilm: those of all-MiniLM-L6-v2."""
+
+    encoder: Literal["own", "minilm"] = "own"
+
+
+class Rag(Method):
+    """The base of retrieval: subclasses say `scores`, or the whole `order`."""
+
+    Settings = RagSettings
+
+    def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
+        """A number for each taught passage [N], higher for what is more like the question."""
+        raise NotImplementedError
+
+    def order(self, index: WorldIndex, query: Query) -> tuple[list[int], float]:
+        """Positions among the taught passages, best first, and how many tokens a model ran for it, those of the encoder left out."""
+        scores = self.scores(index, query)
+        return latest_first(index, query.taught, query.text, ranked(scores), standardised(scores), self.settings.recency), 0.0
+
+    def prepare(self, index: WorldIndex, query: Query) -> None:
+        """Build what is built once for all questions with the same taught passages."""
+        self.order(index, query)
+
+    def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
+        """See `Method`."""
+        index = WorldIndex(self.lm, traces)
+
+        def retrieve(query: Query) -> Retrieved:
+            if not query.taught:
+                return Retrieved((), ())
+            index.once(("prepared", query.taught), lambda: self.prepare(index, query))  # untimed
+            begin = time.perf_counter()
+            order, tokens = self.order(index, query)
+            ranking = tuple(index.passages[query.taught[position]] for position in order)
+            elapsed = (time.perf_counter() - begin) * 1000
+            tokens += query_tokens(index, query.text, getattr(self.settings, "encoder", None))
+            best = {trace.source for trace in ranking[: self.settings.k]}
+            shown = tuple(index.passages[source] for source in query.taught if source in best)
+            return Retrieved(shown, ranking, recall_ms=elapsed, computed_tokens=tokens)
+
+        return retrieve
+
+
+class BM25(Rag):
     """The k best by BM25 over words."""
-    return _retrieve(request, bm25_scores)
+
+    def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
+        """See `Rag`."""
+        return bm25_scores(index, query.taught, query.text)
 
 
-def rag_grams(request: Request) -> Choice:
+class Grams(Rag):
     """The k best by BM25 over pieces of words: three and four characters in a row."""
-    return _retrieve(request, bm25_scores, grams)
+
+    def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
+        """See `Rag`."""
+        return bm25_scores(index, query.taught, query.text, grams)
 
 
-def rag_synonyms(request: Request) -> Choice:
+class Synonyms(Rag):
     """The k best by BM25 over meanings, which the suites' own table of synonyms tells: a bound, for it knows what no retrieval may."""
-    return _retrieve(request, bm25_scores, meanings)
+
+    def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
+        """See `Rag`."""
+        return bm25_scores(index, query.taught, query.text, meanings)
 
 
-def rag_dense(request: Request) -> Choice:
+class Dense(Rag):
     """The k best by cosine of the encoder's vectors."""
-    return _retrieve(request, dense_scores, request.encoder)
+
+    Settings = DenseSettings
+
+    def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
+        """See `Rag`."""
+        return dense_scores(index, query.taught, query.text, self.settings.encoder)
 
 
-def rag_hybrid(request: Request) -> Choice:
-    """The k best by the sum of both, each standardised over the taught facts."""
-    return _retrieve(request, hybrid_scores, request.encoder)
+class Hybrid(Rag):
+    """The k best by the sum of both, each standardised over the taught passages."""
 
+    Settings = DenseSettings
 
-def dense_scores(index: WorldIndex, taught: tuple[str, ...], question: str, encoder: Encoder | None = "own") -> np.ndarray:
-    """Cosine in an encoder's space: the model's own, or MiniLM's."""
-    return _space(encoder).cosines(index, taught, question)
-
-
-def hybrid_scores(index: WorldIndex, taught: tuple[str, ...], question: str, encoder: Encoder | None = "own") -> np.ndarray:
-    """The sum of the z-scores of BM25 and cosine."""
-    return standardised(bm25_scores(index, taught, question)) + standardised(dense_scores(index, taught, question, encoder))
-
-
-def standardised(scores: np.ndarray) -> np.ndarray:
-    """z-scores in float64; zeros where all scores are the same."""
-    scores = scores.astype(np.float64)
-    spread = scores.std()
-    return (scores - scores.mean()) / spread if spread > 1e-9 else np.zeros(len(scores))
-
-
-def query_tokens(request: Request) -> int:
-    """How many tokens the encoder runs for the question; none where the preset has no encoder."""
-    return _space(request.encoder).query_tokens(request.index, request.item.question) if request.encoder else 0
-
-
-def ranked(scores: np.ndarray) -> list[int]:
-    """Places from the highest score to the lowest; of equals the first."""
-    return np.argsort(-np.round(scores.astype(np.float64), 6), kind="stable").tolist()
-
-
-def _space(encoder: Encoder | None) -> ModuleType:
-    """The module of an encoder; imported only when it is asked for, as it needs torch."""
-    if encoder == "minilm":
-        from hippo_core.retrieval import minilm_vectors as space
-    else:
-        from hippo_core.retrieval import model_vectors as space
-    return space
-
-
-def _retrieve(request: Request, scorer: Scorer, *told: object) -> Choice:
-    item, taught = request.item, request.item.taught
-    if not taught:
-        return Choice((), (), math.nan)
-
-    def places() -> list[int]:
-        scores = scorer(request.index, taught, item.question, *told)
-        return latest_first(request, ranked(scores), standardised(scores))
-
-    request.index.once((scorer, told, bool(request.recency), taught), places)  # builds the index, untimed
-    begin = time.perf_counter()
-    order = places()
-    ranking = tuple(taught[place] for place in order)
-    elapsed = (time.perf_counter() - begin) * 1000
-    return Choice(request.among_taught(set(ranking[: request.k])), ranking, elapsed, query_tokens(request))
+    def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
+        """See `Rag`."""
+        lexical = bm25_scores(index, query.taught, query.text)
+        return standardised(lexical) + standardised(dense_scores(index, query.taught, query.text, self.settings.encoder))

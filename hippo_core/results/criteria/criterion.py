@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from hippo_core.files import LabError, read_yaml, root
-from hippo_core.methods import Encoder, Regime
 from hippo_core.results.figures.palette import condition_name
+
+Regime = Literal["immediate", "delayed", "after_sleep"]
+Encoder = Literal["own", "minilm"]
 
 
 class Form(BaseModel):

@@ -63,10 +63,10 @@ def family(suite_name: str) -> str:
     return "own" if suite_name.startswith(PREFIX) else "babi" if suite_name == "babi" else "drawn"
 
 
-Told = tuple[str, str, int, int, int, dict[str, Any]]  # the arguments of `write_dataset`
+Drawn = tuple[str, str, int, int, int, dict[str, Any]]  # the arguments of `write_dataset`
 
 
-def write(folder: Path, told: Told, settings: Settings, made_of: str, counts: dict[str, Any]) -> None:
+def write(folder: Path, told: Drawn, settings: Settings, made_of: str, counts: dict[str, Any]) -> None:
     """Write card and checksums of the worlds that lie in the folder."""
     suite_name, profile, n, seed, context_limit, overrides = told
     suite = get_suite(suite_name)

@@ -6,10 +6,10 @@ with a trace that is seen); the store that says something else is asked for whol
 
 import numpy as np
 import pytest
-
-from hippo_core.delivery import Question
-from hippo_core.methods import load_memory
 from hippo_core.methods.episodic.memory import Episodic
+
+from hippo_core.delivery.types import Question
+from hippo_core.methods import load_memory
 from hippo_core.models.generate import generate
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available

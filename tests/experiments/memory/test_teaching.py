@@ -4,16 +4,16 @@ import math
 from dataclasses import dataclass
 
 import pytest
+from hippo_core.methods.episodic.memory import Episodic
 
 from hippo_core.files import LabError
 from hippo_core.methods import load_memory
-from hippo_core.methods.episodic.memory import Episodic
-from hippo_core.methods.episodic.writing import Teaching, write
+from hippo_core.methods.episodic.writing import Observation, write
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Decision, Statement
 from tests.experiments.memory.conftest import SESSION
 
-TOLD = [Teaching(Statement(f"f{number}", "w1", f"Lea lives in {city}.", number)) for number, city in enumerate(("Rome", "Oslo", "Rome"))]
+TOLD = [Observation(Statement(f"f{number}", "w1", f"Lea lives in {city}.", number)) for number, city in enumerate(("Rome", "Oslo", "Rome"))]
 
 
 @dataclass(frozen=True)

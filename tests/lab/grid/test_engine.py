@@ -238,10 +238,10 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
     import errno
     from threading import Event
 
+    from hippo_core.experiments.parameters import check
     from hippo_core.lab.grid.progress.output import Said
     from hippo_core.lab.run import execute
     from hippo_core.lab.run.cells import baseline_cell
-    from hippo_core.lab.run.parameters import check
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -3,11 +3,11 @@
 import pytest
 import yaml
 
+from hippo_core.experiments.parameters import BaselineParameters, check, forget, resolve
 from hippo_core.files import LabError
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import cells, fingerprints
 from hippo_core.lab.run.cells import baseline_cell
-from hippo_core.lab.run.parameters import BaselineParameters, check, forget, resolve
 
 
 def write_grid(place, **changes):

@@ -5,11 +5,11 @@ import json
 import pytest
 import yaml
 
+from hippo_core.experiments.parameters import forget
 from hippo_core.lab.cli.grid_commands import plan_grid
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.grid.power import declare, power
-from hippo_core.lab.grid.running import How
-from hippo_core.lab.run.parameters import forget
+from hippo_core.lab.grid.running import RunOptions
 from hippo_core.results.criteria.power import read_declared
 from hippo_core.results.report.runs import load_run
 from hippo_core.results.report.writing import verdicts_of
@@ -102,7 +102,7 @@ def test_a_grid_declares_before_its_first_cell_and_says_so(tmp_path):
 
 def test_a_plan_prints_it_and_writes_nothing(place, capsys):
     planned(place, 25)
-    plan_grid("tiny", "", (), (), How())
+    plan_grid("tiny", "", (), (), RunOptions())
     assert "\npower: 2 claims cannot be shown" in capsys.readouterr().out
     assert not (place / "executed").exists()
 

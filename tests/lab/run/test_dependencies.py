@@ -6,15 +6,15 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from hippo_core.lab.run.dependencies import canonical, taught_store, with_needs
 
+from hippo_core.experiments.parameters import MemoryParameters, check
 from hippo_core.files import LabError
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.grid.grid_status import stand
 from hippo_core.lab.grid.summary import command
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import MEMORY, Cell
-from hippo_core.lab.run.dependencies import canonical, taught_store, with_needs
-from hippo_core.lab.run.parameters import MemoryParameters, check
 from hippo_core.lab.run.preflight import materials
 from hippo_core.methods import is_memory, preset_names
 from hippo_core.results import records

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hippo_core.files import LabError
-from hippo_core.methods.episodic.gate import Calibration, RandomGate, Told, Weights, WriteGate, calibrate, salience_of
+from hippo_core.methods.episodic.gate import Calibration, GateFeatures, RandomGate, Weights, WriteGate, calibrate, salience_of
 from hippo_core.store.trace import Statement
 
 STATEMENT = Statement("f1", "w1", "words", 0)
@@ -17,19 +17,21 @@ CALIBRATION = Calibration(
     sd={"surprise": 2.0, "novelty": 0.25, "reward": 0.5, "pin": 0.0},
     tau=1.0,
 )
-told = st.builds(Told, st.integers(0, 80).map(lambda x: x / 8), st.integers(0, 8).map(lambda x: x / 8), st.booleans(), st.booleans())
+told = st.builds(
+    GateFeatures, st.integers(0, 80).map(lambda x: x / 8), st.integers(0, 8).map(lambda x: x / 8), st.booleans(), st.booleans()
+)
 samples = st.lists(told, min_size=1, max_size=40)
 
 
 def test_by_hand():
-    found = WriteGate(CALIBRATION).decide(STATEMENT, Told(surprise=4.0, novelty=0.75, reward=True, pin=True))
+    found = WriteGate(CALIBRATION).decide(STATEMENT, GateFeatures(surprise=4.0, novelty=0.75, reward=True, pin=True))
     assert found.contributions == {"surprise": 0.5, "novelty": 1.0, "reward": 0.75, "pin": 0.0}
     assert found.raw == {"surprise": 4.0, "novelty": 0.75, "reward": 1.0, "pin": 1.0}
     assert (found.S, found.action, found.trace_id) == (2.25, "insert", None)
 
 
 def test_a_statement_at_the_threshold_is_refused():
-    at, above = Told(5.0, 0.5), Told(5.000001, 0.5)
+    at, above = GateFeatures(5.0, 0.5), GateFeatures(5.000001, 0.5)
     gate = WriteGate(CALIBRATION, Weights(gamma=0.0))
     assert (gate.decide(STATEMENT, at).S, CALIBRATION.tau) == (1.0, 1.0)
     assert (gate.decide(STATEMENT, at).action, gate.decide(STATEMENT, above).action) == ("refuse", "insert")
@@ -37,7 +39,7 @@ def test_a_statement_at_the_threshold_is_refused():
 
 def test_a_duplicate_is_evidence_whatever_its_worth():
     for surprise in (0.0, 9.0):
-        found = WriteGate(CALIBRATION).decide(STATEMENT, Told(surprise, 0.0), duplicate_of=7)
+        found = WriteGate(CALIBRATION).decide(STATEMENT, GateFeatures(surprise, 0.0), duplicate_of=7)
         assert (found.action, found.trace_id) == ("aggregate", 7)
 
 
@@ -45,7 +47,7 @@ def test_a_duplicate_is_evidence_whatever_its_worth():
 def test_each_weight_changes_decisions(name):
     term = {"alpha": "surprise", "beta": "novelty", "gamma": "reward", "delta": "pin"}[name]
     calibration = Calibration(dict.fromkeys(CALIBRATION.mean, 0.0), dict.fromkeys(CALIBRATION.sd, 1.0), tau=0.5)
-    statement = Told(**{"surprise": 0.0, "novelty": 0.0, "reward": False, "pin": False, term: 1})
+    statement = GateFeatures(**{"surprise": 0.0, "novelty": 0.0, "reward": False, "pin": False, term: 1})
     actions = [WriteGate(calibration, Weights(**{name: weight})).decide(STATEMENT, statement).action for weight in (0.0, 1.0)]
     assert actions == ["refuse", "insert"]
 
@@ -54,16 +56,16 @@ def test_each_weight_changes_decisions(name):
 @pytest.mark.parametrize("term", ["surprise", "novelty"])
 def test_a_term_that_is_not_finite_is_an_error(term, broken):
     with pytest.raises(LabError, match=f"{term} of a told statement is"):
-        Told(**{"surprise": 1.0, "novelty": 1.0, term: broken})
+        GateFeatures(**{"surprise": 1.0, "novelty": 1.0, term: broken})
 
 
 def test_the_gate_cannot_be_told_what_will_be_asked():
-    assert [field.name for field in fields(Told)] == ["surprise", "novelty", "reward", "pin"]
+    assert [field.name for field in fields(GateFeatures)] == ["surprise", "novelty", "reward", "pin"]
     assert [field.name for field in fields(Statement)] == ["source", "world", "text", "time"]
     with pytest.raises(TypeError, match="asked"):
-        Told(1.0, 1.0, asked=True)
+        GateFeatures(1.0, 1.0, asked=True)
     with pytest.raises((AttributeError, TypeError)):
-        Told(1.0, 1.0).asked = True
+        GateFeatures(1.0, 1.0).asked = True
 
 
 def share_written(some, gate):
@@ -92,14 +94,14 @@ def test_a_calibration_says_how_many_statements_it_rests_on(some):
 
 
 def test_the_ends_of_the_rate_write_all_and_nothing():
-    some = [Told(float(number), 0.5) for number in range(9)]
+    some = [GateFeatures(float(number), 0.5) for number in range(9)]
     assert [share_written(some, WriteGate(calibrate(some, rate))) for rate in (0, 1 / 3, 1)] == [0, 1 / 3, 1]
 
 
 @given(samples, st.integers(-6, 6), st.floats(0, 1))
 def test_the_unit_of_a_term_does_not_matter(some, power, rate):
     assume(max(t.surprise for t in some) > 0)
-    scaled = [Told(t.surprise * 2.0**power, t.novelty, t.reward, t.pin) for t in some]
+    scaled = [GateFeatures(t.surprise * 2.0**power, t.novelty, t.reward, t.pin) for t in some]
     gates = [WriteGate(calibrate(side, rate)) for side in (some, scaled)]
     decided = [[gate.decide(STATEMENT, told) for told in side] for gate, side in zip(gates, (some, scaled), strict=True)]
     assert [d.S for d in decided[0]] == [d.S for d in decided[1]]
@@ -120,15 +122,15 @@ def test_terms_are_standardised_over_the_samples_and_a_constant_one_counts_nothi
 @pytest.mark.parametrize("value", [0.1, 0.7, 2.3])
 def test_equal_decimals_have_no_spread_though_their_mean_is_rounded(value):
     for count in range(1, 50):
-        calibration = calibrate([Told(value, value)] * count, 0.5)
+        calibration = calibrate([GateFeatures(value, value)] * count, 0.5)
         assert set(calibration.sd.values()) == {0.0}
-        assert WriteGate(calibration).decide(STATEMENT, Told(9.0, 0.0)).S == 0
+        assert WriteGate(calibration).decide(STATEMENT, GateFeatures(9.0, 0.0)).S == 0
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.1, math.nan])
 def test_a_rate_is_a_share(rate):
     with pytest.raises(LabError, match="from 0 to 1"):
-        calibrate([Told(1.0, 1.0)], rate)
+        calibrate([GateFeatures(1.0, 1.0)], rate)
     with pytest.raises(LabError, match="from 0 to 1"):
         RandomGate(rate, seed=1)
 
@@ -150,7 +152,7 @@ def test_salience_by_hand():
 
 def decisions_at_random(rate, seed, numbers=range(4000)):
     gate = RandomGate(rate, seed)
-    return {n: gate.decide(Statement(f"f{n}", "w1", "words", n), Told(n, 0.5)).action for n in numbers}
+    return {n: gate.decide(Statement(f"f{n}", "w1", "words", n), GateFeatures(n, 0.5)).action for n in numbers}
 
 
 def test_the_random_gate_writes_its_share_whatever_the_order():

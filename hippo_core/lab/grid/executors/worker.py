@@ -33,7 +33,7 @@ def describe(needed: Materials, seen: str) -> dict[str, Any]:
     are not there, and whether a file of the runner's is seen here."""
     fingerprints.forget()  # a worker lives long, and its checkout may have been changed since
     told: dict[str, Any] = {"python": ".".join(platform.python_version_tuple()[:2]), "lock": fingerprints.lock()}
-    code = [*map(fingerprints.library, fingerprints.ROW_MAKERS), *map(fingerprints.notebook, notebook_files.notebook_names())]
+    code = [fingerprints.all_sources(), *map(fingerprints.notebook, notebook_files.notebook_names())]
     told["code"] = fingerprints.digest(code)
     told["packages"] = [line for line in map(_strange, _pins()) if line]
     told["seen"] = (root() / seen).exists()

@@ -4,17 +4,14 @@ A queue holds what may be rehearsed, a policy draws from it, and a schedule says
 takes them and returns new ones, and every draw has its seed.
 """
 
-from hippo_core.methods.episodic.replay.drawing import POLICIES, Drawing, Policy, draw
+from hippo_core.methods.episodic.replay.drawing import draw
 from hippo_core.methods.episodic.replay.priority import Shares, in_order, priorities
 from hippo_core.methods.episodic.replay.queue import Arrival, Queue, Queued, arrivals_of, push
 from hippo_core.methods.episodic.replay.spacing import Due, Schedule, due, recalled
 
 __all__ = [
-    "POLICIES",
     "Arrival",
-    "Drawing",
     "Due",
-    "Policy",
     "Queue",
     "Queued",
     "Schedule",

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from hippo_core.models.prompt import lines_of
-from hippo_core.retrieval.key_encoder import KeyEncoder, KeyHead, KeySettings
-from hippo_core.retrieval.trace_index import Coder
+from hippo_core.retrieval.key_encoder import KeyHead, KeyModel, KeySettings
+from hippo_core.retrieval.trace_index import KeyEncoder
 from hippo_core.store.trace import Trace
 from tests.models.handmade import folders, loaded
 
@@ -29,7 +29,7 @@ def lm(request, loaded):
 def coder(lm):
     torch.manual_seed(0)
     head = KeyHead(KeySettings(blocks=(0, 1), hidden=lm.config.hidden_size, units=256)).eval().requires_grad_(False)
-    return Coder(KeyEncoder(lm, head), 256, 24)
+    return KeyEncoder(KeyModel(lm, head), 256, 24)
 
 
 @pytest.fixture

@@ -7,24 +7,24 @@ import pytest
 import torch
 
 from hippo_core.delivery.kv import prefix_of
-from hippo_core.delivery.trace_kv import TraceKV
 from hippo_core.files import LabError
-from hippo_core.methods.episodic.recall import How, Recaller
+from hippo_core.methods.episodic.recall import RecallConfig, Recaller
 from hippo_core.models.early_layers import early_states
+from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import split
 from hippo_core.models.score import token_likelihood, token_states
 from hippo_core.retrieval.question_likelihood import Predictive
-from hippo_core.retrieval.trace_index import Scope, dense, name_of
+from hippo_core.retrieval.trace_index import TraceIndex, dense, name_of
 from tests.methods.episodic.recall.conftest import TEXTS
 
 CHANNELS = ("words", "grams", "key")
 COUNTED = dict.fromkeys(CHANNELS, 1.0) | {f"{channel}_covered": 0.1 for channel in CHANNELS}
 WEIGHTS = dict.fromkeys(("off", "hopfield", "predictive"), COUNTED | {"superseded": -0.001, "hopfield": 1.0, "predictive": 0.1})
-OFF = How("off", 20, 20, 16.0, 1, WEIGHTS)
+OFF = RecallConfig("off", 20, 20, 16.0, 1, WEIGHTS)
 
 
 def recaller(traces, coder, how=OFF, channels=("words", "grams", "key"), predictive=None):
-    return Recaller(Scope(traces, channels, coder), how, predictive)
+    return Recaller(TraceIndex(traces, channels, coder), how, predictive)
 
 
 @pytest.mark.parametrize("channels", [("words",), ("grams",), ("key",), ("words", "grams", "key")])
@@ -81,7 +81,7 @@ def test_hopfield_completion_says_how_near_each_trace_is_to_what_came_out(traces
 
 def test_predictive_completion_is_the_likelihood_of_the_cue_in_the_plain_prompt(lm, traces, coder):
     cue = "What did Lea paint in May?"
-    predictive = Predictive(TraceKV(lm, prefix_of(lm, "short"), precision="model"))
+    predictive = Predictive(PassageKV(lm, prefix_of(lm, "short"), precision="model"))
     found = recaller(traces, coder, dataclasses.replace(OFF, completion="predictive"), predictive=predictive).recall(cue)
     for trace, nats in zip(found.traces, found.features["predictive"], strict=True):
         pieces = split(lm, [trace.text], cue, "short")
@@ -97,7 +97,7 @@ def test_predictive_completion_without_a_model_is_refused(traces, coder):
 def test_a_choice_of_channels_has_one_name():
     assert name_of(["key", "words"]) == name_of(("words", "key")) == "words+key"
     with pytest.raises(LabError, match="unknown channel 'smell'"):
-        Scope([], ["smell"], None)
+        TraceIndex([], ["smell"], None)
 
 
 def test_early_states_are_those_of_the_whole_model_whatever_the_batch(lm):

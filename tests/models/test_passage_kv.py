@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from hippo_core.delivery import KVInjection, Question, TraceKV
-from hippo_core.delivery.kv import prefix_of
-from hippo_core.delivery.trace_kv import checksum
+from hippo_core.delivery.kv import KVDelivery, prefix_of
+from hippo_core.delivery.types import Question
 from hippo_core.files import LabError
 from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.kv import inputs, tokens_of
+from hippo_core.models.passage_kv import PassageKV, checksum
 from hippo_core.models.prompt import split
 from tests.models.handmade import TOLD
 
@@ -21,8 +21,8 @@ def rows(lm) -> list[list[int]]:
     return split(lm, FACTS, CUE, "short").blocks
 
 
-def kept(lm, store, folder, **more) -> TraceKV:
-    return TraceKV(lm, prefix_of(lm, "short"), store, folder if store == "disk" else None, **more)
+def kept(lm, store, folder, **more) -> PassageKV:
+    return PassageKV(lm, prefix_of(lm, "short"), store, folder if store == "disk" else None, **more)
 
 
 @pytest.mark.parametrize("store", ["none", "memory", "disk"])
@@ -103,7 +103,7 @@ def test_other_weights_another_beginning_or_precision_find_nothing(whole, tmp_pa
     lm = whole["qwen2"]
     ids = [lm.encode(FACTS[0])]
     kept(lm, "disk", tmp_path).get(ids)
-    assert TraceKV(lm, [], "disk", tmp_path).get(ids).computed_tokens > 0
+    assert PassageKV(lm, [], "disk", tmp_path).get(ids).computed_tokens > 0
     assert kept(lm, "disk", tmp_path, precision="model").get(ids).computed_tokens > 0
     assert kept(lm, "disk", tmp_path, blocks=[1]).get(ids).computed_tokens > 0
     weight = lm.model.get_output_embeddings().weight
@@ -127,7 +127,7 @@ def test_half_the_bytes_in_bfloat16_and_the_same_answers_from_every_store(lm, tm
     whole, half = (kept(lm, "memory", tmp_path, precision=precision) for precision in ("model", "bfloat16"))
     assert whole.get(rows(lm)).traces[0].nbytes == 2 * half.get(rows(lm)).traces[0].nbytes
     questions = [Question(CUE, FACTS[:count]) for count in (1, 3, 8)]
-    ways = [KVInjection(lm, kept(lm, store, tmp_path)) for store in ("none", "memory", "disk", "disk")]
+    ways = [KVDelivery(lm, kept(lm, store, tmp_path)) for store in ("none", "memory", "disk", "disk")]
     answers = [[answer.tokens for answer in way.ask(questions, 8)] for way in ways]
     assert answers[1:] == answers[:-1]
 
@@ -155,13 +155,13 @@ def test_a_damaged_file_is_refused(whole, tmp_path, content):
 )
 def test_a_wrong_store_is_refused(whole, store, folder, words):
     with pytest.raises(LabError, match=words):
-        TraceKV(whole["llama"], [], store, folder)
+        PassageKV(whole["llama"], [], store, folder)
 
 
 @torch.inference_mode()
 def test_masked_logits_are_the_plain_prompts_and_one_trace_is_its_prompt(lm):
     pieces = split(lm, FACTS[:1], CUE, "short")
-    known = TraceKV(lm, pieces.prefix, precision="model")
+    known = PassageKV(lm, pieces.prefix, precision="model")
     traces = list(known.get(rows(lm)).traces)
     begin, held = tokens_of(known.prefix), sum(map(tokens_of, traces))
 

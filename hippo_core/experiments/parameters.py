@@ -9,8 +9,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from hippo_core.files import LabError, unknown
-from hippo_core.methods import Preset, load_memory, load_preset, origin, settings_of
-from hippo_core.methods.episodic.settings import MemoryPreset, Mode
+from hippo_core.methods.base import Mode
+from hippo_core.methods.presets import Preset, load_preset, settings_of
 from hippo_core.models.spec import ModelSpec, load_spec, validated
 from hippo_core.results.records import run_folder
 from hippo_core.suites import get_suite
@@ -23,14 +23,17 @@ PLACE = ("run_id", "record_dir")  # where a record goes, not what it holds
 Positive = Annotated[int, Field(ge=1)]
 
 
-class Asked(BaseModel):
-    """What every notebook that asks questions can be told. Unknown keys and wrong types are errors."""
+class Parameters(BaseModel):
+    """What every notebook that asks questions can be told; the same names as in its parameters cell. Unknown keys and wrong types are
+    errors. An experiment adds its own."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     run_id: str = "scratch"
     suite: str = "episodic"
+    preset: str = "baselines/span_short"
     model: str = "hippo-tiny"
+    regime: Literal["immediate", "delayed", "after_sleep"] = "delayed"
     profile: str = "default"  # of params/suites/<suite>.yaml
     n: Positive = 50
     seed: Annotated[int, Field(ge=0)] = 1337
@@ -46,57 +49,31 @@ class Asked(BaseModel):
         """How many questions are asked: `n`, or five in a dry run."""
         return min(self.n, DRY_ITEMS) if self.dry_run else self.n
 
-
-class BaselineParameters(Asked):
-    """What `02_baseline` can be told; the same names as in its parameters cell."""
-
-    preset: str = "baselines/span_short"
-    regime: Literal["immediate", "delayed"] = "delayed"
-
     @property
-    def mode(self) -> Mode:
-        """A baseline is not taught: its cells ask."""
+    def stage(self) -> Mode:
+        """What the cell does: it asks, unless the experiment says otherwise."""
         return "test"
-
-
-class MemoryParameters(Asked):
-    """What `03_memory` can be told; the same names as in its parameters cell.
-
-    The regime is a test's: whatever it says, a teach cell counts as `delayed` and a replay cell as `after_sleep`.
-    """
-
-    preset: str = "memory/hei_nw"
-    mode: Mode = "test"
-    regime: Literal["immediate", "delayed", "after_sleep"] = "delayed"
-
-    @property
-    def session(self) -> str:
-        """The name of the store that the cells of a run share."""
-        return f"hei_{self.run_id}"
-
-
-Parameters = BaselineParameters | MemoryParameters
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """What the parameters of a cell stand for. `suite_overrides` are the overrides that the suite reads, `origin` is the memory at the
-    bottom of what the preset extends, itself where it extends none; None for a preset that is no memory's."""
+    """What the parameters of a cell stand for. `suite_overrides` are the overrides that the suite reads, `origin` is the preset at the
+    bottom of what the preset extends, itself where it extends none."""
 
     suite: Suite
     settings: Settings
-    preset: Preset | MemoryPreset
+    preset: Preset
     spec: ModelSpec
     suite_overrides: dict[str, Any]
-    origin: MemoryPreset | None
+    origin: Preset
 
     @property
     def coincides(self) -> bool:
         """Whether the immediate and the delayed regime give the same prompts, so that one cell stands for both."""
-        return not (self.preset.uses_window and self.suite.has_window)
+        return not (self.preset.method.sees_window and self.suite.has_window)
 
 
-def check(values: dict[str, Any], where: str, form: type[Parameters] = BaselineParameters) -> tuple[Parameters, Resolved]:
+def check(values: dict[str, Any], where: str, form: type[Parameters]) -> tuple[Any, Resolved]:
     """The parameters and what they stand for, if every type and name is right; LabError with what is legal otherwise. Loads no torch."""
     parameters = validated(form, values, where)
     run_folder(parameters.run_id)
@@ -105,21 +82,20 @@ def check(values: dict[str, Any], where: str, form: type[Parameters] = BaselineP
 
 def resolve(parameters: Parameters) -> Resolved:
     """The suite, its settings, the preset and the model that the parameters name, overrides applied."""
-    kind = isinstance(parameters, MemoryParameters)
-    told = parameters.suite, parameters.profile, parameters.preset, parameters.model, tuple(parameters.overrides)
-    resolved = _resolve(kind, *told)
-    if parameters.regime == "immediate" and resolved.preset.uses_window and not resolved.suite.has_window:
+    chosen = parameters.suite, parameters.profile, parameters.preset, parameters.model, tuple(parameters.overrides)
+    resolved = _resolve(*chosen)
+    if parameters.regime == "immediate" and resolved.preset.method.sees_window and not resolved.suite.has_window:
         raise LabError(f"suite {parameters.suite} has no window: its facts are taught in another session; use regime=delayed")
     return resolved
 
 
 @cache
-def _resolve(of_memory: bool, suite_name: str, profile: str, preset_name: str, model: str, overrides: tuple[str, ...]) -> Resolved:
+def _resolve(suite_name: str, profile: str, preset_name: str, model: str, overrides: tuple[str, ...]) -> Resolved:
     suite, spec = get_suite(suite_name), load_spec(model)
     of_suite, of_preset = sides(overrides, suite, preset_name)
     settings = suite_settings(suite_name, profile, spec.context_limit, of_suite)
-    preset = load_memory(preset_name, of_preset) if of_memory else load_preset(preset_name, of_preset)
-    return Resolved(suite, settings, preset, spec, of_suite, load_memory(origin(preset_name)) if of_memory else None)
+    preset = load_preset(preset_name, of_preset)
+    return Resolved(suite, settings, preset, spec, of_suite, load_preset(preset.origin))
 
 
 def forget() -> None:
@@ -146,7 +122,7 @@ def assignments(texts: Iterable[str]) -> dict[str, Any]:
 def sides(texts: Iterable[str], suite: Suite, preset: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Overrides apart: those of the suite's settings and those of the preset. `suite.` or `preset.` before a key says which is meant."""
     found: dict[str, dict[str, Any]] = {"suite": {}, "preset": {}}
-    legal = {"suite": set(suite.settings.model_fields), "preset": settings_of(preset)}
+    legal = {"suite": set(suite.settings.model_fields), "preset": set(settings_of(preset))}
     for key, value in assignments(texts).items():
         side, dot, name = key.partition(".")
         wanted = [side] if dot and side in legal else [side for side in legal if key in legal[side]]

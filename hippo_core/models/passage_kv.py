@@ -30,7 +30,7 @@ class Found:
     computed_tokens: int
 
 
-class TraceKV:
+class PassageKV:
     """The KV of traces behind one beginning of a prompt, by their token ids; `prefix` is that beginning's own, of all blocks.
 
     `store`: none (run whenever asked for), memory (run on first use, kept until `forget`), disk (the same, and kept in `folder` for other

@@ -8,17 +8,13 @@ trained.
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
-import pandas as pd
 import torch
 
-from hippo_core.methods.episodic.memory import Episodic
-from hippo_core.methods.episodic.replay import Drawing, Queue, Schedule, arrivals_of, draw, push, recalled
+from hippo_core.methods.episodic.parts import Parts
+from hippo_core.methods.episodic.replay import Queue, Schedule, arrivals_of, draw, push, recalled
 from hippo_core.methods.episodic.replay.noise import corrupt
-from hippo_core.methods.episodic.settings import MemoryPreset
-from hippo_core.models.language_model import LanguageModel
 from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.trace_index import dense, rows_of
 from hippo_core.store import TraceStore
@@ -26,25 +22,15 @@ from hippo_core.store.trace import Trace
 
 SEED = 1337
 RISE, DECAY, TAKEN_IN = 0.1, 0.1, 0.25  # of salience, recalled or not; a noisy cue's part of the new key
-COLUMNS = ["cycle", "world", "trace_id", "cue", "recalled", "salience_before", "salience_after", "merged", "ms"]
 
 
-def replay(lm: LanguageModel, preset: MemoryPreset, source_dir: Path, session_id: str, store_dir: Path) -> pd.DataFrame:
-    """A copy of the store below `source_dir`, rehearsed `replay.cycles` times, below `store_dir`; one row a rehearsed trace and cycle."""
-    memory, rows = Episodic(lm, preset), []
-    cycles = preset.replay.cycles if preset.replay.enabled else 0
-    with (
-        TraceStore.open(source_dir, session_id, memory.identity(), read_only=True) as source,
-        source.copy(store_dir) as store,
-    ):
-        for world in store.worlds():
-            schedule: Schedule = {}
-            for cycle in range(1, cycles + 1):
-                night = Night(memory, store, world, cycle)
-                found, schedule = night.sleep(schedule)
-                rows += found
-            memory.forget()
-    return pd.DataFrame(rows, columns=COLUMNS)
+def replay_world(memory: Parts, world: str, store: TraceStore) -> Iterator[dict[str, object]]:
+    """Rehearse the traces of one world `replay.cycles` times; one row a rehearsed trace and cycle."""
+    replay = memory.settings.replay
+    schedule: Schedule = {}
+    for cycle in range(1, (replay.cycles if replay.enabled else 0) + 1):
+        rows, schedule = ReplayCycle(memory, store, world, cycle).run(schedule)
+        yield from rows
 
 
 @dataclass(frozen=True)
@@ -58,15 +44,15 @@ class Rehearsal:
 
 
 @dataclass(frozen=True)
-class Night:
+class ReplayCycle:
     """One cycle of one world."""
 
-    memory: Episodic
+    memory: Parts
     store: TraceStore
     world: str
     cycle: int
 
-    def sleep(self, schedule: Schedule) -> tuple[list[dict[str, object]], Schedule]:
+    def run(self, schedule: Schedule) -> tuple[list[dict[str, object]], Schedule]:
         """Draw, cue, recall, and change the store, all in one batch that `rollback` can undo; the rows, and when each is due again."""
         traces = self.store.traces(self.world)
         rehearsed = list(self._rehearsed(traces, self._drawn(traces, schedule)))
@@ -83,9 +69,8 @@ class Night:
         return rows, recalled(schedule, self.cycle, hits, misses)
 
     def _drawn(self, traces: Sequence[Trace], schedule: Schedule) -> list[Trace]:
-        told = self.memory.preset.replay
-        drawing = Drawing(told.policy, told.rate, told.noise_level, told.max_items)
-        ids = draw(push(Queue(), arrivals_of(traces)), drawing, self.cycle, len(traces), SEED, schedule)
+        replay = self.memory.settings.replay
+        ids = draw(push(Queue(), arrivals_of(traces)), replay, self.cycle, len(traces), SEED, schedule)
         by_id = {trace.id: trace for trace in traces}
         return [by_id[identifier] for identifier in ids]
 
@@ -93,7 +78,7 @@ class Night:
         recaller = self.memory.recaller(traces)
         for trace in drawn:
             random = Random(f"replay/{SEED}/{self.world}/{trace.source}/{self.cycle}")
-            cue, begin = corrupt(trace.text, self.memory.preset.replay.noise_level, random), time.perf_counter()
+            cue, begin = corrupt(trace.text, self.memory.settings.replay.noise_level, random), time.perf_counter()
             found = recaller.recall(cue).traces
             yield Rehearsal(trace, cue, bool(found) and found[0].id == trace.id, (time.perf_counter() - begin) * 1e3)
 
@@ -101,11 +86,11 @@ class Night:
         """New keys: the old one and that of the noisy cue in proportion, and again only the strongest units."""
         if not hits:
             return
-        coder = self.memory.coder
+        encoder = self.memory.encoder
         old = dense(rows_of([one.trace.key for one in hits]))
-        new = coder.encoder.activations([one.cue for one in hits], coder.expansion)
+        new = encoder.model.activations([one.cue for one in hits], encoder.expansion)
         mixed = torch.nn.functional.normalize((1 - TAKEN_IN) * old + TAKEN_IN * new, dim=-1)
-        self.store.rekey({one.trace.id: key for one, key in zip(hits, coder.keys_of(mixed), strict=True)})
+        self.store.rekey({one.trace.id: key for one, key in zip(hits, encoder.keys_of(mixed), strict=True)})
 
     def _merge(self, traces: Sequence[Trace]) -> set[int]:
         """Of traces in the same words the last stays, with the evidence of all; the ids of those that went."""

@@ -1,0 +1,70 @@
+"""The experiment `memory`: one cell teaches a store, one replays it, one asks with it; each in a process of its own.
+
+    teach <- test (immediate, delayed)
+    teach <- replay <- test (after_sleep)
+
+What a teach or a replay cell does not depend on is no part of its parameters: its preset is the one at the bottom of what the tested
+preset extends, its overrides are those of the settings that its stage reads. So a memory's controls, and the ablations of its recall,
+are tested on one taught store.
+"""
+
+import json
+
+from hippo_core.experiments.base import Experiment
+from hippo_core.experiments.memory.report import figure, sentence
+from hippo_core.experiments.parameters import Parameters, Resolved
+from hippo_core.methods.base import Mode
+
+REGIMES: dict[Mode, str] = {"teach": "delayed", "replay": "after_sleep"}  # that cells of these modes count as
+
+
+class MemoryParameters(Parameters):
+    """What `03_memory` can be told. The regime is a test's: whatever it says, a teach cell counts as `delayed` and a replay cell as
+    `after_sleep`."""
+
+    preset: str = "memory/hei_nw"
+    mode: Mode = "test"
+
+    @property
+    def stage(self) -> Mode:
+        """See `Parameters`."""
+        return self.mode
+
+    @property
+    def session(self) -> str:
+        """The name of the store that the cells of a run share."""
+        return f"hei_{self.run_id}"
+
+
+def canonical(parameters: MemoryParameters, resolved: Resolved, mode: Mode | None = None) -> MemoryParameters:
+    """The parameters of the teach or the replay cell that these rest on, or are: equal for all that may share it. Those of a test stay."""
+    mode = mode or parameters.mode
+    if mode == "test":
+        return parameters
+    usual, mine = resolved.origin.of_stage(mode), resolved.preset.of_stage(mode)
+    overrides = [f"{name}={json.dumps(value)}" for name, value in sorted(resolved.suite_overrides.items())]
+    overrides += [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in mine.items() if value != usual[key]]
+    changed = {"preset": resolved.origin.name, "overrides": overrides, "mode": mode, "regime": REGIMES[mode]}
+    return parameters.model_copy(update=changed)
+
+
+def needs(parameters: MemoryParameters, resolved: Resolved) -> tuple[MemoryParameters, ...]:
+    """The cell that wrote the store that this one reads, behind the one that it was copied from."""
+    if parameters.mode == "teach":
+        return ()
+    teach = canonical(parameters, resolved, "teach")
+    slept = parameters.mode == "test" and parameters.regime == "after_sleep"
+    return (teach, canonical(parameters, resolved, "replay")) if slept else (teach,)
+
+
+MEMORY = Experiment(
+    name="memory",
+    notebook="03_memory",
+    parameters=MemoryParameters,
+    run="hippo_core.experiments.memory.run",
+    suits=lambda preset: preset.taught,
+    sentence=sentence,
+    figure=figure,
+    needs=needs,
+    canonical=canonical,
+)

@@ -1,0 +1,153 @@
+"""Teach, replay, test: three stages of a memory, each in a process of its own; the store is all that passes between them."""
+
+import json
+import math
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from hippo_core.experiments.answer.run import COLUMNS, Asked, Regime, ask, row_of
+from hippo_core.methods.altering import altered, answering_slot
+from hippo_core.methods.base import Memory, Observation
+from hippo_core.results.scores import normalise
+from hippo_core.store import TraceStore
+from hippo_core.store.trace import Decision, Statement
+from hippo_core.suites.types import Fact, Suite, World
+
+TEACH_COLUMNS = [
+    *("fact_id", "world", "time", "S", "surprise", "novelty", "reward", "pin", "contributions"),
+    *("action", "trace_id", "evicted", "ms", "asked"),
+]
+REPLAY_COLUMNS = ["cycle", "world", "trace_id", "cue", "recalled", "salience_before", "salience_after", "merged", "ms"]
+OF_STORE = ("store_written", "replayed", "replay_contribution", "replay_cycles_missing")
+OWN = ("follows_store", "requests", "candidates", "k_used", "store_size", "recall_ms", "completion_ms", "encode_ms", "scores", *OF_STORE)
+LISTED = 5  # recalled traces whose scores a row keeps
+
+
+def teach(method: Memory, worlds: Sequence[World], validation_worlds: Sequence[World], store_dir: Path, session_id: str) -> pd.DataFrame:
+    """Write the store of these worlds below `store_dir`; one row a told fact says what was decided about it (TEACH_COLUMNS; `asked` is the
+    hidden label that judges a gate, which the method never sees).
+
+    `ms` is a fact's share of what its world took. What the method was calibrated to is noted in the store as `calibration`. LabError where
+    it needs validation worlds and there are none.
+    """
+    lm, calibration = method.lm, None
+    if method.writes:
+        method.warm_up()
+        calibration = method.calibrate([observation(fact) for fact in world.facts] for world in validation_worlds)
+    rows: list[dict[str, object]] = []
+    with TraceStore.create(store_dir, session_id, method.identity(), lm.spec.context_limit) as store:
+        if calibration is not None:
+            store.note("calibration", calibration)
+        for world in altered(worlds) if method.settings.memory.runtime.alter_answers else worlds:
+            rows += _taught(method, store, world, calibration) if method.writes else _untaught(world)
+    return pd.DataFrame(rows, columns=TEACH_COLUMNS)
+
+
+def _taught(method: Memory, store: TraceStore, world: World, calibration: object) -> Iterator[dict[str, object]]:
+    begin = time.perf_counter()
+    decisions = method.teach([observation(fact) for fact in world.facts], store, calibration)  # type: ignore[arg-type]
+    each = (time.perf_counter() - begin) * 1e3 / max(1, len(world.facts))
+    method.forget()
+    left = {trace.id for trace in store.traces(world.id)}
+    for fact, decision in zip(world.facts, decisions, strict=True):
+        evicted = decision.trace_id is not None and decision.trace_id not in left
+        yield _teach_row(fact, decision) | {"evicted": evicted, "ms": each}
+
+
+def _untaught(world: World) -> Iterator[dict[str, object]]:
+    for fact in world.facts:
+        yield _teach_row(fact, Decision(observation(fact).statement, math.nan, {}, {}, "refuse")) | {"evicted": False, "ms": math.nan}
+
+
+def _teach_row(fact: Fact, decision: Decision) -> dict[str, object]:
+    """What is kept of one decision; a term that was not weighed is not a number."""
+    return {
+        "fact_id": fact.id,
+        "world": fact.world,
+        "time": fact.time,
+        "S": decision.S if decision.contributions else math.nan,
+        **{name: decision.raw.get(name, math.nan) for name in ("surprise", "novelty")},
+        "reward": float(fact.reward),
+        "pin": float(fact.pin),
+        "contributions": json.dumps({name: round(value, 6) for name, value in decision.contributions.items()}),
+        "action": decision.action,
+        "trace_id": math.nan if decision.trace_id is None else float(decision.trace_id),
+        "asked": float(fact.asked),
+    }
+
+
+def observation(fact: Fact) -> Observation:
+    """A fact as its teller knows it; whether it is asked for later stays behind."""
+    statement = Statement(fact.id, fact.world, fact.text, fact.time)
+    return Observation(statement, fact.slots, fact.reward, fact.pin, fact.provenance, fact.context_key)
+
+
+def replay(method: Memory, source_dir: Path, session_id: str, store_dir: Path) -> pd.DataFrame:
+    """A copy of the store below `source_dir`, rehearsed, below `store_dir`; one row a rehearsed trace and cycle. Nothing of any question or
+    answer is seen. What it did is noted in the store as `replay`."""
+    rows: list[dict[str, object]] = []
+    with (
+        TraceStore.open(source_dir, session_id, method.identity(), read_only=True) as source,
+        source.copy(store_dir) as store,
+    ):
+        for world in store.worlds():
+            rows += method.replay(world, store)
+            method.forget()
+        store.note("replay", {"items": len(rows), "cycles": len({row["cycle"] for row in rows})})
+    return pd.DataFrame(rows, columns=REPLAY_COLUMNS)
+
+
+def test(
+    method: Memory, suite: Suite, worlds: Sequence[World], regime: Regime, store_dir: Path, session_id: str, batch_size: int = 32
+) -> pd.DataFrame:
+    """Ask every item of the worlds, in their order, with what the method recalls from the store and nothing else. The store is opened
+    read-only and does not change.
+
+    `latency_ms` is that of the answer, what is delivered included; `retrieval_ms` that of recall and completion. `encode_ms`, the time in
+    which traces that were met for the first time were run to keys and values, is apart where these are kept; so are these tokens from
+    `computed_tokens`. `store_written` is 1 where the item's world has traces, `replayed` 1 where the store was rehearsed,
+    `replay_contribution` the share of rehearsed traces among what is shown, `replay_cycles_missing` the share of the cycles that did not
+    run. `follows_store` is 1 where the answer is what the store's gold trace says, true or not; NaN where the store has no such trace.
+    """
+    method.warm_up()
+    with TraceStore.open(store_dir, session_id, method.identity(), read_only=True) as store:
+        stored = {world.id: store.traces(world.id) for world in worlds}
+        slept = _sleep(method, store) if regime == "after_sleep" else {"replayed": 0.0, "replay_cycles_missing": math.nan}
+    rows = [row_of(method.lm, suite, one) | memory_columns(one) | slept for one in ask(suite, worlds, method, regime, stored, batch_size)]
+    return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=[*COLUMNS, *OWN])
+
+
+def _sleep(method: Memory, store: TraceStore) -> dict[str, float]:
+    """What the store says of its replay."""
+    noted, due = store.meta.get("replay", {"items": 0, "cycles": 0}), method.replay_cycles
+    return {"replayed": float(noted["items"] > 0), "replay_cycles_missing": max(0, due - noted["cycles"]) / due if due else math.nan}
+
+
+def memory_columns(one: Asked) -> dict[str, object]:
+    """What rows of a memory have besides those of every method."""
+    retrieved = one.retrieved
+    searched = not math.isnan(retrieved.recall_ms)
+    scored = zip((retrieved.ranking or ())[:LISTED], retrieved.scores, strict=False)
+    return {
+        "follows_store": follows_store(one),
+        "requests": float(searched),
+        "candidates": len(retrieved.ranking or ()),
+        "k_used": len(retrieved.shown),
+        "store_size": len(one.passages),
+        "recall_ms": retrieved.recall_ms,
+        "completion_ms": retrieved.completion_ms if searched else math.nan,
+        "encode_ms": retrieved.encode_ms + one.encode_ms,
+        "scores": json.dumps({trace.source: round(score, 4) for trace, score in scored}),
+        "store_written": float(bool(one.passages)),
+        "replay_contribution": sum(trace.uses > 0 for trace in retrieved.shown) / len(retrieved.shown) if retrieved.shown else math.nan,
+    }
+
+
+def follows_store(one: Asked) -> float:
+    """Whether an answer is what the gold trace of its question says in the store: 1 or 0, NaN where there is no such trace."""
+    slot = answering_slot(one.item, {fact.id: fact for fact in one.world.facts})
+    said = [trace.slots[slot] for trace in one.passages if slot is not None and trace.source in one.item.gold_facts and slot in trace.slots]
+    return float(normalise(one.answer.text) == normalise(said[0])) if said else math.nan

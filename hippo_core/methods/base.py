@@ -1,0 +1,217 @@
+"""The base of all methods: from passages that were taught, to what is shown for a question.
+
+A method is bound to a loaded model and its settings. `open` gets the passages of one world and returns what retrieves from them. A method
+never sees an answer, a gold fact or an item's id: all that it knows of a question is a `Query`. A `Memory` is a method that is taught in
+another process: `teach` writes traces to a store, and `open` gets what the store holds.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from hippo_core.store.trace import Decision, Statement, Trace
+
+if TYPE_CHECKING:
+    from hippo_core.delivery.types import Delivery
+    from hippo_core.models.language_model import LanguageModel
+    from hippo_core.store import TraceStore
+
+Stage = Literal["teach", "replay"]
+Mode = Literal["teach", "replay", "test"]
+Decoding = Literal["short", "plain"]  # how the model is asked: by its chat template and an instruction, or neither
+Control = Literal["none", "empty", "shuffled", "oracle", "random"]  # see controls.py
+Count = Annotated[int, Field(ge=1)]
+OFF = BeforeValidator(lambda value: "off" if value is False else value)  # YAML reads a plain off as false
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question as a method sees it.
+
+    Args:
+        text: the question.
+        taught: sources of the passages that were taught for it, in order of telling.
+        window: sources of those that stand right before it; empty in another session.
+    """
+
+    text: str
+    taught: tuple[str, ...]
+    window: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """What a method brings for a question.
+
+    Args:
+        shown: the traces that reach the model, in order of telling.
+        ranking: all that were ranked, best first; None where nothing is ranked.
+        scores: those of the ranking, as far as they are given.
+        recall_ms, completion_ms: time of the query's two stages; NaN where nothing is searched. Indexes are built before.
+        encode_ms: time in which traces that were met for the first time were run to keys and values; no part of the others.
+        computed_tokens: tokens that a model or an encoder ran for the query.
+    """
+
+    shown: tuple[Trace, ...]
+    ranking: tuple[Trace, ...] | None = None
+    scores: tuple[float, ...] = ()
+    recall_ms: float = math.nan
+    completion_ms: float = 0.0
+    encode_ms: float = 0.0
+    computed_tokens: float = 0.0
+
+    @property
+    def retrieval_ms(self) -> float:
+        """The time of the whole query."""
+        return self.recall_ms + self.completion_ms
+
+
+Retrieve = Callable[[Query], Retrieved]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A statement with what only its teller knows of it; never whether it is asked for later."""
+
+    statement: Statement
+    slots: Mapping[str, str] = field(default_factory=dict)
+    reward: bool = False
+    pin: bool = False
+    provenance: str = ""
+    context_key: str = ""
+
+
+class Part(BaseModel):
+    """A part of some settings; an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MethodSettings(Part):
+    """What a preset can say of every method: how the model is asked, how passages reach it (a module of `hippo_core.delivery`, or a
+    module path), and what stands in the place of what was retrieved."""
+
+    decoding: Decoding = "short"
+    delivery: str = "text"
+    control: Control = "none"
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Published encoders that must be on the disk (`make models`)."""
+        encoder = getattr(self, "encoder", None)
+        return () if encoder in (None, "own") else (encoder,)
+
+
+class Method:
+    """What brings something for a question. Subclasses say `Settings` and `open`."""
+
+    Settings: ClassVar[type[MethodSettings]] = MethodSettings
+    stages: ClassVar[tuple[Stage, ...]] = ()  # in which it is prepared, each in a process of its own
+    sees_window: ClassVar[bool] = False  # whether the immediate regime changes what it brings
+
+    def __init__(self, lm: "LanguageModel", settings: Any) -> None:
+        self.lm, self.settings = lm, settings
+
+    def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
+        """What retrieves from these traces of one world, which are in order of telling. `questions`: those to come, to encode together."""
+        raise NotImplementedError
+
+    @cached_property
+    def delivery(self) -> "Delivery":
+        """How what it brings reaches the model."""
+        from hippo_core.delivery.load import load_delivery
+
+        return load_delivery(self.settings.delivery, self.lm, self.settings.decoding, self.kept_kv)
+
+    @property
+    def kept_kv(self) -> Literal["none", "memory", "disk"]:
+        """Where keys and values of passages are kept, for deliveries that have some."""
+        return "memory"
+
+    def warm_up(self) -> None:
+        """Do before the first question what is done once a process."""
+
+    def forget(self) -> None:
+        """Let go of what is kept of the worlds so far."""
+        self.delivery.forget()
+
+
+class Runtime(Part):
+    """`enable_writes`: whether the store takes what it is told. `alter_answers`: facts that are asked for are told with another answer in
+    the place of theirs, so that an answer says whether it came from the store."""
+
+    enable_writes: bool = True
+    alter_answers: bool = False
+
+
+class MemorySection(Part):
+    """What holds for every memory."""
+
+    runtime: Runtime = Runtime()
+
+
+class MemorySettings(MethodSettings):
+    """What a preset can say of every memory; `k`: how many traces stand before a question."""
+
+    k: Count = 1
+    memory: MemorySection = MemorySection()
+
+
+class Memory(Method):
+    """A method that is taught. As it stands it keeps every statement, without a payload; subclasses say at least `open`."""
+
+    Settings: ClassVar[type[MethodSettings]] = MemorySettings
+    stages: ClassVar[tuple[Stage, ...]] = ("teach",)
+    asked_with: ClassVar[tuple[str, ...]] = ("delivery", "control", "k")  # settings that matter to a test alone, by dotted key
+    slept_with: ClassVar[tuple[str, ...]] = ()  # those that matter from a replay on
+
+    def identity(self) -> Mapping[str, Any]:
+        """What a store of this memory is written with, besides the model: it opens for the same alone."""
+        return {}
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything is stored at all."""
+        return self.settings.memory.runtime.enable_writes
+
+    @property
+    def replay_cycles(self) -> int:
+        """How often the store is rehearsed in a replay."""
+        return 0
+
+    def calibrate(self, worlds: Iterable[Sequence[Observation]]) -> Mapping[str, Any] | None:
+        """What `teach` needs to know of validation worlds, where it needs any: plain values, which are noted in the store. Worlds are drawn
+        one by one, as they are asked for."""
+        return None
+
+    def teach(
+        self, observations: Sequence[Observation], store: "TraceStore", calibration: Mapping[str, Any] | None = None
+    ) -> list[Decision]:
+        """Tell the statements of one world, in order, to a store that has none of it yet; what was decided about each."""
+        decisions = [Decision(one.statement, 0.0, {}, {}, "insert") for one in observations]
+        traces = [
+            Trace(
+                one.statement.world,
+                one.statement.source,
+                one.statement.text,
+                slots=one.slots,
+                pinned=one.pin,
+                provenance=one.provenance,
+                context_key=one.context_key,
+                time=one.statement.time,
+            )
+            for one in observations
+        ]
+        with store.together():
+            ids = store.append(traces)
+            known = [Decision(one.statement, one.S, {}, {}, "insert", trace) for one, trace in zip(decisions, ids, strict=True)]
+            store.log(known)
+        return known
+
+    def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
+        """Rehearse one world of a store, and change it; a row a trace and cycle."""
+        raise NotImplementedError

@@ -1,0 +1,51 @@
+"""Controls: what stands in the place of what a method retrieved. Each wraps any method, which runs as ever before it.
+
+empty      the same passages, none of them seen by the model: the answers must be those without any
+shuffled   what passages of another world say, in the places of those that were retrieved
+oracle     the gold passages: the ceiling
+random     passages that are not gold, as many as the method shows (`k`; where it has none, as many as there are gold ones): the floor
+
+A control reads the labels of an item; a method never does.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from random import Random
+
+from hippo_core.files import LabError
+from hippo_core.methods.base import Method, Retrieved
+from hippo_core.store.trace import Trace
+from hippo_core.suites.types import Item
+
+
+def controlled(method: Method, item: Item, retrieved: Retrieved, own: Sequence[Trace], others: Sequence[Trace]) -> Retrieved:
+    """What is shown under the method's control.
+
+    Args:
+        own: the passages that were taught for the item.
+        others: those of another world, for `shuffled`. LabError where there is none.
+    """
+    control = method.settings.control
+    if control == "oracle":
+        return replace(retrieved, shown=tuple(trace for trace in own if trace.source in item.gold_facts))
+    if control == "random":
+        return replace(retrieved, shown=_random(method, item, own))
+    if control == "shuffled":
+        if not others or others[0].world == item.world:
+            raise LabError("control shuffled needs a second world to take the contents from; give more questions (n)")
+        return replace(retrieved, shown=in_order(others[trace.id % len(others)] for trace in retrieved.shown))
+    return retrieved
+
+
+def in_order(traces: Iterable[Trace]) -> tuple[Trace, ...]:
+    """Traces in order of telling."""
+    return tuple(sorted(traces, key=lambda trace: (trace.time, trace.id)))
+
+
+def _random(method: Method, item: Item, own: Sequence[Trace]) -> tuple[Trace, ...]:
+    wrong = [trace for trace in own if trace.source not in item.gold_facts]
+    count = getattr(method.settings, "k", None) or max(1, len(item.gold_facts))
+    drawn = Random(f"random_{'traces' if method.stages else 'facts'}/{item.world}/{item.id}").sample(
+        range(len(wrong)), min(count, len(wrong))
+    )
+    return in_order(wrong[number] for number in drawn)

@@ -1,0 +1,104 @@
+"""What the episodic memory is made of, for one loaded model: what was fitted for it, and the cache of traces' keys and values."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hippo_core.delivery.kv import prefix_of
+from hippo_core.delivery.load import ON_DISK
+from hippo_core.files import LabError, root
+from hippo_core.methods.episodic.recall import RecallConfig, Recaller
+from hippo_core.methods.episodic.settings import EpisodicSettings
+from hippo_core.models import artifacts
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.passage_kv import PassageKV
+from hippo_core.models.spec import validated
+from hippo_core.retrieval.key_encoder import KeyHead, KeyModel, KeySettings
+from hippo_core.retrieval.trace_index import KeyEncoder, TraceIndex, name_of
+from hippo_core.store import Identity
+from hippo_core.store.trace import Trace
+
+KIND = "units of the model's first blocks, k-WTA"
+MADE_UP = ("A warm stone lay by the river.", "A cold stone lay on the hill.")
+
+
+class Parts:
+    """The parts of the memory of a model. Each is read when it is first needed, and must be that of this very model.
+
+    Args:
+        known: the cache of what is delivered as keys and values; None: one of its own.
+        folder: of what was fitted; None: beside the model's weights.
+    """
+
+    def __init__(self, lm: LanguageModel, settings: EpisodicSettings, known: PassageKV | None = None, folder: Path | None = None) -> None:
+        self.lm, self.settings, self._known, self._folder = lm, settings, known, folder
+
+    @cached_property
+    def encoder(self) -> KeyEncoder:
+        """The encoder of keys, one for cues and for what is told; without sparsity every active unit is kept."""
+        code = self.settings.episodic.code
+        return KeyEncoder(
+            load_key_model(self.lm, self._folder), code.expansion, code.winners if self.settings.episodic.use_sparsity else None
+        )
+
+    @cached_property
+    def weights(self) -> Mapping[str, Mapping[str, float]]:
+        """What each of the settings' channels counts, by completion."""
+        name, weights = name_of(self.settings.episodic.code.channels), artifacts.read_part(self.lm, "recall", self._folder)["weights"]
+        if name not in weights:
+            raise LabError(f"{self.lm.spec.name} has no weights for the channels {name}; those that have: {', '.join(weights)}")
+        return weights[name]
+
+    @cached_property
+    def known(self) -> PassageKV:
+        """The keys and values of traces that the model predicts a cue from: those that are delivered, where they are."""
+        if self._known is not None:
+            return self._known
+        kept = self.settings.episodic.store.kv
+        return PassageKV(self.lm, prefix_of(self.lm, self.settings.decoding), kept, root() / ON_DISK if kept == "disk" else None)
+
+    def identity(self) -> Identity:
+        """What a store of this memory is written with."""
+        base = artifacts.base_of(self.lm)
+        weights = "+".join([base["sha256"], *([base["merged"]] if "merged" in base else [])])
+        made = f"{KIND} {artifacts.digest_of(self.lm, 'key', self._folder)}, lines of {self.settings.decoding} prompts"
+        return Identity(self.lm.spec.name, weights, made, self.encoder.expansion, self.encoder.winners or self.encoder.expansion)
+
+    def recaller(self, traces: Sequence[Trace]) -> Recaller:
+        """Recall from the traces of one world."""
+        return self._recaller(traces, self.settings.episodic.use_completion, self.rerank_candidates)
+
+    def _recaller(self, traces: Sequence[Trace], completion: Any, rerank_candidates: int) -> Recaller:
+        settings = self.settings.episodic
+        hopfield = settings.hopfield.beta, settings.hopfield.steps
+        config = RecallConfig(completion, settings.recall.candidates, rerank_candidates, *hopfield, self.weights, self.settings.decoding)
+        index = TraceIndex(traces, settings.code.channels, self.encoder if "key" in settings.code.channels else None, str(self.lm.device))
+        return Recaller(index, config, self.known if completion == "predictive" else None)
+
+    @property
+    def rerank_candidates(self) -> int:
+        """How many candidates completion looks at; as many as are shown, at least."""
+        settings = self.settings.episodic
+        most = settings.predictive.candidates if settings.use_completion == "predictive" else 3 * settings.recall.candidates
+        if most < self.settings.k:
+            raise LabError(
+                f"k={self.settings.k} traces are to be injected, but only {most} are judged; raise episodic.predictive.candidates"
+            )
+        return most
+
+    def warm_up(self) -> None:
+        """Recall once from made-up traces, with a Hopfield step where there are keys. What is compiled once a machine (some seconds) and
+        read once a process is then in no question's time."""
+        keys = zip(MADE_UP, self.encoder.keys(MADE_UP), strict=True)
+        traces = [Trace("", "", text, (), key, id=number) for number, (text, key) in enumerate(keys, start=1)]
+        completion = "hopfield" if "key" in self.settings.episodic.code.channels else "off"
+        self._recaller(traces, completion, 3 * self.settings.episodic.recall.candidates).recall(MADE_UP[0])
+
+
+def load_key_model(lm: LanguageModel, folder: Path | None = None) -> KeyModel:
+    """The key head that was fitted for a model, with it. LabError where there is none, where it is damaged or belongs to other weights."""
+    made: dict[str, Any] = artifacts.read_part(lm, "key", folder)
+    head = KeyHead(validated(KeySettings, made.get("settings", {}), "key.json"))
+    artifacts.fill(head, (folder or artifacts.folder_of(lm)) / "key.safetensors")
+    return KeyModel(lm, head.eval().requires_grad_(False))
