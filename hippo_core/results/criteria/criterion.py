@@ -1,4 +1,4 @@
-"""The form of params/criteria.yaml: what a success criterion compares, on which items, and which target it must reach."""
+"""The form of params/criteria: what a success criterion compares, on which items, and which target it must reach."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from hippo_core.files import LabError, read_yaml, root
+from hippo_core.files import LabError, root
+from hippo_core.models.spec import read_mapping
 from hippo_core.results.figures.palette import condition_name
 
 Regime = Literal["immediate", "delayed", "after_sleep"]
@@ -186,11 +187,25 @@ def _places(one: Criterion) -> Iterator[tuple[str, str, str]]:
         yield suite, worlds, "/".join([one.id, *several])
 
 
-def load_criteria(path: Path | None = None) -> Criteria:
-    """The criteria of a file (default: params/criteria.yaml), checked."""
-    path = path or root() / "params" / "criteria.yaml"
+def load_criteria(folder: Path | None = None) -> Criteria:
+    """All criteria of a folder (default: params/criteria): `shared.yaml` has the margins and the groups, every other file criteria, and
+    groups of its own where it needs any."""
+    folder = folder or root() / "params" / "criteria"
+    files = sorted(path for path in folder.glob("*.yaml") if path.name != "shared.yaml")
+    whole: dict[str, Any] = {"criteria": [], **read_mapping(folder / "shared.yaml")}
+    for path in files:
+        part = read_mapping(path)
+        if wrong := sorted(part.keys() - {"criteria", "groups"}):
+            raise LabError(f"{path}: unknown key {wrong[0]!r}; legal: criteria, groups (margins stand in shared.yaml)")
+        _checked(path, {**whole, **part, "groups": {**whole["groups"], **part.get("groups", {})}})
+        whole["criteria"] = [*whole["criteria"], *part.get("criteria", [])]
+        whole["groups"] = {**whole["groups"], **part.get("groups", {})}
+    return _checked(folder, whole)
+
+
+def _checked(path: Path, values: dict[str, Any]) -> Criteria:
     try:
-        return Criteria.model_validate(read_yaml(path))
+        return Criteria.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         raise LabError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None

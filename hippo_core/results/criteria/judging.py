@@ -12,7 +12,7 @@ from hippo_core.files import LabError, write_json
 from hippo_core.results.criteria.criterion import Criteria, Criterion, load_criteria
 from hippo_core.results.criteria.evidence import Evidence, gather
 from hippo_core.results.criteria.power import Claim
-from hippo_core.results.criteria.sides import NotJudged, Pool
+from hippo_core.results.criteria.sides import NotAsked, NotJudged, Pool
 from hippo_core.results.statistics.paired import holm
 
 __all__ = ["Criteria", "Criterion", "Verdict", "judge", "load_criteria", "write_criteria"]
@@ -61,7 +61,8 @@ class Verdict:
 
 
 def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | None = None, declared: Sequence[Claim] = ()) -> list[Verdict]:
-    """A verdict for every criterion and model, in the order of the file.
+    """A verdict for every model and every criterion that its rows are asked, in the order of the files: those about presets, worlds or
+    settings that a run does not hold have none.
 
     `rows` are all item rows of a run with the columns of its cells (run_id, suite, preset, model, regime, mode, profile, n, seed, cell;
     optional: encoder, preset_overrides, suite_overrides). Seeds are pooled, worlds of different seeds are different clusters.
@@ -91,8 +92,11 @@ def _judge_model(
     for criterion in singles:
         try:
             found[criterion.id] = gather(criteria, criterion, pool, tuning)
+        except NotAsked:
+            continue
         except (NotJudged, LabError) as reason:  # rows that do not pair are no evidence; the report still stands
             found[criterion.id] = str(reason)
+    singles = [one for one in singles if one.id in found]
     claims = _claims(singles, found)
     corrected = {name: p for told in claims.values() for name, p in zip(told, holm(list(told.values())), strict=True)}
     return [_verdict(criteria, one, model, found[one.id], corrected.get(one.id, NAN), declared.get(one.id)) for one in singles]

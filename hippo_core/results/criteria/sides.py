@@ -16,6 +16,10 @@ class NotJudged(Exception):
     """Why the rows at hand cannot speak for a criterion."""
 
 
+class NotAsked(NotJudged):
+    """A criterion is about presets, worlds or settings that a run does not hold at all."""
+
+
 class Pool:
     """The rows of one model, from which those of a side are taken: looked up by what it names, for many sides of many criteria."""
 
@@ -78,12 +82,12 @@ def because(criterion: Criterion, reason: str) -> str:
 
 
 def options_of(criteria: Criteria, criterion: Criterion, side: Side, pool: Pool) -> list[Side]:
-    """The sides with rows that may stand for a side: itself, or the members of its group. Raises NotJudged where there are none."""
+    """The sides with rows that may stand for a side: itself, or the members of its group. Raises NotAsked where there are none."""
     told = {"stage": side.stage, "mode": side.mode, "regime": side.regime} | ({"overrides": side.overrides} if side.overrides else {})
     members = [member.model_copy(update=told) for member in criteria.groups.get(side.preset, ())]
     there = [one for one in members or [side] if len(pool.of(criteria, criterion, one))]
     if not there:
-        raise NotJudged(because(criterion, f"no rows of {side}"))
+        raise NotAsked(because(criterion, f"no rows of {side}"))
     return rivals(there, [one.encoder for one in there])
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from hippo_core.results.criteria import Verdict
+from hippo_core.results.criteria import Verdict, load_criteria
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, count, missing, probability, share, span
 from hippo_core.results.reference_baseline import OWN_VECTORS
@@ -28,16 +28,14 @@ def _of_model(run: Run, model: str, verdicts: Sequence[Verdict], links: dict[str
     mark = "" if model == run.models[0] else f"{model}--"  # an id of its own on the page
     lines = [_row(verdict, [cells[name] for name in verdict.cells if name in cells], links, mark) for verdict in verdicts]
     judged = [line for line in lines if line["verdict"] != "not judged"]
-    elsewhere = set(run.rows["suite"]) - set(run.rows.loc[run.rows["model"] == model, "suite"])
-    unjudged = _gathered([line for line in lines if line["verdict"] == "not judged" and line["suite"] not in elsewhere])
-    asked = [line["suite"] for line in lines if line["suite"] in elsewhere]
+    unjudged = _gathered([line for line in lines if line["verdict"] == "not judged"])
     return {
         "model": model,
         "tally": tally(verdicts),
         "judged": judged,
         "questions": questions(judged),
         "unjudged": unjudged,
-        "not_asked": f"{len(asked)} on suites that it was not asked: {', '.join(dict.fromkeys(asked))}" if asked else "",
+        "not_asked": len(load_criteria().single()) - len(verdicts),
     }
 
 
