@@ -21,6 +21,10 @@ FULL = (errno.ENOSPC, errno.EDQUOT)  # a full disk, a quota that is used up
 class LabError(Exception):
     """A mistake that the user can mend. The message is one line: what was expected, what came, the way out."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows of it: the message, without the library's frames (IPython asks for this)."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class Terminated(SystemExit):
     """SIGTERM came, as a cluster's scheduler sends it before it kills."""

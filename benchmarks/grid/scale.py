@@ -37,7 +37,7 @@ from hippo_core.results.records import begin_record, build_metrics, finish_recor
 from hippo_core.results.records.read import TEXT
 
 ROUNDS, CELLS, ALIKE = 3, 1000, 10
-REFERENCE = root() / "executed/reference"
+REFERENCE = root() / "executed/example"
 SKILL = {"core": 0.6, "span_short": 0.9, "longctx": 0.7, "rag_bm25": 0.85, "rag_dense": 0.6, "rag_hybrid": 0.87, "oracle": 0.97}
 GRID = """
 title: made-up records

@@ -12,6 +12,7 @@ from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
 from hippo_core.results.records import read_metrics
 
+ALONE = "single"  # the run of cells that are run alone, unless one is named
 ALWAYS = ("suite", "preset", "n", "seed", "mode")  # parameters that a command says though they are the usual ones
 VERDICTS = ("met", "missed", "not judged")
 
@@ -68,7 +69,7 @@ def command(cell: Cell) -> str:
     if not cell.experiment:
         words = [f"{name}={_word(value)}" for name, value in cell.parameters.items()]
         return " ".join(["python -m hippo_core notebook", cell.phase, *words])
-    usual = load_experiment(cell.experiment).parameters().model_dump()
+    usual = load_experiment(cell.experiment).parameters(run_id=ALONE).model_dump()
     said = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in ALWAYS}
     return " ".join(["python -m hippo_core run", cell.experiment, *(f"{name}={_word(value)}" for name, value in said.items())])
 

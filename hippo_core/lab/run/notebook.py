@@ -6,7 +6,11 @@ runner adds the executed notebook and seals the record; in Jupyter, or under pla
 
 import ast
 import json
+import os
+import shlex
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -104,15 +108,26 @@ def begin(name: str, namespace: Mapping[str, Any]) -> OpenCell:
     parameters = experiment.canonical(parameters, resolved)
     *_, cell = chain = cells_of(experiment, parameters)
     if cell.source and not records.is_complete(cell.source):
-        before = chain[-2]
-        raise LabError(
-            f"'{cell.label}' needs the store of '{before.label}', which has no finished record; run it first: {summary.command(before)}"
-        )
+        _make_source(chain[-2], cell, by_hand=not parameters.record_dir)
     record = _place(parameters, cell)
     config, meta = describe_run(cell, experiment, parameters, resolve(parameters))
     records.begin_record(record, config, meta)
     source = cell.source / STORE if cell.source else None
     return OpenCell(cell, experiment, parameters, resolve(parameters), record, started, source)
+
+
+def _make_source(before: Cell, cell: Cell, by_hand: bool) -> None:
+    """Run the cell that this one rests on, in a process of its own; under a runner, which does that itself, LabError."""
+    why = f"'{cell.label}' needs the store of '{before.label}', which has no finished record"
+    if not by_hand:
+        raise LabError(f"{why}; run it first: {summary.command(before)}")
+    print(f"{why}; it is made now, in a process of its own: {summary.command(before)}", flush=True)
+    words = shlex.split(summary.command(before))[1:]
+    plain = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "CLICOLOR_FORCE")}
+    ran = subprocess.run([sys.executable, *words], cwd=root(), env=plain, capture_output=True, text=True, check=False)
+    print(ran.stdout.strip(), flush=True)
+    if ran.returncode:
+        raise LabError(f"'{before.label}' failed: {(ran.stderr or ran.stdout).strip().splitlines()[-1]}")
 
 
 def finish(open_cell: OpenCell, rows: "pd.DataFrame") -> dict[str, Any]:
