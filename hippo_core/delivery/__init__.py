@@ -8,6 +8,7 @@ Importing this brings no torch.
 """
 
 from hippo_core.files import unknown
+from hippo_core.plugins import is_path
 
 DELIVERIES = ("text", "kv", "adapter")
 
@@ -16,7 +17,6 @@ def module_of(name: str) -> str:
     """The module of a delivery: one of ours by name, or the module part of `package.module:Class`. LabError for an unknown name."""
     if name in DELIVERIES:
         return f"hippo_core.delivery.{name}"
-    module, colon, _ = name.partition(":")
-    if not colon:
+    if not is_path(name):
         raise unknown("delivery", name, (*DELIVERIES, "package.module:Class"))
-    return module
+    return name.partition(":")[0]

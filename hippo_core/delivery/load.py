@@ -5,10 +5,11 @@ from pathlib import Path
 
 from hippo_core.delivery import DELIVERIES, module_of
 from hippo_core.delivery.types import Delivery
-from hippo_core.files import LabError, root
+from hippo_core.files import root
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import Precision, StoreKV
 from hippo_core.models.prompt import Decoding
+from hippo_core.plugins import imported
 
 ON_DISK = "data/generated/kv"  # below the lab's root; named by what they hold, so that many runs share them
 
@@ -23,13 +24,10 @@ def load_delivery(
 ) -> Delivery:
     """The delivery of this name for a loaded model; `store_kv`, `folder` and `precision` say how passages' KV are kept (`PassageKV`; text
     has none). LabError for an unknown name, and for adapter where the model has none."""
-    module = import_module(module_of(name))
+    module = module_of(name)
+    if name not in DELIVERIES:
+        return imported(name, "delivery")(lm, decoding)
     if name == "text":
-        return module.TextDelivery(lm, decoding)
-    if name in DELIVERIES:
-        folder = root() / ON_DISK if store_kv == "disk" and folder is None else folder
-        return module.load(lm, decoding, store_kv, folder, precision)
-    own = getattr(module, name.partition(":")[2], None)
-    if own is None:
-        raise LabError(f"delivery {name}: {module.__name__} has no such class; expected one like hippo_core.delivery.types.Delivery")
-    return own(lm, decoding)
+        return import_module(module).TextDelivery(lm, decoding)
+    folder = root() / ON_DISK if store_kv == "disk" and folder is None else folder
+    return import_module(module).load(lm, decoding, store_kv, folder, precision)

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.experiments.parameters import Parameters, Resolved
 from hippo_core.files import LabError, unknown
 from hippo_core.methods.presets import Preset
+from hippo_core.plugins import imported, is_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,17 +57,11 @@ def named() -> list[str]:
 @cache
 def load_experiment(name: str) -> Experiment:
     """The experiment of this name or module path; LabError with what is legal otherwise."""
-    module, colon, attribute = OURS.get(name, name).partition(":")
-    if not colon:
+    if name not in OURS and not is_path(name):
         raise unknown("experiment", name, [*OURS, "package.module:NAME"])
-    try:
-        found = getattr(import_module(module), attribute, None)
-    except ModuleNotFoundError as error:
-        raise LabError(
-            f"experiment {name}: there is no module {error.name!r}; install its package, or put its folder into the lab's root"
-        ) from None
+    found = imported(OURS.get(name, name), f"experiment {name}")
     if not isinstance(found, Experiment):
-        raise LabError(f"experiment {name}: {module} has no Experiment {attribute!r}")
+        raise LabError(f"experiment {name} is no hippo_core.experiments.Experiment")
     return found
 
 

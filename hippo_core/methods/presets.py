@@ -1,18 +1,17 @@
 """A preset: a method by its module path, with its settings, as params/presets holds it."""
 
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from pydantic import BaseModel
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError
 from hippo_core.methods.base import Memory, Method, MethodSettings, Mode
 from hippo_core.methods.overlay import merged, nested, preset_names, read_preset
 from hippo_core.models.spec import validated
+from hippo_core.plugins import imported
 
 __all__ = ["Preset", "flat", "leaves", "load_preset", "method_class", "preset_names", "settings_of"]
 
@@ -68,19 +67,10 @@ def load_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Preset
 
 
 def method_class(path: str, where: str) -> type[Method]:
-    """The class that `package.module:Class` names, of this package or of any that can be imported; folders in the lab's root can be."""
-    module, colon, name = path.partition(":")
-    expected = f"{where}: method {path!r}: expected package.module:Class"
-    if not (colon and name.isidentifier() and all(part.isidentifier() for part in module.split("."))):
-        raise LabError(expected)
-    if str(root()) not in sys.path:
-        sys.path.append(str(root()))
-    try:
-        found = getattr(import_module(module), name, None)
-    except ModuleNotFoundError as error:
-        raise LabError(f"{expected}; there is no module {error.name!r}: install its package, or put its folder into {root()}") from None
+    """The class that `package.module:Class` names, of this package or of any other."""
+    found = imported(path, f"{where}: method")
     if not (isinstance(found, type) and issubclass(found, Method)):
-        raise LabError(f"{expected}, a subclass of hippo_core.methods.base.Method; {module} has no such {name}")
+        raise LabError(f"{where}: method {path} is no subclass of hippo_core.methods.base.Method")
     return found
 
 

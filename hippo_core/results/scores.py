@@ -99,7 +99,8 @@ def abstained(prediction: str) -> int:
 def score_item(suite: Suite, world: World, item: Item, prediction: str) -> dict[str, float]:
     """The score columns of an item's row. `success` and `suboptimality` are NaN where the item asks for no path.
 
-    `score` is the suite's primary; where that is `success` and the item has no path, it is `em_norm`.
+    `score` is what the suite's own function says where it brings one, else its primary; where that is `success` and the item has no path,
+    it is `em_norm`.
     """
     path = suite.score_path(world, item, prediction) if suite.score_path else None
     raw, norm = em_raw(prediction, item.answers), em_norm(prediction, item.answers)
@@ -110,7 +111,7 @@ def score_item(suite: Suite, world: World, item: Item, prediction: str) -> dict[
         "f1": token_f1(prediction, item.answers),
         "success": path.success if path else math.nan,
         "suboptimality": path.suboptimality if path else math.nan,
-        "score": _primary(suite, raw, norm, path),
+        "score": float(suite.score(world, item, prediction)) if suite.score else _primary(suite, raw, norm, path),
         "chance": item.chance,
         "pred_len": pred_len,
         "gold_len": gold_len,

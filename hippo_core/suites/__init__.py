@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hippo_core.files import LabError, read_yaml, root, unknown
+from hippo_core.plugins import imported, is_path
 from hippo_core.suites.babi import BABI
 from hippo_core.suites.episodic import EPISODIC, EPISODIC_CAPACITY, EPISODIC_CROSS
 from hippo_core.suites.folder import folder_suite
@@ -20,18 +21,29 @@ PROFILES = ("base", "default", "hard")
 
 
 def get_suite(name: str) -> Suite:
-    """The suite of this name, or the user's own: `folder:PATH`."""
+    """The suite of this name, or the user's own: `folder:PATH`, or `package.module:NAME`."""
     if name.startswith("folder:"):
         return folder_suite(name)
+    if is_path(name):
+        return _own_suite(name)
     if name not in SUITES:
-        raise unknown("suite", name, [*SUITES, "folder:PATH"])
+        raise unknown("suite", name, [*SUITES, "folder:PATH", "package.module:NAME"])
     return SUITES[name]
 
 
+def _own_suite(path: str) -> Suite:
+    suite = imported(path, f"suite {path}")
+    if not isinstance(suite, Suite):
+        raise LabError(f"suite {path} is no hippo_core.suites.types.Suite")
+    if suite.name in SUITES or not suite.name.replace("_", "").replace("-", "").isalnum():
+        raise LabError(f"suite {path} is called {suite.name!r}; expected letters, digits, - and _, and none of {', '.join(SUITES)}")
+    return suite
+
+
 def profile_settings(suite_name: str, profile: str) -> dict[str, Any]:
-    """What the profile says; the user's own folders have no profiles but `default`, which says nothing."""
-    path = root() / f"params/suites/{suite_name}.yaml"
-    profiles = {"default": {}} if suite_name.startswith("folder:") else read_yaml(path)
+    """What the profile says; of the user's own suites, where no file says otherwise, `default` says nothing."""
+    path = root() / f"params/suites/{get_suite(suite_name).name}.yaml"
+    profiles = {"default": {}} if suite_name not in SUITES and not path.is_file() else read_yaml(path)
     if not isinstance(profiles, dict) or not all(isinstance(values, dict) for values in profiles.values()):
         raise LabError(f"{path}: expected profiles ({', '.join(PROFILES)}), each a mapping of settings")
     if profile not in profiles:

@@ -113,3 +113,4 @@ class Suite:
     has_window: bool = True  # False: the facts were taught in another session and never stand in the prompt
     uses_context_limit: bool = False  # True: worlds are made longer than the model's context limit
     score_path: Callable[[World, Item, str], PathScore | None] | None = None  # for items whose answer is a path, else None
+    score: Callable[[World, Item, str], float] | None = None  # of a prediction, 0 to 1: what the suite is judged by in place of `primary`

@@ -28,9 +28,9 @@ def record_folder(run_id: str, preset: str, suite: str, n: int, seed: int, cell_
 
 
 def suite_folder(suite: str) -> str:
-    """A suite's name as one folder name: `folder:/data/my-suite` becomes `folder-my-suite`."""
+    """A suite's name as one folder name: `folder:/data/my-suite` becomes `folder-my-suite`, `package.module:NAME` `package-module-NAME`."""
     if not suite.startswith("folder:"):
-        return suite
+        return re.sub(r"[^A-Za-z0-9_-]+", "-", suite)
     return "folder-" + re.sub(r"[^A-Za-z0-9_-]+", "-", Path(suite.removeprefix("folder:")).name)
 
 

@@ -1,0 +1,32 @@
+"""What a name of the form `package.module:NAME` stands for: a method, a suite, an experiment or a delivery of one's own.
+
+The module is any that can be imported, or lies in the lab's root.
+"""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+from hippo_core.files import LabError, root
+
+
+def is_path(name: str) -> bool:
+    """Whether a name has the form of a module path."""
+    module, colon, attribute = name.partition(":")
+    return bool(colon) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def imported(path: str, what: str) -> Any:
+    """What the module path names; LabError, beginning with `what`, where there is no such module, or no such name in it."""
+    if not is_path(path):
+        raise LabError(f"{what}: expected package.module:NAME, got {path!r}")
+    module, _, attribute = path.partition(":")
+    if str(root()) not in sys.path:
+        sys.path.append(str(root()))
+    try:
+        found = import_module(module)
+    except ModuleNotFoundError as error:
+        raise LabError(f"{what}: there is no module {error.name!r}; install its package, or put its folder into {root()}") from None
+    if not hasattr(found, attribute):
+        raise LabError(f"{what}: module {module} has no {attribute!r}")
+    return getattr(found, attribute)
