@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hippo_core.methods.types import Request
 
 from hippo_core.methods import WorldIndex, choose, load_preset
-from hippo_core.methods.types import Request
 from hippo_core.retrieval.recency import AMONG, latest_first, superseded
 from hippo_core.suites.types import Fact
 from tests.models.handmade import worlds

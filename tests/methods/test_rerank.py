@@ -1,10 +1,10 @@
 """Re-ranking: the model's likelihood of the question orders the candidates, and nothing else; what it costs is counted."""
 
 import pytest
+from hippo_core.methods.types import Request
 
 from hippo_core.methods import WorldIndex, choose, load_preset
 from hippo_core.methods.rag.rerank import question_likelihoods
-from hippo_core.methods.types import Request
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render
 from hippo_core.models.score import token_likelihood

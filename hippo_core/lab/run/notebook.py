@@ -25,8 +25,8 @@ from hippo_core.lab.grid import summary
 from hippo_core.lab.run import fingerprints, record_files
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.lab.run.provenance import describe_run
-from hippo_core.lab.run.syntax import parsed
 from hippo_core.results import records
+from hippo_core.source_code import parsed
 from hippo_core.suites.datasets import build
 from hippo_core.suites.types import Split, Suite, World
 
@@ -86,6 +86,11 @@ class OpenCell:
 
         return load(self.resolved.spec, threads=self.parameters.threads)
 
+    @property
+    def device(self) -> str:
+        """Where its model computes; the CPU where nothing has loaded one."""
+        return str(self.language_model.device) if "language_model" in vars(self) else "cpu"
+
     @cached_property
     def method(self) -> "Method":
         """The method of this cell, bound to its model."""
@@ -139,7 +144,7 @@ def finish(open_cell: OpenCell, rows: "pd.DataFrame") -> dict[str, Any]:
     import scrapbook
 
     asked = open_cell.parameters
-    added: dict[str, Any] = {"device": str(open_cell.language_model.device), "dataset": open_cell.dataset()}
+    added: dict[str, Any] = {"device": open_cell.device, "dataset": open_cell.dataset()}
     if asked.stage == "test":
         added["stages"] = _checked_stages(open_cell, rows)
     seconds = time.monotonic() - open_cell.started

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError, root, sha256, write_json
+from hippo_core.plugins import is_path
+from hippo_core.source_code import closure
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.validate import EXEMPT
 from hippo_core.suites.folder import PREFIX
@@ -35,7 +37,7 @@ def digest(value: Any) -> str:
 def library_source() -> str:
     """The SHA-256 of the suites' code and of the samples that they draw on."""
     samples = root() / "data/samples"
-    files = [*Path(__file__).parents[1].rglob("*.py"), *(samples / "babi").glob("*.txt"), *(samples / "names").glob("*.txt")]
+    files = [*(root() / "hippo_core/suites").rglob("*.py"), *(samples / "babi").glob("*.txt"), *(samples / "names").glob("*.txt")]
     return digest({path.name: sha256(path) for path in sorted(files)})
 
 
@@ -45,7 +47,13 @@ def source(suite_name: str, settings: Settings) -> str:
     if suite_name.startswith(PREFIX):
         folder = root() / Path(suite_name.removeprefix(PREFIX)).expanduser()
         own = {str(path.relative_to(folder)): sha256(path) for path in sorted(folder.rglob("*.jsonl"))}
-    return digest([VERSION, library_source(), own, settings.model_dump(mode="json")])
+    return digest([VERSION, library_source(), _own_code(suite_name), own, settings.model_dump(mode="json")])
+
+
+def _own_code(suite_name: str) -> dict[str, str]:
+    """Checksums of the modules that a suite of the user's own is made by; none where it is one of ours or a folder."""
+    modules = [suite_name.partition(":")[0]] if is_path(suite_name) and not suite_name.startswith(PREFIX) else []
+    return {module: sha256(path) for module, path in closure(modules).items()}
 
 
 def is_current(folder: Path, expected: str) -> bool:

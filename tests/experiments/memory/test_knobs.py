@@ -1,6 +1,7 @@
 """Every switch and every threshold of a memory is live: somewhere in its range it changes an answer, the store, or what is ranked."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -154,11 +155,19 @@ def test_a_name_that_nobody_bears_surprises(hippo, tmp_path):
     assert one.mean() - other.mean() > 3 * error
 
 
-def asleep(bench, folder, **overrides):
-    settings = {f"replay.{key}": value for key, value in overrides.items()}
-    rows = run.replay(bench.method("memory/hei_nw", settings), bench.taught("memory/hei_nw", settings)[0], SESSION, folder)
-    with TraceStore.open(folder, SESSION, read_only=True) as store:
-        return rows, store.traces()
+@pytest.fixture(scope="module")
+def asleep(benches, tmp_path_factory):
+    """What a sleep with these settings of replay leaves: its rows, the traces afterwards, and the folder of the store."""
+    bench = benches("episodic")
+
+    @cache
+    def sleep(**overrides):
+        settings, folder = {f"replay.{key}": value for key, value in overrides.items()}, tmp_path_factory.mktemp("asleep")
+        rows = run.replay(bench.method("memory/hei_nw", settings), bench.taught("memory/hei_nw", settings)[0], SESSION, folder)
+        with TraceStore.open(folder, SESSION, read_only=True) as store:
+            return rows, store.traces(), folder
+
+    return sleep
 
 
 @pytest.mark.parametrize(
@@ -166,50 +175,45 @@ def asleep(bench, folder, **overrides):
     [{"policy": "priority"}, {"rate": 0.25}, {"noise_level": 0.6}, {"max_items": 3}, {"cycles": 2}, {"enabled": False}],
     ids=str,
 )
-def test_every_setting_of_replay_changes_what_the_store_becomes(benches, tmp_path, overrides):
-    bench = benches("episodic")
-    usual, changed = asleep(bench, tmp_path / "usual"), asleep(bench, tmp_path / "changed", **overrides)
+def test_every_setting_of_replay_changes_what_the_store_becomes(asleep, overrides):
+    usual, changed = asleep(), asleep(**overrides)
     assert usual[0]["trace_id"].tolist() != changed[0]["trace_id"].tolist() or usual[1] != changed[1]
 
 
-def test_replay_raises_what_is_recalled_lowers_what_is_not_and_can_be_undone(benches, tmp_path):
-    bench = benches("episodic")
-    before = {trace.id: trace for trace in asleep(bench, tmp_path / "none", enabled=False)[1]}
-    rows, after = asleep(bench, tmp_path / "one", noise_level=0.6)
+def test_replay_raises_what_is_recalled_lowers_what_is_not_and_can_be_undone(asleep):
+    before = {trace.id: trace for trace in asleep(enabled=False)[1]}
+    rows, after, folder = asleep(noise_level=0.6)
     hit = dict(zip(rows["trace_id"], rows["recalled"], strict=True))
     assert 0 < sum(hit.values()) < len(hit)
     for trace in after:
         assert (trace.salience > before[trace.id].salience) == (hit[trace.id] == 1)
         assert trace.uses == before[trace.id].uses + hit[trace.id]
     assert any(trace.key != before[trace.id].key for trace in after)
-    with TraceStore.open(tmp_path / "one", SESSION) as store:
+    with TraceStore.open(folder, SESSION) as store:
         store.rollback(len(store.history()))
         assert {trace.id: trace for trace in store.traces()} == before
 
 
-def test_a_test_after_sleep_says_what_the_sleep_did(benches, tmp_path):
-    bench, twice = benches("episodic"), {"replay.cycles": 2, "replay.rate": 0.5}
-    slept, _ = asleep(bench, tmp_path / "twice", cycles=2, rate=0.5)
-    rows = bench.test("memory/hei_nw", twice, regime="after_sleep", store=tmp_path / "twice")
+def test_a_test_after_sleep_says_what_the_sleep_did(benches, asleep):
+    bench, (slept, traces, folder) = benches("episodic"), asleep(cycles=2, rate=0.25)
+    rows = bench.test("memory/hei_nw", {"replay.cycles": 2}, regime="after_sleep", store=folder)
     assert (rows["replayed"] == 1).all() and (rows["replay_cycles_missing"] == 0).all() and (rows["store_written"] == 1).all()
-    recalled = {world: set(one["trace_id"]) for world, one in slept[slept["recalled"] == 1].groupby("world")}
-    with TraceStore.open(tmp_path / "twice", SESSION, read_only=True) as store:
-        ids = {trace.source: trace.id for trace in store.traces()}
-    shown = [ids[source] in recalled[world] for source, world in zip(rows["shown"], rows["world"], strict=True)]
-    assert rows["replay_contribution"].tolist() == [float(one) for one in shown] and 0 < sum(shown) < len(shown)
-    longer = bench.test("memory/hei_nw", {"replay.cycles": 8}, regime="after_sleep", store=tmp_path / "twice")
+    recalled, ids = set(slept.loc[slept["recalled"] == 1, "trace_id"]), {trace.source: trace.id for trace in traces}
+    assert rows["replay_contribution"].tolist() == [float(ids[source] in recalled) for source in rows["shown"]]
+    assert set(rows["replay_contribution"]) == {0.0, 1.0}
+    longer = bench.test("memory/hei_nw", {"replay.cycles": 8}, regime="after_sleep", store=folder)
     assert (longer["replay_cycles_missing"] == 0.75).all()
 
 
-def test_without_a_sleep_or_a_trace_rows_say_so(benches, tmp_path):
+def test_without_a_sleep_or_a_trace_rows_say_so(benches, asleep):
     bench = benches("episodic")
     awake = bench.ask("memory/hei_nw")
     assert (awake["replayed"] == 0).all() and (awake["replay_contribution"] == 0).all() and awake["replay_cycles_missing"].isna().all()
     nothing = bench.ask("memory/hei_nw", memory__runtime__enable_writes=False)
     assert (nothing["store_written"] == 0).all() and nothing["replay_contribution"].isna().all()
-    asleep(bench, tmp_path, enabled=False)
-    unslept = bench.test("memory/hei_nw", {"replay.enabled": False}, regime="after_sleep", store=tmp_path)
-    assert (unslept["replayed"] == 0).all() and (unslept["replay_cycles_missing"] == 1).all() and (unslept["replay_contribution"] == 0).all()
+    sleepless = bench.test("memory/hei_nw", {"replay.enabled": False}, regime="after_sleep", store=asleep(enabled=False)[2])
+    assert (sleepless["replayed"] == 0).all() and (sleepless["replay_cycles_missing"] == 1).all()
+    assert (sleepless["replay_contribution"] == 0).all()
 
 
 def test_keys_and_values_of_traces_are_kept_as_told_and_answers_do_not_depend_on_it(benches, tmp_path, monkeypatch):

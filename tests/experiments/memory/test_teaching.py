@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import pytest
+
 from hippo_core.files import LabError
 from hippo_core.methods.base import Observation
 from hippo_core.methods.episodic.parts import Parts
