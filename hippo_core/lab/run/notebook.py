@@ -109,9 +109,9 @@ def begin(name: str, namespace: Mapping[str, Any]) -> OpenCell:
     fingerprints.forget()
     known = experiment.parameters.model_fields
     refuse_unknown(namespace.get("In", ()), set(known))
-    parameters, resolved = check({one: namespace[one] for one in known if one in namespace}, experiment.phase, experiment.parameters)
-    parameters = experiment.canonical(parameters, resolved)
-    *_, cell = chain = cells_of(experiment, parameters)
+    asked, _ = check({one: namespace[one] for one in known if one in namespace}, experiment.phase, experiment.parameters)
+    *_, cell = chain = cells_of(experiment, asked)
+    parameters: Any = cell.asked
     if cell.source and not records.is_complete(cell.source):
         _make_source(chain[-2], cell, by_hand=not parameters.record_dir)
     record = _place(parameters, cell)
