@@ -55,7 +55,7 @@ def test_they_are_stored_changed_undone_and_brought_back(tmp_path):
         assert store.traces()[0].payload == [9.0, 9.0, 9.0]
         store.rollback()
         assert [trace.payload for trace in store.traces()] == [trace.payload for trace in traces()]
-        with pytest.raises(LabError, match="f1.*expected 3 floats, got 2"):
+        with pytest.raises(LabError, match=r"f1.*expected 3 floats, got 2"):
             store.append([replace(traces()[1], payload=[1.0, 2.0])])
         export_store(store, tmp_path / "out", "teach", 0, TIME)
     with import_store(tmp_path / "out", tmp_path, OTHER, "s2") as again:
