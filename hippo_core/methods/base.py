@@ -75,6 +75,11 @@ NO_PAYLOAD = NoPayload()
 Retrieve = Callable[[Query], Retrieved]
 
 
+def in_order(traces: Iterable[Trace]) -> tuple[Trace, ...]:
+    """Traces in order of telling."""
+    return tuple(sorted(traces, key=lambda trace: (trace.time, trace.id)))
+
+
 @dataclass(frozen=True)
 class Observation:
     """A statement with what only its teller knows of it; never whether it is asked for later."""

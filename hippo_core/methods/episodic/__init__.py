@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from hippo_core.methods.base import Memory, Observation, Query, Retrieve, Retrieved
-from hippo_core.methods.controls import in_order
+from hippo_core.methods.base import Memory, Observation, Query, Retrieve, Retrieved, in_order
 from hippo_core.methods.episodic.settings import EpisodicSettings
 from hippo_core.store.trace import Decision, Trace
 
