@@ -7,7 +7,7 @@ from hippo_core.models.ask import Ask, ask
 from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.generate import Generation, generate
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.prompt import Decoding, fit, split, stops
+from hippo_core.models.prompt import Decoding, fit, render, split, stops
 
 
 class TextDelivery:
@@ -28,8 +28,8 @@ class TextDelivery:
             prompts = [one.prompt for one in fitted]
             answers = generate(self.lm, prompts, max_new_tokens, batch_size, stops(self.lm, self.decoding))
         return [
-            Delivered(**vars(answer), prompt=one.prompt, trace_tokens=self._tokens(lines), dropped=one.dropped)
-            for answer, lines, one in zip(answers, shown, fitted, strict=True)
+            Delivered(**vars(answer), prompt=one.prompt, trace_tokens=one.tokens - self._bare(question), dropped=one.dropped)
+            for answer, question, one in zip(answers, questions, fitted, strict=True)
         ]
 
     def make_ready(self, questions: Sequence[Question]) -> float:
@@ -39,8 +39,9 @@ class TextDelivery:
     def forget(self) -> None:
         """Nothing is kept."""
 
-    def _tokens(self, lines: Sequence[str]) -> int:
-        return sum(len(self.lm.encode(f"{line}\n")) for line in lines)
+    def _bare(self, question: Question) -> int:
+        """Tokens of the prompt without passages."""
+        return len(self.lm.encode(render(self.lm, (), question.text, self.decoding)))
 
     def _hidden(
         self, shown: Sequence[tuple[str, ...]], questions: Sequence[Question], max_new_tokens: int, batch_size: int

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from hippo_core.store.codec import NoPayload
 from hippo_core.store.trace import Decision, Statement, Trace
 
 if TYPE_CHECKING:
     from hippo_core.delivery.types import Delivery
     from hippo_core.models.language_model import LanguageModel
-    from hippo_core.store import TraceStore
+    from hippo_core.store import Codec, Identity, TraceStore
 
 Stage = Literal["teach", "replay"]
 Mode = Literal["teach", "replay", "test"]
@@ -70,7 +71,13 @@ class Retrieved:
         return self.recall_ms + self.completion_ms
 
 
+NO_PAYLOAD = NoPayload()
 Retrieve = Callable[[Query], Retrieved]
+
+
+def in_order(traces: Iterable[Trace]) -> tuple[Trace, ...]:
+    """Traces in order of telling."""
+    return tuple(sorted(traces, key=lambda trace: (trace.time, trace.id)))
 
 
 @dataclass(frozen=True)
@@ -169,9 +176,19 @@ class Memory(Method):
     asked_with: ClassVar[tuple[str, ...]] = ("delivery", "control", "k")  # settings that matter to a test alone, by dotted key
     slept_with: ClassVar[tuple[str, ...]] = ()  # those that matter from a replay on
 
-    def identity(self) -> Mapping[str, Any]:
-        """What a store of this memory is written with, besides the model: it opens for the same alone."""
-        return {}
+    @property
+    def codec(self) -> "Codec":
+        """How its payloads are written; without one a trace is its text."""
+        return NO_PAYLOAD
+
+    def identity(self) -> "Identity":
+        """What a store of this memory is written with; it opens for the same alone."""
+        from hippo_core.models import artifacts
+        from hippo_core.store import Identity
+
+        base = artifacts.base_of(self.lm)
+        weights = "+".join([base["sha256"], *([base["merged"]] if "merged" in base else [])])
+        return Identity(self.lm.spec.name, weights, f"{type(self).__module__}:{type(self).__qualname__}", self.codec)
 
     @property
     def writes(self) -> bool:

@@ -8,12 +8,12 @@ random     passages that are not gold, as many as the method shows (`k`; where i
 A control reads the labels of an item; a method never does.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
 from hippo_core.files import LabError
-from hippo_core.methods.base import Method, Retrieved
+from hippo_core.methods.base import Method, Retrieved, in_order
 from hippo_core.store.trace import Trace
 from hippo_core.suites.types import Item
 
@@ -35,11 +35,6 @@ def controlled(method: Method, item: Item, retrieved: Retrieved, own: Sequence[T
             raise LabError("control shuffled needs a second world to take the contents from; give more questions (n)")
         return replace(retrieved, shown=in_order(others[trace.id % len(others)] for trace in retrieved.shown))
     return retrieved
-
-
-def in_order(traces: Iterable[Trace]) -> tuple[Trace, ...]:
-    """Traces in order of telling."""
-    return tuple(sorted(traces, key=lambda trace: (trace.time, trace.id)))
 
 
 def _random(method: Method, item: Item, own: Sequence[Trace]) -> tuple[Trace, ...]:

@@ -1,6 +1,7 @@
 """What is known of a model before it is loaded: where its weights lie, how to hold them, how to talk to it."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -87,8 +88,19 @@ def validated(model: type[Settings], values: dict[str, Any], where: str) -> Sett
 
 def _fault(model: type[BaseModel], fault: Any) -> str:
     if fault["type"] == "extra_forbidden":
-        return f"unknown key; legal: {', '.join(model.model_fields)}"
+        return f"unknown key; legal: {', '.join(_part(model, fault['loc'][:-1]).model_fields)}"
     return f"{fault['msg']}, got {fault['input']!r}" if fault["type"] != "missing" else "missing"
+
+
+def _part(model: type[BaseModel], keys: Sequence[int | str]) -> type[BaseModel]:
+    """The form of what lies below these keys; the nearest one above where there is none of its own."""
+    for key in keys:
+        field = model.model_fields.get(str(key))
+        kind = field.annotation if field else None
+        if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+            break
+        model = kind
+    return model
 
 
 def read_mapping(path: Path) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class TraceIndex:
         self._lexicons = {name: Lexicon.of(texts, TERMS[name]) for name in channels if name in TERMS}
         self.rows: dict[str, SparseMatrix] = {name: lexicon.rows(texts) for name, lexicon in self._lexicons.items()}
         if "key" in channels:
-            self.rows["key"] = rows_of([trace.key for trace in self.traces])
+            self.rows["key"] = rows_of([trace.payload.key for trace in self.traces])
         self._device = device
         if "minilm" in channels:
             self.rows["minilm"] = minilm_code.rows(texts, device)

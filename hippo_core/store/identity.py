@@ -1,46 +1,55 @@
-"""What a store was written with: a store opens only for the model and the kind of key that its traces are of."""
+"""What a store was written with: a store opens only for the model, the method and the payloads that its traces are of."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from hippo_core.files import LabError
+from hippo_core.store.codec import Codec, Undecoded
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Identity:
-    """`model` and the checksum of its `weights`; the kind of `key` in a word, its `dims`, and its `winners` at most."""
+    """`model` and the checksum of its `weights`; `kind`, the method that writes, and the `codec` of its payloads."""
 
     model: str
     weights: str
-    key: str
-    dims: int
-    winners: int
+    kind: str
+    codec: Codec
 
-    def __post_init__(self) -> None:
-        if not 1 <= self.winners <= self.dims:
-            raise LabError(f"a key has from 1 winner to as many as dimensions, got {self.winners} winners of {self.dims} dimensions")
+    @property
+    def parts(self) -> dict[str, Any]:
+        """All that must be equal."""
+        return {"model": self.model, "weights": self.weights, "kind": self.kind, **self.codec.settings}
 
 
 def as_values(identity: Identity) -> dict[str, Any]:
     """For JSON, with the version of the schema."""
-    return {"schema_version": SCHEMA_VERSION, **asdict(identity)}
+    codec = dict(identity.codec.settings)
+    return {"schema_version": SCHEMA_VERSION, "model": identity.model, "weights": identity.weights, "kind": identity.kind, "codec": codec}
 
 
 def from_values(values: Mapping[str, Any], where: str) -> Identity:
-    """Back from JSON; `where` names the file in the error."""
-    if (found := values.get("schema_version")) != SCHEMA_VERSION:
-        raise LabError(f"{where} has schema version {found}, this lab reads version {SCHEMA_VERSION}; use the lab that wrote it")
+    """Back from JSON, with payloads that stay bytes; `where` names the file in the error."""
+    check_version(values.get("schema_version"), where)
     try:
-        return Identity(**{field.name: values[field.name] for field in fields(Identity)})
+        return Identity(values["model"], values["weights"], values["kind"], Undecoded(values["codec"]))
     except KeyError as missing:
         raise LabError(f"{where} does not say its {missing.args[0]}: it is damaged; teach anew") from None
 
 
+def check_version(found: Any, where: str) -> None:
+    """LabError for a store of another schema."""
+    if found != SCHEMA_VERSION:
+        way = "teach anew" if isinstance(found, int) and found < SCHEMA_VERSION else "use the lab that wrote it"
+        raise LabError(f"{where} has schema version {found}, this lab reads version {SCHEMA_VERSION}; {way}")
+
+
 def check_same(found: Identity, expected: Identity, where: str) -> None:
     """LabError that names every part in which a store differs from what is asked of it."""
-    pairs = [(field.name, getattr(expected, field.name), getattr(found, field.name)) for field in fields(Identity)]
-    if other := [f"{name} expected {wanted!r}, got {got!r}" for name, wanted, got in pairs if wanted != got]:
-        raise LabError(f"{where} was written with another model or key: {'; '.join(other)}; teach anew, or use what it was written with")
+    wanted, got = expected.parts, found.parts
+    names = [*wanted, *(name for name in got if name not in wanted)]
+    if other := [f"{name} expected {wanted.get(name)!r}, got {got.get(name)!r}" for name in names if wanted.get(name) != got.get(name)]:
+        raise LabError(f"{where} was written with another model or memory: {'; '.join(other)}; teach anew, or use what it was written with")

@@ -1,7 +1,7 @@
 """A store as text: `episodic.jsonl`, one trace a line, and `store_meta.json` beside it; for reading elsewhere, and back.
 
-A line: {schema: "episodic.v1", id, key, value, ts, salience}. `key` is {dims, indices, values}, or the dense row where that is asked for;
-`ts` is the order of telling. Tombstones, decisions and what could be undone stay behind.
+A line: {schema: "episodic.v1", id, key, value, ts, salience}; `key` and what else the payload holds are as the store's codec says, `ts` is
+the order of telling. Tombstones, decisions and what could be undone stay behind.
 """
 
 import hashlib
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from hippo_core.files import LabError, unknown, write_json, write_text
-from hippo_core.retrieval.sparse_key import SparseKey
-from hippo_core.store.identity import SCHEMA_VERSION, as_values, from_values
+from hippo_core.store.codec import Codec
+from hippo_core.store.identity import SCHEMA_VERSION, Identity, as_values, check_same, from_values
 from hippo_core.store.trace import Trace
 from hippo_core.store.trace_store import TraceStore
 
@@ -32,10 +32,10 @@ def export_store(store: TraceStore, folder: Path, source: Source, replay_samples
     """
     check_meta(source, replay_samples, created_at)
     traces = store.traces()
-    text = "".join(json.dumps(to_line(trace, dense), ensure_ascii=False, allow_nan=False) + "\n" for trace in traces)
+    text = "".join(json.dumps(to_line(trace, store.file.codec, dense), ensure_ascii=False, allow_nan=False) + "\n" for trace in traces)
     write_text(folder / LINES, text)
     meta = {"schema": META_SCHEMA, "schema_version": SCHEMA_VERSION, "session_id": store.meta["session_id"], "source": source}
-    meta |= {"replay_samples": replay_samples, "created_at": created_at, "token_limit": store.token_limit, "traces": len(traces)}
+    meta |= {"replay_samples": replay_samples, "created_at": created_at, "traces": len(traces)}
     write_json(folder / META, {**meta, "sha256": _sha256(text), "identity": as_values(store.identity)})
 
 
@@ -51,45 +51,46 @@ def check_meta(source: Source, replay_samples: int, created_at: str) -> None:
         raise LabError(f"created_at is an ISO 8601 time such as 2030-01-31T12:00:00+00:00, got {created_at!r}") from None
 
 
-def import_store(exported: Path, folder: Path | str, session_id: str | None = None) -> TraceStore:
+def import_store(exported: Path, folder: Path | str, identity: Identity, session_id: str | None = None) -> TraceStore:
     """A new store of exported files, open for writing, with the same traces under the same ids; by default of the same session.
+    `identity` is that of the memory that wrote them.
 
     LabError, before anything is written, where a file is missing, altered, or holds no such traces.
     """
     text, meta = _read(exported / LINES), _parsed(_read(exported / META), str(exported / META))
     if meta.get("schema") != META_SCHEMA or meta.get("sha256") != _sha256(text):
         raise LabError(f"{exported / META} is not of the {LINES} beside it; export the store again")
-    if missing := sorted({"identity", "session_id", "token_limit"} - set(meta)):
+    if missing := sorted({"identity", "session_id"} - set(meta)):
         raise LabError(f"{exported / META} does not say its {missing[0]}; export the store again")
-    identity = from_values(meta["identity"], str(exported / META))
+    check_same(from_values(meta["identity"], str(exported / META)), identity, str(exported / META))
     lines = text.split("\n")[:-1]  # by line feeds alone: other separators of lines may stand within texts
-    traces = [_of_text(line, f"{exported / LINES}, line {number}") for number, line in enumerate(lines, 1)]
-    return TraceStore.create(folder, session_id or meta["session_id"], identity, meta["token_limit"], traces)
+    traces = [_of_text(line, identity.codec, f"{exported / LINES}, line {number}") for number, line in enumerate(lines, 1)]
+    return TraceStore.create(folder, session_id or meta["session_id"], identity, traces)
 
 
-def to_line(trace: Trace, dense: bool = False) -> dict[str, Any]:
+def to_line(trace: Trace, codec: Codec, dense: bool = False) -> dict[str, Any]:
     """A trace as a line of `episodic.jsonl`."""
-    key = {"dims": trace.key.dims, "indices": trace.key.indices.tolist(), "values": trace.key.values.tolist()}
+    payload = codec.to_json(trace.payload, dense)
     extras = {role: words for role, words in trace.slots.items() if role not in ROLES}
     value = {
         "trace_id": trace.id,
         **{name: getattr(trace, name) for name in PLAIN},
-        "token_ids": list(trace.token_ids),
+        "payload": {name: values for name, values in payload.items() if name != "key"},
         "entity_slots": {**{role: trace.slots.get(role) for role in ROLES}, "extras": extras},
         "salience_tags": ["pin"] if trace.pinned else [],
     }
-    identified = {"schema": SCHEMA, "id": trace.id, "key": trace.key.dense() if dense else key}
+    identified = {"schema": SCHEMA, "id": trace.id, "key": payload.get("key")}
     return {**identified, "value": value, "ts": trace.time, "salience": trace.salience}
 
 
-def of_line(line: Mapping[str, Any]) -> Trace:
-    """The trace of a line, with a key of either form."""
-    key, value = line["key"], line["value"]
+def of_line(line: Mapping[str, Any], codec: Codec) -> Trace:
+    """The trace of a line."""
+    value = line["value"]
+    key = {} if line["key"] is None else {"key": line["key"]}
     named = {role: words for role, words in value["entity_slots"].items() if role in ROLES and words is not None}
     return Trace(
         **{name: value[name] for name in PLAIN},
-        token_ids=tuple(value["token_ids"]),
-        key=SparseKey.of_dense(key) if isinstance(key, list) else SparseKey(key["indices"], key["values"], key["dims"]),
+        payload=codec.from_json({**value["payload"], **key}),
         slots={**named, **value["entity_slots"]["extras"]},
         salience=line["salience"],
         time=line["ts"],
@@ -97,12 +98,12 @@ def of_line(line: Mapping[str, Any]) -> Trace:
     )
 
 
-def _of_text(text: str, where: str) -> Trace:
+def _of_text(text: str, codec: Codec, where: str) -> Trace:
     line = _parsed(text, where)
     if line.get("schema") != SCHEMA:
         raise LabError(f"{where}: expected schema {SCHEMA!r}, got {line.get('schema')!r}; export the store with this lab")
     try:
-        return of_line(line)
+        return of_line(line, codec)
     except (KeyError, TypeError, AttributeError, LabError) as error:
         raise LabError(f"{where} holds no trace ({type(error).__name__}: {error}); export the store again") from None
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from hippo_core.store.codec import Codec
 from hippo_core.store.errors import in_our_words
 from hippo_core.store.identity import SCHEMA_VERSION
 from hippo_core.store.places import sync_folder
@@ -23,8 +24,8 @@ PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {SCHEMA_VERSION};
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE traces (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, world TEXT NOT NULL, source TEXT NOT NULL, text TEXT NOT NULL, token_ids BLOB NOT NULL,
-    slots TEXT NOT NULL, key_indices BLOB NOT NULL, key_values BLOB NOT NULL, pinned INTEGER NOT NULL, provenance TEXT NOT NULL,
+    id INTEGER PRIMARY KEY AUTOINCREMENT, world TEXT NOT NULL, source TEXT NOT NULL, text TEXT NOT NULL,
+    slots TEXT NOT NULL, payload BLOB NOT NULL, pinned INTEGER NOT NULL, provenance TEXT NOT NULL,
     context_key TEXT NOT NULL, time INTEGER NOT NULL, checksum INTEGER NOT NULL,
     salience REAL NOT NULL, uses INTEGER NOT NULL, evidence INTEGER NOT NULL, gone INTEGER NOT NULL DEFAULT 0
 ) STRICT;
@@ -51,13 +52,13 @@ def make_file(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
     sync_folder(path.parent)
 
 
-def lay_out(meta: dict[str, Any], traces: Sequence[Trace]) -> Callable[[sqlite3.Connection], None]:
+def lay_out(meta: dict[str, Any], traces: Sequence[Trace], codec: Codec) -> Callable[[sqlite3.Connection], None]:
     """What fills a new store: these values in `meta`, these traces under their own ids."""
 
     def fill(connection: sqlite3.Connection) -> None:
         connection.executescript(f"BEGIN; {TABLES}")
         connection.executemany("INSERT INTO meta VALUES (?, ?)", [(name, json.dumps(value)) for name, value in meta.items()])
-        connection.executemany(INSERT, (trace_row(trace, trace.id) for trace in traces))
+        connection.executemany(INSERT, (trace_row(trace, trace.id, codec) for trace in traces))
         connection.execute("COMMIT")
 
     return fill

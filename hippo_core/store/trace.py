@@ -1,10 +1,8 @@
-"""A trace: what the episodic memory keeps of one told statement. And the record of what was decided about each statement."""
+"""A trace: what a memory keeps of one told statement. And the record of what was decided about each statement."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
-
-from hippo_core.retrieval.sparse_key import SparseKey
+from typing import Any, Literal
 
 Action = Literal["insert", "aggregate", "refuse"]
 
@@ -14,17 +12,16 @@ class Trace:
     """A told statement as it is stored.
 
     `world` is the scope in which it can be recalled, `source` the id of the statement: recall is measured against it and never reads it.
-    `token_ids` are the model's own tokens of `text` as a line before a question. `slots` maps a role (who, what, where, when, ...) to words
+    `slots` maps a role (who, what, where, when, ...) to words
     of the text. `salience`, 0 or more, is what decay lowers and eviction compares. `provenance` says where it came from and can be deleted
     by; `context_key` is what the teller knew of the occasion. `time` is the order of telling in the world, `uses` counts recalls,
     `evidence` how often it was told. `id` is given by the store, from 1 on, in order of writing; 0 until then.
+    `payload` is what the method that wrote it keeps besides, in a form of its own (`codec.py`).
     """
 
     world: str
     source: str
     text: str
-    token_ids: tuple[int, ...] = ()
-    key: SparseKey | None = None
     slots: Mapping[str, str] = field(default_factory=dict)
     salience: float = 1.0
     pinned: bool = False
@@ -34,6 +31,7 @@ class Trace:
     uses: int = 0
     evidence: int = 1
     id: int = 0
+    payload: Any = None
 
 
 @dataclass(frozen=True, slots=True)

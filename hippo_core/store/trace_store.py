@@ -1,49 +1,65 @@
-"""The store that a teacher writes to and a recall reads from."""
+"""The store that a teacher writes to and a recall reads from: traces in a file, and a journal of what befalls them after they are told.
 
+Each call that changes traces is a batch that can be undone. Ids that are not there are a LabError, before anything changes.
+"""
+
+import math
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from hippo_core.files import LabError
 from hippo_core.store import rows
+from hippo_core.store.file import StoreFile
 from hippo_core.store.identity import Identity, as_values
+from hippo_core.store.journal import Journal
 from hippo_core.store.places import hold, store_path
+from hippo_core.store.rows import WIDEST
 from hippo_core.store.schema import lay_out, make_file
 from hippo_core.store.trace import Decision, Refused, Trace
-from hippo_core.store.upkeep import Upkeep
 
 T = TypeVar("T")
 
 
-class TraceStore(Upkeep):
+class TraceStore:
     """Traces, and what a gate decided about each statement. Two tellings in the same order give the same file."""
 
+    def __init__(self, file: StoreFile) -> None:
+        self.file, self.journal = file, Journal(file)
+
     @classmethod
-    def create(cls, folder: Path | str, session_id: str, identity: Identity, token_limit: int = 512, traces: Sequence[Trace] = ()) -> Self:
-        """A new store, open for writing; LabError where one is there already. A trace may have up to `token_limit` tokens.
+    def open(cls, folder: Path | str, session_id: str, expect: Identity | None = None, read_only: bool = False) -> Self:
+        """The store of a session. LabError, in one line, where it is missing, damaged, not a store, held by another writer, or was
+        written with another model or memory than `expect` (None: any; payloads are bytes then)."""
+        return cls(StoreFile.open(folder, session_id, expect, read_only))
+
+    @classmethod
+    def create(cls, folder: Path | str, session_id: str, identity: Identity, traces: Sequence[Trace] = ()) -> Self:
+        """A new store, open for writing; LabError where one is there already.
 
         `traces`, with ids of their own, are in it from the start: it is there with all of them or not at all.
         """
-        if token_limit < 1:
-            raise LabError(f"a store's traces have from 1 token, got a token limit of {token_limit}")
         for trace in traces:
-            rows.check(trace, identity, token_limit)
+            rows.check(trace, identity.codec)
         ids = {trace.id for trace in traces}
         if len(ids) < len(traces) or min(ids, default=1) < 1:
             raise LabError("a new store's traces have ids from 1 on, each its own; leave them out and append them, which gives ids")
-        meta = {"identity": as_values(identity), "session_id": session_id, "token_limit": token_limit}
-        return cls._made(store_path(folder, session_id), lay_out(meta, traces))
+        meta = {"identity": as_values(identity), "session_id": session_id}
+        return cls._made(store_path(folder, session_id), lay_out(meta, traces, identity.codec), identity)
 
     def copy(self, folder: Path | str) -> Self:
         """This session in another folder, open for writing: ids, tombstones, decisions, all that can be undone. This store stays as it
         is; LabError where the other folder has the session already."""
-        return self._made(store_path(folder, self.meta["session_id"]), self._write_to)
+        return self._made(store_path(folder, self.file.meta["session_id"]), self.file.write_to, self.file.identity)
 
     @classmethod
-    def _made(cls, path: Path, fill: Callable[[sqlite3.Connection], None]) -> Self:
+    def _made(cls, path: Path, fill: Callable[[sqlite3.Connection], None], identity: Identity) -> Self:
         """A new store whose file is there whole or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = hold(path.parent)
@@ -54,20 +70,21 @@ class TraceStore(Upkeep):
         except BaseException:
             os.close(lock)
             raise
-        return cls._opened(path, lock, expect=None)
+        return cls(StoreFile.opened(path, lock, identity))
 
     def append(self, traces: Iterable[Trace]) -> list[int]:
         """Write traces and return their new ids; they are on the disk then, all of them. Ids that they bring are not kept.
 
         LabError, before anything is written, where one cannot be stored (see `rows.check`).
         """
+        self.file.check_writable()
         told = list(traces)
         for trace in told:
-            rows.check(trace, self.identity, self.token_limit)
+            rows.check(trace, self.file.codec)
         with self.together():
-            [[last]] = self._rows("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'traces'")
+            [[last]] = self.file.rows("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'traces'")
             ids = list(range(last + 1, last + 1 + len(told)))
-            self._many(rows.INSERT, map(rows.trace_row, told, ids))
+            self.file.many(rows.INSERT, (rows.trace_row(trace, number, self.file.codec) for trace, number in zip(told, ids, strict=True)))
         return ids
 
     def log(self, decisions: Iterable[Decision]) -> None:
@@ -76,27 +93,27 @@ class TraceStore(Upkeep):
         for decision in told:
             rows.check_decision(decision)
         with self.together():
-            self._many(rows.LOG, map(rows.decision_row, told))
+            self.file.many(rows.LOG, map(rows.decision_row, told))
 
     def decisions(self) -> list[Decision]:
         """All that was logged, in order."""
-        return self._decoded(rows.row_decision, self._rows(f"{rows.READ_LOG} ORDER BY id"))
+        return self._decoded(rows.row_decision, self.file.rows(f"{rows.READ_LOG} ORDER BY id"))
 
     def refused(self) -> list[Refused]:
         """The statements that were not written, in order of telling."""
-        found = self._rows(f"{rows.READ_LOG} WHERE action = 'refuse' ORDER BY id")
+        found = self.file.rows(f"{rows.READ_LOG} WHERE action = 'refuse' ORDER BY id")
         return [Refused(decision.statement, decision.S) for decision in self._decoded(rows.row_decision, found)]
 
     def traces(self, world: str | None = None) -> list[Trace]:
         """The traces of a world, or of all, by id. A world that is not there has none."""
         of_world = ("", ()) if world is None else (" AND world = ?", (world,))
-        found = self._rows(f"{rows.SELECT} WHERE NOT gone{of_world[0]} ORDER BY id", of_world[1])
-        return self._decoded(partial(rows.row_trace, identity=self.identity), found)
+        found = self.file.rows(f"{rows.SELECT} WHERE NOT gone{of_world[0]} ORDER BY id", of_world[1])
+        return self._decoded(partial(rows.row_trace, codec=self.file.codec), found)
 
     def size(self, world: str | None = None) -> int:
         """How many traces a world has, or all have."""
         of_world = ("", ()) if world is None else (" AND world = ?", (world,))
-        [[count]] = self._rows(f"SELECT count(*) FROM traces WHERE NOT gone{of_world[0]}", of_world[1])
+        [[count]] = self.file.rows(f"SELECT count(*) FROM traces WHERE NOT gone{of_world[0]}", of_world[1])
         return count
 
     def _decoded(self, decode: Callable[[tuple[Any, ...]], T], found: list[tuple[Any, ...]]) -> list[T]:
@@ -104,4 +121,133 @@ class TraceStore(Upkeep):
         try:
             return [decode(row) for row in found]
         except (ValueError, LabError) as error:
-            raise self._damaged(error) from None
+            raise self.file.damaged(error) from None
+
+    def use(self, ids: Sequence[int]) -> None:
+        """Count one use of each, as often as it is named."""
+        self.journal.rise("uses", Counter(map(int, ids)), "use")
+
+    def aggregate(self, trace: int, times: int = 1) -> None:
+        """Told again: its evidence rises. Undone only where this happens in a `maintenance` block."""
+        if times < 1:
+            raise LabError(f"a trace is told again once or more often, got {times}")
+        if self.journal.batch is not None:
+            self.journal.rise("evidence", {int(trace): times}, "aggregate")
+            return
+        self.journal.living([trace])
+        with self.together():
+            self.file.rows("UPDATE traces SET evidence = evidence + ? WHERE id = ?", (times, int(trace)))
+
+    def raise_salience(self, ids: Sequence[int], by: float) -> None:
+        """Add `by` to the salience of each."""
+        self._shift(ids, by, "raise")
+
+    def lower_salience(self, ids: Sequence[int], by: float) -> None:
+        """Take `by` from the salience of each, down to 0."""
+        self._shift(ids, -by, "lower")
+
+    def decay(self, rate: float, ids: Sequence[int] | None = None) -> None:
+        """salience <- (1 - rate) * salience, of all that are there or of these."""
+        if not 0 <= rate <= 1:
+            raise LabError(f"a decay rate is from 0 to 1, got {rate}")
+        found = self.journal.saliences(None if ids is None else self.journal.living(ids))
+        self.journal.set_salience({trace: (1 - rate) * salience for trace, salience in found.items()}, found, "decay")
+
+    def update_payloads(self, payloads: Mapping[int, Any]) -> None:
+        """Give traces other payloads; LabError, before anything changes, for one that is not of the store's kind."""
+        self.journal.replace_payloads(payloads)
+
+    def delete(self, ids: Sequence[int]) -> None:
+        """Delete these traces."""
+        self.journal.rise("gone", dict.fromkeys(map(int, ids), 1), "delete")
+
+    def delete_provenance(self, provenance: str) -> int:
+        """Delete all traces of this provenance; how many those were."""
+        found = self.journal.ids("provenance = ?", (provenance,))
+        self.journal.rise("gone", dict.fromkeys(found, 1), "delete")
+        return len(found)
+
+    def evict(self, budget: int | Mapping[str, int]) -> int:
+        """Keep at most so many traces in each world, or in each world that is named; how many went.
+
+        The lowest salience goes first, of equals the oldest; a pinned trace only when no unpinned one is left.
+        """
+        budgets = dict(budget) if isinstance(budget, Mapping) else dict.fromkeys(self.worlds(), budget)
+        if any(kept < 0 for kept in budgets.values()):
+            raise LabError(f"a budget is a number of traces, 0 or more, got {budget}")
+        ranked = {world: self.journal.ids("world = ?", (world,), "pinned, salience, id") for world in budgets}
+        going = [trace for world, ids in ranked.items() for trace in ids[: max(0, len(ids) - budgets[world])]]
+        self.journal.rise("gone", dict.fromkeys(going, 1), "evict")
+        return len(going)
+
+    def expire(self, age: int) -> int:
+        """Remove what was told more than `age` before the latest telling of its world, pinned traces excepted; how many went."""
+        if age < 0:
+            raise LabError(f"an age is 0 or more, in the world's order of telling, got {age}")
+        latest = self.file.rows("SELECT world, max(time) FROM traces GROUP BY world")
+        limits = {world: max(-WIDEST, time - age) for world, time in latest}
+        found = [trace for limit in limits.items() for trace in self.journal.ids("world = ? AND time < ? AND NOT pinned", limit)]
+        self.journal.rise("gone", dict.fromkeys(found, 1), "evict")
+        return len(found)
+
+    def worlds(self) -> list[str]:
+        """The worlds that have traces, in the order of their names."""
+        return [world for (world,) in self.file.rows("SELECT DISTINCT world FROM traces WHERE NOT gone ORDER BY world")]
+
+    def _shift(self, ids: Sequence[int], by: float, kind: str) -> None:
+        if not math.isfinite(by):
+            raise LabError(f"salience changes by a finite number, got {by}; mend what computes it")
+        found = self.journal.saliences(self.journal.living(ids))
+        after = {trace: max(0.0, salience + by) for trace, salience in found.items()}
+        if not all(map(math.isfinite, after.values())):
+            raise LabError(f"salience would grow beyond all numbers by {by}; give less")
+        self.journal.set_salience(after, found, kind)
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """session_id, identity, and what `note` added."""
+        return self.file.meta
+
+    @property
+    def identity(self) -> Identity:
+        """What the store was written with."""
+        return self.file.identity
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return self.file.path
+
+    def note(self, name: str, value: Any) -> None:
+        """Keep a JSON value with the store, such as a gate's calibration; it is found in `meta`. A note of the same name is replaced."""
+        self.file.note(name, value)
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is written within is on the disk when the block ends, all of it; none of it after an error. Blocks may be nested."""
+        return self.file.together()
+
+    def maintenance(self, kind: str) -> AbstractContextManager[None]:
+        """One batch, one transaction, of all that is done within; `kind` says in `history` what it was. Blocks may be nested."""
+        return self.journal.maintenance(kind)
+
+    def history(self) -> list[str]:
+        """The kinds of the batches that can be undone, oldest first."""
+        return self.journal.history()
+
+    def rollback(self, batches: int = 1) -> None:
+        """Undo the last `batches` batches: every trace is as it was, but for what was told since."""
+        self.journal.rollback(batches)
+
+    def purge(self) -> int:
+        """Forget how to undo, and remove for good what is gone; how many tombstones went."""
+        return self.journal.purge()
+
+    def close(self) -> None:
+        """Give the store back; a second call does nothing."""
+        self.file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

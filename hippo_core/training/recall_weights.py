@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.delivery.kv import prefix_of
+from hippo_core.methods.episodic.payload import Payload
 from hippo_core.methods.episodic.recall import Completion, Places, RecallConfig, Recaller
 from hippo_core.methods.episodic.settings import EpisodicSettings
 from hippo_core.models.language_model import LanguageModel
@@ -123,7 +124,10 @@ def indexes(lm: LanguageModel, encoder: KeyEncoder, channels: Sequence[Channel])
         for world in cut(drawn_worlds(suite, "default", questions, SEED, "val", settings), questions):
             texts = [fact.text for fact in world.facts]
             told = zip(world.facts, map(tuple, lines_of(lm, texts, "short")), encoder.keys(texts), strict=True)
-            traces = [Trace(world.id, fact.id, fact.text, line, key, time=fact.time, id=fact.time + 1) for fact, line, key in told]
+            traces = [
+                Trace(world.id, fact.id, fact.text, time=fact.time, id=fact.time + 1, payload=Payload(line, key))
+                for fact, line, key in told
+            ]
             yield suite, world, TraceIndex(traces, channels, encoder, str(lm.device))
 
 

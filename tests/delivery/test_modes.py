@@ -47,6 +47,11 @@ def way(request, lm):
     return made(lm, request.param)
 
 
+def tokens_of(lm, question):
+    """The tokens of the traces as they stand in the prompt."""
+    return sum(map(len, split(lm, question.passages, question.text, "short").blocks))
+
+
 def plain(lm, questions):
     return generate(lm, [render(lm, [], question.text, "short") for question in questions], 8)
 
@@ -56,7 +61,7 @@ def test_with_all_traces_masked_the_path_is_run_and_the_answers_are_those_withou
     for answer, bare, question in zip(masked, plain(lm, QUESTIONS), QUESTIONS, strict=True):
         assert answer.tokens == bare.tokens
         assert answer.prompt_tokens == bare.prompt_tokens
-        assert answer.trace_tokens == sum(map(len, split(lm, question.traces, question.text, "short").blocks))
+        assert answer.trace_tokens == tokens_of(lm, question)
 
 
 def test_without_traces_it_is_the_plain_prompt(lm, way):
@@ -85,18 +90,18 @@ def test_a_batch_of_many_equals_one_by_one(way, batch_size, masked):
 
 @pytest.mark.parametrize("mode", ["kv", "adapter"])
 def test_the_order_of_traces_means_nothing(lm, mode):
-    turned = [Question(question.text, question.traces[::-1]) for question in QUESTIONS]
+    turned = [Question(question.text, question.passages[::-1]) for question in QUESTIONS]
     way = made(lm, mode)
     assert [answer.tokens for answer in way.ask(QUESTIONS, 8)] == [answer.tokens for answer in way.ask(turned, 8)]
 
 
 def test_what_it_costs_is_told(lm, way):
     [first] = way.ask([QUESTIONS[2]], 8)
-    pieces = split(lm, QUESTIONS[2].traces, CUE, "short")
+    pieces = split(lm, QUESTIONS[2].passages, CUE, "short")
     whole = len(pieces.prefix) + first.trace_tokens + len(pieces.tail)
     assert first.prompt_tokens == whole or not pieces.exact
     [again] = way.ask([QUESTIONS[2]], 8)
-    if way.mode == "text":
+    if isinstance(way, TextDelivery):
         assert (first.computed_tokens, again.computed_tokens) == (first.prompt_tokens, first.prompt_tokens)
     else:
         assert (first.computed_tokens, again.computed_tokens) == (first.trace_tokens + len(pieces.tail), len(pieces.tail))
@@ -108,7 +113,7 @@ def test_nothing_to_ask(way):
 
 
 def test_an_unknown_way_names_the_known_ones(whole):
-    with pytest.raises(LabError, match=r"unknown inject 'adaptor'; legal: adapter, kv, text"):
+    with pytest.raises(LabError, match=r"unknown delivery 'adaptor'; legal: adapter, kv"):
         load_delivery("adaptor", whole["qwen2"])  # type: ignore[arg-type]
 
 

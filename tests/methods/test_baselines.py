@@ -1,4 +1,4 @@
-"""Conditions: what each shows, that it sees the taught facts only, and how retrieval ranks."""
+"""Baselines and rags: what each shows, that it sees the taught facts only, and how retrieval ranks."""
 
 import dataclasses
 import math
@@ -6,35 +6,45 @@ import math
 import numpy as np
 import pytest
 
-from hippo_core.methods import CONDITIONS, WorldIndex, choose, condition_presets, load_preset
-from hippo_core.methods.rag.rankers import dense_scores, hybrid_scores, standardised
+from hippo_core.experiments.answer.run import passages_of
+from hippo_core.files import LabError
+from hippo_core.methods.base import Query
+from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.retrieval.bm25 import bm25_scores
+from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.lexicon import grams, words
+from hippo_core.retrieval.ranking import standardised
 from hippo_core.retrieval.synonyms import _groups, _named, meanings
+from hippo_core.store.trace import Trace
 from hippo_core.suites.types import Fact
+from tests.methods.asking import asker, bound, choose, index_of, query_of
 from tests.models.handmade import worlds
 
+UNTAUGHT = [name for name in preset_names() if not load_preset(name).taught]
 ENCODED = ("baselines/rag_dense", "baselines/rag_hybrid", "baselines/rag_rerank")
 MINILM = [(name, "minilm") for name in ENCODED]
 LEXICAL = [(f"baselines/rag_{name}", None) for name in ("bm25", "grams", "synonyms")]
 RANKING = [*LEXICAL, *((name, "own") for name in ENCODED), *MINILM]
 SIMILAR = [told for told in RANKING if "rerank" not in told[0]]  # what is most like the question is best
-EVERY = [*((name, None) for name in condition_presets()), *MINILM]
+EVERY = [*((name, None) for name in UNTAUGHT), *MINILM]
 WORLD, SMALL = worlds()
 ITEM = WORLD.items[0]
 pytestmark = pytest.mark.usefixtures("minilm")
 
 
-def preset_of(told, **overrides):
-    """The preset of a (name, encoder); None leaves the encoder as it is."""
-    name, encoder = told
-    return load_preset(name, {**({"encoder": encoder} if encoder else {}), **overrides})
+def overrides_of(told, **overrides):
+    """The name and the overrides of a (name, encoder); None leaves the encoder as it is."""
+    name, encoder = (told, None) if isinstance(told, str) else told
+    return name, {**({"encoder": encoder} if encoder else {}), **overrides}
 
 
-def shown(preset, lm, item=ITEM, regime="delayed", world=WORLD, **overrides) -> list[str]:
-    told = (preset, None) if isinstance(preset, str) else preset
-    choice = choose(preset_of(told, **overrides), lm, world, item, regime)
-    return [fact.id.partition("/")[2] for fact in choice.facts]
+def chosen(told, lm, item=ITEM, regime="delayed", world=WORLD, **overrides):
+    name, values = overrides_of(told, **overrides)
+    return choose(name, lm, world, item, regime, **values)
+
+
+def shown(told, lm, item=ITEM, regime="delayed", world=WORLD, **overrides) -> list[str]:
+    return [fact.partition("/")[2] for fact in chosen(told, lm, item, regime, world, **overrides).shown]
 
 
 @pytest.mark.parametrize("preset", ["baselines/core", "baselines/span_short"])
@@ -67,15 +77,15 @@ def test_random_facts_are_spread_over_items(loaded):
 @pytest.mark.parametrize("preset", EVERY, ids=str)
 def test_only_presets_that_use_the_window_depend_on_the_regime(lm, preset):
     immediate, delayed = (shown(preset, lm, regime=regime) for regime in ("immediate", "delayed"))
-    assert (immediate != delayed) == preset_of(preset).uses_window
+    assert (immediate != delayed) == load_preset(*overrides_of(preset)).method.sees_window
 
 
 @pytest.mark.parametrize("preset", EVERY, ids=str)
 @pytest.mark.parametrize("regime", ["immediate", "delayed"])
 def test_what_was_not_taught_is_never_seen(lm, preset, regime):
     untaught = dataclasses.replace(ITEM, taught=ITEM.taught[2:6], window=ITEM.taught[3:6])
-    choice = choose(preset_of(preset), lm, WORLD, untaught, regime)
-    assert {fact.id for fact in choice.facts} <= set(untaught.taught)
+    choice = chosen(preset, lm, untaught, regime)
+    assert set(choice.shown) <= set(untaught.taught)
     assert choice.ranking is None or sorted(choice.ranking) == sorted(untaught.taught)
 
 
@@ -84,49 +94,49 @@ def test_changing_an_untaught_fact_changes_nothing(lm, preset):
     item = dataclasses.replace(ITEM, taught=ITEM.taught[:6], window=ITEM.taught[3:6])
     tempting = [dataclasses.replace(fact, text=ITEM.question) for fact in WORLD.facts[6:]]
     other = dataclasses.replace(WORLD, facts=(*WORLD.facts[:6], *tempting))
-    before, after = (choose(preset_of(preset), lm, world, item) for world in (WORLD, other))
-    assert (before.facts, before.ranking) == (after.facts, after.ranking)
+    before, after = (chosen(preset, lm, item, world=world) for world in (WORLD, other))
+    assert (before.shown, before.ranking) == (after.shown, after.ranking)
 
 
 @pytest.mark.parametrize("preset", EVERY, ids=str)
 def test_nothing_taught_is_nothing_shown(lm, preset):
-    choice = choose(preset_of(preset), lm, WORLD, dataclasses.replace(ITEM, taught=(), window=()))
-    assert choice.facts == ()
+    assert chosen(preset, lm, dataclasses.replace(ITEM, taught=(), window=())).shown == ()
 
 
 @pytest.mark.parametrize("preset", RANKING, ids=str)
 @pytest.mark.parametrize("k", [1, 3, 8, 100])
 def test_the_k_best_are_shown_in_order_of_telling(lm, preset, k):
-    choice = choose(preset_of(preset, k=k), lm, WORLD, ITEM)
-    ids = [fact.id for fact in choice.facts]
-    assert ids == sorted(choice.ranking[:k])
+    choice = chosen(preset, lm, k=k)
+    ids = choice.shown
+    assert list(ids) == sorted(choice.ranking[:k])
     assert len(ids) == min(k, 8)
     assert choice.retrieval_ms > 0
 
 
 @pytest.mark.parametrize("preset", RANKING, ids=str)
 def test_an_index_that_is_shared_changes_nothing(lm, preset):
-    index, told = WorldIndex(lm, WORLD), preset_of(preset)
+    name, values = overrides_of(preset)
+    together = asker(name, lm, WORLD, **values)
     for item in WORLD.items:
-        assert choose(told, lm, WORLD, item, index=index).ranking == choose(told, lm, WORLD, item).ranking
+        assert together(item).ranking == chosen(preset, lm, item).ranking
 
 
 @pytest.mark.parametrize("preset", RANKING, ids=str)
 def test_equal_facts_rank_in_order_of_telling(lm, preset):
     same = tuple(dataclasses.replace(fact, text="Mara sold a guitar.") for fact in WORLD.facts)
-    assert choose(preset_of(preset), lm, dataclasses.replace(WORLD, facts=same), ITEM).ranking == ITEM.taught
+    assert chosen(preset, lm, world=dataclasses.replace(WORLD, facts=same)).ranking == ITEM.taught
 
 
 @pytest.mark.parametrize("preset", SIMILAR, ids=str)
 def test_a_fact_that_is_the_question_comes_first(lm, preset):
     facts = (*WORLD.facts[:7], dataclasses.replace(WORLD.facts[7], text=ITEM.question))
-    assert choose(preset_of(preset), lm, dataclasses.replace(WORLD, facts=facts), ITEM).ranking[0] == WORLD.facts[7].id
+    assert chosen(preset, lm, world=dataclasses.replace(WORLD, facts=facts)).ranking[0] == WORLD.facts[7].id
 
 
 def test_bm25_finds_shared_words(loaded):
     for item in (*WORLD.items[:1], WORLD.items[2], SMALL.items[0]):
         world = WORLD if item.world == WORLD.id else SMALL
-        assert choose(load_preset("baselines/rag_bm25"), loaded["qwen2"], world, item).ranking[0] == item.gold_facts[0]
+        assert choose("baselines/rag_bm25", loaded["qwen2"], world, item).ranking[0] == item.gold_facts[0]
 
 
 def test_bm25_is_lucenes_formula(loaded):
@@ -142,14 +152,14 @@ def test_bm25_is_lucenes_formula(loaded):
             total += idf * tf / (tf + 1.5 * (0.25 + 0.75 * len(document) / mean))
         return total
 
-    got = bm25_scores(WorldIndex(loaded["qwen2"], WORLD), ITEM.taught, ITEM.question)
+    got = bm25_scores(index_of(loaded["qwen2"], WORLD), ITEM.taught, ITEM.question)
     assert got == pytest.approx([due(document) for document in documents], rel=1e-5)
 
 
 def test_bm25_without_a_shared_word_or_without_words_is_zero(loaded):
-    assert not bm25_scores(WorldIndex(loaded["qwen2"], WORLD), ITEM.taught, "xyzzy?").any()
+    assert not bm25_scores(index_of(loaded["qwen2"], WORLD), ITEM.taught, "xyzzy?").any()
     silent = dataclasses.replace(WORLD, facts=(Fact("f", WORLD.id, "...", {}, 0),))
-    assert not bm25_scores(WorldIndex(loaded["qwen2"], silent), ("f",), "Who?").any()
+    assert not bm25_scores(index_of(loaded["qwen2"], silent), ("f",), "Who?").any()
 
 
 def test_words_are_lower_case_and_keep_apostrophes():
@@ -157,7 +167,7 @@ def test_words_are_lower_case_and_keep_apostrophes():
 
 
 def test_cosines_are_cosines(lm):
-    index = WorldIndex(lm, WORLD)
+    index = index_of(lm, WORLD)
     scores = dense_scores(index, ITEM.taught, ITEM.question)
     assert scores.shape == (8,)
     assert (np.abs(scores) <= 1 + 1e-6).all()
@@ -165,10 +175,10 @@ def test_cosines_are_cosines(lm):
 
 
 def test_hybrid_is_the_sum_of_z_scores(lm):
-    index = WorldIndex(lm, WORLD)
+    index = index_of(lm, WORLD)
     both = [score(index, ITEM.taught, ITEM.question) for score in (bm25_scores, dense_scores)]
     due = sum((scores - scores.mean()) / scores.std() for scores in both)
-    assert hybrid_scores(index, ITEM.taught, ITEM.question) == pytest.approx(due, abs=1e-5)
+    assert bound("baselines/rag_hybrid", lm).scores(index, query_of(ITEM)) == pytest.approx(due, abs=1e-5)
 
 
 def test_standardised():
@@ -177,12 +187,8 @@ def test_standardised():
     assert (scores.mean(), scores.std()) == (pytest.approx(0), pytest.approx(1))
 
 
-def test_every_condition_has_a_preset():
-    assert {load_preset(name).condition for name in condition_presets()} == set(CONDITIONS)
-
-
 def test_grams_find_a_misspelt_word_where_words_do_not(loaded):
-    index = WorldIndex(loaded["qwen2"], WORLD)
+    index = index_of(loaded["qwen2"], WORLD)
     misspelt = ITEM.question.replace("guitar", "giutar")
     scores = bm25_scores(index, ITEM.taught, "giutar?", grams)
     assert misspelt != ITEM.question and not bm25_scores(index, ITEM.taught, "giutar?").any()
@@ -206,7 +212,31 @@ def test_synonyms_share_their_meanings(told, asked):
 
 def test_what_an_encoder_runs_for_a_question_is_counted(loaded):
     lm = loaded["qwen2"]
-    ran = {
-        name: choose(load_preset(f"baselines/{name}"), lm, WORLD, ITEM).computed_tokens for name in ("rag_bm25", "rag_grams", "rag_dense")
-    }
+    ran = {name: choose(f"baselines/{name}", lm, WORLD, ITEM).computed_tokens for name in ("rag_bm25", "rag_grams", "rag_dense")}
     assert ran == {"rag_bm25": 0, "rag_grams": 0, "rag_dense": len(lm.encode(ITEM.question)) + 1}
+
+
+def test_a_method_is_told_no_answer_no_gold_fact_and_no_label():
+    assert [one.name for one in dataclasses.fields(Query)] == ["text", "taught", "window"]
+    labelled = dataclasses.replace(WORLD, facts=tuple(dataclasses.replace(fact, asked=True) for fact in WORLD.facts))
+    assert passages_of(labelled) == passages_of(WORLD)
+    assert {one.name for one in dataclasses.fields(Trace)}.isdisjoint({"asked", "reward", "pin", "schema_fit"})
+
+
+@pytest.mark.parametrize("name", ["baselines/rag_bm25", "baselines/rag_dense", "baselines/longctx", "baselines/span_short"])
+def test_controls_wrap_any_method(loaded, name):
+    lm, others = loaded["qwen2"], passages_of(SMALL)
+    plain = choose(name, lm, WORLD, ITEM)
+    found = {control: asker(name, lm, WORLD, others, control=control)(ITEM) for control in ("empty", "oracle", "random", "shuffled")}
+    assert (found["empty"].shown, found["empty"].ranking) == (plain.shown, plain.ranking)
+    assert found["oracle"].shown == ITEM.gold_facts
+    assert not set(found["random"].shown) & set(ITEM.gold_facts)
+    assert len(found["random"].shown) == (getattr(load_preset(name).settings, "k", None) or len(ITEM.gold_facts))
+    assert len(found["shuffled"].shown) == len(plain.shown)
+    assert all(trace.world == SMALL.id for trace in found["shuffled"].retrieved.shown)
+    assert {one.ranking for one in found.values()} == {plain.ranking}
+
+
+def test_contents_of_another_world_need_another_world(loaded):
+    with pytest.raises(LabError, match="needs a second world"):
+        asker("baselines/rag_bm25", loaded["qwen2"], WORLD, passages_of(WORLD), control="shuffled")(ITEM)

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from hippo_core.files import LabError, root
-from hippo_core.methods import WorldIndex, choose, load_preset
-from hippo_core.methods.rag.rankers import dense_scores
 from hippo_core.models import minilm
 from hippo_core.models.packages.pins import packages
+from hippo_core.retrieval.encoders import dense_scores
+from tests.methods.asking import asker, choose, index_of
 from tests.models.handmade import worlds
 
 WORLD, SMALL = worlds()
@@ -28,10 +28,6 @@ def plain(text: str) -> torch.Tensor:
     with torch.inference_mode():
         mean = model(torch.tensor([ids])).last_hidden_state[0].double().mean(0)
     return mean / mean.square().sum().sqrt()
-
-
-def with_minilm(name: str = "baselines/rag_dense"):
-    return load_preset(name, {"encoder": "minilm"})
 
 
 def test_vectors_are_the_mean_of_all_pieces_at_unit_length():
@@ -57,31 +53,31 @@ def test_no_text_is_no_vector():
 
 
 def test_cosines_are_those_of_the_vectors(loaded):
-    scores = dense_scores(WorldIndex(loaded["qwen2"], WORLD), ITEM.taught, ITEM.question, "minilm")
+    scores = dense_scores(index_of(loaded["qwen2"], WORLD), ITEM.taught, ITEM.question, "minilm")
     due = [float(plain(fact.text) @ plain(ITEM.question)) for fact in WORLD.facts]
     assert scores == pytest.approx(due, abs=1e-6)
 
 
 def test_the_model_that_answers_changes_no_ranking(loaded):
-    first, *others = (choose(with_minilm(), model, WORLD, ITEM).ranking for model in loaded.values())
+    first, *others = (choose("baselines/rag_dense", model, WORLD, ITEM, encoder="minilm").ranking for model in loaded.values())
     assert others == [first] * 2
-    assert choose(load_preset("baselines/rag_dense"), loaded["qwen2"], WORLD, ITEM).ranking != first
+    assert choose("baselines/rag_dense", loaded["qwen2"], WORLD, ITEM).ranking != first
 
 
 def test_facts_are_encoded_once_a_world_and_each_query_alone(loaded, monkeypatch):
     calls, encode = [], minilm.encode
     monkeypatch.setattr(minilm, "encode", lambda texts, *told: calls.append(len(texts)) or encode(texts, *told))
-    index = WorldIndex(loaded["qwen2"], WORLD)
+    ask = asker("baselines/rag_hybrid", loaded["qwen2"], WORLD, encoder="minilm")
     for item in WORLD.items:
-        choose(with_minilm("baselines/rag_hybrid"), loaded["qwen2"], WORLD, item, index=index)
+        ask(item)
     assert calls == [8, 1, 1, 1, 1]  # the facts and a first query before the clock runs, then the queries
 
 
 def test_both_encoders_share_an_index_and_do_not_meet(loaded):
-    index = WorldIndex(loaded["qwen2"], WORLD)
-    for preset in (load_preset("baselines/rag_dense"), with_minilm(), load_preset("baselines/rag_dense")):
-        fresh = choose(preset, loaded["qwen2"], WORLD, ITEM)
-        assert choose(preset, loaded["qwen2"], WORLD, ITEM, index=index).ranking == fresh.ranking
+    index, encoders = index_of(loaded["qwen2"], WORLD), ("own", "minilm", "own")
+    found = [dense_scores(index, ITEM.taught, ITEM.question, encoder) for encoder in encoders]
+    fresh = [dense_scores(index_of(loaded["qwen2"], WORLD), ITEM.taught, ITEM.question, encoder) for encoder in encoders]
+    assert [scores.tolist() for scores in found] == [scores.tolist() for scores in fresh]
 
 
 def test_the_encoder_is_loaded_once_a_process():

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from hippo_core.methods import WorldIndex
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.model_vectors import cosines
 from hippo_core.suites.datasets.build import worlds
+from tests.methods.asking import index_of
 
 
 def test_a_cosine_is_that_of_weighted_middle_states_about_the_facts_mean():
@@ -32,5 +32,5 @@ def test_a_cosine_is_that_of_weighted_middle_states_about_the_facts_mean():
     vectors = np.array([vector(row) for row in rows])
     about = vectors - vectors[:-1].mean(0)
     unit = about / np.linalg.norm(about, axis=1, keepdims=True)
-    found = cosines(WorldIndex(lm, world), tuple(fact.id for fact in world.facts), item.question)
+    found = cosines(index_of(lm, world), tuple(fact.id for fact in world.facts), item.question)
     assert found == pytest.approx(unit[:-1] @ unit[-1], abs=1e-4)

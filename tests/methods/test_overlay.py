@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hippo_core.files import LabError
-from hippo_core.methods import is_memory, load_memory, load_preset, origin, preset_names
-from hippo_core.methods.episodic.settings import flat
 from hippo_core.methods.overlay import merged, nested
+from hippo_core.methods.presets import flat, load_preset, preset_names
 
 KEYS = st.sampled_from("abcd")
 TREES = st.recursive(st.integers() | st.lists(st.integers(), max_size=2), lambda inner: st.dictionaries(KEYS, inner, max_size=3))
@@ -44,11 +43,12 @@ def test_dotted_keys_are_nested_mappings(values):
 
 
 def test_an_overlay_is_the_preset_below_but_for_what_it_says(presets):
-    presets("one", "condition: rag_bm25\nk: 3")
+    presets("one", "method: hippo_core.methods.rag.rankers:BM25\nk: 3")
     presets("two", "extends: one\nk: 5")
     presets("three", "extends: two\ndecoding: plain")
-    assert load_preset("three").model_dump(exclude_none=True) == {"name": "three", "condition": "rag_bm25", "decoding": "plain", "k": 5}
-    assert origin("three") == "one"
+    found = load_preset("three")
+    assert (found.name, found.path, found.origin) == ("three", "hippo_core.methods.rag.rankers:BM25", "one")
+    assert (found.settings.decoding, found.settings.k) == ("plain", 5)
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,13 @@ def test_an_overlay_is_the_preset_below_but_for_what_it_says(presets):
     [
         ({"a": "extends: b", "b": "extends: c", "c": "extends: a"}, "extend each other: a -> b -> c -> a"),
         ({"a": "extends: a"}, "extend each other: a -> a"),
-        ({"a": "extends: b", "c": "condition: oracle"}, r"unknown preset \(which a extends\) 'b'; legal: a, c"),
-        ({"a": "extends: b\ncondition: oracle", "b": "condition: window"}, "keeps the condition of the preset that it extends, which is b"),
-        ({"a": "condition: dream"}, "unknown condition of preset a 'dream'; legal: .*hei_nw.*window"),
+        ({"a": "extends: b", "c": "k: 3"}, r"unknown preset \(which a extends\) 'b'; legal: a, c"),
+        ({"a": "extends: b\nmethod: one:Two", "b": "method: two:One"}, "keeps the method of the preset that it extends, which is b"),
+        ({"a": "k: 3"}, "preset a names no method; expected `method: package.module:Class`"),
+        ({"a": "method: dream"}, "preset a: method: expected package.module:NAME, got 'dream'"),
+        ({"a": "method: dream.of:It"}, "preset a: method: there is no module 'dream'; install its package, or put its folder into"),
+        ({"a": "method: hippo_core.methods.baselines:Dream"}, "module hippo_core.methods.baselines has no 'Dream'"),
+        ({"a": "method: hippo_core.files:LabError"}, "is no subclass of hippo_core.methods.base.Method"),
     ],
 )
 def test_what_is_wrong_is_named(presets, files, says):
@@ -71,26 +75,29 @@ def test_what_is_wrong_is_named(presets, files, says):
 @pytest.mark.parametrize(
     ("text", "overrides", "says"),
     [
-        ("episodic: {use_gates: true}", {}, "unknown setting of preset m 'episodic.use_gates'; legal: .*episodic.use_gate"),
-        ("", {"replay.rat": 1}, "unknown setting of preset m 'replay.rat'; legal: .*replay.rate"),
-        ("", {"episodic": 3}, "unknown setting of preset m 'episodic'"),
-        ("", {"k": {"a": 1}}, "unknown setting of preset m 'k.a'"),
+        ("episodic: {use_gates: true}", {}, "preset m: episodic.use_gates: unknown key; legal: .*use_gate"),
+        ("", {"replay.rat": 1}, "preset m: replay.rat: unknown key; legal: .*rate"),
+        ("", {"episodic": 3}, "preset m: episodic: .*got 3"),
+        ("", {"k": {"a": 1}}, "preset m: k: .*got"),
         ("", {"replay.rate": 2}, "replay.rate: .*got 2"),
         ("", {"episodic.use_completion": True}, "episodic.use_completion: .*'predictive', 'hopfield' or 'off'.*got True"),
         ("", {"episodic.code.channels": ["words", "words"]}, "a channel is named twice"),
-        ("", {"condition": "hei_nw"}, "condition cannot be replaced"),
-        ("controls: none", {}, "unknown setting of preset m 'controls'; legal: .*control"),
+        ("", {"method": "a.b:C"}, "its method cannot be replaced"),
+        ("controls: none", {}, "preset m: controls: unknown key; legal: .*control"),
     ],
 )
 def test_what_is_wrong_with_a_memory_is_named(presets, text, overrides, says):
-    presets("m", f"condition: hei_nw\n{text}")
+    presets("m", f"method: hippo_core.methods.episodic:HeiNW\n{text}")
     with pytest.raises(LabError, match=says):
-        load_memory("m", overrides)
+        load_preset("m", overrides)
 
 
-def test_a_condition_is_no_memory():
-    with pytest.raises(LabError, match="is no memory's; run it alone: python -m hippo_core run baseline preset=controls/oracle"):
-        load_memory("controls/oracle")
+def test_a_method_of_ones_own_is_found_in_the_labs_root(presets, tmp_path):
+    (tmp_path / "my_memory_package").mkdir()
+    (tmp_path / "my_memory_package/mine.py").write_text("from hippo_core.methods.base import Memory\n\nclass Mine(Memory):\n    pass\n")
+    presets("mine", "method: my_memory_package.mine:Mine\nk: 2\ncontrol: oracle")
+    found = load_preset("mine")
+    assert (found.method.__name__, found.taught, found.settings.k, found.settings.control) == ("Mine", True, 2, "oracle")
 
 
 def test_each_control_and_ablation_says_one_thing_more_than_what_it_extends():
@@ -100,9 +107,9 @@ def test_each_control_and_ablation_says_one_thing_more_than_what_it_extends():
         "ablations/gate_random": gated | {"episodic.gate.policy", "episodic.gate.write_rate"},
         "ablations/gate_unflagged": gated | {"episodic.gate.gamma", "episodic.gate.delta"},
     }
-    usual = load_memory("memory/hei_nw").of_phase("test")
-    for name in (name for name in preset_names() if is_memory(name) and name != "memory/hei_nw"):
-        told = load_memory(name).of_phase("test")
+    usual = load_preset("memory/hei_nw").of_stage("test")
+    for name in (name for name in preset_names() if load_preset(name).taught and name != "memory/hei_nw"):
+        told = load_preset(name).of_stage("test")
         differing = {key for key in told if told[key] != usual[key]}
         assert differing == more[name] if name in more else len(differing) == 1, name
-        assert origin(name) == "memory/hei_nw"
+        assert load_preset(name).origin == "memory/hei_nw"

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.methods import load_preset, preset_names
+from hippo_core.methods.presets import load_preset, preset_names
 
 NAMED = {
     *(f"baselines/{name}" for name in ("core", "span_short", "longctx", "rag_bm25", "rag_dense", "rag_hybrid")),
@@ -22,23 +22,23 @@ def test_the_presets_are_there():
 @pytest.mark.parametrize("name", sorted(NAMED))
 def test_only_core_is_decoded_plainly(name):
     preset = load_preset(name)
-    assert (preset.name, preset.decoding) == (name, "plain" if name == "baselines/core" else "short")
+    assert (preset.name, preset.settings.decoding) == (name, "plain" if name == "baselines/core" else "short")
 
 
 @pytest.mark.parametrize("name", sorted(NAMED))
 def test_who_uses_the_window(name):
-    assert load_preset(name).uses_window == (name in ("baselines/core", "baselines/span_short"))
+    assert load_preset(name).method.sees_window == (name in ("baselines/core", "baselines/span_short"))
 
 
 def test_k_is_three_unless_told_otherwise():
-    assert load_preset("baselines/rag_bm25").k == 3
-    assert load_preset("baselines/rag_hybrid", {"k": "10"}).k == 10
+    assert load_preset("baselines/rag_bm25").settings.k == 3
+    assert load_preset("baselines/rag_hybrid", {"k": "10"}).settings.k == 10
 
 
 @pytest.mark.parametrize("name", ["baselines/rag_dense", "baselines/rag_hybrid", "baselines/rag_rerank"])
 def test_the_encoder_is_the_model_itself_unless_told_otherwise(name):
-    assert load_preset(name).encoder == "own"
-    assert load_preset(name, {"encoder": "minilm"}).encoder == "minilm"
+    assert load_preset(name).settings.encoder == "own"
+    assert load_preset(name, {"encoder": "minilm"}).settings.encoder == "minilm"
 
 
 @pytest.mark.parametrize(
@@ -46,15 +46,14 @@ def test_the_encoder_is_the_model_itself_unless_told_otherwise(name):
     [
         ("baselines/rag", {}, "unknown preset 'baselines/rag'; legal: .*baselines/core, .*controls/random_facts"),
         ("../grids/smoke", {}, "unknown preset"),
-        ("baselines/rag_bm25", {"kk": 3}, "kk: unknown key; legal: name, condition, decoding, k, encoder"),
+        ("baselines/rag_bm25", {"kk": 3}, "kk: unknown key; legal: decoding, delivery, control, k, recency"),
         ("baselines/rag_bm25", {"k": 0}, "k: .*got 0"),
         ("baselines/rag_bm25", {"k": "many"}, "k: .*got 'many'"),
         ("baselines/rag_dense", {"encoder": "glove"}, "encoder: .*'own' or 'minilm'.*got 'glove'"),
-        ("baselines/core", {"k": 3}, "condition window does not read k; those that do: random_facts, rag_bm25"),
-        ("baselines/rag_bm25", {"encoder": "own"}, "condition rag_bm25 does not read encoder; those that do: rag_dense, rag_hybrid"),
-        ("baselines/rag_dense", {"candidates": 5}, "condition rag_dense does not read candidates; those that do: rag_rerank"),
-        ("memory/hei_nw", {}, "preset memory/hei_nw is a memory's, .*: python -m hippo_core run memory preset=memory/hei_nw"),
-        ("baselines/core", {"condition": "oracle"}, "condition cannot be replaced"),
+        ("baselines/core", {"k": 3}, "k: unknown key; legal: decoding, delivery, control"),
+        ("baselines/rag_bm25", {"encoder": "own"}, "encoder: unknown key; legal: .*k, recency"),
+        ("baselines/rag_dense", {"candidates": 5}, "candidates: unknown key; legal: .*encoder"),
+        ("baselines/core", {"method": "a:B"}, "its method cannot be replaced"),
     ],
 )
 def test_what_is_wrong_is_named(name, overrides, message):
@@ -63,5 +62,7 @@ def test_what_is_wrong_is_named(name, overrides, message):
 
 
 def test_reading_presets_brings_no_torch():
-    code = "import sys, hippo_core.methods as c; c.load_preset('baselines/rag_hybrid'); sys.exit('torch' in sys.modules)"
+    code = (
+        "import sys, hippo_core.methods.presets as c; [c.load_preset(name) for name in c.preset_names()]; sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

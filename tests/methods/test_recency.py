@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from hippo_core.methods.types import Request
 
+<<<<<<< HEAD
 from hippo_core.methods import WorldIndex, choose, load_preset
+=======
+>>>>>>> house
 from hippo_core.retrieval.recency import AMONG, latest_first, superseded
 from hippo_core.suites.types import Fact
+from tests.methods.asking import asker, choose, index_of
 from tests.models.handmade import worlds
 
 WORLD, _ = worlds()
@@ -16,12 +20,11 @@ ITEM = WORLD.items[0]
 pytestmark = pytest.mark.usefixtures("minilm")
 
 
-def request(lm, recency, *texts, question="Where does Lea live?") -> Request:
-    """A question among these facts, in order of telling."""
+def ordered(lm, recency, order, scores, *texts, question="Where does Lea live?"):
+    """This order of these facts, which are in order of telling, by the rule."""
     facts = tuple(Fact(f"f{number}", "w", text, {}, number) for number, text in enumerate(texts))
     taught = tuple(fact.id for fact in facts)
-    item = replace(ITEM, question=question, taught=taught, window=())
-    return Request(item, "delayed", 1, None, None, recency, "short", WorldIndex(lm, replace(WORLD, facts=facts)))
+    return latest_first(index_of(lm, replace(WORLD, facts=facts)), taught, question, order, scores, recency)
 
 
 def test_a_later_fact_takes_a_place_as_far_as_it_holds_what_is_asked_and_is_written_alike():
@@ -36,14 +39,14 @@ def test_a_later_fact_takes_a_place_as_far_as_it_holds_what_is_asked_and_is_writ
 
 @pytest.mark.parametrize(("recency", "order"), [(None, [0, 2, 1]), (0.0, [0, 2, 1]), (1.0, [2, 0, 1]), (100.0, [2, 1, 0])])
 def test_the_last_version_comes_first_the_further_before_the_others_the_more_recency_counts(loaded, recency, order):
-    told = request(loaded["qwen2"], recency, "Lea lives in Rome.", "Tom has a parrot.", "Actually, Lea lives in Oslo.")
-    assert latest_first(told, [0, 2, 1], np.array([1.2, -1.5, 1.0])) == order
+    texts = "Lea lives in Rome.", "Tom has a parrot.", "Actually, Lea lives in Oslo."
+    assert ordered(loaded["qwen2"], recency, [0, 2, 1], np.array([1.2, -1.5, 1.0]), *texts) == order
 
 
 def test_facts_behind_the_best_stay_where_they_were(loaded):
     count = AMONG + 5
-    told = request(loaded["qwen2"], 3.0, *(f"Lea lives in city {number + 10}." for number in range(count)))
-    order = latest_first(told, list(range(count)), -0.01 * np.arange(count))
+    texts = (f"Lea lives in city {number + 10}." for number in range(count))
+    order = ordered(loaded["qwen2"], 3.0, list(range(count)), -0.01 * np.arange(count), *texts)
     assert order == [AMONG - 1, *range(AMONG - 1), *range(AMONG, count)]
 
 
@@ -53,16 +56,16 @@ def test_a_rag_that_knows_the_order_puts_a_repeated_fact_s_last_telling_first(lo
     last = replace(WORLD.facts[-1], text=WORLD.facts[0].text)
     world = replace(WORLD, facts=(*WORLD.facts[:-1], last))
     for recency, expected in ((0.0, (WORLD.facts[0].id, last.id)), (4.0, (last.id, WORLD.facts[0].id))):
-        ranking = choose(load_preset(f"baselines/{name}", {"recency": recency}), loaded["qwen2"], world, ITEM).ranking
+        ranking = choose(f"baselines/{name}", loaded["qwen2"], world, ITEM, recency=recency).ranking
         assert ranking.index(expected[0]) < ranking.index(expected[1])
 
 
 @pytest.mark.parametrize("recency", [None, 50.0])
 @pytest.mark.parametrize("name", ["rag_bm25", "rag_grams", "rag_dense", "rag_hybrid", "rag_rerank"])
 def test_items_of_one_world_that_were_taught_different_facts_do_not_share_an_index(loaded, name, recency):
-    lm, preset = loaded["qwen2"], load_preset(f"baselines/{name}", {"recency": recency})
+    lm = loaded["qwen2"]
     items = [replace(ITEM, taught=taught, window=()) for taught in (ITEM.taught, ITEM.taught[2:7], ITEM.taught[:5])]
-    shared = WorldIndex(lm, WORLD)
-    together = [choose(preset, lm, WORLD, item, index=shared).ranking for item in items]
-    assert together == [choose(preset, lm, WORLD, item).ranking for item in items]
+    shared = asker(f"baselines/{name}", lm, WORLD, recency=recency)
+    together = [shared(item).ranking for item in items]
+    assert together == [choose(f"baselines/{name}", lm, WORLD, item, recency=recency).ranking for item in items]
     assert [set(ranking) for ranking in together] == [set(item.taught) for item in items]

@@ -1,29 +1,28 @@
 """Re-ranking: the model's likelihood of the question orders the candidates, and nothing else; what it costs is counted."""
 
 import pytest
-from hippo_core.methods.types import Request
 
-from hippo_core.methods import WorldIndex, choose, load_preset
-from hippo_core.methods.rag.rerank import question_likelihoods
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render
 from hippo_core.models.score import token_likelihood
 from hippo_core.models.spec import load_spec
+from hippo_core.retrieval.question_likelihood import after_text
 from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
+from tests.methods.asking import choose
 from tests.models.handmade import worlds
 
 [WORLD, _] = worlds()
 ITEM = WORLD.items[0]
 
 
-def request(lm, decoding="short") -> Request:
-    return Request(ITEM, "delayed", 1, "own", 20, None, decoding, WorldIndex(lm, WORLD))
+def likelihoods(lm, decoding="short"):
+    return after_text(lm, [fact.text for fact in WORLD.facts], ITEM.question, decoding)
 
 
 @pytest.mark.parametrize("decoding", ["short", "plain"])
 def test_the_score_is_that_of_the_question_in_the_models_own_prompt(lm, decoding):
     """The same as the difference of two whole texts: up to the question's end, and up to its beginning."""
-    found = question_likelihoods(request(lm, decoding), list(range(8)))
+    found = likelihoods(lm, decoding)
     for fact, one in zip(WORLD.facts, found, strict=True):
         before, question, _ = render(lm, [fact.text], ITEM.question, decoding).rpartition(ITEM.question)
         lead = before.rindex(fact.text) + len(fact.text) + 1  # the question, with what opens it in plain text
@@ -33,20 +32,20 @@ def test_the_score_is_that_of_the_question_in_the_models_own_prompt(lm, decoding
 
 
 def test_candidates_are_ordered_by_the_models_likelihood(lm):
-    found = question_likelihoods(request(lm), list(range(8)))
+    found = likelihoods(lm)
     order = sorted(range(8), key=lambda place: (-round(found[place].nats, 6), place))
-    assert choose(load_preset("baselines/rag_rerank"), lm, WORLD, ITEM).ranking == tuple(ITEM.taught[place] for place in order)
+    assert choose("baselines/rag_rerank", lm, WORLD, ITEM).ranking == tuple(ITEM.taught[place] for place in order)
 
 
 def test_one_candidate_leaves_the_first_ranking_and_two_change_no_third(lm):
-    one, two, all_ = (choose(load_preset("baselines/rag_rerank", {"candidates": count}), lm, WORLD, ITEM) for count in (1, 2, 8))
+    one, two, all_ = (choose("baselines/rag_rerank", lm, WORLD, ITEM, candidates=count) for count in (1, 2, 8))
     assert set(two.ranking[:2]) == set(one.ranking[:2]) and two.ranking[2:] == one.ranking[2:]
     assert one.computed_tokens < two.computed_tokens < all_.computed_tokens
 
 
 def test_the_cost_is_every_candidate_with_the_question_but_what_they_share(loaded):
     lm = loaded["qwen2"]
-    choice = choose(load_preset("baselines/rag_rerank"), lm, WORLD, ITEM)
+    choice = choose("baselines/rag_rerank", lm, WORLD, ITEM)
     asked = len(lm.encode(ITEM.question))
     least = sum(len(lm.encode(f"{fact.text}\n")) + asked - 1 for fact in WORLD.facts)
     most = sum(len(lm.encode(render(lm, [fact.text], ITEM.question, "short"))) for fact in WORLD.facts)
@@ -60,6 +59,6 @@ def test_a_model_that_reads_finds_other_words_that_it_knows_better_than_word_sea
     items = [(world, item) for world in cut(drawn_worlds("episodic", "default", 60, 7, "val", settings), 60) for item in world.items]
     for world, item in items:
         for name in found:
-            found[name] += choose(load_preset(f"baselines/{name}"), lm, world, item).ranking[0] == item.gold_facts[0]
+            found[name] += choose(f"baselines/{name}", lm, world, item).ranking[0] == item.gold_facts[0]
     assert len(items) == 60
     assert found["rag_rerank"] > found["rag_bm25"]

@@ -3,11 +3,11 @@
 import pytest
 
 from hippo_core.store import TraceStore
-from tests.methods.episodic.made import IDENTITY, TOKENS
+from tests.methods.episodic.made import IDENTITY
 
 
 @pytest.fixture
 def store(tmp_path):
     """An empty store of session s1, open for writing."""
-    with TraceStore.create(tmp_path, "s1", IDENTITY, TOKENS) as made:
+    with TraceStore.create(tmp_path, "s1", IDENTITY) as made:
         yield made

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hippo_core.files import LabError, write_json
 from hippo_core.store import TraceStore, export_store, import_store
-from tests.methods.episodic.made import IDENTITY, TOKENS, drawn, key_of, trace
+from tests.methods.episodic.made import IDENTITY, drawn, key_of, trace
 
 TIME = "2030-01-31T12:00:00+00:00"
 
@@ -19,13 +19,13 @@ TIME = "2030-01-31T12:00:00+00:00"
 @given(st.lists(drawn, max_size=6), st.booleans())
 def test_there_and_back_is_the_same(tmp_path_factory, traces, dense):
     folder = tmp_path_factory.mktemp("lab")
-    with TraceStore.create(folder, "s1", IDENTITY, TOKENS) as store:
+    with TraceStore.create(folder, "s1", IDENTITY) as store:
         store.append([trace(), *traces])
         store.delete([1])  # so that ids do not begin with 1
         export_store(store, folder / "a", "teach", 0, TIME, dense)
-        with import_store(folder / "a", folder / "back") as back:
+        with import_store(folder / "a", folder / "back", IDENTITY) as back:
             assert back.traces() == store.traces()
-            assert (back.identity, back.token_limit, back.meta["session_id"]) == (IDENTITY, TOKENS, "s1")
+            assert (back.identity, back.meta["session_id"]) == (IDENTITY, "s1")
             export_store(back, folder / "b", "teach", 0, TIME, dense)
             assert back.append([trace()]) == [max((found.id for found in store.traces()), default=0) + 1]
     for name in ("episodic.jsonl", "store_meta.json"):
@@ -51,7 +51,7 @@ def test_a_line_and_the_meta_file_say_what_the_schema_asks_for(store, tmp_path):
             "context_key": "",
             "uses": 0,
             "evidence": 1,
-            "token_ids": [1, 2, 3],
+            "payload": {"token_ids": [1, 2, 3]},
             "entity_slots": {"who": "Marta", "what": None, "where": None, "when": None, "extras": {"colour": "red"}},
             "salience_tags": ["pin"],
         },
@@ -62,14 +62,16 @@ def test_a_line_and_the_meta_file_say_what_the_schema_asks_for(store, tmp_path):
     assert meta.pop("sha256") == hashlib.sha256(f"{line}\n".encode()).hexdigest()
     assert meta == {
         "schema": "episodic.store_meta.v1",
-        "schema_version": 1,
+        "schema_version": 2,
         "session_id": "s1",
         "source": "replay",
         "replay_samples": 3,
         "created_at": TIME,
-        "token_limit": TOKENS,
         "traces": 1,
-        "identity": {"schema_version": 1, "model": "made", "weights": "0" * 64, "key": "by hand", "dims": 32, "winners": 4},
+        "identity": {
+            **{"schema_version": 2, "model": "made", "weights": "0" * 64, "kind": "hei_nw"},
+            "codec": {"key": "by hand", "dims": 32, "winners": 4, "token_limit": 8},
+        },
     }
 
 
@@ -135,19 +137,19 @@ def test_lines_that_hold_no_trace_are_named(exported, tmp_path, change, said):
 
 def test_a_version_that_is_not_known_is_not_read(exported, tmp_path):
     meta = json.loads((exported / "store_meta.json").read_text())
-    write_json(exported / "store_meta.json", {**meta, "identity": {**meta["identity"], "schema_version": 2}})
-    refused(exported, tmp_path, "schema version 2, this lab reads version 1")
+    write_json(exported / "store_meta.json", {**meta, "identity": {**meta["identity"], "schema_version": 3}})
+    refused(exported, tmp_path, "schema version 3, this lab reads version 2; use the lab")
 
 
 def refused(exported, tmp_path, said):
     """The files are not imported, and nothing is written."""
     with pytest.raises(LabError, match=said) as error:
-        import_store(exported, tmp_path / "new")
+        import_store(exported, tmp_path / "new", IDENTITY)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "new").exists()
 
 
 def test_an_import_under_another_session_stands_beside_the_first(exported, tmp_path):
-    with import_store(exported, tmp_path, "s2") as second:
+    with import_store(exported, tmp_path, IDENTITY, "s2") as second:
         assert second.traces() == [replace(trace("f1"), id=1), replace(trace("f2"), id=2)]
     assert second.path.parent.name == "s2"

@@ -10,10 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hippo_core.files import LabError
+from hippo_core.methods.episodic.payload import Payload, PayloadCodec
 from hippo_core.retrieval.sparse_key import SparseKey
-from hippo_core.store import Identity, TraceStore, store_path
+from hippo_core.store import TraceStore, store_path
 from hippo_core.store.trace import Decision, Refused, Statement
-from tests.methods.episodic.made import DIMS, IDENTITY, TOKENS, drawn, key_of, texts, trace
+from tests.methods.episodic.made import DIMS, IDENTITY, drawn, key_of, texts, trace
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 terms = st.dictionaries(st.sampled_from(["surprise", "novelty", "reward", "pin"]), finite)
@@ -25,7 +26,7 @@ decisions = st.builds(Decision, statements, finite, terms, terms, st.sampled_fro
 @given(st.lists(drawn, max_size=6), st.lists(decisions, max_size=4))
 def test_what_is_read_is_what_was_written(tmp_path_factory, traces, told):
     folder = tmp_path_factory.mktemp("lab")
-    with TraceStore.create(folder, "s1", IDENTITY, TOKENS) as store:
+    with TraceStore.create(folder, "s1", IDENTITY) as store:
         ids = store.append(traces)
         store.log(told)
     with TraceStore.open(folder, "s1", IDENTITY, read_only=True) as store:
@@ -60,8 +61,8 @@ def test_ids_rise_and_are_never_given_twice(store):
 
 
 BAD = {
-    "dimensions": replace(trace(), key=SparseKey(np.array([1]), np.array([1]), DIMS + 1)),
-    "winners": replace(trace(), key=key_of(dict.fromkeys(range(5), 1))),
+    "dimensions": trace(key=SparseKey(np.array([1]), np.array([1]), DIMS + 1)),
+    "winners": trace(key=key_of(dict.fromkeys(range(5), 1))),
     "got 9; shorten the fact": trace(token_ids=tuple(range(9))),
     "got 0; shorten the fact": trace(token_ids=()),
     "token id": trace(token_ids=(-1,)),
@@ -111,7 +112,7 @@ def test_a_store_that_is_closed_in_the_middle_of_a_block_has_nothing_of_it(store
     assert store.path.read_bytes()[18] == 1  # SQLite's sign of a file without a write-ahead log
     with TraceStore.open(tmp_path, "s1", read_only=True) as again:
         assert again.size() == 0
-    assert [path.name for path in store.path.parent.iterdir()] == ["episodic.sqlite"]
+    assert {path.name for path in store.path.parent.iterdir()} == {"episodic.sqlite", "store_meta.json"}
 
 
 def test_the_weakest_goes_first_and_a_pinned_trace_only_when_no_other_is_left(store):
@@ -169,12 +170,12 @@ def test_rollback_brings_back_keys_one_batch_after_the_other(store):
     ids = store.append([trace("f1"), trace("f2", key=key_of({1: 2}))])
     states = [store.traces()]
     for number in (1, 2):
-        store.rekey({one: key_of(dict.fromkeys(range(one, one + number), number)) for one in ids})
+        store.update_payloads({one: Payload((1,), key_of(dict.fromkeys(range(one, one + number), number))) for one in ids})
         states.append(store.traces())
     with store.maintenance("replay"):
-        store.rekey({ids[0]: key_of({9: -9})})
+        store.update_payloads({ids[0]: Payload((1,), key_of({9: -9}))})
         store.delete(ids)
-    assert [[found.key for found in state] for state in states[1:]] == [
+    assert [[found.payload.key for found in state] for state in states[1:]] == [
         [key_of({1: 1}), key_of({2: 1})],
         [key_of({1: 2, 2: 2}), key_of({2: 2, 3: 2})],
     ]
@@ -219,22 +220,22 @@ def test_ids_may_come_as_a_recall_returns_them(store):
 
 
 def test_notes_are_kept_and_replaced(tmp_path):
-    with TraceStore.create(tmp_path, "s1", IDENTITY, 99) as store:
+    with TraceStore.create(tmp_path, "s1", IDENTITY) as store:
         store.note("calibration", {"tau": 0.1})
         store.note("calibration", {"tau": 0.2})
     with TraceStore.open(tmp_path, "s1", read_only=True) as store:
         assert store.meta["calibration"] == {"tau": 0.2}
-        assert (store.meta["session_id"], store.token_limit, store.identity) == ("s1", 99, IDENTITY)
+        assert (store.meta["session_id"], store.identity.parts) == ("s1", IDENTITY.parts)
 
 
 def test_a_commit_waits_for_the_disk_however_a_store_was_opened(tmp_path):
     """SQLite's `synchronous` is 2, FULL: it belongs to a connection, no file keeps it, and no test without a power cut sees it missing."""
     with TraceStore.create(tmp_path / "a", "s1", IDENTITY) as made:
-        assert made._rows("PRAGMA synchronous") == [(2,)]
+        assert made.file.rows("PRAGMA synchronous") == [(2,)]
         with made.copy(tmp_path / "b") as copied:
-            assert copied._rows("PRAGMA synchronous") == [(2,)]
+            assert copied.file.rows("PRAGMA synchronous") == [(2,)]
     with TraceStore.open(tmp_path / "a", "s1") as again:
-        assert again._rows("PRAGMA synchronous") == [(2,)]
+        assert again.file.rows("PRAGMA synchronous") == [(2,)]
 
 
 def test_a_copy_has_all_and_goes_its_own_way(tmp_path):
@@ -242,7 +243,7 @@ def test_a_copy_has_all_and_goes_its_own_way(tmp_path):
         first.append([trace("f1"), trace("f2")])
         first.delete([1])
     before = first.path.read_bytes()
-    with TraceStore.open(tmp_path / "a", "s1", read_only=True) as first, first.copy(tmp_path / "b") as second:
+    with TraceStore.open(tmp_path / "a", "s1", IDENTITY, read_only=True) as first, first.copy(tmp_path / "b") as second:
         assert second.traces() == first.traces()
         second.rollback()
         second.append([trace("f3")])
@@ -253,9 +254,9 @@ def test_a_copy_has_all_and_goes_its_own_way(tmp_path):
 
 
 @pytest.mark.parametrize("winners", [0, DIMS + 1])
-def test_an_identity_makes_sense(winners):
+def test_a_kind_of_key_makes_sense(winners):
     with pytest.raises(LabError, match="winners"):
-        Identity("m", "w", "k", DIMS, winners)
+        PayloadCodec("k", DIMS, winners)
 
 
 @pytest.mark.parametrize("name", ["", "../s1", "a/b", ".hidden", "a" * 101, "new\nline"])

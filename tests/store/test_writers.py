@@ -14,8 +14,8 @@ from tests.methods.episodic.made import IDENTITY, trace
 WRITER = """
 import sys
 from hippo_core.store import TraceStore
-from tests.methods.episodic.made import trace
-store = TraceStore.open(sys.argv[1], "s1")
+from tests.methods.episodic.made import IDENTITY, trace
+store = TraceStore.open(sys.argv[1], "s1", IDENTITY)
 print(store.append([trace()]), flush=True)
 with store.together():
     store.append([trace()])
@@ -62,10 +62,10 @@ def test_a_writer_that_was_killed_leaves_the_store_to_the_next(other, tmp_path):
     with TraceStore.open(tmp_path, "s1", read_only=True) as reader:
         assert reader.size() == 1
     assert [file.read_bytes() for file in files] == left
-    with TraceStore.open(tmp_path, "s1") as store:
+    with TraceStore.open(tmp_path, "s1", IDENTITY) as store:
         assert store.size() == 1
         assert store.append([trace()]) == [2]
-    assert [path.name for path in store.path.parent.iterdir()] == ["episodic.sqlite"]
+    assert {path.name for path in store.path.parent.iterdir()} == {"episodic.sqlite", "store_meta.json"}
 
 
 def test_two_objects_of_one_process_are_two_writers(store, tmp_path):
@@ -86,7 +86,7 @@ def test_a_writer_that_closes_under_a_reader_says_so_and_has_lost_nothing(store,
         assert reader.size() == 1
     with TraceStore.open(tmp_path, "s1") as again:
         assert again.size() == 1
-    assert [path.name for path in store.path.parent.iterdir()] == ["episodic.sqlite"]
+    assert {path.name for path in store.path.parent.iterdir()} == {"episodic.sqlite", "store_meta.json"}
 
 
 def test_a_reader_writes_nothing(store, tmp_path):

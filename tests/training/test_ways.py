@@ -16,9 +16,9 @@ def test_a_question_has_its_gold_facts_and_so_many_traces_in_order_of_telling():
         for item in world.items:
             asked = question(world, item, 5)
             gold = {fact.text for fact in world.facts if fact.id in item.gold_facts}
-            assert gold <= set(asked.traces)
-            assert len(asked.traces) == max(5, len(gold))
-            assert [text for text in texts if text in asked.traces] == list(asked.traces)
+            assert gold <= set(asked.passages)
+            assert len(asked.passages) == max(5, len(gold))
+            assert [text for text in texts if text in asked.passages] == list(asked.passages)
 
 
 def test_masked_all_ways_answer_alike_and_seen_they_answer_better():

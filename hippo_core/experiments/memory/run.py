@@ -33,12 +33,12 @@ def teach(method: Memory, worlds: Sequence[World], validation_worlds: Sequence[W
     `ms` is a fact's share of what its world took. What the method was calibrated to is noted in the store as `calibration`. LabError where
     it needs validation worlds and there are none.
     """
-    lm, calibration = method.lm, None
+    calibration = None
     if method.writes:
         method.warm_up()
         calibration = method.calibrate([observation(fact) for fact in world.facts] for world in validation_worlds)
     rows: list[dict[str, object]] = []
-    with TraceStore.create(store_dir, session_id, method.identity(), lm.spec.context_limit) as store:
+    with TraceStore.create(store_dir, session_id, method.identity()) as store:
         if calibration is not None:
             store.note("calibration", calibration)
         for world in altered(worlds) if method.settings.memory.runtime.alter_answers else worlds:

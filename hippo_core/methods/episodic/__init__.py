@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from hippo_core.methods.base import Memory, Observation, Query, Retrieve, Retrieved
-from hippo_core.methods.controls import in_order
+from hippo_core.methods.base import Memory, Observation, Query, Retrieve, Retrieved, in_order
 from hippo_core.methods.episodic.settings import EpisodicSettings
 from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
     from hippo_core.methods.episodic.parts import Parts
-    from hippo_core.store import Identity, TraceStore
+    from hippo_core.methods.episodic.payload import PayloadCodec
+    from hippo_core.store import TraceStore
 
 
 class HeiNW(Memory):
@@ -50,9 +50,10 @@ class HeiNW(Memory):
         """See `Memory`."""
         return self.settings.replay.cycles
 
-    def identity(self) -> "Identity":
+    @property
+    def codec(self) -> "PayloadCodec":
         """See `Memory`."""
-        return self.parts.identity()
+        return self.parts.codec()
 
     def calibrate(self, worlds: Iterable[Sequence[Observation]]) -> Mapping[str, Any] | None:
         """Means and deviations of the gate's terms, and its threshold, where there is a gate by salience."""

@@ -8,6 +8,7 @@ from typing import Any
 from hippo_core.delivery.kv import prefix_of
 from hippo_core.delivery.load import ON_DISK
 from hippo_core.files import LabError, root
+from hippo_core.methods.episodic.payload import Payload, PayloadCodec
 from hippo_core.methods.episodic.recall import RecallConfig, Recaller
 from hippo_core.methods.episodic.settings import EpisodicSettings
 from hippo_core.models import artifacts
@@ -16,10 +17,9 @@ from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.spec import validated
 from hippo_core.retrieval.key_encoder import KeyHead, KeyModel, KeySettings
 from hippo_core.retrieval.trace_index import KeyEncoder, TraceIndex, name_of
-from hippo_core.store import Identity
 from hippo_core.store.trace import Trace
 
-KIND = "units of the model's first blocks, k-WTA"
+KEY = "units of the model's first blocks, k-WTA"
 MADE_UP = ("A warm stone lay by the river.", "A cold stone lay on the hill.")
 
 
@@ -58,12 +58,11 @@ class Parts:
         kept = self.settings.episodic.store.kv
         return PassageKV(self.lm, prefix_of(self.lm, self.settings.decoding), kept, root() / ON_DISK if kept == "disk" else None)
 
-    def identity(self) -> Identity:
-        """What a store of this memory is written with."""
-        base = artifacts.base_of(self.lm)
-        weights = "+".join([base["sha256"], *([base["merged"]] if "merged" in base else [])])
-        made = f"{KIND} {artifacts.digest_of(self.lm, 'key', self._folder)}, lines of {self.settings.decoding} prompts"
-        return Identity(self.lm.spec.name, weights, made, self.encoder.expansion, self.encoder.winners or self.encoder.expansion)
+    def codec(self) -> PayloadCodec:
+        """That of what the memory keeps of a text; it says which key."""
+        made = f"{KEY} {artifacts.digest_of(self.lm, 'key', self._folder)}, lines of {self.settings.decoding} prompts"
+        encoder = self.encoder
+        return PayloadCodec(made, encoder.expansion, encoder.winners or encoder.expansion, self.lm.spec.context_limit)
 
     def recaller(self, traces: Sequence[Trace]) -> Recaller:
         """Recall from the traces of one world."""
@@ -91,7 +90,7 @@ class Parts:
         """Recall once from made-up traces, with a Hopfield step where there are keys. What is compiled once a machine (some seconds) and
         read once a process is then in no question's time."""
         keys = zip(MADE_UP, self.encoder.keys(MADE_UP), strict=True)
-        traces = [Trace("", "", text, (), key, id=number) for number, (text, key) in enumerate(keys, start=1)]
+        traces = [Trace("", "", text, id=number, payload=Payload((), key)) for number, (text, key) in enumerate(keys, start=1)]
         completion = "hopfield" if "key" in self.settings.episodic.code.channels else "off"
         self._recaller(traces, completion, 3 * self.settings.episodic.recall.candidates).recall(MADE_UP[0])
 

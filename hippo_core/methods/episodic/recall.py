@@ -98,7 +98,7 @@ class Recaller:
     def _encode(self, rows: Places) -> None:
         """Have the keys and values of these rows ready, where completion needs them."""
         if self.known and self.config.completion == "predictive":
-            self.known.get([self.index.traces[row].token_ids for row in rows])
+            self.known.get([self.index.traces[row].payload.token_ids for row in rows])
 
     def channel_features(self, cue: Mapping[str, SparseMatrix], rows: Places) -> Features:
         """What the channels say of these rows: cosines with the cue, and how much of the cue each covers; and how much it looks as if one
@@ -110,7 +110,7 @@ class Recaller:
     def rerank_features(self, text: str, cue: Mapping[str, SparseMatrix], rows: Places) -> tuple[Features, float]:
         """What completion says of these rows, and how many tokens it ran; nothing where it is off."""
         if self.config.completion == "predictive" and self.known:
-            logs, tokens = after_kv(self.known, [self.index.traces[row].token_ids for row in rows], text, self.config.decoding)
+            logs, tokens = after_kv(self.known, [self.index.traces[row].payload.token_ids for row in rows], text, self.config.decoding)
             return {"predictive": np.array(logs)}, tokens
         if self.config.completion == "hopfield":
             patterns = self.index.patterns

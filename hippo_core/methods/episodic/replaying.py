@@ -7,7 +7,7 @@ trained.
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import torch
@@ -87,10 +87,11 @@ class ReplayCycle:
         if not hits:
             return
         encoder = self.memory.encoder
-        old = dense(rows_of([one.trace.key for one in hits]))
+        old = dense(rows_of([one.trace.payload.key for one in hits]))
         new = encoder.model.activations([one.cue for one in hits], encoder.expansion)
         mixed = torch.nn.functional.normalize((1 - TAKEN_IN) * old + TAKEN_IN * new, dim=-1)
-        self.store.rekey({one.trace.id: key for one, key in zip(hits, encoder.keys_of(mixed), strict=True)})
+        keys = zip(hits, encoder.keys_of(mixed), strict=True)
+        self.store.update_payloads({one.trace.id: replace(one.trace.payload, key=key) for one, key in keys})
 
     def _merge(self, traces: Sequence[Trace]) -> set[int]:
         """Of traces in the same words the last stays, with the evidence of all; the ids of those that went."""

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 from hippo_core.methods.base import OFF, Count, MemorySettings, Part
 
 Share = Annotated[float, Field(gt=0, le=1)]
-Weight = Annotated[float, Field(ge=0)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Policy = Literal["uniform", "priority", "spaced"]
 Term = Literal["surprise", "novelty", "reward", "pin"]
 
@@ -97,9 +97,9 @@ class Replay(Part):
     enabled: bool = True
     cycles: Count = 1
     policy: Policy = "uniform"
-    rate: Share = 1.0
+    rate: Annotated[float, Field(ge=0, le=1)] = 1.0
     noise_level: Weight = 0.1
-    max_items: Count | None = None
+    max_items: Annotated[int, Field(ge=0)] | None = None
 
     def count(self, size: int) -> int:
         """How many of so many traces a cycle rehearses, at most."""

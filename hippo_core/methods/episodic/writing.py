@@ -18,6 +18,7 @@ from hippo_core.kernels.sparse_recall.index import SparseIndex
 from hippo_core.methods.base import Observation
 from hippo_core.methods.episodic.gate import LOWEST, TERMS, Calibration, Gate, GateFeatures, RandomGate, WriteGate, calibrate, salience_of
 from hippo_core.methods.episodic.parts import Parts
+from hippo_core.methods.episodic.payload import Payload
 from hippo_core.methods.episodic.settings import Episodic
 from hippo_core.models.prompt import lines_of
 from hippo_core.retrieval.lexicon import words
@@ -48,8 +49,7 @@ def write(
             world=one.statement.world,
             source=one.statement.source,
             text=one.statement.text,
-            token_ids=tuple(ids),
-            key=key,
+            payload=Payload(tuple(ids), key),
             slots=one.slots,
             salience=salience_of(decision.S),
             pinned=one.pin and protects_pins,

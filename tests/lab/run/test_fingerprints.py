@@ -25,7 +25,7 @@ FOLLOW = {  # which cells follow a file
     "methods/episodic/recall.py": MEMORIES,
     "methods/episodic/replay/noise.py": MEMORIES,
     "retrieval/trace_index.py": MEMORIES,
-    "store/upkeep.py": MEMORIES,
+    "store/journal.py": MEMORIES,
     "experiments/memory/run.py": MEMORIES,
     "kernels/kwta/cpu.py": MEMORIES,
     "kernels/hopfield/triton.py": MEMORIES,

@@ -3,12 +3,14 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from hippo_core.methods.episodic.payload import Payload, PayloadCodec
 from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.store import Identity
 from hippo_core.store.trace import Trace
 
 DIMS, WINNERS, TOKENS = 32, 4, 8
-IDENTITY = Identity(model="made", weights="0" * 64, key="by hand", dims=DIMS, winners=WINNERS)
+CODEC = PayloadCodec(key="by hand", dims=DIMS, winners=WINNERS, token_limit=TOKENS)
+IDENTITY = Identity("made", "0" * 64, "hei_nw", CODEC)
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 slots = st.dictionaries(st.sampled_from(["who", "what", "where", "when", "extras", "colour"]), texts, max_size=4)
@@ -25,8 +27,8 @@ def key_of(entries):
 
 def trace(source="f1", world="w1", **given):
     """A trace by hand; what is not given is the same for all."""
-    plain = {"text": f"words of {source}", "token_ids": (1, 2, 3), "key": key_of({3: 7, 20: -1})}
-    return Trace(world=world, source=source, **{**plain, **given})
+    payload = Payload(given.pop("token_ids", (1, 2, 3)), given.pop("key", key_of({3: 7, 20: -1})))
+    return Trace(world=world, source=source, **{"text": f"words of {source}", "payload": payload, **given})
 
 
 drawn = st.builds(
@@ -34,8 +36,7 @@ drawn = st.builds(
     world=st.sampled_from(["w1", "w2", "w3"]),
     source=texts,
     text=texts,
-    token_ids=st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=TOKENS).map(tuple),
-    key=keys,
+    payload=st.builds(Payload, st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=TOKENS).map(tuple), keys),
     slots=slots,
     salience=saliences,
     pinned=st.booleans(),

@@ -1,16 +1,19 @@
 """The write gate: its arithmetic by hand, what calibration promises, and that no knob of it is dead."""
 
 import math
-from dataclasses import asdict, fields
+from dataclasses import fields
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hippo_core.files import LabError
-from hippo_core.methods.episodic.gate import Calibration, GateFeatures, RandomGate, Weights, WriteGate, calibrate, salience_of
+from hippo_core.methods.episodic.gate import Calibration, GateFeatures, RandomGate, WriteGate, salience_of
+from hippo_core.methods.episodic.gate import calibrate as calibrated
+from hippo_core.methods.episodic.settings import Gate
 from hippo_core.store.trace import Statement
 
+USUAL = Gate()
 STATEMENT = Statement("f1", "w1", "words", 0)
 CALIBRATION = Calibration(
     mean={"surprise": 3.0, "novelty": 0.5, "reward": 0.25, "pin": 0.0},
@@ -23,8 +26,12 @@ told = st.builds(
 samples = st.lists(told, min_size=1, max_size=40)
 
 
+def calibrate(some, rate, gate=USUAL):
+    return calibrated(some, rate, gate)
+
+
 def test_by_hand():
-    found = WriteGate(CALIBRATION).decide(STATEMENT, GateFeatures(surprise=4.0, novelty=0.75, reward=True, pin=True))
+    found = WriteGate(CALIBRATION, USUAL).decide(STATEMENT, GateFeatures(surprise=4.0, novelty=0.75, reward=True, pin=True))
     assert found.contributions == {"surprise": 0.5, "novelty": 1.0, "reward": 0.75, "pin": 0.0}
     assert found.raw == {"surprise": 4.0, "novelty": 0.75, "reward": 1.0, "pin": 1.0}
     assert (found.S, found.action, found.trace_id) == (2.25, "insert", None)
@@ -32,23 +39,23 @@ def test_by_hand():
 
 def test_a_statement_at_the_threshold_is_refused():
     at, above = GateFeatures(5.0, 0.5), GateFeatures(5.000001, 0.5)
-    gate = WriteGate(CALIBRATION, Weights(gamma=0.0))
+    gate = WriteGate(CALIBRATION, Gate(gamma=0.0))
     assert (gate.decide(STATEMENT, at).S, CALIBRATION.tau) == (1.0, 1.0)
     assert (gate.decide(STATEMENT, at).action, gate.decide(STATEMENT, above).action) == ("refuse", "insert")
 
 
 def test_a_duplicate_is_evidence_whatever_its_worth():
     for surprise in (0.0, 9.0):
-        found = WriteGate(CALIBRATION).decide(STATEMENT, GateFeatures(surprise, 0.0), duplicate_of=7)
+        found = WriteGate(CALIBRATION, USUAL).decide(STATEMENT, GateFeatures(surprise, 0.0), duplicate_of=7)
         assert (found.action, found.trace_id) == ("aggregate", 7)
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Weights)])
+@pytest.mark.parametrize("name", ["alpha", "beta", "gamma", "delta"])
 def test_each_weight_changes_decisions(name):
     term = {"alpha": "surprise", "beta": "novelty", "gamma": "reward", "delta": "pin"}[name]
     calibration = Calibration(dict.fromkeys(CALIBRATION.mean, 0.0), dict.fromkeys(CALIBRATION.sd, 1.0), tau=0.5)
     statement = GateFeatures(**{"surprise": 0.0, "novelty": 0.0, "reward": False, "pin": False, term: 1})
-    actions = [WriteGate(calibration, Weights(**{name: weight})).decide(STATEMENT, statement).action for weight in (0.0, 1.0)]
+    actions = [WriteGate(calibration, Gate(**{name: weight})).decide(STATEMENT, statement).action for weight in (0.0, 1.0)]
     assert actions == ["refuse", "insert"]
 
 
@@ -74,14 +81,14 @@ def share_written(some, gate):
 
 @given(samples, st.floats(0, 1))
 def test_no_more_is_written_than_was_asked_for(some, rate):
-    assert share_written(some, WriteGate(calibrate(some, rate))) <= rate + 1e-9
+    assert share_written(some, WriteGate(calibrate(some, rate), USUAL)) <= rate + 1e-9
 
 
 @given(samples, st.integers(0, 40))
 def test_the_threshold_is_the_lowest_that_keeps_the_rate(some, count):
     rate = min(1.0, count / len(some))
     calibration = calibrate(some, rate)
-    scores = [WriteGate(calibration).decide(STATEMENT, told).S for told in some]
+    scores = [WriteGate(calibration, USUAL).decide(STATEMENT, told).S for told in some]
     written = sum(score > calibration.tau for score in scores)
     lower = sum(score >= calibration.tau for score in scores)
     assert written <= rate * len(some) + 1e-6
@@ -95,14 +102,14 @@ def test_a_calibration_says_how_many_statements_it_rests_on(some):
 
 def test_the_ends_of_the_rate_write_all_and_nothing():
     some = [GateFeatures(float(number), 0.5) for number in range(9)]
-    assert [share_written(some, WriteGate(calibrate(some, rate))) for rate in (0, 1 / 3, 1)] == [0, 1 / 3, 1]
+    assert [share_written(some, WriteGate(calibrate(some, rate), USUAL)) for rate in (0, 1 / 3, 1)] == [0, 1 / 3, 1]
 
 
 @given(samples, st.integers(-6, 6), st.floats(0, 1))
 def test_the_unit_of_a_term_does_not_matter(some, power, rate):
     assume(max(t.surprise for t in some) > 0)
     scaled = [GateFeatures(t.surprise * 2.0**power, t.novelty, t.reward, t.pin) for t in some]
-    gates = [WriteGate(calibrate(side, rate)) for side in (some, scaled)]
+    gates = [WriteGate(calibrate(side, rate), USUAL) for side in (some, scaled)]
     decided = [[gate.decide(STATEMENT, told) for told in side] for gate, side in zip(gates, (some, scaled), strict=True)]
     assert [d.S for d in decided[0]] == [d.S for d in decided[1]]
     assert [d.action for d in decided[0]] == [d.action for d in decided[1]]
@@ -111,8 +118,8 @@ def test_the_unit_of_a_term_does_not_matter(some, power, rate):
 @given(samples)
 def test_terms_are_standardised_over_the_samples_and_a_constant_one_counts_nothing(some):
     calibration = calibrate(some, 0.5)
-    decided = [WriteGate(calibration).decide(STATEMENT, told).contributions for told in some]
-    for term, weight in zip(("surprise", "novelty", "reward", "pin"), asdict(Weights()).values(), strict=True):
+    decided = [WriteGate(calibration, USUAL).decide(STATEMENT, told).contributions for told in some]
+    for term, weight in zip(("surprise", "novelty", "reward", "pin"), (1.0, 1.0, 0.5, 0.8), strict=True):
         values = [contributions[term] for contributions in decided]
         spread = len({told.term(term) for told in some}) > 1
         assert sum(values) == pytest.approx(0, abs=1e-9)
@@ -124,7 +131,7 @@ def test_equal_decimals_have_no_spread_though_their_mean_is_rounded(value):
     for count in range(1, 50):
         calibration = calibrate([GateFeatures(value, value)] * count, 0.5)
         assert set(calibration.sd.values()) == {0.0}
-        assert WriteGate(calibration).decide(STATEMENT, GateFeatures(9.0, 0.0)).S == 0
+        assert WriteGate(calibration, USUAL).decide(STATEMENT, GateFeatures(9.0, 0.0)).S == 0
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.1, math.nan])

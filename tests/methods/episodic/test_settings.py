@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from hippo_core.methods import load_memory, settings_of
-from hippo_core.methods.episodic.settings import MemoryPreset, leaves
+from hippo_core.methods.episodic.settings import EpisodicSettings
+from hippo_core.methods.presets import leaves, load_preset, settings_of
 
 OTHER = {  # another legal value of each setting
-    "decoding": "plain", "traces": "off", "control": "empty", "inject": "text", "k": 3, "memory.runtime.enable_writes": False,
+    "decoding": "plain", "traces": "off", "control": "empty", "delivery": "text", "k": 3, "memory.runtime.enable_writes": False,
     "memory.runtime.alter_answers": True,
     "episodic.use_sparsity": False, "episodic.use_completion": "off", "episodic.use_gate": True, "episodic.code.winners": 5,
     "episodic.code.expansion": 50, "episodic.code.channels": ["key"], "episodic.recall.candidates": 5, "episodic.hopfield.beta": 2.0,
@@ -18,32 +18,32 @@ OTHER = {  # another legal value of each setting
     "episodic.gate.policy": "random", "episodic.store.budget": 0.5, "episodic.store.kv": "none", "replay.enabled": False,
     "replay.cycles": 3, "replay.policy": "spaced", "replay.rate": 0.5, "replay.noise_level": 0.3, "replay.max_items": 7,
 }  # fmt: skip
-ONLY_TEST = {"control", "inject", "k"}
+ONLY_TEST = {"control", "delivery", "k"}
 RECALL = {"use_completion", "recall.candidates", "hopfield.beta", "hopfield.steps", "predictive.candidates"}
 NOT_TEACH = ONLY_TEST | {f"episodic.{name}" for name in RECALL} | {key for key in OTHER if key.startswith("replay.")}
 
 
 def test_every_setting_is_listed_once_and_can_be_overridden():
-    assert sorted(leaves()) == sorted({*OTHER, "name", "condition"})
+    assert sorted(leaves(EpisodicSettings)) == sorted(OTHER)
     assert settings_of("controls/empty_store") == set(OTHER)
 
 
 @pytest.mark.parametrize("key", OTHER)
 def test_a_setting_reaches_the_phases_that_read_it_and_no_other(key):
-    usual, changed = load_memory("memory/hei_nw"), load_memory("memory/hei_nw", {key: OTHER[key]})
-    differs = {mode for mode in ("teach", "replay", "test") if usual.of_phase(mode) != changed.of_phase(mode)}
+    usual, changed = load_preset("memory/hei_nw"), load_preset("memory/hei_nw", {key: OTHER[key]})
+    differs = {mode for mode in ("teach", "replay", "test") if usual.of_stage(mode) != changed.of_stage(mode)}
     assert differs == {"test"} | ({"replay"} if key not in ONLY_TEST else set()) | ({"teach"} if key not in NOT_TEACH else set())
-    assert changed.of_phase("test")[key] == OTHER[key]
+    assert changed.of_stage("test")[key] == OTHER[key]
 
 
 def test_the_file_of_the_memory_says_the_defaults():
-    assert load_memory("memory/hei_nw") == MemoryPreset(name="memory/hei_nw")
+    assert load_preset("memory/hei_nw").settings == EpisodicSettings()
 
 
 def test_off_is_off_however_yaml_reads_it():
     for value in ("off", False):
-        preset = load_memory("memory/hei_nw", {"traces": value, "episodic.use_completion": value})
-        assert (preset.traces, preset.episodic.use_completion) == ("off", "off")
+        preset = load_preset("memory/hei_nw", {"traces": value, "episodic.use_completion": value})
+        assert (preset.settings.traces, preset.settings.episodic.use_completion) == ("off", "off")
 
 
 def test_settings_bring_neither_torch_nor_numpy():

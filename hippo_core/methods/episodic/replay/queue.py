@@ -48,7 +48,7 @@ class Queue:
 def arrivals_of(traces: Sequence[Trace]) -> list[Arrival]:
     """Stored traces as arrivals, one step apart in the order of their ids, their salience as S."""
     told = sorted(traces, key=lambda trace: trace.id)
-    return [Arrival(trace.id, trace.key, trace.salience, step) for step, trace in enumerate(told)]
+    return [Arrival(trace.id, trace.payload.key, trace.salience, step) for step, trace in enumerate(told)]
 
 
 def push(queue: Queue, arrivals: Sequence[Arrival]) -> Queue:

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from hippo_core.methods.episodic.payload import Payload
 from hippo_core.models.prompt import lines_of
 from hippo_core.retrieval.key_encoder import KeyHead, KeyModel, KeySettings
 from hippo_core.retrieval.trace_index import KeyEncoder
@@ -26,16 +27,16 @@ def lm(request, loaded):
 
 
 @pytest.fixture
-def coder(lm):
+def encoder(lm):
     torch.manual_seed(0)
     head = KeyHead(KeySettings(blocks=(0, 1), hidden=lm.config.hidden_size, units=256)).eval().requires_grad_(False)
     return KeyEncoder(KeyModel(lm, head), 256, 24)
 
 
 @pytest.fixture
-def traces(lm, coder):
-    keys = coder.keys(TEXTS)
+def traces(lm, encoder):
+    keys = encoder.keys(TEXTS)
     return [
-        Trace("w", f"f{number}", text, tuple(line), key, time=number, id=number + 1)
+        Trace("w", f"f{number}", text, time=number, id=number + 1, payload=Payload(tuple(line), key))
         for number, (text, line, key) in enumerate(zip(TEXTS, lines_of(lm, TEXTS, "short"), keys, strict=True))
     ]

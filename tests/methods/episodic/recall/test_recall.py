@@ -1,4 +1,4 @@
-"""Recall from a scope: what is asked in a trace's words comes first, masked traces never come, ties go by id, nothing comes of nothing."""
+"""Recall from traces: what is asked in a trace's words comes first, masked traces never come, ties go by id, nothing comes of nothing."""
 
 import dataclasses
 
@@ -13,7 +13,6 @@ from hippo_core.models.early_layers import early_states
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import split
 from hippo_core.models.score import token_likelihood, token_states
-from hippo_core.retrieval.question_likelihood import Predictive
 from hippo_core.retrieval.trace_index import TraceIndex, dense, name_of
 from tests.methods.episodic.recall.conftest import TEXTS
 
@@ -23,75 +22,75 @@ WEIGHTS = dict.fromkeys(("off", "hopfield", "predictive"), COUNTED | {"supersede
 OFF = RecallConfig("off", 20, 20, 16.0, 1, WEIGHTS)
 
 
-def recaller(traces, coder, how=OFF, channels=("words", "grams", "key"), predictive=None):
-    return Recaller(TraceIndex(traces, channels, coder), how, predictive)
+def recaller(traces, encoder, config=OFF, channels=("words", "grams", "key"), known=None):
+    return Recaller(TraceIndex(traces, channels, encoder), config, known)
 
 
 @pytest.mark.parametrize("channels", [("words",), ("grams",), ("key",), ("words", "grams", "key")])
-def test_a_traces_own_words_bring_it_first(traces, coder, channels):
-    asked = recaller(traces, coder, channels=channels)
+def test_a_traces_own_words_bring_it_first(traces, encoder, channels):
+    asked = recaller(traces, encoder, channels=channels)
     assert [asked.recall(text).traces[0].text for text in TEXTS] == list(TEXTS)
 
 
-def test_the_order_of_traces_means_nothing(traces, coder):
+def test_the_order_of_traces_means_nothing(traces, encoder):
     cue = "What did Carla sell at the market?"
-    plain, turned = recaller(traces, coder).recall(cue), recaller(traces[::-1], coder).recall(cue)
+    plain, turned = recaller(traces, encoder).recall(cue), recaller(traces[::-1], encoder).recall(cue)
     assert plain.traces == turned.traces
     assert plain.scores == turned.scores
 
 
-def test_only_traces_of_the_named_statements_are_recalled(traces, coder):
-    found = recaller(traces, coder).recall(TEXTS[0], {"f1", "f4"}).traces
+def test_only_traces_of_the_named_statements_are_recalled(traces, encoder):
+    found = recaller(traces, encoder).recall(TEXTS[0], {"f1", "f4"}).traces
     assert {trace.source for trace in found} == {"f1", "f4"}
-    assert recaller(traces, coder).recall(TEXTS[0], set()).traces == ()
+    assert recaller(traces, encoder).recall(TEXTS[0], set()).traces == ()
 
 
-def test_ties_go_to_the_lower_id(traces, coder):
+def test_ties_go_to_the_lower_id(traces, encoder):
     twins = [traces[0], dataclasses.replace(traces[0], id=9, source="twin", time=0)]
-    assert [trace.id for trace in recaller(twins, coder).recall("Carla").traces] == [1, 9]
+    assert [trace.id for trace in recaller(twins, encoder).recall("Carla").traces] == [1, 9]
 
 
-def test_of_two_in_nearly_the_same_words_the_later_comes_first(traces, coder):
+def test_of_two_in_nearly_the_same_words_the_later_comes_first(traces, encoder):
     later = dataclasses.replace(traces[0], id=9, source="later", time=99)
-    assert [trace.id for trace in recaller([traces[0], later], coder).recall("Carla").traces] == [9, 1]
+    assert [trace.id for trace in recaller([traces[0], later], encoder).recall("Carla").traces] == [9, 1]
 
 
-def test_an_empty_scope_and_a_cue_of_nothing_bring_nothing(traces, coder):
-    assert recaller([], coder).recall("Who?").traces == ()
-    assert recaller(traces, coder, channels=("words",)).recall("zyx").traces == ()
+def test_no_traces_and_a_cue_of_nothing_bring_nothing(traces, encoder):
+    assert recaller([], encoder).recall("Who?").traces == ()
+    assert recaller(traces, encoder, channels=("words",)).recall("zyx").traces == ()
 
 
-def test_a_key_made_before_is_the_same_as_one_made_now(traces, coder):
+def test_a_key_made_before_is_the_same_as_one_made_now(traces, encoder):
     cues = ["Who sold a lamp?", "Where was Lea in May?"]
-    asked, rows = recaller(traces, coder), coder.rows(cues)
+    asked, rows = recaller(traces, encoder), encoder.matrix(cues)
     for number, cue in enumerate(cues):
         assert asked.recall(cue, key=rows.one(number)).scores == asked.recall(cue).scores
 
 
 @pytest.mark.parametrize("beta", [1.0, 64.0])
-def test_hopfield_completion_says_how_near_each_trace_is_to_what_came_out(traces, coder, beta):
-    asked = recaller(traces, coder, dataclasses.replace(OFF, completion="hopfield", beta=beta))
+def test_hopfield_completion_says_how_near_each_trace_is_to_what_came_out(traces, encoder, beta):
+    asked = recaller(traces, encoder, dataclasses.replace(OFF, completion="hopfield", beta=beta))
     found = asked.recall(TEXTS[2])
-    patterns, cue = asked.scope.patterns.double(), dense(asked.scope.cue(TEXTS[2])["key"]).double()[0]
+    patterns, cue = asked.index.patterns.double(), dense(asked.index.cue(TEXTS[2])["key"]).double()[0]
     drawn = torch.softmax(beta * patterns @ cue, 0) @ patterns
-    expected = {trace.id: float(patterns[row] @ drawn) for row, trace in enumerate(asked.scope.traces)}
+    expected = {trace.id: float(patterns[row] @ drawn) for row, trace in enumerate(asked.index.traces)}
     got = dict(zip((trace.id for trace in found.traces), found.features["hopfield"], strict=True))
     assert got == pytest.approx({name: expected[name] for name in got}, abs=1e-5)
 
 
-def test_predictive_completion_is_the_likelihood_of_the_cue_in_the_plain_prompt(lm, traces, coder):
+def test_predictive_completion_is_the_likelihood_of_the_cue_in_the_plain_prompt(lm, traces, encoder):
     cue = "What did Lea paint in May?"
-    predictive = Predictive(PassageKV(lm, prefix_of(lm, "short"), precision="model"))
-    found = recaller(traces, coder, dataclasses.replace(OFF, completion="predictive"), predictive=predictive).recall(cue)
+    known = PassageKV(lm, prefix_of(lm, "short"), precision="model")
+    found = recaller(traces, encoder, dataclasses.replace(OFF, completion="predictive"), known=known).recall(cue)
     for trace, nats in zip(found.traces, found.features["predictive"], strict=True):
         pieces = split(lm, [trace.text], cue, "short")
         plain = ([*pieces.prefix, *pieces.blocks[0]], pieces.tail[: pieces.asked])
         assert nats == pytest.approx(token_likelihood(lm, [plain])[0].nats, rel=1e-4)
 
 
-def test_predictive_completion_without_a_model_is_refused(traces, coder):
+def test_predictive_completion_without_a_model_is_refused(traces, encoder):
     with pytest.raises(LabError, match="predictive completion needs"):
-        recaller(traces, coder, dataclasses.replace(OFF, completion="predictive"))
+        recaller(traces, encoder, dataclasses.replace(OFF, completion="predictive"))
 
 
 def test_a_choice_of_channels_has_one_name():
@@ -111,17 +110,17 @@ def test_early_states_are_those_of_the_whole_model_whatever_the_batch(lm):
         early_states(lm, texts, (99,))
 
 
-def test_units_are_nested_and_an_empty_text_has_none(coder):
-    whole, half = coder.encoder.activations(TEXTS), coder.encoder.activations(TEXTS, 128)
+def test_units_are_nested_and_an_empty_text_has_none(encoder):
+    whole, half = encoder.model.activations(TEXTS), encoder.model.activations(TEXTS, 128)
     torch.testing.assert_close(torch.nn.functional.normalize(whole[:, :128], dim=-1), half)
-    assert not coder.encoder.activations([""]).any()
-    assert coder.encoder.activations([]).shape == (0, 256)
+    assert not encoder.model.activations([""]).any()
+    assert encoder.model.activations([]).shape == (0, 256)
     with pytest.raises(LabError, match="has 256 units, got an expansion of 257"):
-        coder.encoder.activations(TEXTS, 257)
+        encoder.model.activations(TEXTS, 257)
 
 
-def test_winners_are_as_many_as_told_and_dense_keys_have_all(lm, coder):
-    sparse, whole = coder.keys(TEXTS), dataclasses.replace(coder, winners=None).keys(TEXTS)
+def test_winners_are_as_many_as_told_and_dense_keys_have_all(lm, encoder):
+    sparse, whole = encoder.keys(TEXTS), dataclasses.replace(encoder, winners=None).keys(TEXTS)
     assert all(len(key.indices) == 24 for key in sparse)
     assert all(set(few.indices) <= set(many.indices) for few, many in zip(sparse, whole, strict=True))
     assert np.mean([len(key.indices) for key in whole]) > 24

@@ -1,15 +1,19 @@
 """What a cycle draws: every knob changes it, a seed repeats it, and spaced traces come when they are due."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from hippo_core.files import LabError
-from hippo_core.methods.episodic.replay import POLICIES, Arrival, Drawing, Due, Queue, Shares, draw, due, push, recalled
+from hippo_core.methods.episodic.replay import Arrival, Due, Queue, Shares, draw, due, push, recalled
+from hippo_core.methods.episodic.settings import Policy, Replay
 from tests.methods.episodic.made import key_of
 
 SIZE = 40
+POLICIES = get_args(Policy)
 
 
 def full(size=SIZE, capacity=1024):
@@ -19,9 +23,10 @@ def full(size=SIZE, capacity=1024):
     return push(Queue(capacity), [Arrival(number + 1, key, float(generator.normal()), number) for number, key in enumerate(some)])
 
 
-def drawn(seed=7, cycle=1, schedule=None, queue=None, **knobs):
+def drawn(seed=7, cycle=1, schedule=None, queue=None, shares=None, **knobs):
     """What is drawn from the full queue, by a quiet drawing but for the knobs that are named."""
-    return draw(queue or full(), Drawing(**{"noise_level": 0.0, "rate": 0.5, **knobs}), cycle, SIZE, seed, schedule)
+    replay = Replay(**{"policy": "priority", "noise_level": 0.0, "rate": 0.5, **knobs})
+    return draw(queue or full(), replay, cycle, SIZE, seed, schedule, shares or Shares())
 
 
 @settings(max_examples=40, deadline=None)
@@ -30,7 +35,7 @@ def test_a_draw_repeats_itself_has_nothing_twice_and_keeps_to_the_limits(policy,
     knobs = {"policy": policy, "rate": rate, "noise_level": noise_level, "max_items": max_items}
     found = drawn(seed, **knobs)
     assert drawn(seed, **knobs) == found
-    assert len(set(found)) == len(found) == Drawing(**knobs).count(SIZE) <= min(SIZE, SIZE if max_items is None else max_items)
+    assert len(set(found)) == len(found) == Replay(**knobs).count(SIZE) <= min(SIZE, SIZE if max_items is None else max_items)
     assert set(found) <= set(range(1, SIZE + 1))
 
 
@@ -102,19 +107,19 @@ def test_a_schedule_is_not_altered_but_made_anew():
 
 def test_an_empty_queue_gives_nothing():
     for policy in POLICIES:
-        assert draw(Queue(), Drawing(policy), 1, 0, 0) == ()
+        assert draw(Queue(), Replay(policy=policy), 1, 0, 0) == ()
 
 
 @pytest.mark.parametrize(
     ("knobs", "said"),
     [
-        ({"policy": "random"}, "unknown replay policy 'random'; legal: priority, spaced, uniform"),
-        ({"rate": 1.1}, "from 0 to 1, got 1.1"),
-        ({"noise_level": -1.0}, "0 or more, got -1.0"),
-        ({"noise_level": float("nan")}, "0 or more, got nan"),
-        ({"max_items": -1}, "0 or more, or none, got -1"),
+        ({"policy": "random"}, "'uniform', 'priority' or 'spaced'"),
+        ({"rate": 1.1}, "less than or equal to 1"),
+        ({"noise_level": -1.0}, "greater than or equal to 0"),
+        ({"noise_level": float("nan")}, "finite"),
+        ({"max_items": -1}, "greater than or equal to 0"),
     ],
 )
 def test_a_knob_without_sense_says_so(knobs, said):
-    with pytest.raises(LabError, match=said):
-        Drawing(**knobs)
+    with pytest.raises(ValidationError, match=said):
+        Replay(**knobs)
