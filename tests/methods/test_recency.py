@@ -4,12 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hippo_core.methods.types import Request
 
-<<<<<<< HEAD
-from hippo_core.methods import WorldIndex, choose, load_preset
-=======
->>>>>>> house
 from hippo_core.retrieval.recency import AMONG, latest_first, superseded
 from hippo_core.suites.types import Fact
 from tests.methods.asking import asker, choose, index_of
