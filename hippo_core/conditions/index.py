@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hippo_core.suites.lookup import cached_by_identity, positions
 from hippo_core.suites.types import Fact, World
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ class WorldIndex:
     def facts(self) -> dict[str, Fact]:
         """The world's facts by id."""
         return {fact.id: fact for fact in self.world.facts}
+
+    @cached_property
+    def positions(self) -> Callable[[tuple[str, ...]], dict[str, int]]:
+        """Where each id stands in a list of ids, looked up once for the lists that items share."""
+        return cached_by_identity(positions)
 
     def once(self, key: Hashable, build: Callable[[], Any]) -> Any:
         """What `build` returns, built at the first call with this key."""

@@ -40,11 +40,13 @@ class Request:
     @property
     def taught(self) -> tuple[Fact, ...]:
         """The taught facts, in order of telling."""
-        return tuple(self.index.facts[fact] for fact in self.item.taught)
+        taught = self.item.taught
+        return self.index.once(("taught", taught), lambda: tuple(self.index.facts[fact] for fact in taught))
 
     def among_taught(self, ids: set[str]) -> tuple[Fact, ...]:
         """Those of the taught facts, in order of telling."""
-        return tuple(fact for fact in self.taught if fact.id in ids)
+        places = self.index.positions(self.item.taught)
+        return tuple(self.index.facts[fact] for fact in sorted(ids & places.keys(), key=places.__getitem__))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from hippo_core.suites import SUITES
 
 from . import closing, execute, notebooks, runner_files
 from .cells import FORMS, dataset_cell
+from .materials import require_threads
 from .parameters import assignments, check
 from .progress.said import Said
 from .running import ALONE, How, run, stops_cleanly
@@ -30,13 +31,14 @@ def run_single(phase: str, words: Sequence[str], again: bool) -> int:
     if is_complete(cell.record) and not again:
         print(f"finished already: {where}\nto run it again and keep this one aside: {closing.command(cell)} --again")
         return 0
+    require_threads(parameters.threads)
     execute.fix_threads(parameters.threads)
     with runner_files.locked(run_folder(parameters.run_id), alone=False):
         if is_complete(cell.record):
             print(f"kept aside: {runner_files.short(set_aside(cell.record))}")
         outcomes = run(stand(cells).waiting, ALONE)
     failed = closing.failures(outcomes)
-    for line in failed or (closing.result(cell), f"record: {where}"):
+    for line in failed or (*closing.warnings(outcomes), closing.result(cell), f"record: {where}"):
         print(line)
     return int(bool(failed))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hippo_core.files import root
-from hippo_core.results.records import read_metrics
+from hippo_core.results.records import read_meta, read_metrics
 
 from .cells import FORMS, Cell, told_of
 from .execute import Outcome
@@ -57,6 +57,12 @@ def failures(outcomes: Sequence[Outcome]) -> list[str]:
             lines += [f"  notebook: {outcome.notebook}"] if outcome.notebook else []
             lines += [f"  alone:    {command(outcome.cell)}"]
     return lines
+
+
+def warnings(outcomes: Sequence[Outcome]) -> list[str]:
+    """What the finished cells warn of, each warning once."""
+    done = [outcome.cell for outcome in outcomes if outcome.state == "done"]
+    return list(dict.fromkeys(f"warning: {message}" for cell in done for message in read_meta(cell.record).get("warnings", ())))
 
 
 def result(cell: Cell) -> str:

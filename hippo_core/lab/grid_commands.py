@@ -13,6 +13,7 @@ from . import closing, execute, runner_files
 from .cells import report_cell
 from .execute import USUAL, Outcome, Way
 from .grid import Grid, expand
+from .materials import require_threads
 from .progress.left import duration, expected, seconds_left
 from .progress.status import StatusFile
 from .running import ALONE, How, run
@@ -23,6 +24,8 @@ def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, .
     """Run what is left of a grid and its report, and say how it went; 1 where a cell failed."""
     started = time.monotonic()
     grid = expand(name, run_id, only, models, how.threads_each)
+    if how.executor == "local":
+        require_threads(grid.threads)
     execute.fix_threads(grid.threads)
     locked = runner_files.locked(run_folder(grid.run_id), alone=True)
     with locked, _archive(how.archive, grid) as archive, StatusFile(grid.run_id) as file:
@@ -76,7 +79,7 @@ def _say_power(told: str) -> None:
 
 
 def _say_end(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> None:
-    for line in (*closing.failures(outcomes), *closing.closing(run_id, outcomes, skipped, seconds)):
+    for line in (*closing.failures(outcomes), *closing.warnings(outcomes), *closing.closing(run_id, outcomes, skipped, seconds)):
         print(line)
 
 

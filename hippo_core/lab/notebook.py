@@ -9,7 +9,7 @@ import json
 import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,10 +18,12 @@ from hippo_core.files import root, unknown
 from hippo_core.memory.settings import MemoryPreset
 from hippo_core.results import records
 from hippo_core.suites.datasets import build
+from hippo_core.suites.folder import cut_short, is_own
 from hippo_core.suites.types import Split, Suite, World
 
 from . import closing, fingerprints, runner_files
 from .cells import FORMS, Cell
+from .materials import require_threads
 from .parameters import MemoryParameters, Parameters, Resolved, check, forget, resolve
 from .provenance import describe_run
 from .syntax import parsed
@@ -39,7 +41,8 @@ SCRATCH = "scratch"  # the run of trials by hand, whose records are replaced
 class OpenCell:
     """A cell that runs in this notebook: its parameters, what they stand for, and the folder its record grows in.
 
-    `source` is the folder of the store that a cell of a memory reads: that of the cell which taught or replayed it.
+    `source` is the folder of the store that a cell of a memory reads: that of the cell which taught or replayed it. `warnings` are
+    printed when they are noticed, and kept in the record.
     """
 
     cell: Cell
@@ -48,6 +51,7 @@ class OpenCell:
     record: Path
     started: float
     source: Path | None = None
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def suite(self) -> Suite:
@@ -65,8 +69,13 @@ class OpenCell:
         return self.record / STORE
 
     def worlds(self, split: Split | None = None) -> list[World]:
-        """The worlds of this cell, or of another split of its data set, from disk (built first where they are not there)."""
+        """The worlds of this cell, or of another split of its data set, from disk (built first where they are not there).
+
+        A folder of the user's own has validation worlds or none.
+        """
         told = self.parameters
+        if split == "val" and split not in build.kept_splits(told.suite):
+            return []
         return build.load_dataset(told.suite, told.profile, told.items, told.seed, split or told.split, *self._drawn_with())
 
     def dataset(self) -> dict[str, str]:
@@ -81,8 +90,19 @@ class OpenCell:
     def language_model(self) -> "LanguageModel":
         """The model of this cell, loaded for its number of threads."""
         from hippo_core.models.load import load
+        from hippo_core.models.prompt import count_too_long
 
-        return load(self.resolved.spec, threads=self.parameters.threads)
+        lm = load(self.resolved.spec, threads=self.parameters.threads)
+        texts = [fact.text for world in self.worlds() for fact in world.facts]
+        if count := count_too_long(lm, texts, self.preset.decoding, self.suite.answer_budget):
+            of = f"{count:,} of {len(texts):,} facts are too long for the {lm.spec.context_limit} tokens of {lm.spec.name}"
+            self.warn(f"{of}, a question and an answer beside them: they cannot be shown")
+        return lm
+
+    def warn(self, message: str) -> None:
+        """Print a warning and keep it for the record."""
+        self.warnings.append(message)
+        print(f"warning: {message}")
 
 
 def begin(phase: str, namespace: Mapping[str, Any]) -> OpenCell:
@@ -97,11 +117,15 @@ def begin(phase: str, namespace: Mapping[str, Any]) -> OpenCell:
     parameters, _ = check({name: namespace[name] for name in known if name in namespace}, phase, FORMS[phase])
     if isinstance(parameters, MemoryParameters) and parameters.mode != "test":
         parameters = canonical(parameters, parameters.mode)
+    require_threads(parameters.threads)
     cells = with_needs(parameters)
     source, record = taught_store(cells), _place(parameters, cells[-1])
     config, meta = describe_run(cells[-1], parameters, resolve(parameters))
     records.begin_record(record, config, meta)
-    return OpenCell(cells[-1], parameters, resolve(parameters), record, started, source)
+    opened = OpenCell(cells[-1], parameters, resolve(parameters), record, started, source)
+    if is_own(parameters.suite) and not parameters.dry_run and (message := cut_short(parameters.suite, parameters.split, parameters.items)):
+        opened.warn(message)
+    return opened
 
 
 def finish(open_cell: OpenCell, rows: "pd.DataFrame", device: str = "cpu") -> dict[str, Any]:
@@ -114,6 +138,8 @@ def finish(open_cell: OpenCell, rows: "pd.DataFrame", device: str = "cpu") -> di
 
     told = open_cell.parameters
     added: dict[str, Any] = {"device": device, "dataset": open_cell.dataset()}
+    if open_cell.warnings:
+        added["warnings"] = open_cell.warnings
     if told.mode == "test":
         rows = _with_store(open_cell, rows)
         added["stages"] = _checked_stages(open_cell, rows)

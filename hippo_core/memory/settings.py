@@ -162,6 +162,11 @@ class MemoryPreset(Part):
         """The published encoder that one of its channels reads, where one does; the key comes from the model that answers."""
         return "minilm" if "minilm" in self.episodic.code.channels else None
 
+    @property
+    def calibrates(self) -> bool:
+        """Whether a gate must be calibrated on validation worlds; one that writes by chance needs none."""
+        return self.episodic.use_gate and self.episodic.gate.policy == "salience"
+
     def of_phase(self, mode: Mode) -> dict[str, Any]:
         """The settings that this phase depends on, by dotted key, as plain values: all but the name for a test."""
         wanted, told = keys_of(mode), flat(self.model_dump(mode="json", exclude={"name"}))

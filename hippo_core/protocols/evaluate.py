@@ -14,6 +14,7 @@ from hippo_core.models.generate import Generation, generate, kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prompt import Fitted, fit, split, stops
 from hippo_core.results.scores import score_item
+from hippo_core.suites.lookup import Texts
 from hippo_core.suites.types import Item, Suite, World
 
 COLUMNS = [
@@ -91,21 +92,26 @@ def _ask_blocks(lm: LanguageModel, questions: list[Question], preset: Preset, bu
 
 
 def _questions(lm: LanguageModel, suite: Suite, world: World, preset: Preset, regime: Regime) -> list[Question]:
-    index = WorldIndex(lm, world)
+    index, told = WorldIndex(lm, world), texts_of(world)
     questions = []
     for item in world.items:
         choice = choose(preset, lm, world, item, regime, index)
         texts = [fact.text for fact in choice.facts]
         question = Question(world, item, choice, fit(lm, texts, item.question, preset.decoding, suite.answer_budget))
         if preset.uses_window and regime == "delayed":
-            check_no_leak(question)
+            check_no_leak(question, told)
         questions.append(question)
     return questions
 
 
-def check_no_leak(question: Question) -> None:
-    """Raise LabError where the text of any fact of the world stands in the prompt."""
-    leaked = [fact.id for fact in question.world.facts if fact.text in question.fitted.prompt]
+def texts_of(world: World) -> Texts:
+    """What the facts of a world say."""
+    return Texts({fact.id: fact.text for fact in world.facts})
+
+
+def check_no_leak(question: Question, texts: Texts) -> None:
+    """Raise LabError where any of these texts, those of the facts of the world, stands in the prompt."""
+    leaked = texts.inside(question.fitted.prompt)
     if leaked:
         raise LabError(f"leak: the prompt of item {question.item.id} holds facts, though nothing may be shown: {', '.join(leaked)}")
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from hippo_core.files import LabError, read_yaml, root, unknown
 from hippo_core.suites.babi import BABI
 from hippo_core.suites.episodic import EPISODIC, EPISODIC_CAPACITY, EPISODIC_CROSS
-from hippo_core.suites.folder import folder_suite
+from hippo_core.suites.folder import folder_suite, is_own
 from hippo_core.suites.multi import EPISODIC_MULTI
 from hippo_core.suites.semantic import SEMANTIC
 from hippo_core.suites.spatial import SPATIAL
@@ -21,7 +21,7 @@ PROFILES = ("base", "default", "hard")
 
 def get_suite(name: str) -> Suite:
     """The suite of this name, or the user's own: `folder:PATH`."""
-    if name.startswith("folder:"):
+    if is_own(name):
         return folder_suite(name)
     if name not in SUITES:
         raise unknown("suite", name, [*SUITES, "folder:PATH"])
@@ -31,7 +31,7 @@ def get_suite(name: str) -> Suite:
 def profile_settings(suite_name: str, profile: str) -> dict[str, Any]:
     """What the profile says; the user's own folders have no profiles but `default`, which says nothing."""
     path = root() / f"params/suites/{suite_name}.yaml"
-    profiles = {"default": {}} if suite_name.startswith("folder:") else read_yaml(path)
+    profiles = {"default": {}} if is_own(suite_name) else read_yaml(path)
     if not isinstance(profiles, dict) or not all(isinstance(values, dict) for values in profiles.values()):
         raise LabError(f"{path}: expected profiles ({', '.join(PROFILES)}), each a mapping of settings")
     if profile not in profiles:

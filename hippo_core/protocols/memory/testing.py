@@ -28,7 +28,7 @@ from hippo_core.memory.store import TraceStore
 from hippo_core.memory.trace import Trace
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prompt import fit
-from hippo_core.protocols.evaluate import COLUMNS, Question, check_no_leak, row_of
+from hippo_core.protocols.evaluate import COLUMNS, Question, check_no_leak, row_of, texts_of
 from hippo_core.protocols.memory.altering import answering_slot
 from hippo_core.results.scores import normalise
 from hippo_core.suites.types import Fact, Item, Suite, World
@@ -130,7 +130,7 @@ def remembered(
 ) -> Iterator[Remembered]:
     """The items of a world with what is recalled for each; `keys` are those of all cues to come, `others` what stands in the place of what
     the traces say."""
-    recaller = memory.recaller(own)
+    recaller, texts = memory.recaller(own), texts_of(world)
     for item in world.items:
         key, key_ms = next(keys)
         recall = recaller.recall(item.question, set(item.taught), key)
@@ -141,7 +141,7 @@ def remembered(
         choice = Choice(shown, ranking, recall.recall_ms + recall.completion_ms, recall.computed_tokens)
         bare = fit(memory.lm, [], item.question, memory.preset.decoding, suite.answer_budget)
         question = Question(world, item, choice, bare)
-        check_no_leak(question)
+        check_no_leak(question, texts)
         yield Remembered(question, recall, traces, own)
 
 
