@@ -90,13 +90,13 @@ class OpenCell:
     def language_model(self) -> "LanguageModel":
         """The model of this cell, loaded for its number of threads."""
         from hippo_core.models.load import load
-        from hippo_core.models.prompt import count_too_long
+        from hippo_core.models.prompt import too_long
 
         lm = load(self.resolved.spec, threads=self.parameters.threads)
         texts = [fact.text for world in self.worlds() for fact in world.facts]
-        if count := count_too_long(lm, texts, self.preset.decoding, self.suite.answer_budget):
-            of = f"{count:,} of {len(texts):,} facts are too long for the {lm.spec.context_limit} tokens of {lm.spec.name}"
-            self.warn(f"{of}, a question and an answer beside them: they cannot be shown")
+        if long := too_long(lm, texts, self.preset.decoding, self.suite.answer_budget):
+            of = f"{len(long):,} of {len(texts):,} facts are too long for the {lm.spec.context_limit} tokens of {lm.spec.name}"
+            self.warn(f"{of}, with a question and an answer: no prompt shows them and no memory keeps them; split them")
         return lm
 
     def warn(self, message: str) -> None:

@@ -21,7 +21,7 @@ from hippo_core.memory.store import TraceStore
 from hippo_core.memory.trace import Decision, Statement
 from hippo_core.memory.writing import Teaching, weighed, write
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.prompt import lines_of
+from hippo_core.models.prompt import lines_of, too_long
 from hippo_core.protocols.memory.altering import altered
 from hippo_core.suites.types import Fact, Suite, World
 
@@ -44,20 +44,31 @@ def teach(
 ) -> pd.DataFrame:
     """Write the store of these worlds below `store_dir`; the row table (see COLUMNS; `asked` is the hidden label that judges a gate).
 
-    `ms` is a fact's share of what its world took. What a gate was calibrated to is noted in the store as `calibration`. LabError where a
-    gate needs validation worlds and has none.
+    `ms` is a fact's share of what its world took. What a gate was calibrated to is noted in the store as `calibration`. Facts that no
+    prompt can hold are refused. LabError where a gate needs validation worlds and has none.
     """
     memory, told_worlds = Episodic(lm, preset), altered(worlds) if preset.memory.runtime.alter_answers else worlds
     if writes(preset):
         memory.warm_up()
-    gate = gate_for(memory, validation_worlds) if preset.episodic.use_gate else None
+    budget = suite.answer_budget
+    gate = gate_for(memory, [parted(memory, world, budget)[0] for world in validation_worlds]) if preset.episodic.use_gate else None
     rows: list[dict[str, object]] = []
     with TraceStore.create(store_dir, session_id, memory.identity(), lm.spec.context_limit) as store:
         if isinstance(gate, WriteGate):
             store.note("calibration", asdict(gate.calibration))
         for world in told_worlds:
-            rows += told(memory, store, world, gate) if writes(preset) else untold(world)
+            short, long = parted(memory, world, budget)
+            rows += told(memory, store, short, gate) if writes(preset) else untold(short)
+            rows += untold(long)
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def parted(memory: Episodic, world: World, max_new_tokens: int) -> tuple[World, World]:
+    """The world with the facts that a prompt can hold, and the world with those that are too long for any."""
+    long = set(too_long(memory.lm, [fact.text for fact in world.facts], memory.preset.decoding, max_new_tokens))
+    parts = ([fact for index, fact in enumerate(world.facts) if (index in long) == is_long] for is_long in (False, True))
+    short, rest = (replace(world, facts=tuple(facts)) for facts in parts)
+    return short, rest
 
 
 def writes(preset: MemoryPreset) -> bool:
