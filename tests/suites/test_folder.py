@@ -144,8 +144,9 @@ def test_a_gate_needs_validation_worlds_and_nothing_else_does(folder):
 
 
 def test_a_folder_of_one_world_has_none_to_shuffle_with(folder):
-    with pytest.raises(LabError, match=r"the first 1 questions of .* are about one world; take a larger n"):
-        require_folder(f"folder:{folder}", "test", 1, shuffles=True)
+    require_folder(f"folder:{folder}", "test", 3, shuffles=True)
+    with pytest.raises(LabError, match=r"the first 2 questions of .* are about one world; take a larger n"):
+        require_folder(f"folder:{folder}", "test", 2, shuffles=True)
     write(folder, FACTS, ITEMS[:1])
     with pytest.raises(LabError, match=r"about one world; split the facts into worlds"):
         require_folder(f"folder:{folder}", "test", 50, shuffles=True)

@@ -98,12 +98,12 @@ def raw_lines(path: Path) -> list[bytes]:
 
 
 def with_progress(lines: list[bytes], label: str) -> Iterable[bytes]:
-    """The lines, with a progress bar where a person looks at a terminal for more than a second."""
+    """The lines, with a progress bar where a person waits at a terminal."""
     if not sys.stderr.isatty():
         return lines
     from tqdm import tqdm
 
-    return tqdm(lines, label, leave=False, delay=1, unit=" lines")
+    return tqdm(lines, label, leave=False, delay=0.2, unit=" lines")
 
 
 def read_line(where: str, raw: bytes) -> dict[str, Any]:
