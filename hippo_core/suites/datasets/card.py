@@ -9,7 +9,7 @@ from typing import Any
 from hippo_core.files import LabError, root, sha256, write_json
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.validate import EXEMPT
-from hippo_core.suites.folder import PREFIX
+from hippo_core.suites.folder import files_of, is_own, place_of
 from hippo_core.suites.types import Settings
 
 VERSION = 1
@@ -42,9 +42,9 @@ def library_source() -> str:
 def source(suite_name: str, settings: Settings) -> str:
     """A hash of all that a data set depends on besides its name: code, material, settings."""
     own: dict[str, str] = {}
-    if suite_name.startswith(PREFIX):
-        folder = root() / Path(suite_name.removeprefix(PREFIX)).expanduser()
-        own = {str(path.relative_to(folder)): sha256(path) for path in sorted(folder.rglob("*.jsonl"))}
+    if is_own(suite_name):
+        folder = place_of(suite_name)
+        own = {str(path.relative_to(folder)): sha256(path) for path in files_of(folder)}
     return digest([VERSION, library_source(), own, settings.model_dump(mode="json")])
 
 
@@ -60,7 +60,7 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 def family(suite_name: str) -> str:
     """What a suite's worlds come from: the public stories, the user's own folder, or a draw."""
-    return "own" if suite_name.startswith(PREFIX) else "babi" if suite_name == "babi" else "drawn"
+    return "own" if is_own(suite_name) else "babi" if suite_name == "babi" else "drawn"
 
 
 Drawn = tuple[str, str, int, int, int, dict[str, Any]]  # the arguments of `write_dataset`

@@ -10,6 +10,7 @@ from hippo_core.files import LabError, root
 from hippo_core.suites import PROFILES, SUITES, get_suite, settings_for
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.build import dataset_folder, load_dataset, worlds, write_dataset
+from hippo_core.suites.datasets.jsonl import FACT_FIELDS, ITEM_FIELDS
 from hippo_core.suites.splits import SPLITS
 
 
@@ -54,6 +55,12 @@ def test_train_worlds_stream_without_end():
 def test_what_is_written_is_what_is_read(elsewhere, suite):
     for split in ("val", "test"):
         assert load_dataset(suite, n=10, seed=3, split=split) == list(worlds(suite, "default", 10, 3, split))
+
+
+def test_every_line_of_a_drawn_data_set_has_every_field(elsewhere):
+    folder = write_dataset("spatial", n=5)
+    for name, fields in (("facts", FACT_FIELDS), ("items", ITEM_FIELDS)):
+        assert {tuple(json.loads(line)) for line in (folder / f"test/{name}.jsonl").open()} == {fields}
 
 
 def test_the_folder_is_named_after_what_was_asked(elsewhere):
