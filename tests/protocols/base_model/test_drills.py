@@ -9,6 +9,7 @@ from hippo_core.protocols.base_model.lessons import UNKNOWN
 from hippo_core.protocols.base_model.wide_words import WIDE
 from hippo_core.suites import lexicon, wording
 
+pytestmark = pytest.mark.usefixtures("made_up_texts")
 CURRICULUM = mixture.Curriculum(((0.5, 4), (1.0, 12)), 0.1, 20, mixture.SHARES)
 
 
