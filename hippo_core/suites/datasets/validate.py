@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 EXEMPT: dict[str, dict[str, str]] = {
     "babi": {
         "one gold": "a question is asked again as the story goes on, with another answer",
-        "competitors": "the stories are as they are",
-        "no shared facts": "most sentences of the test files occur in the train files",
+        "answer told": "yes, no, maybe and numbers stand in no statement",
+        "competitors": "a story has as many as it tells",
+        "no shared facts": "most sentences of the public test files occur in the train files; drawn stories share none",
     },
 }
 # Suites for which the model rules are printed as measured: no small model walks or tracks well, and their material cannot be chosen.

@@ -1,39 +1,27 @@
-"""The public bAbI stories, tasks 1 to 3: where someone or something is, by one, two or three supporting statements.
+"""The public bAbI stories, tasks 1 to 3, read from the user's folder: where someone or something is.
 
     taught   Mary got the milk. John moved to the bedroom.
     asked    Where is John?     gold: bedroom
 
 A world is a story, an item's window all statements before the question. Questions repeat within a story as it goes on, with other
-answers, and most test sentences occur in the train files: the suite is exempt from the rules against both, and its card says so.
+answers, and most test sentences occur in the train files.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from typing import Literal
 
-from pydantic import Field
+from hippo_core.files import LabError
+from hippo_core.suites.types import Fact, Item, Place, Split, World
+from hippo_core.text_files import read_text
 
-from hippo_core.files import LabError, root
-from hippo_core.suites.given import GivenSuite
-from hippo_core.suites.types import Fact, Item, Place, Settings, Split, World
-
-FILES = {1: "qa1_single-supporting-fact", 2: "qa2_two-supporting-facts", 3: "qa3_three-supporting-facts"}
+TASKS = (1, 2, 3)
 VALIDATION = 80  # stories at the end of each train file that are kept for validation
 ROOMS = 6  # bathroom, bedroom, garden, hallway, kitchen, office
 STATEMENT = re.compile(r"(\w+) .*?(to )?the (\w+)(?: there)?\.$")
 QUESTION = re.compile(r"Where (?:is|was) (?:the )?(\w+)(?: before the (\w+))? ?\?")
-
-
-class BabiSettings(Settings):
-    """Which tasks, and how many questions of a story are asked."""
-
-    n_facts: Literal[0] = 0  # the stories are as they are
-    n_competitors: Literal[0] = 0
-    n_items: int = Field(1, ge=1, le=5)  # questions a story, at least; more where n needs them
-    tasks: tuple[Literal[1, 2, 3], ...] = Field((1, 2, 3), min_length=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +44,25 @@ class Story:
     questions: tuple[Question, ...]
 
 
-@cache
+def files(tasks: Iterable[int]) -> list[str]:
+    """The names of the files (params/data.yaml) that hold tasks."""
+    return [f"babi-{task}-{part}" for task in sorted(set(tasks)) for part in ("train", "test")]
+
+
 def read_stories(task: int, part: str) -> tuple[Story, ...]:
-    """All stories of a file; part is "train" or "test". Lines are numbered within a story, a 1 begins the next."""
-    path = root() / f"data/samples/babi/{FILES[task]}_{part}.txt"
-    if not path.exists():
-        raise LabError(f"missing {path}; it is part of the repository: restore it with `git checkout -- {path}`")
+    """All stories of a file; part is "train" or "test". LabError where the user's folder does not have it."""
+    return parse_stories(task, part, read_text(f"babi-{task}-{part}"))
+
+
+@cache
+def parse_stories(task: int, part: str, text: str) -> tuple[Story, ...]:
+    """The stories of a file's text. Lines are numbered within a story, a 1 begins the next."""
     blocks: list[list[list[str]]] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        number, text = line.split(" ", 1)
+    for line in text.splitlines():
+        number, rest = line.split(" ", 1)
         if number == "1":
             blocks.append([])
-        blocks[-1].append([number, *text.split("\t")])
+        blocks[-1].append([number, *rest.split("\t")])
     return tuple(read_story(f"qa{task}-{part}-{number:03d}", task, block) for number, block in enumerate(blocks))
 
 
@@ -86,7 +81,6 @@ def read_story(name: str, task: int, lines: list[list[str]]) -> Story:
     return Story(name, task, tuple(statements), tuple(questions))
 
 
-@cache
 def stories(tasks: tuple[int, ...], split: Split) -> tuple[Story, ...]:
     """The stories of a split: the test files; the end of the train files for validation; the rest of these for training."""
     part = "test" if split == "test" else "train"
@@ -94,23 +88,23 @@ def stories(tasks: tuple[int, ...], split: Split) -> tuple[Story, ...]:
     return tuple(story for task in sorted(set(tasks)) for story in read_stories(task, part)[cut])
 
 
-def make_world(random: Random, settings: BabiSettings, place: Place) -> World:
+def make_world(random: Random, tasks: tuple[int, ...], n_items: int, place: Place) -> World:
     """The story with this number in the seed's order, from the first again after the last; `random` chooses its questions."""
-    available = stories(settings.tasks, place.split)
+    available = stories(tasks, place.split)
     order = Random(f"babi/order/{place.seed}/{place.split}")
     story = order.sample(available, len(available))[place.index % len(available)]
-    return tell_story(random, story, settings.n_items)
+    return tell_story(random, story, n_items)
 
 
-def given(settings: BabiSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
+def given(tasks: tuple[int, ...], n_items: int, split: Split, seed: int, n: int | None) -> Iterator[World]:
     """Each story once. Where n is more than the stories there are, each is asked as many questions as it takes."""
-    available = stories(settings.tasks, split)
+    available = stories(tasks, split)
     most = sum(len(story.questions) for story in available)
     if n is not None and n > most:
-        raise LabError(f"babi has {most} {split} questions in tasks {', '.join(map(str, settings.tasks))}; {n} were asked for: lower n")
-    enough = settings.model_copy(update={"n_items": max(settings.n_items, -(-(n or 0) // len(available)))})
+        raise LabError(f"babi has {most} {split} questions in tasks {', '.join(map(str, tasks))}; {n} were asked for: lower n")
+    enough = max(n_items, -(-(n or 0) // len(available)))
     for index in range(len(available)):
-        yield make_world(Random(f"babi/questions/{seed}/{split}/{index}"), enough, Place(split, seed, index))
+        yield make_world(Random(f"babi/questions/{seed}/{split}/{index}"), tasks, enough, Place(split, seed, index))
 
 
 def tell_story(random: Random, story: Story, n_items: int) -> World:
@@ -163,7 +157,4 @@ def question_cue(text: str) -> dict[str, str]:
 
 def strange(what: str, text: str) -> LabError:
     """The error for a line that none of the public files has."""
-    return LabError(f"data/samples/babi: this is no bAbI {what}: {text!r}; restore the files with `git checkout -- data/samples/babi`")
-
-
-BABI = GivenSuite("babi", "the public bAbI stories, tasks 1 to 3", BabiSettings, make_world, given=given)
+    return LabError(f"this is no bAbI {what}: {text!r}; the files are those of data/README.md")
