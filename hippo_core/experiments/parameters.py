@@ -15,6 +15,7 @@ from hippo_core.models.spec import ModelSpec, load_spec, validated
 from hippo_core.results.records import run_folder
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import suite_settings
+from hippo_core.suites.folder import count_questions, is_own, require_folder
 from hippo_core.suites.types import Settings, Suite
 
 DRY_ITEMS = 5
@@ -74,10 +75,29 @@ class Resolved:
 
 
 def check(values: dict[str, Any], where: str, form: type[Parameters]) -> tuple[Any, Resolved]:
-    """The parameters and what they stand for, if every type and name is right; LabError with what is legal otherwise. Loads no torch."""
-    parameters = validated(form, values, where)
+    """The parameters and what they stand for, if every type and name is right; LabError with what is legal otherwise. Loads no torch.
+
+    A folder of the user's own is read through, so that a mistake in it is said before anything starts or is written.
+    """
+    parameters = validated(form, _counted(values, where, form), where)
     run_folder(parameters.run_id)
-    return parameters, resolve(parameters)
+    resolved = resolve(parameters)
+    if is_own(parameters.suite) and not parameters.record_dir:  # a runner has checked it before it started this kernel
+        settings = resolved.preset.settings
+        require_folder(
+            parameters.suite, parameters.split, parameters.items, calibrates=settings.calibrates, shuffles=settings.control == "shuffled"
+        )
+    return parameters, resolved
+
+
+def _counted(values: dict[str, Any], where: str, form: type[Parameters]) -> dict[str, Any]:
+    """The values with the number of all questions in the place of `n: all`, which a folder of the user's own knows."""
+    if values.get("n") != "all":
+        return values
+    asked = validated(form, {**values, "n": 1}, where)
+    if not is_own(asked.suite):
+        raise LabError(f"n=all is for folder:PATH, which has so many questions and no more; give suite {asked.suite} a number, as in n=50")
+    return {**values, "n": max(1, count_questions(asked.suite, asked.split))}
 
 
 def resolve(parameters: Parameters) -> Resolved:

@@ -107,6 +107,11 @@ class MethodSettings(Part):
     control: Control = "none"
 
     @property
+    def calibrates(self) -> bool:
+        """Whether it cannot be taught without validation worlds."""
+        return False
+
+    @property
     def requires(self) -> tuple[str, ...]:
         """Published encoders that must be on the disk (`make models`)."""
         encoder = getattr(self, "encoder", None)

@@ -13,7 +13,12 @@ class Window(Method):
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         """See `Method`."""
-        return lambda query: Retrieved(tuple(trace for trace in traces if trace.source in query.window))
+
+        def retrieve(query: Query) -> Retrieved:
+            window = set(query.window)
+            return Retrieved(tuple(trace for trace in traces if trace.source in window))
+
+        return retrieve
 
 
 class LongContextSettings(MethodSettings):

@@ -22,12 +22,12 @@ def controlled(method: Method, item: Item, retrieved: Retrieved, own: Sequence[T
     """What is shown under the method's control.
 
     Args:
-        own: the passages that were taught for the item.
+        own: the passages of the item's world, of which those count that were taught for it.
         others: those of another world, for `shuffled`. LabError where there is none.
     """
     control = method.settings.control
     if control == "oracle":
-        return replace(retrieved, shown=tuple(trace for trace in own if trace.source in item.gold_facts))
+        return replace(retrieved, shown=tuple(trace for trace in _taught(item, own) if trace.source in item.gold_facts))
     if control == "random":
         return replace(retrieved, shown=_random(method, item, own))
     if control == "shuffled":
@@ -37,8 +37,13 @@ def controlled(method: Method, item: Item, retrieved: Retrieved, own: Sequence[T
     return retrieved
 
 
+def _taught(item: Item, own: Sequence[Trace]) -> list[Trace]:
+    taught = set(item.taught)
+    return [trace for trace in own if trace.source in taught]
+
+
 def _random(method: Method, item: Item, own: Sequence[Trace]) -> tuple[Trace, ...]:
-    wrong = [trace for trace in own if trace.source not in item.gold_facts]
+    wrong = [trace for trace in _taught(item, own) if trace.source not in item.gold_facts]
     count = getattr(method.settings, "k", None) or max(1, len(item.gold_facts))
     drawn = Random(f"random_{'traces' if method.stages else 'facts'}/{item.world}/{item.id}").sample(
         range(len(wrong)), min(count, len(wrong))

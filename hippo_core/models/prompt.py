@@ -107,6 +107,17 @@ def fit(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decodi
     return fitted
 
 
+def too_long(lm: LanguageModel, texts: Sequence[str], decoding: Decoding, max_new_tokens: int) -> list[int]:
+    """The indices of the context lines that no prompt can hold, with the shortest question and room for the answer.
+
+    Only those are tokenised that have more bytes than there is room for tokens: a token has a byte or more.
+    """
+    limit = lm.spec.context_limit - max_new_tokens
+    room = limit - _measure(lm, (), "?", decoding, 0).tokens
+    unsure = [index for index, text in enumerate(texts) if len(text.encode()) > room]
+    return [index for index in unsure if _measure(lm, [texts[index]], "?", decoding, 0).tokens > limit]
+
+
 def _measure(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decoding, dropped: int) -> Fitted:
     prompt = render(lm, texts[dropped:], question, decoding)
     return Fitted(prompt, range(dropped, len(texts)), dropped, len(lm.encode(prompt)))

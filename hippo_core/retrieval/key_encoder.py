@@ -5,7 +5,7 @@
 with s_t the states [D] that go into a few early blocks, each normalised, side by side. So a text is the union of what its tokens stand
 for, and the product of two keys adds up what the tokens of the one find in the other: late interaction (Khattab and Zaharia 2020,
 arXiv 2004.12832, section 3.3) in the form of a sparse code over learned units (Formal et al. 2021, arXiv 2107.05720, section 3.2, where
-the units are the vocabulary). W, b, v, c are fitted on train worlds (protocols/base_model/key.py), the model stays as it is. The units are
+the units are the vocabulary). W, b, v, c are fitted on train worlds (training/key.py), the model stays as it is. The units are
 nested: the first half of them is a code too (Kusupati et al. 2022, arXiv 2205.13147).
 """
 

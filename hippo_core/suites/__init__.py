@@ -9,7 +9,7 @@ from hippo_core.files import LabError, read_yaml, root, unknown
 from hippo_core.plugins import imported, is_path
 from hippo_core.suites.babi import BABI
 from hippo_core.suites.episodic import EPISODIC, EPISODIC_CAPACITY, EPISODIC_CROSS
-from hippo_core.suites.folder import folder_suite
+from hippo_core.suites.folder import folder_suite, is_own
 from hippo_core.suites.multi import EPISODIC_MULTI
 from hippo_core.suites.semantic import SEMANTIC
 from hippo_core.suites.spatial import SPATIAL
@@ -22,7 +22,7 @@ PROFILES = ("base", "default", "hard")
 
 def get_suite(name: str) -> Suite:
     """The suite of this name, or the user's own: `folder:PATH`, or `package.module:NAME`."""
-    if name.startswith("folder:"):
+    if is_own(name):
         return folder_suite(name)
     if is_path(name):
         return _own_suite(name)

@@ -40,7 +40,8 @@ READERS = {"smollm2-135m": "smollm2-135m-reader"}
 def train_if(wanted: bool, model: str, seed: int, steps: int) -> str:
     """Train where that is wanted: hippo-tiny from nothing, smollm2-135m to a reader; returns the name of the model to measure.
 
-    `steps` 0: as many as the recipe has. LabError for a model without a recipe.
+    `steps` 0: as many as the recipe has. LabError for a model without a recipe, or without its recipe's files in the user's folder
+    (data/README.md).
     """
     if not wanted:
         return model
@@ -83,7 +84,7 @@ def sentence(lm: LanguageModel, found: Measured | None) -> str:
     if found is None:
         return f"What {lm.spec.name} can read was not measured (n = 0)."
     judged = found.skills[found.skills["goal"].notna()]
-    tail = f"held-out stories cost {found.stories.per_token:.2f} nats a token."
+    tail = f"the perplexity of Python's manual is {found.language['python_manual']['perplexity']:.1f}."
     if judged.empty:
         best = found.skills.loc[found.skills["accuracy"].idxmax()]
         return f'{lm.spec.name} has no goals; its best skill is "{best["skill"]}" with {best["accuracy"]:.2f}; {tail}'

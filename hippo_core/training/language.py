@@ -1,25 +1,34 @@
-"""Is it still the language model it was? The sentiment of film reviews (SST-2) and the loss on articles of Wikipedia (WikiText-2)."""
+"""Is it still the language model it was? The loss on the prose of Python's own manual, which every machine has; and where the user's folder
+has the files, the sentiment of film reviews (SST-2) and the loss on articles of Wikipedia (WikiText-2)."""
 
 import math
+import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from hashlib import sha256
+from pydoc_data.topics import topics
+from random import Random
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.score import TextLoss, log_likelihood, text_loss
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics import Interval, cluster_interval
+from hippo_core.text_files import read_text, why_missing
 
-SAMPLES = "data/samples"
+SST2, WIKITEXT2 = "sst2", {"valid": "wikitext2-valid", "train": "wikitext2-train"}  # files of params/data.yaml
+HEAD = {"valid": 255_979, "train": 304_690}  # bytes: the first 19 articles of each
+CALIBRATION, TEST = 50, 100  # sentences of either label
+MANUAL_SHA256 = "c47cc04e70c9a71a209d897852b87227ba5efe139a379e52440aec8d82c1f2aa"  # of Python 3.11.7's: the lab's own numbers are of it
 PROMPT, LABELS = "Review: {sentence}\nSentiment:", (" negative", " positive")  # no worked example before it
 WINDOW = 1024  # tokens, or as many as the model can see
 POINTS, RATIO = 0.02, 1.05  # what may be lost: two points of accuracy, 5 % of perplexity
+PROSE = re.compile(r"[A-Z][^\n]*(\n[^ \n][^\n]*)*(?<=\.)")  # a paragraph of whole sentences, not indented
 ARTICLE = re.compile(r"^ = [^=;]+ = $", re.MULTILINE)  # with ";" it is the legend of a table
 
 
@@ -77,13 +86,13 @@ def judged(sentences: Sequence[tuple[str, bool]], margins: np.ndarray, calibrati
 
 
 def wikitext2(lm: LanguageModel, articles: int | None = None) -> TextLoss:
-    """The loss on the first `articles` validation articles (None: all 19, 256 KB), read as one text in the file's tokenised form.
+    """The loss on the first `articles` of 19 validation articles (None: all, 256 KB), read as one text in the file's tokenised form.
 
     Windows of 1,024 tokens, or of the model's context limit where that is lower, do not overlap. In the tokenised form rare words
     are `<unk>` and punctuation stands apart, so perplexities compare with others on that form and tokenizer; nats a byte compare
     models of any tokenizer.
     """
-    texts = wikipedia("valid_head")
+    texts = wikipedia("valid")
     if articles is not None and not 1 <= articles <= len(texts):
         raise LabError(f"WikiText-2: articles must be 1 to {len(texts)}, got {articles}")
     return text_loss(lm, ["".join(texts[:articles])], min(WINDOW, lm.spec.context_limit))
@@ -91,45 +100,99 @@ def wikitext2(lm: LanguageModel, articles: int | None = None) -> TextLoss:
 
 def rehearsal() -> list[str]:
     """The training articles (19, 305 KB of raw text, none of them measured on): plain English for a model that learns something else."""
-    return wikipedia("train_head")
+    return wikipedia("train")
 
 
-def measure(lm: LanguageModel, n: int = 200, articles: int | None = None) -> dict[str, Any]:
-    """Both measures as plain numbers, for a card. Accuracies in [0, 1], losses in nats; `perplexity` = exp(nats a token)."""
-    sentiment, loss = sst2(lm, n), wikitext2(lm, articles)
-    shares = {"raw": sentiment.raw, "centred": sentiment.centred}
-    found = {way: {"accuracy": share.mean, "low": share.low, "high": share.high} for way, share in shares.items()}
-    text = {"nats_per_token": loss.per_token, "nats_per_byte": loss.per_byte, "perplexity": math.exp(loss.per_token), "tokens": loss.tokens}
-    return {"sst2": {**found, "threshold": sentiment.threshold, "n": n}, "wikitext2": text}
+def manual() -> list[str]:
+    """The paragraphs of plain English in the manual that Python carries (`pydoc_data.topics`), by topic, each once; no code, no grammar."""
+    paragraphs = (paragraph for name in sorted(topics) for paragraph in topics[name].split("\n\n"))
+    return list(dict.fromkeys(" ".join(text.splitlines()) for text in paragraphs if PROSE.fullmatch(text)))
+
+
+def python_manual(lm: LanguageModel, paragraphs: int | None = None) -> TextLoss:
+    """The loss on the first `paragraphs` of the manual (None: all), a line each, read as one text in windows as in `wikitext2`."""
+    texts = manual()
+    if paragraphs is not None and not 1 <= paragraphs <= len(texts):
+        raise LabError(f"Python's manual: paragraphs must be 1 to {len(texts)}, got {paragraphs}")
+    return text_loss(lm, ["\n".join(texts[:paragraphs])], min(WINDOW, lm.spec.context_limit))
+
+
+def manual_sha256() -> str:
+    """The checksum of the manual's text. It differs between versions of Python: losses on two texts do not compare."""
+    return sha256("\n".join(manual()).encode()).hexdigest()
+
+
+def measure(
+    lm: LanguageModel,
+    n: int = 200,
+    articles: int | None = None,
+    paragraphs: int | None = None,
+    say: Callable[[str], None] = print,
+) -> dict[str, Any]:
+    """The measures as plain numbers, for a card: `python_manual`, and `sst2` and `wikitext2` where their files are there; a line is said
+    of each that is skipped. Accuracies in [0, 1], losses in nats; `perplexity` = exp(nats a token)."""
+    source = {"sha256": manual_sha256(), "python": platform.python_version()}
+    if source["sha256"] != MANUAL_SHA256:
+        say(f"the manual of Python {source['python']} is another text than that of 3.11.7: its loss is another measure")
+    found: dict[str, Any] = {"python_manual": plain(python_manual(lm, paragraphs)) | source}
+    if reason := why_missing([SST2]):
+        say(f"SST-2 skipped: {reason}")
+    else:
+        sentiment = sst2(lm, n)
+        shares = {"raw": sentiment.raw, "centred": sentiment.centred}
+        accuracies = {name: {"accuracy": share.mean, "low": share.low, "high": share.high} for name, share in shares.items()}
+        found["sst2"] = {**accuracies, "threshold": sentiment.threshold, "n": n}
+    if reason := why_missing([WIKITEXT2["valid"]]):
+        say(f"WikiText-2 skipped: {reason}")
+    else:
+        found["wikitext2"] = plain(wikitext2(lm, articles))
+    return found
+
+
+def plain(loss: TextLoss) -> dict[str, Any]:
+    """A loss as numbers for a card."""
+    perplexity = math.exp(loss.per_token)
+    return {"nats_per_token": loss.per_token, "nats_per_byte": loss.per_byte, "perplexity": perplexity, "tokens": loss.tokens}
 
 
 def against(now: Mapping[str, Any], base: Mapping[str, Any]) -> Frame:
-    """A row a measure, of two results of `measure`: measure, now, base, limit (the worst that passes) and holds.
+    """A row a measure that both results of `measure` have: measure, now, base, limit (the worst that passes) and holds.
 
-    An accuracy may fall by 2 points, perplexity may rise by 5 %. LabError where the two were not measured on the same texts.
+    An accuracy may fall by 2 points, a perplexity may rise by 5 %. LabError where the two were not measured on the same texts.
     """
-    for name, key in (("sst2", "n"), ("wikitext2", "tokens")):
-        if now[name][key] != base[name][key]:
+    shared = [name for name in ("sst2", "wikitext2", "python_manual") if name in now and name in base]
+    for name, key in (("sst2", "n"), ("wikitext2", "tokens"), ("python_manual", "tokens"), ("python_manual", "sha256")):
+        if name in shared and now[name][key] != base[name][key]:
             found = f"{now[name][key]} {key} now, {base[name][key]} for the base"
-            raise LabError(f"{name}: {found}; measure both with one tokenizer on the same texts")
+            raise LabError(f"{name}: {found}; measure both with one tokenizer on the same texts, under one version of Python")
     rows = []
-    for way in ("raw", "centred"):
-        here, there = now["sst2"][way]["accuracy"], base["sst2"][way]["accuracy"]
-        rows.append((f"SST-2, {way}", here, there, there - POINTS, here >= there - POINTS - 1e-9))
-    here, there = now["wikitext2"]["perplexity"], base["wikitext2"]["perplexity"]
-    rows.append(("WikiText-2, perplexity", here, there, there * RATIO, here <= there * RATIO + 1e-9))
+    for label in ("raw", "centred") if "sst2" in shared else ():
+        here, there = now["sst2"][label]["accuracy"], base["sst2"][label]["accuracy"]
+        rows.append((f"SST-2, {label}", here, there, there - POINTS, here >= there - POINTS - 1e-9))
+    for name, title in (("wikitext2", "WikiText-2"), ("python_manual", "Python's manual")):
+        if name in shared:
+            here, there = now[name]["perplexity"], base[name]["perplexity"]
+            rows.append((f"{title}, perplexity", here, there, there * RATIO, here <= there * RATIO + 1e-9))
     return pd.DataFrame(rows, columns=["measure", "now", "base", "limit", "holds"])
 
 
 def reviews(part: str) -> list[tuple[str, bool]]:
-    """The sentences of a part of SST-2 ("calibration" or "test"), each with whether it is positive."""
-    lines = _read(f"{SAMPLES}/sst2/{part}.tsv").splitlines()
-    return [(sentence, label == "1") for sentence, _, label in (line.rpartition("\t") for line in lines)]
+    """Sentences drawn from SST-2, each with whether it is positive, as half of them are: 100 for "calibration", 200 others for "test"."""
+    random = Random(1337)
+    lines = list(dict.fromkeys(read_text(SST2).splitlines()))
+    drawn = [random.sample([line for line in lines if line.endswith(label)], CALIBRATION + TEST) for label in ("\t0", "\t1")]
+    parts = {
+        "calibration": [line for lines in drawn for line in lines[:CALIBRATION]],
+        "test": [line for lines in drawn for line in lines[CALIBRATION:]],
+    }
+    for chosen in parts.values():
+        random.shuffle(chosen)
+    return [(sentence, label == "1") for sentence, _, label in (line.rpartition("\t") for line in parts[part])]
 
 
 def wikipedia(part: str) -> list[str]:
-    """The articles of a part of WikiText-2 ("valid_head" or "train_head"), which together are its file."""
-    text = _read(f"{SAMPLES}/wikitext2/{part}.txt")
+    """The first articles of a part of WikiText-2 ("valid" or "train"), in order."""
+    text = read_text(WIKITEXT2[part]).encode()[: HEAD[part]].decode()
     starts = [match.start() for match in ARTICLE.finditer(text)][1:]
     return [text[start:end] for start, end in zip([0, *starts], [*starts, len(text)], strict=True)]
 
@@ -139,10 +202,3 @@ def _margins(lm: LanguageModel, sentences: list[str]) -> np.ndarray:
     contexts = [lm.template.begin + PROMPT.format(sentence=sentence) for sentence in sentences for _ in LABELS]
     found = log_likelihood(lm, contexts, list(LABELS) * len(sentences), lm.spec.batch_size)
     return np.diff(np.reshape([one.nats for one in found], (-1, len(LABELS))))[:, 0]
-
-
-def _read(name: str) -> str:
-    path: Path = root() / name
-    if not path.exists():
-        raise LabError(f"missing {path}; it is part of the repository: restore it with `git checkout -- {name}`")
-    return path.read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 Low-rank updates of all linear layers (Hu et al. 2021, arXiv 2106.09685, section 4) under bf16 autocast. So that the model stays the
 one it was on other text, each step also distils the base on plain text: the divergence of its predictions from the untouched model's.
+It reads the files DATA of the user's folder (data/README.md): the plain text, and what the lessons hold of stories.
 """
 
 from random import Random
@@ -13,13 +14,14 @@ from pydantic import BaseModel, ConfigDict
 from torch.nn.functional import kl_div
 
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.training import guidance
+from hippo_core.training import guidance, tasks
 from hippo_core.training.mixture import SHARES, SHARES_LAST, SHARES_LATER, SHARES_OTHER_WORDS, Curriculum, draw_lesson
 from hippo_core.training.packed_examples import Batch, Encoder
-from hippo_core.training.replay_text import Rehearsal
+from hippo_core.training.replay_text import FILES, Rehearsal
 from hippo_core.training.train import Log, answer_loss, set_rates
 from hippo_core.training.validation import examine
 
+DATA = (*FILES, *tasks.FILES["public_stories"])
 DESCENTS = ((1000, 1.0), (350, 0.5), (250, 0.4))  # steps, and the share of the rate that they begin with
 STEPS = sum(steps for steps, _ in DESCENTS)
 TURNS = ((500 / STEPS, SHARES_LATER), (1000 / STEPS, SHARES_OTHER_WORDS), (1350 / STEPS, SHARES_LAST))

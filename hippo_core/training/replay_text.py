@@ -2,11 +2,10 @@
 
 from random import Random
 
-from hippo_core.files import LabError, root
-from hippo_core.training.stories import training_stories
+from hippo_core.training import language
+from hippo_core.training.stories import STORIES, training_stories
 
-ARTICLES = "data/samples/wikitext2/train_head.txt"
-REVIEWS = "data/samples/sst2/calibration.tsv"  # never the sentences of the test
+FILES = (language.WIKITEXT2["train"], STORIES, language.SST2)  # of params/data.yaml
 FORMS = (
     ("Review: {text}\nSentiment: {label}\n\n", ("negative", "positive")),
     ("{text}\nIs this review positive or negative? {label}\n\n", ("negative", "positive")),
@@ -16,13 +15,13 @@ FORMS = (
 
 
 class Rehearsal:
-    """A source of such texts, long enough to be cut to a window."""
+    """A source of such texts, long enough to be cut to a window. LabError where one of FILES is not there."""
 
     def __init__(self):
-        paragraphs = [line.strip() for line in _read(ARTICLES).splitlines()]
+        paragraphs = [line.strip() for line in "".join(language.rehearsal()).splitlines()]
         self.articles = [line for line in paragraphs if len(line) > 900]
         self.stories = [story for story in training_stories() if len(story) > 900]
-        self.reviews = [line.split("\t") for line in _read(REVIEWS).splitlines()]
+        self.reviews = language.reviews("calibration")  # never the sentences of the test
 
     def draw(self, random: Random) -> str:
         """Half of the time an article, else a story or a page of reviews."""
@@ -33,10 +32,4 @@ class Rehearsal:
             return random.choice(self.stories)
         form, labels = random.choice(FORMS)
         page = random.sample(self.reviews, 16)
-        return "".join(form.format(text=text, label=labels[int(label)]) for text, label in page)
-
-
-def _read(path: str) -> str:
-    if not (root() / path).exists():
-        raise LabError(f"missing {root() / path}; it is part of the repository: restore it with `git checkout -- {path}`")
-    return (root() / path).read_text(encoding="utf-8")
+        return "".join(form.format(text=text, label=labels[positive]) for text, positive in page)

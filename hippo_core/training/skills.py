@@ -19,12 +19,14 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.score import TextLoss, text_loss
 from hippo_core.results.statistics import cluster_interval
-from hippo_core.suites import get_suite
+from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.given import GivenSuite
 from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World
+from hippo_core.text_files import why_missing
 from hippo_core.training import tasks
 from hippo_core.training.lessons import UNKNOWN, Lesson
-from hippo_core.training.stories import held_out_stories
+from hippo_core.training.stories import STORIES, held_out_stories
 
 SEED = 90210  # no experiment uses the worlds of this seed
 TINY, READER = "hippo-tiny", "smollm2-135m-reader"
@@ -105,8 +107,10 @@ SKILLS = (
     Skill("dialogue turns", "dialogue", 8, kinds=("dialogue",)),
     Skill("a needle in a story", "needle", 10),
     Skill("a needle in a story, as blocks", "needle", 10, blocks=True),
-    Skill("bAbI 1, the public test", "babi", kinds=("qa1",), settings={"tasks": [1]}, split="test", goals=_goals(0.9, 0.95)),
-    Skill("bAbI 2, the public test", "babi", kinds=("qa2",), settings={"tasks": [2]}, split="test", goals=_goals(0.7, 0.8)),
+    Skill("bAbI 1, the public test", "babi", kinds=("qa1",), settings={"tasks": [1], "public": True}, split="test",
+          goals=_goals(0.9, 0.95)),
+    Skill("bAbI 2, the public test", "babi", kinds=("qa2",), settings={"tasks": [2], "public": True}, split="test",
+          goals=_goals(0.7, 0.8)),
     Skill("a thing by its place, whole map", "spatial", kinds=("recall",)),
     Skill("a taught route, whole map", "spatial", kinds=("procedure",)),
     Skill("shortest path on a small open grid", "spatial", kinds=("grid_path",),
@@ -121,9 +125,15 @@ COLUMNS = ("skill", "n", "worlds", "accuracy", "low", "high", "chance", "goal", 
 def measure(
     lm: LanguageModel, skills: Sequence[Skill] = SKILLS, n: int = 200, batch_size: int = 32, say: Callable[[str], None] = print
 ) -> pd.DataFrame:
-    """One row a skill: items, worlds, accuracy with its 95 % interval, chance, goal, seconds an item. A line is said after each."""
+    """One row a skill: items, worlds, accuracy with its 95 % interval, chance, goal, seconds an item. A line is said after each.
+
+    A skill whose files (`files_of`) are not in the user's folder is skipped.
+    """
     rows = []
     for number, skill in enumerate(skills, 1):
+        if reason := why_missing(files_of(skill)):
+            say(f"{number}/{len(skills)}  {skill.name}: skipped, {reason}")
+            continue
         rows.append(row := measure_skill(lm, skill, n, batch_size))
         say(f"{number}/{len(skills)}  {skill.name}: {row['accuracy']:.2f} of {row['n']}, {row['n'] * row['seconds']:.0f} s")
     return pd.DataFrame(rows, columns=list(COLUMNS))
@@ -147,6 +157,14 @@ def measure_skill(lm: LanguageModel, skill: Skill, n: int, batch_size: int) -> d
         "goal": skill.goals.get(lm.spec.name, math.nan),
         "seconds": rows["latency_ms"].mean() / 1000,
     }
+
+
+def files_of(skill: Skill) -> Sequence[str]:
+    """The names of the files of params/data.yaml that a skill's questions come from."""
+    if skill.source in tasks.DRILLS:
+        return tasks.FILES.get(skill.source, ())
+    suite = get_suite(skill.source)
+    return suite.files(settings_for(suite.name, "default", skill.settings)) if isinstance(suite, GivenSuite) else ()
 
 
 def choose_worlds(skill: Skill, n: int, context_limit: int) -> tuple[Suite, list[World]]:
@@ -222,6 +240,6 @@ def narrow(world: World, item: Item, skill: Skill) -> Item:
     return replace(item, window=told, taught=told)
 
 
-def story_loss(lm: LanguageModel, count: int = 60) -> TextLoss:
-    """Loss on stories that no training saw: nats a token, nats a byte."""
-    return text_loss(lm, held_out_stories()[:count])
+def story_loss(lm: LanguageModel, count: int = 60) -> TextLoss | None:
+    """Loss on stories that no training saw: nats a token, nats a byte; None where the user's folder has no stories."""
+    return None if why_missing([STORIES]) else text_loss(lm, held_out_stories()[:count])

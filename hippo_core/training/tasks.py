@@ -14,7 +14,7 @@ from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import RUNGS, Place, Split
 from hippo_core.training import rooms
 from hippo_core.training.lessons import UNKNOWN, Branch, Lesson, forget, trim, world_lesson
-from hippo_core.training.stories import held_out_stories, training_stories
+from hippo_core.training.stories import STORIES, held_out_stories, training_stories
 from hippo_core.training.wide_words import WIDE
 
 N_QUESTIONS, N_RESTATEMENTS = 8, 4
@@ -312,7 +312,7 @@ def movements(random: Random, n_facts: int, split: Split) -> Lesson:
     return rooms.lesson(random, random.randint(2, 12) if n_facts < 6 else random.randint(4, 2 * n_facts + 8), split)
 
 
-BABI: Any = settings_for("babi", "base", {"tasks": (1, 2)})
+BABI: Any = settings_for("babi", "public", {"tasks": (1, 2)})
 MAPS: tuple[Any, ...] = (settings_for("spatial", "base", {}), settings_for("spatial", "default", {}))
 OPEN: Any = settings_for("spatial", "base", {"obstacles": 0.0, "graph_share": 0.0, "path_share": 3.0, "n_items": 8, "n_competitors": 0})
 
@@ -338,3 +338,4 @@ ALL = (  # what hippo-tiny's tokenizer is learnt from and the card asks; the oth
     *(movements, public_stories, maps, open_maps),
 )
 DRILLS: dict[str, Drill] = {drill.__name__: drill for drill in ALL}
+FILES = {"needle": (STORIES,), "public_stories": tuple(babi.files(BABI))}  # what a drill reads, by name in params/data.yaml

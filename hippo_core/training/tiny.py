@@ -1,5 +1,6 @@
 """hippo-tiny: a Llama of under four million parameters, trained from a seed on two CPU cores.
 
+It reads the files DATA of the user's folder (data/README.md): its vocabulary and lessons hold TinyStories and public bAbI stories.
 Muon for the matrices, AdamW for embeddings and norms, bf16 autocast with attention in fp32, guided attention while it learns.
 """
 
@@ -10,14 +11,15 @@ from pydantic import BaseModel, ConfigDict
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from hippo_core.models.template import template_for
-from hippo_core.training import guidance
+from hippo_core.training import guidance, tasks
 from hippo_core.training.mixture import SHARES_FROM_NOTHING, Curriculum, draw_lesson
 from hippo_core.training.packed_examples import Batch, Encoder
-from hippo_core.training.stories import training_stories
+from hippo_core.training.stories import STORIES, training_stories
 from hippo_core.training.tokenizer import SPECIAL
 from hippo_core.training.train import Log, answer_loss, set_rates, share_of_rate
 from hippo_core.training.validation import examine
 
+DATA = (STORIES, *tasks.FILES["public_stories"])
 END_TOKENS = {"bos": SPECIAL["bos"], "eos": SPECIAL["end"], "pad": SPECIAL["pad"]}
 CURRICULUM = Curriculum(((0.06, 3), (0.15, 5), (0.3, 8), (1.0, 16)), long_share=0.06, long_limit=24, shares=SHARES_FROM_NOTHING)
 

@@ -29,7 +29,7 @@ CHAT_TEMPLATE = (
 def corpus(seed: int) -> Iterator[str]:
     """The text that the vocabulary is learnt from: train worlds of every suite, drills, the whole lexicon, training names, stories."""
     for name in SUITES:
-        for world in worlds(name, "default", 600, seed, "train", 512):
+        for world in worlds(name, "public" if name == "babi" else "default", 600, seed, "train", 512):
             yield from (fact.text for fact in world.facts)
             yield from (item.question for item in world.items)
     for name, drill in DRILLS.items():

@@ -12,6 +12,8 @@ from transformers import PreTrainedTokenizerFast
 from hippo_core.files import new_folder, root, sha256, write_json
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.text_files import require
+from hippo_core.training import reader, tiny
 from hippo_core.training import tokenizer as vocabulary
 from hippo_core.training.reader import Reader, ReaderRecipe
 from hippo_core.training.tiny import Recipe, Tiny
@@ -21,7 +23,11 @@ WEIGHTS, WORKSHOP = "data/weights", "data/training"
 
 
 def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
-    """Train hippo-tiny by a recipe (or go on where a killed run stopped) and put its weights in place; returns their folder."""
+    """Train hippo-tiny by a recipe (or go on where a killed run stopped) and put its weights in place; returns their folder.
+
+    LabError, before anything starts, where the user's folder lacks one of the recipe's files (`tiny.DATA`).
+    """
+    require(*tiny.DATA)
     workshop = root() / WORKSHOP / "hippo-tiny"
     tokenizer = make_tokenizer(recipe.seed, workshop / "tokenizer")
     trainee = Tiny(recipe, tokenizer)
@@ -36,7 +42,11 @@ def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
 
 
 def make_reader(recipe: ReaderRecipe, say: Callable[[str], None] = print) -> Path:
-    """Train a reader on its base by a recipe (or go on where a killed run stopped) and put the adapter in place; returns its folder."""
+    """Train a reader on its base by a recipe (or go on where a killed run stopped) and put the adapter in place; returns its folder.
+
+    LabError, before anything starts, where the user's folder lacks one of the recipe's files (`reader.DATA`).
+    """
+    require(*reader.DATA)
     name = f"{recipe.base}-reader"
     base = load(load_spec(recipe.base).model_copy(update={"chat_template": "model"}), "cpu")  # in which the reader will be asked
     trainee = Reader(recipe, base)

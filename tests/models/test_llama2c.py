@@ -1,5 +1,6 @@
-"""The llama2.c importer, on a pretrained model of that format: the same logits, the same tokens, a sensible loss."""
+"""The llama2.c importer, on a checkpoint and a tokenizer written here and on a pretrained one: the same logits, the same tokens."""
 
+import string
 import struct
 from itertools import pairwise
 from pathlib import Path
@@ -9,27 +10,85 @@ import torch
 from torch import Tensor
 from torch.nn.functional import silu
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError
 from hippo_core.models.generate import generate
 from hippo_core.models.llama2c import Header, convert, read_checkpoint
 from hippo_core.models.llama2c_tokenizer import Piece, read_pieces
 from hippo_core.models.load import load
 from hippo_core.models.score import text_loss
 from hippo_core.models.spec import load_spec
+from hippo_core.text_files import path_of, read_text
+from tests.texts import needs
 
-SAMPLES = root() / "data" / "samples"
-CHECKPOINT, WORDS = SAMPLES / "stories260K" / "stories260K.bin", SAMPLES / "stories260K" / "tok512.bin"
+PRETRAINED = ("stories260K-model", "stories260K-tokenizer")
+CHARACTERS = " \u2019" + string.ascii_letters + string.digits + ".,!?'-\n"
+UNIONS = (
+    "he",
+    " t",
+    " the",
+    "in",
+    "er",
+    " a",
+    "an",
+    " an",
+    " and",
+    "ed",
+    " w",
+    "as",
+    " was",
+    "th",
+    " th",
+    "ing",
+    "re",
+    "on",
+    "  ",
+    ".\n",
+    "\n\n",
+)
+VOCABULARY = 3 + 256 + len(CHARACTERS) + len(UNIONS)
+TIED = Header(dim=32, hidden_dim=44, n_layers=3, n_heads=4, n_kv_heads=2, vocab_size=VOCABULARY, seq_len=96)
+TEXTS = (
+    "The lamp and the kettle were in the hall.",
+    "Carla was there, and then an owl landed!\n\nNobody heard it.\n",
+    "caf\u00e9 \U0001f600 \u2013 100%",
+    "  two  spaces ",
+    "\n\nlines\n",
+    "it\u2019s the thing",
+)
+
+
+def write_checkpoint(path: Path, header: Header) -> Path:
+    """A checkpoint of random weights in llama2.c's version 0 layout."""
+    generator = torch.Generator().manual_seed(7)
+    weights = [torch.randn(shape, generator=generator) * 0.5 for shape in header.shapes.values()]
+    numbers = [header.dim, header.hidden_dim, header.n_layers, header.n_heads, header.n_kv_heads, header.vocab_size, header.seq_len]
+    path.write_bytes(struct.pack("<7i", *numbers) + b"".join(tensor.numpy().tobytes() for tensor in weights))
+    return path
+
+
+def write_tokenizer(path: Path) -> Path:
+    """A tokenizer file: three special pieces, the bytes, characters, and unions of these, the earlier ones with the better scores."""
+    pieces = [("<unk>", 0.0), ("\n<s>\n", 0.0), ("\n</s>\n", 0.0), *((f"<0x{byte:02X}>", 0.0) for byte in range(256))]
+    pieces += [(text, -1e6) for text in CHARACTERS] + [(text, -float(rank)) for rank, text in enumerate(UNIONS)]
+    data = [(score, text.encode()) for text, score in pieces]
+    longest = max(len(text) for _, text in data)
+    path.write_bytes(struct.pack("<i", longest) + b"".join(struct.pack("<fi", score, len(text)) + text for score, text in data))
+    return path
 
 
 @pytest.fixture(scope="module")
-def stories() -> list[str]:
-    text = (SAMPLES / "tinystories" / "train_head_2MiB.txt").read_text(encoding="utf-8")[:100_000]
-    return [story.strip() for story in text.split("<|endoftext|>")][:-1]
+def checkpoint(tmp_path_factory):
+    return write_checkpoint(tmp_path_factory.mktemp("checkpoint") / "tied.bin", TIED)
 
 
 @pytest.fixture(scope="module")
-def lm(tmp_path_factory):
-    return load(load_spec(str(convert(CHECKPOINT, WORDS, tmp_path_factory.mktemp("imported") / "stories260K"))), device="cpu")
+def words(tmp_path_factory):
+    return write_tokenizer(tmp_path_factory.mktemp("words") / "words.bin")
+
+
+@pytest.fixture(scope="module")
+def lm(checkpoint, words, tmp_path_factory):
+    return load(load_spec(str(convert(checkpoint, words, tmp_path_factory.mktemp("imported") / "tied"))), device="cpu")
 
 
 def norm(x: Tensor, gain: Tensor) -> Tensor:
@@ -76,52 +135,48 @@ def encode(pieces: list[Piece], text: str) -> list[int]:
         tokens[-place : -place + 2] = [token]
 
 
-def test_logits_are_those_of_the_checkpoint(lm, stories):
-    ids = lm.tokenizer(stories[0]).input_ids
-    due = logits(*read_checkpoint(CHECKPOINT), ids)
+def assert_same_logits(model, checkpoint: Path, ids: list[int]) -> None:
+    due = logits(*read_checkpoint(checkpoint), ids)
     with torch.inference_mode():
-        got = lm.model(torch.tensor([ids])).logits[0].double()
+        got = model(torch.tensor([ids])).logits[0].double()
     assert (got - due).abs().max() < 32 * torch.finfo(torch.float32).eps * due.abs().max()
 
 
-def test_an_untied_classifier_and_grouped_heads(tmp_path):
-    header = Header(dim=24, hidden_dim=20, n_layers=2, n_heads=4, n_kv_heads=2, vocab_size=-512, seq_len=64)
+def test_logits_are_those_of_the_checkpoint(lm, checkpoint):
+    assert_same_logits(lm.model, checkpoint, lm.tokenizer(TEXTS[1]).input_ids)
+
+
+def test_an_untied_classifier(words, tmp_path):
+    header = Header(dim=24, hidden_dim=20, n_layers=2, n_heads=4, n_kv_heads=2, vocab_size=-VOCABULARY, seq_len=64)
     path = write_checkpoint(tmp_path / "untied.bin", header)
-    imported = load(load_spec(str(convert(path, WORDS, tmp_path / "untied"))), device="cpu")
-    ids = [1, 300, 17, 400, 511, 260]
-    due = logits(*read_checkpoint(path), ids)
-    with torch.inference_mode():
-        got = imported.model(torch.tensor([ids])).logits[0].double()
-    assert (got - due).abs().max() < 32 * torch.finfo(torch.float32).eps * due.abs().max()
+    imported = load(load_spec(str(convert(path, words, tmp_path / "untied"))), device="cpu")
+    assert_same_logits(imported.model, path, [1, 300, 17, 320, VOCABULARY - 1, 260])
 
 
-def write_checkpoint(path: Path, header: Header) -> Path:
-    generator = torch.Generator().manual_seed(7)
-    weights = [torch.randn(shape, generator=generator) * 0.5 for shape in header.shapes.values()]
-    numbers = [header.dim, header.hidden_dim, header.n_layers, header.n_heads, header.n_kv_heads, header.vocab_size, header.seq_len]
-    path.write_bytes(struct.pack("<7i", *numbers) + b"".join(tensor.numpy().tobytes() for tensor in weights))
-    return path
-
-
-def test_tokens_are_those_of_llama2c(lm, stories):
-    pieces = read_pieces(WORDS, 512)
-    for text in [*stories[:4], "caf\u00e9 \U0001f600 \u2013 100%", "  two  spaces ", "\n\nlines\n"]:
+def test_tokens_are_those_of_llama2c(lm, words):
+    pieces = read_pieces(words, VOCABULARY)
+    for text in TEXTS:
         assert lm.tokenizer(text).input_ids == encode(pieces, text)
+    assert any(token >= VOCABULARY - len(UNIONS) for token in encode(pieces, TEXTS[0]))
+    assert any(3 <= token < 259 for token in encode(pieces, TEXTS[2]))
 
 
-def test_text_survives_the_round_trip(lm, stories):
-    for text in [*stories, "caf\u00e9 \U0001f600 \u2013 100%", "  two  spaces ", "\n\nlines\n"]:
+def test_text_survives_the_round_trip(lm):
+    for text in TEXTS:
         assert lm.tokenizer.decode(lm.tokenizer(text).input_ids, skip_special_tokens=True) == text
 
 
-def test_the_loss_on_stories_is_sensible(lm, stories):
+@needs(*PRETRAINED, "tinystories")
+def test_a_pretrained_model_tells_stories(tmp_path):
     """Its author reports 1.2968 nats a token on his own validation stories, another mixture than these."""
+    checkpoint, words = map(path_of, PRETRAINED)
+    lm = load(load_spec(str(convert(checkpoint, words, tmp_path / "stories260K"))), device="cpu")
+    stories = [story.strip() for story in read_text("tinystories")[:100_000].split("<|endoftext|>")][:-1]
+    assert_same_logits(lm.model, checkpoint, lm.tokenizer(stories[0]).input_ids)
+    assert lm.tokenizer(stories[0]).input_ids == encode(read_pieces(words, 512), stories[0])
     found = text_loss(lm, stories)
     assert found.tokens > 40_000
     assert found.per_token == pytest.approx(1.2968, abs=0.2)
-
-
-def test_it_tells_stories(lm):
     [answer] = generate(lm, ["<s>Once upon a time"], 11)
     assert answer.text == ", there was a little girl named Lily."
 
@@ -136,25 +191,25 @@ def test_it_tells_stories(lm):
         (lambda data: struct.pack("<i", 63) + data[4:], "do not go together"),
     ],
 )
-def test_a_bad_checkpoint_leaves_nothing(tmp_path, spoil, message):
-    (tmp_path / "bad.bin").write_bytes(spoil(CHECKPOINT.read_bytes()))
+def test_a_bad_checkpoint_leaves_nothing(checkpoint, words, tmp_path, spoil, message):
+    (tmp_path / "bad.bin").write_bytes(spoil(checkpoint.read_bytes()))
     with pytest.raises(LabError, match=message):
-        convert(tmp_path / "bad.bin", WORDS, tmp_path / "out")
+        convert(tmp_path / "bad.bin", words, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["bad.bin"]
 
 
 @pytest.mark.parametrize(
     "spoil", [lambda data: data[:-1], lambda data: data + b"\0" * 8, lambda data: b"", lambda data: b"\xff" * len(data)]
 )
-def test_a_bad_tokenizer_leaves_nothing(tmp_path, spoil):
-    (tmp_path / "bad.bin").write_bytes(spoil(WORDS.read_bytes()))
-    with pytest.raises(LabError, match=r"no llama2.c tokenizer of 512 pieces"):
-        convert(CHECKPOINT, tmp_path / "bad.bin", tmp_path / "out")
+def test_a_bad_tokenizer_leaves_nothing(checkpoint, words, tmp_path, spoil):
+    (tmp_path / "bad.bin").write_bytes(spoil(words.read_bytes()))
+    with pytest.raises(LabError, match=r"no llama2.c tokenizer of \d+ pieces"):
+        convert(checkpoint, tmp_path / "bad.bin", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["bad.bin"]
 
 
-def test_a_missing_file_and_a_taken_folder(tmp_path):
+def test_a_missing_file_and_a_taken_folder(checkpoint, words, tmp_path):
     with pytest.raises(LabError, match=r"cannot read .*No such file"):
-        convert(tmp_path / "none.bin", WORDS, tmp_path / "out")
+        convert(tmp_path / "none.bin", words, tmp_path / "out")
     with pytest.raises(LabError, match=r"exists already"):
-        convert(CHECKPOINT, WORDS, tmp_path)
+        convert(checkpoint, words, tmp_path)

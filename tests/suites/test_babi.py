@@ -1,83 +1,197 @@
-"""The bAbI suite tells the public stories as they are: windows, supporting facts, splits, and as many questions as n asks for."""
+"""The babi suite: what its stories say is what its answers are, and nothing less says it; the public stories are told as they are."""
+
+from itertools import islice
 
 import pytest
 
-from hippo_core.files import LabError, root, sha256
-from hippo_core.suites.babi import FILES, ROOMS, stories
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.files import LabError
+from hippo_core.suites import babi, lexicon, settings_for
+from hippo_core.suites.babi import public
+from hippo_core.suites.datasets.build import load_dataset, worlds
+from hippo_core.suites.splits import SPLITS
+from tests.suites.babi_reader import choices, read
+from tests.texts import needs
+
+TASKS = sorted(babi.TASKS)
+FILES = public.files(public.TASKS)
+
+
+def drawn(task, n=120, split="test", **overrides):
+    return list(worlds("babi", "default", n, 7, split, overrides={"tasks": [task], **overrides}))
+
+
+def told(world, ids):
+    """The texts of facts, in order of telling."""
+    return [fact.text for fact in world.facts if fact.id in set(ids)]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_reader_of_the_sentences_finds_the_answer(task):
+    for world in drawn(task):
+        for item in world.items:
+            assert read(task, told(world, item.window), item.question) == item.answers[0]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_gold_facts_are_enough_and_each_of_them_is_needed(task):
+    for world in drawn(task):
+        for item in world.items:
+            assert read(task, told(world, item.gold_facts), item.question) in item.answers
+            for gone in item.gold_facts:
+                rest = [fact for fact in item.gold_facts if fact != gone]
+                assert read(task, told(world, rest), item.question) not in item.answers
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_chance_is_one_of_the_distinct_answers(task):
+    for world in drawn(task):
+        for item in world.items:
+            assert item.chance == 1 / choices(task, told(world, item.window), item.question) <= 0.5
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_answer_of_a_task_occurs_and_none_is_the_rule(task):
+    answers = [item.answers[0] for world in drawn(task, 240) for item in world.items]
+    assert max(answers.count(answer) for answer in set(answers)) < 0.65 * len(answers)
+    closed = {
+        6: {"yes", "no"},
+        7: {"none", "one", "two"},
+        9: {"yes", "no"},
+        10: {"yes", "no", "maybe"},
+        17: {"yes", "no"},
+        18: {"yes", "no"},
+    }
+    assert closed.get(task, set()) <= set(answers)
+
+
+@pytest.mark.parametrize(("task", "hops"), [(1, 1), (2, 2), (3, 3)])
+def test_a_task_has_as_many_supporting_facts_as_its_number(task, hops):
+    for world in drawn(task):
+        assert all(item.kind == f"qa{task}" and len(item.gold_facts) == item.hops == hops for item in world.items)
+
+
+def test_no_statement_and_so_no_story_is_in_two_splits():
+    settings = {"tasks": TASKS, "n_items": 2}
+    facts = {split: {f.text for w in worlds("babi", "default", 2000, 7, split, overrides=settings) for f in w.facts} for split in SPLITS}
+    assert not facts["train"] & facts["test"]
+    assert not facts["train"] & facts["val"]
+    assert not facts["val"] & facts["test"]
+
+
+def test_training_sees_no_held_out_name_and_a_quarter_of_the_tests_has_them():
+    new = set(lexicon.names(held_out=True))
+    train, test = (list(worlds("babi", "default", 200, 7, split)) for split in ("train", "test"))
+    assert not any(new & set(fact.slots.values()) for world in train for fact in world.facts)
+    marked = [world for world in test if world.items[0].slices == ("new_name",)]
+    assert all(new & set(world.facts[0].slots.values()) for world in marked)
+    assert 0.15 < len(marked) / len(test) < 0.35
+
+
+def test_a_story_is_asked_as_often_as_it_is_told_to_and_ends_with_its_last_question():
+    for world in islice(worlds("babi", "all", None, 7, "val", overrides={"n_items": 3}), 60):
+        assert len(world.items) == 3
+        assert max(len(item.window) for item in world.items) == len(world.facts)
+        for item in world.items:
+            assert item.window == item.taught == tuple(fact.id for fact in world.facts[: len(item.window)])
+        asked = {fact for item in world.items for fact in item.gold_facts}
+        assert {fact.id for fact in world.facts if fact.asked} == asked
+
+
+def test_tasks_come_in_turn():
+    assert [world.items[0].kind for world in worlds("babi", "default", 6, 1337, "test")] == ["qa1", "qa2", "qa3"] * 2
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_gives_others():
+    one, again, other = (repr(list(worlds("babi", "all", 40, seed, "test"))).encode() for seed in (1337, 1337, 2025))
+    assert one == again != other
+
+
+def test_several_things_are_accepted_in_any_order():
+    lists = [item for world in drawn(8) for item in world.items if ", " in item.answers[0]]
+    assert lists
+    for item in lists:
+        assert {tuple(sorted(answer.split(", "))) for answer in item.answers} == {tuple(sorted(item.answers[0].split(", ")))}
+        assert len(item.answers) == len(set(item.answers)) > 1
+
+
+def test_public_stories_are_refused_in_one_line_where_they_are_not(monkeypatch, tmp_path):
+    monkeypatch.setenv("HIPPO_DATA", str(tmp_path))
+    for build in (load_dataset, lambda *name: list(worlds(*name))):
+        with pytest.raises(
+            LabError, match=r"^babi-1-\w+ .*missing .*expected .*qa1_single-supporting-fact_\w+\.txt; set HIPPO_DATA.*$"
+        ) as error:
+            build("babi", "public")
+        assert "\n" not in str(error.value)
+    with pytest.raises(LabError, match="public stories are of tasks 1, 2 and 3"):
+        settings_for("babi", "public", {"tasks": [4]})
+
+
+def test_a_public_file_is_read_by_its_lines():
+    lines = [
+        "1 John went to the hall.",
+        "2 Mary took the milk there.",
+        "3 Where is John? \thall\t1",
+        "4 John left the milk.",
+        "1 Ann ran to the den.",
+    ]
+    first, second = public.parse_stories(1, "test", "\n".join(lines))
+    assert first.statements == ("John went to the hall.", "Mary took the milk there.", "John left the milk.")
+    assert first.questions == (public.Question("Where is John?", "hall", 2, (0,)),)
+    assert (first.id, second.id, second.questions) == ("qa1-test-000", "qa1-test-001", ())
 
 
 def asked(split="test", n=1000, **overrides):
-    return list(worlds("babi", "default", n, 1337, split, overrides=overrides))
+    return list(worlds("babi", "public", n, 1337, split, overrides=overrides))
 
 
-def test_the_files_are_those_of_the_provenance():
-    folder = root() / "data/samples/babi"
-    text = (folder / "PROVENANCE.md").read_text(encoding="utf-8")
-    for name in [f"{stem}_{part}.txt" for stem in FILES.values() for part in ("train", "test")] + ["LICENSE.txt"]:
-        assert f"`{sha256(folder / name)}`" in text
-
-
-def test_a_known_story():
-    story = stories((1,), "test")[0]
+@needs(*FILES)
+def test_a_known_public_story():
+    story = public.stories((1,), "test")[0]
     assert story.statements[:2] == ("John travelled to the hallway.", "Mary journeyed to the bathroom.")
     first = story.questions[0]
     assert (first.text, first.answer, first.before, first.support) == ("Where is John?", "hallway", 2, (0,))
 
 
-def test_a_window_is_all_that_was_told_before_the_question():
+@needs(*FILES)
+def test_a_public_window_is_all_that_was_told_before_the_question():
     for world in asked():
         texts = {fact.id: fact.text for fact in world.facts}
-        story = next(story for story in stories((1, 2, 3), "test") if story.id == world.id)
+        story = next(story for story in public.stories((1, 2, 3), "test") if story.id == world.id)
         for item in world.items:
-            told = tuple(texts[fact] for fact in item.window)
-            number = int(item.id.rsplit("q", 1)[1])
-            question = story.questions[number]
-            assert told == story.statements[: question.before]
+            question = story.questions[int(item.id.rsplit("q", 1)[1])]
+            assert tuple(texts[fact] for fact in item.window) == story.statements[: question.before]
             assert (item.question, item.answers) == (question.text, (question.answer,))
             assert set(item.gold_facts) <= set(item.window)
             assert item.taught == item.window
 
 
-@pytest.mark.parametrize(("task", "hops"), [(1, 1), (2, 2), (3, 3)])
-def test_a_task_has_as_many_supporting_facts_as_its_number(task, hops):
-    for world in asked(n=200, tasks=[task]):
-        assert all(item.kind == f"qa{task}" and len(item.gold_facts) == item.hops == hops for item in world.items)
-
-
-def test_splits_are_disjoint_stories():
-    train, val, test = (stories((1, 2, 3), split) for split in ("train", "val", "test"))
+@needs(*FILES)
+def test_public_splits_are_disjoint_stories():
+    train, val, test = (public.stories((1, 2, 3), split) for split in ("train", "val", "test"))
     assert (len(train), len(val), len(test)) == (360, 240, 600)
     assert not {story.id for story in train} & {story.id for story in val}
     assert not {story.statements for story in (*train, *val)} & {story.statements for story in test}
 
 
+@needs(*FILES)
 @pytest.mark.parametrize(("split", "n", "most"), [("test", 200, 1), ("test", 600, 1), ("test", 1000, 2), ("val", 1000, 5)])
-def test_a_story_is_a_world_and_is_asked_again_only_where_n_needs_it(split, n, most):
+def test_a_public_story_is_a_world_and_is_asked_again_only_where_n_needs_it(split, n, most):
     chosen = asked(split, n)
     assert sum(len(world.items) for world in chosen) == n
     assert len({world.id for world in chosen}) == len(chosen)
     assert max(len(world.items) for world in chosen) == most
 
 
-def test_tasks_are_mixed_from_the_start():
-    assert {item.kind for world in asked(n=50) for item in world.items} == {"qa1", "qa2", "qa3"}
-
-
-def test_seeds_give_other_orders_and_the_same_seed_the_same():
-    one, again = ([world.id for world in worlds("babi", "default", 50, 1337, "test")] for _ in range(2))
-    other = [world.id for world in worlds("babi", "default", 50, 2025, "test")]
-    assert one == again != other
-
-
-def test_too_many_questions_say_how_many_there_are():
+@needs(*FILES)
+def test_too_many_public_questions_say_how_many_there_are():
     with pytest.raises(LabError, match="1200 val questions"):
         asked("val", 1201)
 
 
-def test_a_guess_among_the_rooms_is_right_as_often_as_stated():
+@needs(*FILES)
+def test_a_guess_among_the_public_rooms_is_right_as_often_as_stated():
     answers = {item.answers[0] for world in asked() for item in world.items}
-    assert len(answers) == ROOMS
+    assert len(answers) == public.ROOMS
     for world in asked(n=300):
         for item in world.items:
             open_rooms = answers - {item.cue.get("where")}

@@ -1,14 +1,24 @@
 """A suite of the user's own: a good folder is read whole, and every mistake is one line that names the file and the line."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 
 import pytest
+from hippo_core.lab.execute import Outcome
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, root
+from hippo_core.lab import closing, fingerprints, notebooks, parameters
+from hippo_core.results.records import read_meta
 from hippo_core.suites import get_suite, settings_for
-from hippo_core.suites.datasets.build import load_dataset, worlds
-from hippo_core.suites.folder import read_folder
+from hippo_core.suites.datasets.build import dataset_folder, load_dataset, worlds
+from hippo_core.suites.datasets.validate import rules
+from hippo_core.suites.folder import count_questions, cut_short, read_folder, require_folder
+from hippo_core.suites.folder.lines import FACT_FIELDS, ITEM_FIELDS
 
+README = (root() / "README.md").read_text(encoding="utf-8").split("### Your own facts")[1].split("\n## ")[0]
 FACTS = [
     {"id": "f1", "world": "w1", "text": "Ada keeps the key in the blue jar."},
     {"id": "f2", "world": "w1", "text": "Ben keeps the map in the red box."},
@@ -29,9 +39,15 @@ def lines(values):
 def folder(tmp_path):
     own = tmp_path / "My suite"
     own.mkdir()
-    (own / "facts.jsonl").write_text(lines(FACTS), encoding="utf-8")
-    (own / "items.jsonl").write_text(lines(ITEMS), encoding="utf-8")
-    return own
+    return write(own, FACTS, ITEMS)
+
+
+def write(place, facts, items):
+    """The two files of a split."""
+    place.mkdir(exist_ok=True)
+    (place / "facts.jsonl").write_text(lines(facts), encoding="utf-8")
+    (place / "items.jsonl").write_text(lines(items), encoding="utf-8")
+    return place
 
 
 def test_the_least_fields_are_enough(folder):
@@ -58,9 +74,7 @@ def test_an_own_suite_works_like_any_other(folder):
 def test_val_comes_from_a_subfolder(folder):
     with pytest.raises(LabError, match="has no val split"):
         read_folder(folder, "val")
-    (folder / "val").mkdir()
-    (folder / "val/facts.jsonl").write_text(lines(FACTS[2:]), encoding="utf-8")
-    (folder / "val/items.jsonl").write_text(lines(ITEMS[1:2]), encoding="utf-8")
+    write(folder / "val", FACTS[2:], ITEMS[1:2])
     assert [world.id for world in read_folder(folder, "val")] == ["w2"]
 
 
@@ -71,6 +85,87 @@ def test_a_changed_folder_is_read_anew(folder, tmp_path, monkeypatch):
     assert len(load_dataset(f"folder:{folder}", n=50)) == 1
 
 
+def test_lists_are_in_order_of_telling_however_they_are_written(folder):
+    facts = [{**FACTS[0], "time": 5}, {**FACTS[1], "time": 2}, FACTS[2]]
+    write(folder, facts, [{**ITEMS[0], "window": ["f1", "f2"], "taught": ["f1", "f2"]}, {**ITEMS[2], "window": []}])
+    [first, second] = read_folder(folder)[0].items
+    assert first.window == first.taught == second.taught == ("f2", "f1")
+    assert first.distance == second.distance == 0
+    assert second.window == ()
+
+
+def test_what_all_items_share_is_written_and_held_once(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+    name = f"folder:{folder}"
+    write(folder, FACTS, [*ITEMS, {**ITEMS[0], "id": "q4", "window": ["f1"]}, {**ITEMS[0], "id": "q5", "taught": ["f2", "f1"]}])
+    [home, _] = read = load_dataset(name, n=50)
+    assert read == read_folder(folder)
+    assert len({id(ids) for item in home.items for ids in (item.window, item.taught)}) == 2
+    written = [json.loads(line) for line in (dataset_folder(name, "default", 50, 1337) / "test/items.jsonl").open()]
+    assert [(one["id"], one.get("window"), one.get("taught")) for one in written if "window" in one or "taught" in one] == [
+        ("q4", ["f1"], None)
+    ]
+
+
+def test_marks_and_line_ends_of_other_editors_are_fine(folder):
+    read = read_folder(folder)
+    for name in ("facts", "items"):
+        path = folder / f"{name}.jsonl"
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n\r\n").rstrip())
+    assert read_folder(folder) == read
+
+
+def test_ids_may_hold_any_characters(folder):
+    facts = [{**fact, "id": f"../{fact['id']};", "world": "a/b"} for fact in FACTS]
+    write(folder, facts, [{**ITEMS[0], "id": "/q", "world": "a/b", "gold_facts": ["../f1;"]}])
+    [world] = read_folder(folder)
+    assert (world.id, world.items[0].id, world.items[0].gold_facts) == ("a/b", "/q", ("../f1;",))
+
+
+def test_all_questions_of_a_folder_are_counted(folder):
+    name = f"folder:{folder}"
+    assert count_questions(name, "test") == 3
+    assert cut_short(name, "test", 3) == ""
+    assert cut_short(name, "test", 2) == f"2 of the 3 questions of {name} are asked (n=2); n=all asks all of them"
+    assert parameters.check({"suite": name, "n": "all"}, "run baseline")[0].n == 3
+    with pytest.raises(LabError, match=r"n=all is for folder:PATH.*give suite spatial a number"):
+        parameters.check({"suite": "spatial", "n": "all"}, "run baseline")
+
+
+def test_a_gate_needs_validation_worlds_and_nothing_else_does(folder):
+    name, memory = f"folder:{folder}", parameters.MemoryParameters
+    gated = {"suite": name, "preset": "memory/hei_nw_gated", "n": "all"}
+    with pytest.raises(LabError, match=r"gate is calibrated on validation worlds.*has none; put .* into .*val, or say .*use_gate=false"):
+        parameters.check(gated, "run memory", memory)
+    for words in ({"overrides": ["episodic.use_gate=false"]}, {"preset": "ablations/gate_random"}, {"preset": "controls/shuffled_store"}):
+        parameters.check({**gated, **words}, "run memory", memory)
+    write(folder / "val", FACTS[2:], ITEMS[1:2])
+    parameters.check(gated, "run memory", memory)
+
+
+def test_a_folder_of_one_world_has_none_to_shuffle_with(folder):
+    require_folder(f"folder:{folder}", "test", 3, shuffles=True)
+    with pytest.raises(LabError, match=r"the first 2 questions of .* are about one world; take a larger n"):
+        require_folder(f"folder:{folder}", "test", 2, shuffles=True)
+    write(folder, FACTS, ITEMS[:1])
+    with pytest.raises(LabError, match=r"about one world; split the facts into worlds"):
+        require_folder(f"folder:{folder}", "test", 50, shuffles=True)
+
+
+def test_mistakes_in_validation_worlds_are_said_too(folder):
+    write(folder / "val", FACTS[2:], ITEMS[:1])
+    with pytest.raises(LabError, match=r"val/items\.jsonl:1: expected a world that facts\.jsonl has, got 'w1'"):
+        require_folder(f"folder:{folder}", "test", 50)
+
+
+def test_a_mended_folder_is_read_anew(folder):
+    write(folder, FACTS, ITEMS[:1])
+    require_folder(f"folder:{folder}", "test", 50)
+    write(folder, FACTS[1:], ITEMS[:1])
+    with pytest.raises(LabError, match="got 'f1'"):
+        require_folder(f"folder:{folder}", "test", 50)
+
+
 def without(value, key):
     return {name: part for name, part in value.items() if name != key}
 
@@ -78,7 +173,18 @@ def without(value, key):
 MISTAKES = {
     "missing field": ("facts", [FACTS[0], without(FACTS[1], "text")], r"facts\.jsonl:2: expected a field 'text'"),
     "unknown field": ("items", [{**ITEMS[0], "anwsers": ["x"]}], r"items\.jsonl:1: expected known fields, got 'anwsers'; legal: id, world"),
-    "wrong type": ("items", [{**ITEMS[0], "hops": "two"}], r"items\.jsonl:1: expected hops to be a whole number, got \"two\""),
+    "wrong type": ("items", [{**ITEMS[0], "hops": "two"}], r"items\.jsonl:1: expected hops to be a whole number, 1 or more, got \"two\""),
+    "too large a number": (
+        "facts",
+        [{**FACTS[0], "time": 2**63}],
+        r":1: expected time to be a whole number of 64 bits, got 9223",
+    ),
+    "no number": ("items", [{**ITEMS[0], "chance": float("nan")}], r":1: expected chance to be a number from 0 to 1, got NaN"),
+    "an empty rung": ("items", [{**ITEMS[0], "rung": ""}], r":1: expected rung to be a string that is not empty"),
+    "gold twice": ("items", [{**ITEMS[0], "gold_facts": ["f1", "f1"]}], r":1: expected gold_facts to be a list .*none twice"),
+    "a name that separates": ("items", [{**ITEMS[0], "slices": ["a;b"]}], r":1: expected slices to be a list of strings without ';'"),
+    "unknown fact in the window": ("items", [{**ITEMS[0], "window": ["f9"]}], r":1: expected window with ids of facts .*got 'f9'"),
+    "same id in another world": ("facts", [*FACTS, {**FACTS[0], "world": "w2"}], r":4: expected an id of its own, got 'f1'; line 1 has it"),
     "a flag as a number": ("facts", [{**FACTS[0], "pin": 1}], r"facts\.jsonl:1: expected pin to be true or false, got 1"),
     "answers as a string": ("items", [{**ITEMS[0], "answers": "x"}], r":1: expected answers to be a list of at least one string"),
     "no answer": ("items", [{**ITEMS[0], "answers": []}], r":1: expected answers to be a list of at least one string"),
@@ -112,6 +218,13 @@ def test_a_mistake_is_one_clear_line(folder, name):
         (b'{"id": "f1", "world": "w1", "text": "caf\xe9"}\n', r"facts\.jsonl:1: expected UTF-8 text, got byte 0xe9 at column 41"),
         (b'{"id": "f1", "world": "w1", "text": "a"}\n{"id": \n', r"facts\.jsonl:2: expected one JSON object, got Expecting value"),
         (b'["f1"]\n', r"facts\.jsonl:1: expected one JSON object, got list"),
+        (b'{"id": "f1", "world": "w1", "text": "a", "text": "b"}\n', r":1: expected each field once, got 'text' twice"),
+        (b'{"id": "f1", "world": "w1", "text": "a", "slots": {"a": "b", "a": "c"}}\n', r":1: expected each field once, got 'a' twice"),
+        (b'{"id": "f1", "world": "w1", "text": "\\ud800"}\n', r":1: expected whole characters, got '\\ud800'"),
+        (b'{"id": ' + b"[" * 100_000, r":1: expected one JSON object, got one that is nested too deep"),
+        (b'{"time": ' + b"9" * 5000 + b"}", r":1: expected one JSON object, got Exceeds the limit"),
+        ("{}".encode("utf-16"), r":1: expected UTF-8 text, got byte 0xff at column 1"),
+        (b"\xef\xbb\xbf\r\n", r":1: expected at least one line, got none"),
     ],
 )
 def test_files_that_are_no_json_lines_are_refused(folder, content, message):
@@ -126,3 +239,87 @@ def test_missing_files_and_folders_say_what_is_expected(folder):
         read_folder(folder)
     with pytest.raises(LabError, match=r"no such folder: .*facts\.jsonl and items\.jsonl"):
         get_suite(f"folder:{folder / 'nowhere'}")
+    (folder / "items.jsonl").mkdir()
+    with pytest.raises(LabError, match=r"items\.jsonl is no file; a suite of your own is a folder with facts\.jsonl"):
+        require_folder(f"folder:{folder}", "test", 50)
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """The README's example as a folder, and a root of its own for what runs write, with the repository's code linked into it."""
+    place = tmp_path_factory.mktemp("lab")
+    for name in ("hippo_core", "params", "notebooks", "requirements.lock", "data/samples", "data/weights"):
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).symlink_to(root() / name)
+    facts, items = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
+    write(place / "own", (), ())
+    (place / "own/facts.jsonl").write_text(facts, encoding="utf-8")
+    (place / "own/items.jsonl").write_text(items, encoding="utf-8")
+    fingerprints.forget()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HIPPO_ROOT", str(place))
+        yield place / "own"
+    fingerprints.forget()
+    parameters.forget()
+
+
+def test_the_example_is_complete_and_keeps_the_rules(example):
+    assert rules(read_folder(example), get_suite(f"folder:{example}"), 0) == []
+    for fields in (FACT_FIELDS, ITEM_FIELDS):
+        assert [name for name in fields if f"`{name}`" not in README] == []
+
+
+def notebook(**told):
+    """What the cells of the memory's notebook leave, but for the figure: its own names."""
+    path = notebooks.notebook_path("03_memory")
+    space = {**notebooks.defaults(path), **told}
+    for source in notebooks.code(path)[:-1]:
+        exec(source, space)
+    return space
+
+
+def test_a_memory_is_asked_without_validation_worlds(example):
+    """The example, with a fact more that no prompt can hold, and one question fewer than there are."""
+    long = {"id": "b3", "world": "town", "text": "The tower opens at nine" + ", and at nine" * 400 + "."}
+    with (example / "facts.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(long) + "\n")
+    told = {"suite": f"folder:{example}", "n": 2}
+    taught = notebook(**told, mode="teach")
+    assert dict(zip(taught["rows"]["fact_id"], taught["rows"]["action"], strict=True)) == {"f1": "insert", "f2": "insert", "f3": "insert"}
+    everything = {**told, "n": 3, "run_id": "all"}
+    actions = notebook(**everything, mode="teach")["rows"].set_index("fact_id")["action"]
+    assert actions["b3"] == "refuse" and set(actions.drop("b3")) == {"insert"}
+    asked, rest = notebook(**told), notebook(**everything)
+    assert asked["rows"]["item_id"].tolist() == ["q1", "q2"] and rest["rows"]["recall_1"].iloc[2] == 1
+    cut, of_long = (closing.warnings([Outcome(space["cell"].cell, "done", 0.0)]) for space in (asked, rest))
+    assert cut == [f"warning: {cut_short(told['suite'], 'test', 2)}"]
+    assert len(of_long) == 1 and "1 of 6 facts are too long for the 512 tokens of hippo-tiny" in of_long[0]
+    assert "warnings" in read_meta(asked["cell"].record)
+
+
+@pytest.fixture(scope="module")
+def command(example):
+    """The command line on a folder beside the example's, and what it left in the lab."""
+
+    def call(facts, items, *words):
+        own = write(example.parent / "wrong", facts, items)
+        before = sorted(example.parent.rglob("*"))
+        done = [sys.executable, "-m", "hippo_core", "run", *words, f"suite=folder:{own}"]
+        ended = subprocess.run(done, capture_output=True, text=True, timeout=300, check=False, env=os.environ)
+        return ended.returncode, ended.stdout, ended.stderr, sorted(set(example.parent.rglob("*")) - set(before))
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("words", "items", "message"),
+    [
+        (("baseline",), [{**ITEMS[0], "answers": "the jar"}], r"items\.jsonl:1: expected answers to be a list .*got \"the jar\""),
+        (("memory", "preset=memory/hei_nw_gated"), ITEMS, "the gate is calibrated on validation worlds"),
+        (("memory", "threads=10000"), ITEMS, r"threads: expected at most \d+, the cores of this machine, got 10000"),
+    ],
+)
+def test_a_mistake_is_said_before_anything_starts_and_nothing_is_written(command, words, items, message):
+    code, said, told, left = command(FACTS, items, *words)
+    assert (code, said, left) == (2, "", [])
+    assert re.search(message, told) and told.count("\n") == 1

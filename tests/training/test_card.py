@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -22,6 +23,7 @@ LANGUAGE = {
         "n": 200,
     },
     "wikitext2": {"nats_per_token": 2.7, "nats_per_byte": 0.7, "perplexity": 14.9, "tokens": 100},
+    "python_manual": {"perplexity": 30.0, "nats_per_byte": 0.9, "tokens": 90, "sha256": "ab" * 32, "python": "3.11.7"},
 }
 CURVE = [{"step": 50, "seconds": 60, "answers": 1.2}, {"step": 100, "seconds": 120, "answers": 0.4, "slots": 0.5, "slots/blocks": 0.4}]
 
@@ -43,7 +45,7 @@ def found():
 
 
 @pytest.mark.parametrize("skill", skills.SKILLS, ids=lambda skill: skill.name)
-def test_every_skill_has_items_of_its_kind(skill):
+def test_every_skill_has_items_of_its_kind(skill, made_up_texts):
     _, worlds = skills.choose_worlds(skill, 4, 1024)
     items = [item for world in worlds for item in world.items]
     assert len(items) == 4
@@ -53,6 +55,27 @@ def test_every_skill_has_items_of_its_kind(skill):
             assert set(item.gold_facts) <= set(item.taught)
             assert set(skill.new) <= set(item.slices)
             assert not skill.kinds or item.kind in skill.kinds
+
+
+def test_a_skill_whose_file_is_not_there_is_skipped_with_the_reason(lm, monkeypatch, tmp_path):
+    monkeypatch.setenv("HIPPO_DATA", str(tmp_path))
+    needy = [skill for skill in skills.SKILLS if skills.files_of(skill)]
+    assert {skill.source for skill in needy} == {"needle", "babi"}
+    said = []
+    table = skills.measure(lm, [skills.Skill("facts", "episodic", 2, ("exact",)), *needy], 2, 2, said.append)
+    assert table["skill"].tolist() == ["facts"]
+    assert all(": skipped, " in line and "set HIPPO_DATA" in line for line in said[1:])
+    assert skills.story_loss(lm) is None
+
+
+@pytest.mark.parametrize("model", ["hippo-tiny", "smollm2-135m"])
+def test_a_training_without_its_files_is_refused_before_it_starts(monkeypatch, tmp_path, model):
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+    monkeypatch.setenv("HIPPO_DATA", str(tmp_path / "texts"))
+    (tmp_path / "params").symlink_to(Path(__file__).parents[3] / "params")
+    with pytest.raises(LabError, match=r"^\S+ and \d+ more missing .*; set HIPPO_DATA to a folder with the files of data/README.md$"):
+        training.train_if(True, model, 1, 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["params"]
 
 
 def test_names_of_skills_are_unique():
@@ -94,6 +117,15 @@ def test_a_reader_is_compared_with_its_base(lm, found):
     text = "\n".join(card._language(worse, {"model": {"name": "smollm2-135m"}, "language": LANGUAGE}))
     assert "| WikiText-2, perplexity | 20.000 | 14.900 | 15.645 | missed |" in text
     assert "| SST-2, raw | 0.700 | 0.700 | 0.680 | holds |" in text
+    assert "| Python's manual, perplexity | 30.000 | 30.000 | 31.500 | holds |" in text
+    assert "needs `sst2` of `data/README.md`" in text
+
+
+def test_a_card_says_nothing_of_texts_that_were_not_there(found):
+    bare = card.Measured(found.skills, None, {"python_manual": LANGUAGE["python_manual"]})
+    text = "\n".join(card._language(bare, {"model": {"name": "smollm2-135m"}, "language": {"sst2": LANGUAGE["sst2"]}}))
+    assert "The manual of Python 3.11.7 (SHA-256 abababab): perplexity 30.0 a token" in text
+    assert not any(name in text for name in ("SST-2", "WikiText-2", "TinyStories"))
 
 
 def test_cards_are_for_the_labs_own_models(lm, tmp_path):

@@ -9,6 +9,7 @@ from hippo_core.training import lessons, mixture, tasks
 from hippo_core.training.lessons import UNKNOWN
 from hippo_core.training.wide_words import WIDE
 
+pytestmark = pytest.mark.usefixtures("made_up_texts")
 CURRICULUM = mixture.Curriculum(((0.5, 4), (1.0, 12)), 0.1, 20, mixture.SHARES)
 
 

@@ -1,8 +1,9 @@
-"""Sentiment and loss: what the samples hold, scores from log-likelihoods, the windows, and what counts as worse."""
+"""Sentiment and loss: what the texts hold, scores from log-likelihoods, the windows, and what counts as worse."""
 
 import copy
 import dataclasses
 import math
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -12,8 +13,32 @@ from hippo_core.models.score import log_likelihood, text_loss
 from hippo_core.results.statistics import compare
 from hippo_core.training import language
 from hippo_core.training.language import LABELS, PROMPT, against, judged, measure, rehearsal, reviews, sst2, wikipedia, wikitext2
+from tests.texts import needs
+
+OF_OTHERS = needs("sst2", "wikitext2-train", "wikitext2-valid")
 
 
+def checksum(lines: list[str]) -> str:
+    return sha256("".join(lines).encode()).hexdigest()
+
+
+def test_sentences_are_drawn_balanced_and_none_is_in_both_parts(made_up_texts):
+    calibration, test = (reviews(part) for part in ("calibration", "test"))
+    assert (len(calibration), sum(positive for _, positive in calibration)) == (100, 50)
+    assert (len(test), sum(positive for _, positive in test)) == (200, 100)
+    assert not set(calibration) & set(test)
+
+
+@OF_OTHERS
+def test_the_parts_are_those_that_the_labs_numbers_were_measured_on():
+    drawn = {part: checksum([f"{sentence}\t{positive:d}\n" for sentence, positive in reviews(part)]) for part in ("calibration", "test")}
+    assert drawn["calibration"] == "43caeb11de2b38bbc2738bbc98b855e67e4be2ffbe6ca1951b33b54c73071bc0"
+    assert drawn["test"] == "75e919c7f2f46a307a40f58b2a3362bac246d62f3f9668921614fb3764ed2285"
+    assert checksum(wikipedia("valid")) == "43e0bacdda872eddec0423895253964fe440687052b008dbdc6096f0dc5ee815"
+    assert checksum(wikipedia("train")) == "f7c0359620dba73aa8c73419e100af951d5c3f315790ca055f24c4e4608f8ccd"
+
+
+@OF_OTHERS
 def test_the_sentences_are_balanced_and_stand_in_one_part_only():
     calibration, test = (reviews(part) for part in ("calibration", "test"))
     assert (len(calibration), sum(positive for _, positive in calibration)) == (100, 50)
@@ -22,8 +47,9 @@ def test_the_sentences_are_balanced_and_stand_in_one_part_only():
     assert ("the most offensive thing about the movie is that hollywood expects people to pay to see it", False) in test
 
 
+@OF_OTHERS
 def test_the_articles_are_whole_and_none_is_in_both_files():
-    measured, rehearsed = wikipedia("valid_head"), rehearsal()
+    measured, rehearsed = wikipedia("valid"), rehearsal()
     assert (len(measured), len(rehearsed)) == (19, 19)
     assert measured[0].startswith(" \n = Homarus gammarus = \n")
     assert measured[1].lstrip().startswith("= Frank <unk> = ")
@@ -33,7 +59,7 @@ def test_the_articles_are_whole_and_none_is_in_both_files():
     assert not set(measured) & set(rehearsed)
 
 
-def test_the_margin_is_the_difference_of_the_labels(lm):
+def test_the_margin_is_the_difference_of_the_labels(lm, made_up_texts):
     rows = sst2(lm, 3).rows
     for sentence, margin in zip(rows["question"], rows["margin"], strict=True):
         context = lm.template.begin + PROMPT.format(sentence=sentence)
@@ -41,7 +67,7 @@ def test_the_margin_is_the_difference_of_the_labels(lm):
         assert margin == pytest.approx(positive - negative, abs=1e-4)
 
 
-def test_scores_follow_from_margins(lm):
+def test_scores_follow_from_margins(lm, made_up_texts):
     found = sst2(lm, 60)
     positive = found.rows["answer"] == "positive"
     assert (found.rows["raw"] == ((found.rows["margin"] > 0) == positive)).all()
@@ -61,27 +87,27 @@ def test_a_liking_for_one_label_changes_raw_scores_only():
     assert biased.centred.mean == plain.centred.mean
 
 
-def test_two_models_pair_sentence_by_sentence(loaded):
+def test_two_models_pair_sentence_by_sentence(loaded, made_up_texts):
     a, b = (sst2(loaded[name], 20).rows for name in ("qwen2", "llama"))
     found = compare(a, b.sample(frac=1, random_state=3), metric="raw")
     assert found.difference == pytest.approx(a["raw"].mean() - b["raw"].mean())
 
 
 @pytest.mark.parametrize("n", [0, 201, -3])
-def test_as_many_sentences_as_there_are(loaded, n):
+def test_as_many_sentences_as_there_are(loaded, made_up_texts, n):
     with pytest.raises(LabError, match=f"1 to 200 sentences, got {n}"):
         sst2(loaded["qwen2"], n)
 
 
-def test_the_loss_is_that_of_the_file_as_it_is(lm):
-    [article] = wikipedia("valid_head")[:1]
+def test_the_loss_is_that_of_the_file_as_it_is(lm, made_up_texts):
+    [article] = wikipedia("valid")[:1]
     found = wikitext2(lm, 1)
     due = text_loss(lm, [article], lm.spec.context_limit)
     assert found.nats == pytest.approx(due.nats)
     assert (found.tokens, found.bytes) == (due.tokens, len(article.encode()))
 
 
-def test_windows_are_the_same_for_models_that_see_further(loaded, monkeypatch):
+def test_windows_are_the_same_for_models_that_see_further(loaded, made_up_texts, monkeypatch):
     lm = loaded["qwen2"]
     short = dataclasses.replace(lm, spec=lm.spec.model_copy(update={"context_limit": 64}))
     monkeypatch.setattr(language, "WINDOW", 64)
@@ -89,17 +115,51 @@ def test_windows_are_the_same_for_models_that_see_further(loaded, monkeypatch):
 
 
 @pytest.mark.parametrize("articles", [0, 20])
-def test_as_many_articles_as_there_are(loaded, articles):
+def test_as_many_articles_as_there_are(loaded, made_up_texts, articles):
     with pytest.raises(LabError, match="articles must be 1 to 19"):
         wikitext2(loaded["qwen2"], articles)
 
 
-def test_plain_numbers_for_a_card(loaded):
-    found = measure(loaded["llama"], 20, 1)
+def test_plain_numbers_for_a_card(loaded, made_up_texts):
+    found = measure(loaded["llama"], 20, 1, 3)
     assert 0 <= found["sst2"]["raw"]["low"] <= found["sst2"]["raw"]["accuracy"] <= found["sst2"]["raw"]["high"] <= 1
     assert found["sst2"]["n"] == 20
     assert found["wikitext2"]["perplexity"] == pytest.approx(math.exp(found["wikitext2"]["nats_per_token"]))
     assert found["wikitext2"]["nats_per_byte"] > 0
+    assert found["python_manual"]["tokens"] == language.python_manual(loaded["llama"], 3).tokens
+
+
+def test_what_is_not_there_is_skipped_with_the_reason_and_the_manual_is_measured(loaded, monkeypatch, tmp_path):
+    monkeypatch.setenv("HIPPO_DATA", str(tmp_path))
+    said: list[str] = []
+    found = measure(loaded["llama"], 20, 1, 3, said.append)
+    assert set(found) == {"python_manual"}
+    assert [line.split()[0] for line in said if "skipped: " in line and "set HIPPO_DATA" in line] == ["SST-2", "WikiText-2"]
+
+
+def test_the_manual_is_prose_each_paragraph_once():
+    paragraphs = language.manual()
+    assert len(paragraphs) == len(set(paragraphs)) > 300
+    assert all(text[0].isupper() and text.endswith(".") and "\n" not in text and "::=" not in text for text in paragraphs)
+
+
+def test_another_pythons_manual_is_another_measure_and_says_so(loaded, monkeypatch, tmp_path):
+    monkeypatch.setenv("HIPPO_DATA", str(tmp_path))
+    said: list[str] = []
+    monkeypatch.setattr(
+        language, "topics", {"a": "One sentence. Another one.\n\n   code = 1\n\nOne more\nof two lines.", "b": "One more\nof two lines."}
+    )
+    assert language.manual() == ["One sentence. Another one.", "One more of two lines."]
+    found = measure(loaded["llama"], 20, 1, None, said.append)
+    assert found["python_manual"]["sha256"] == checksum(["One sentence. Another one.\nOne more of two lines."])
+    assert "is another text than that of 3.11.7" in said[0]
+
+
+def test_the_loss_on_the_manual_is_that_of_its_paragraphs(lm):
+    due = text_loss(lm, ["\n".join(language.manual()[:2])], lm.spec.context_limit)
+    assert language.python_manual(lm, 2).nats == pytest.approx(due.nats)
+    with pytest.raises(LabError, match="paragraphs must be 1 to"):
+        language.python_manual(lm, 0)
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +195,15 @@ def test_a_model_holds_against_itself(numbers):
     assert np.allclose(against(numbers, numbers)["limit"], [0.78, 0.78, 16.8])
 
 
+def test_only_what_both_have_is_compared(numbers):
+    manual = {"python_manual": {"perplexity": 20.0, "tokens": 9, "sha256": "a"}}
+    assert against(numbers | manual, numbers)["measure"].tolist() == against(numbers, numbers)["measure"].tolist()
+    worse = {"python_manual": manual["python_manual"] | {"perplexity": 21.1}}
+    assert against(worse, manual)["holds"].tolist() == [False]
+    with pytest.raises(LabError, match="python_manual: b sha256 now, a for the base"):
+        against({"python_manual": manual["python_manual"] | {"sha256": "b"}}, manual)
+
+
 def test_numbers_of_other_texts_are_not_compared(numbers):
     other = copy.deepcopy(numbers)
     other["wikitext2"]["tokens"] = 99
@@ -142,7 +211,9 @@ def test_numbers_of_other_texts_are_not_compared(numbers):
         against(numbers, other)
 
 
-def test_a_missing_sample_says_how_to_get_it(loaded, tmp_path, monkeypatch):
-    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
-    with pytest.raises(LabError, match=r"restore it with `git checkout -- data/samples/sst2/test.tsv`"):
+def test_a_missing_file_says_how_to_get_it(loaded, tmp_path, monkeypatch):
+    monkeypatch.setenv("HIPPO_DATA", str(tmp_path))
+    with pytest.raises(LabError, match=r"^sst2 missing .*; set HIPPO_DATA to a folder with the files of data/README.md$"):
         sst2(loaded["qwen2"], 5)
+    with pytest.raises(LabError, match=r"^wikitext2-valid missing "):
+        wikitext2(loaded["qwen2"], 1)

@@ -17,6 +17,9 @@ READER = ReaderRecipe(
 )
 
 
+pytestmark = pytest.mark.usefixtures("made_up_texts")
+
+
 @pytest.fixture(scope="module")
 def tokenizer():
     return AutoTokenizer.from_pretrained(root() / "data/weights/hippo-tiny")

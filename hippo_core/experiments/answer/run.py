@@ -15,6 +15,7 @@ from hippo_core.models.generate import kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.results.scores import score_item
 from hippo_core.store.trace import Trace
+from hippo_core.suites.lookup import Texts
 from hippo_core.suites.types import Item, Suite, World
 
 Regime = Literal["immediate", "delayed", "after_sleep"]
@@ -82,9 +83,10 @@ def ask(
         questions = [Question(item.question, tuple(trace.text for trace in kept.shown)) for _, item, kept in found]
         encode_ms = method.delivery.make_ready(questions) / max(1, len(found)) if method.stages else 0.0
         answers = method.delivery.ask(questions, suite.answer_budget, batch_size, masked=method.settings.control == "empty")
+        texts = {worlds[number].id: texts_of(worlds[number]) for number in together}
         for (world, item, kept), given in zip(found, answers, strict=True):
             one = Asked(world, item, kept, passages.get(world.id, ()), given, encode_ms)
-            check_no_leak(one, method, regime)
+            check_no_leak(one, texts[world.id], method, regime)
             yield one
         method.forget()
 
@@ -109,20 +111,24 @@ def _retrieved(
     retrieve = method.open(own, [item.question for item in world.items])
     for item in world.items:
         retrieved = retrieve(Query(item.question, item.taught, item.window if regime == "immediate" else ()))
-        taught = [trace for trace in own if trace.source in item.taught]
-        yield world, item, controlled(method, item, retrieved, taught, others)
+        yield world, item, controlled(method, item, retrieved, own, others)
 
 
-def check_no_leak(one: Asked, method: Method, regime: Regime) -> None:
+def texts_of(world: World) -> Texts:
+    """What the facts of a world say."""
+    return Texts({fact.id: fact.text for fact in world.facts})
+
+
+def check_no_leak(one: Asked, texts: Texts, method: Method, regime: Regime) -> None:
     """Raise LabError where the text of a fact stands in the item's own prompt that was not put there: text is, keys and values are not;
-    and in another session the window is not."""
+    and in another session the window is not. `texts` are those of the item's world."""
     allowed = [trace.text for trace in one.retrieved.shown] if method.settings.delivery == "text" else []
     if method.sees_window and regime == "delayed":
         allowed = []
     prompt = one.answer.prompt
     for text in sorted(allowed, key=len, reverse=True):
         prompt = prompt.replace(text, "")
-    if leaked := [fact.id for fact in one.world.facts if fact.text in prompt]:
+    if leaked := texts.inside(prompt):
         raise LabError(f"leak: the prompt of item {one.item.id} holds facts, though they may not be shown: {', '.join(leaked)}")
 
 

@@ -4,6 +4,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +12,7 @@ import pandas as pd
 from hippo_core.experiments.answer.run import COLUMNS, Asked, Regime, ask, row_of
 from hippo_core.methods.altering import altered, answering_slot
 from hippo_core.methods.base import Memory, Observation
+from hippo_core.models.prompt import too_long
 from hippo_core.results.scores import normalise
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Decision, Statement
@@ -26,24 +28,38 @@ OWN = ("follows_store", "requests", "candidates", "k_used", "store_size", "recal
 LISTED = 5  # recalled traces whose scores a row keeps
 
 
-def teach(method: Memory, worlds: Sequence[World], validation_worlds: Sequence[World], store_dir: Path, session_id: str) -> pd.DataFrame:
+def teach(
+    method: Memory, suite: Suite, worlds: Sequence[World], validation_worlds: Sequence[World], store_dir: Path, session_id: str
+) -> pd.DataFrame:
     """Write the store of these worlds below `store_dir`; one row a told fact says what was decided about it (TEACH_COLUMNS; `asked` is the
     hidden label that judges a gate, which the method never sees).
 
-    `ms` is a fact's share of what its world took. What the method was calibrated to is noted in the store as `calibration`. LabError where
-    it needs validation worlds and there are none.
+    `ms` is a fact's share of what its world took. What the method was calibrated to is noted in the store as `calibration`. Facts that no
+    prompt can hold are refused. LabError where it needs validation worlds and there are none.
     """
     calibration = None
     if method.writes:
         method.warm_up()
-        calibration = method.calibrate([observation(fact) for fact in world.facts] for world in validation_worlds)
+        calibration = method.calibrate(
+            [observation(fact) for fact in _parted(method, suite, world)[0].facts] for world in validation_worlds
+        )
     rows: list[dict[str, object]] = []
     with TraceStore.create(store_dir, session_id, method.identity()) as store:
         if calibration is not None:
             store.note("calibration", calibration)
         for world in altered(worlds) if method.settings.memory.runtime.alter_answers else worlds:
-            rows += _taught(method, store, world, calibration) if method.writes else _untaught(world)
+            short, long = _parted(method, suite, world)
+            rows += _taught(method, store, short, calibration) if method.writes else _untaught(short)
+            rows += _untaught(long)
     return pd.DataFrame(rows, columns=TEACH_COLUMNS)
+
+
+def _parted(method: Memory, suite: Suite, world: World) -> tuple[World, World]:
+    """The world with the facts that a prompt can hold, and the world with those that are too long for any."""
+    long = set(too_long(method.lm, [fact.text for fact in world.facts], method.settings.decoding, suite.answer_budget))
+    parts = ([fact for index, fact in enumerate(world.facts) if (index in long) == is_long] for is_long in (False, True))
+    short, rest = (replace(world, facts=tuple(facts)) for facts in parts)
+    return short, rest
 
 
 def _taught(method: Memory, store: TraceStore, world: World, calibration: object) -> Iterator[dict[str, object]]:

@@ -13,6 +13,7 @@ from hippo_core.lab.grid.progress.output import Said
 from hippo_core.lab.grid.running import ALONE, RunOptions, run, stops_cleanly
 from hippo_core.lab.run import execute, notebook_files, record_files
 from hippo_core.lab.run.cells import cells_of, dataset_cell
+from hippo_core.lab.run.preflight import require_threads
 from hippo_core.results.records import RUNS, is_complete, run_folder, set_aside
 from hippo_core.suites import SUITES
 
@@ -27,13 +28,14 @@ def run_single(name: str, words: Sequence[str], again: bool) -> int:
     if is_complete(cell.record) and not again:
         print(f"finished already: {where}\nto run it again and keep this one aside: {summary.command(cell)} --again")
         return 0
+    require_threads(parameters.threads)
     execute.fix_threads(parameters.threads)
     with record_files.locked(run_folder(parameters.run_id), alone=False):
         if is_complete(cell.record):
             print(f"kept aside: {record_files.short(set_aside(cell.record))}")
         outcomes = run(stand(cells).waiting, ALONE)
     failed = summary.failures(outcomes)
-    for line in failed or (summary.result(cell), f"record: {where}"):
+    for line in failed or (*summary.warnings(outcomes), summary.result(cell), f"record: {where}"):
         print(line)
     return int(bool(failed))
 

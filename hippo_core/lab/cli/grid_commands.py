@@ -15,6 +15,7 @@ from hippo_core.lab.grid.running import ALONE, RunOptions, run
 from hippo_core.lab.run import execute, record_files
 from hippo_core.lab.run.cells import report_cell
 from hippo_core.lab.run.execute import USUAL, Outcome, Way
+from hippo_core.lab.run.preflight import require_threads
 from hippo_core.results.records import RUNS, is_complete, prepared_of, records_of, run_folder
 from hippo_core.results.records.archive import Archive
 
@@ -23,6 +24,8 @@ def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, .
     """Run what is left of a grid and its report, and say how it went; 1 where a cell failed."""
     started = time.monotonic()
     grid = expand(name, run_id, only, models, how.threads_each)
+    if how.executor == "local":
+        require_threads(grid.threads)
     execute.fix_threads(grid.threads)
     locked = record_files.locked(run_folder(grid.run_id), alone=True)
     with locked, _archive(how.archive, grid) as archive, StatusFile(grid.run_id) as file:
@@ -76,7 +79,7 @@ def _say_power(told: str) -> None:
 
 
 def _say_end(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> None:
-    for line in (*summary.failures(outcomes), *summary.summary_lines(run_id, outcomes, skipped, seconds)):
+    for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *summary.summary_lines(run_id, outcomes, skipped, seconds)):
         print(line)
 
 

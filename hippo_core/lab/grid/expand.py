@@ -32,7 +32,7 @@ class Block(BaseModel):
     suites: Axis
     presets: Axis
     regimes: list[Literal["immediate", "delayed", "after_sleep"]] = ["immediate", "delayed"]
-    sizes: Annotated[list[int], Field(min_length=1)] = [50]
+    sizes: Annotated[list[int | Literal["all"]], Field(min_length=1)] = [50]
     seeds: Annotated[list[int], Field(min_length=1)] = [1337]
     models: Axis = ["hippo-tiny"]
     profiles: Axis = ["default"]

@@ -10,7 +10,7 @@ from hippo_core.lab.grid.progress.eta import duration
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
-from hippo_core.results.records import read_metrics
+from hippo_core.results.records import read_meta, read_metrics
 
 ALONE = "single"  # the run of cells that are run alone, unless one is named
 ALWAYS = ("suite", "preset", "n", "seed", "mode")  # parameters that a command says though they are the usual ones
@@ -56,6 +56,12 @@ def failures(outcomes: Sequence[Outcome]) -> list[str]:
             lines += [f"  notebook: {outcome.notebook}"] if outcome.notebook else []
             lines += [f"  alone:    {command(outcome.cell)}"]
     return lines
+
+
+def warnings(outcomes: Sequence[Outcome]) -> list[str]:
+    """What the finished cells warn of, each warning once."""
+    done = [outcome.cell for outcome in outcomes if outcome.state == "done"]
+    return list(dict.fromkeys(f"warning: {message}" for cell in done for message in read_meta(cell.record).get("warnings", ())))
 
 
 def result(cell: Cell) -> str:

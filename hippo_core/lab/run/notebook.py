@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +24,12 @@ from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.grid import summary
 from hippo_core.lab.run import fingerprints, record_files
 from hippo_core.lab.run.cells import Cell, cells_of
+from hippo_core.lab.run.preflight import require_threads
 from hippo_core.lab.run.provenance import describe_run
 from hippo_core.results import records
 from hippo_core.source_code import parsed
 from hippo_core.suites.datasets import build
+from hippo_core.suites.folder import cut_short, is_own
 from hippo_core.suites.types import Split, Suite, World
 
 if TYPE_CHECKING:
@@ -44,7 +46,8 @@ STORE = "store"  # the folder of a record that holds what was taught
 class OpenCell:
     """A cell that runs in this notebook: its parameters, what they stand for, and the folder its record grows in.
 
-    `source` is the folder of the store that a cell of a memory reads: that of the cell which taught or replayed it.
+    `source` is the folder of the store that a cell of a memory reads: that of the cell which taught or replayed it. `warnings` are
+    printed when they are noticed, and kept in the record.
     """
 
     cell: Cell
@@ -54,6 +57,7 @@ class OpenCell:
     record: Path
     started: float
     source: Path | None = None
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def suite(self) -> Suite:
@@ -66,8 +70,13 @@ class OpenCell:
         return self.record / STORE
 
     def worlds(self, split: Split | None = None) -> list[World]:
-        """The worlds of this cell, or of another split of its data set, from disk (built first where they are not there)."""
+        """The worlds of this cell, or of another split of its data set, from disk (built first where they are not there).
+
+        A folder of the user's own has validation worlds or none.
+        """
         asked = self.parameters
+        if split == "val" and split not in build.kept_splits(asked.suite):
+            return []
         return build.load_dataset(asked.suite, asked.profile, asked.items, asked.seed, split or asked.split, *self._drawn_with())
 
     def dataset(self) -> dict[str, str]:
@@ -83,8 +92,19 @@ class OpenCell:
     def language_model(self) -> "LanguageModel":
         """The model of this cell, loaded for its number of threads."""
         from hippo_core.models.load import load
+        from hippo_core.models.prompt import too_long
 
-        return load(self.resolved.spec, threads=self.parameters.threads)
+        lm = load(self.resolved.spec, threads=self.parameters.threads)
+        texts = [fact.text for world in self.worlds() for fact in world.facts]
+        if long := too_long(lm, texts, self.resolved.preset.settings.decoding, self.suite.answer_budget):
+            of = f"{len(long):,} of {len(texts):,} facts are too long for the {lm.spec.context_limit} tokens of {lm.spec.name}"
+            self.warn(f"{of}, with a question and an answer: no prompt shows them and no memory keeps them; split them")
+        return lm
+
+    def warn(self, message: str) -> None:
+        """Print a warning and keep it for the record."""
+        self.warnings.append(message)
+        print(f"warning: {message}")
 
     @property
     def device(self) -> str:
@@ -110,6 +130,7 @@ def begin(name: str, namespace: Mapping[str, Any]) -> OpenCell:
     known = experiment.parameters.model_fields
     refuse_unknown(namespace.get("In", ()), set(known))
     asked, _ = check({one: namespace[one] for one in known if one in namespace}, experiment.phase, experiment.parameters)
+    require_threads(asked.threads)
     *_, cell = chain = cells_of(experiment, asked)
     parameters: Any = cell.asked
     if cell.source and not records.is_complete(cell.source):
@@ -118,7 +139,10 @@ def begin(name: str, namespace: Mapping[str, Any]) -> OpenCell:
     config, meta = describe_run(cell, experiment, parameters, resolve(parameters))
     records.begin_record(record, config, meta)
     source = cell.source / STORE if cell.source else None
-    return OpenCell(cell, experiment, parameters, resolve(parameters), record, started, source)
+    opened = OpenCell(cell, experiment, parameters, resolve(parameters), record, started, source)
+    if is_own(parameters.suite) and not parameters.dry_run and (message := cut_short(parameters.suite, parameters.split, parameters.items)):
+        opened.warn(message)
+    return opened
 
 
 def _make_source(before: Cell, cell: Cell, by_hand: bool) -> None:
@@ -145,6 +169,8 @@ def finish(open_cell: OpenCell, rows: "pd.DataFrame") -> dict[str, Any]:
 
     asked = open_cell.parameters
     added: dict[str, Any] = {"device": open_cell.device, "dataset": open_cell.dataset()}
+    if open_cell.warnings:
+        added["warnings"] = open_cell.warnings
     if asked.stage == "test":
         added["stages"] = _checked_stages(open_cell, rows)
     seconds = time.monotonic() - open_cell.started

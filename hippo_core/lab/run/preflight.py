@@ -1,5 +1,6 @@
-"""What cells need of the disk that they run on: models, their adapters, encoders."""
+"""What cells need of the machine that they run on: models, their adapters, encoders, cores."""
 
+import os
 from collections.abc import Iterable
 
 from hippo_core.experiments.parameters import resolve
@@ -29,3 +30,10 @@ def require_encoders(encoders: Iterable[str]) -> None:
     for encoder in sorted({*encoders} & packages().keys()):
         if reason := available(encoder):
             raise LabError(f"encoder {encoder}: {reason}")
+
+
+def require_threads(threads: int) -> None:
+    """LabError where a cell is to compute with more threads than this machine has cores."""
+    cores = os.cpu_count() or 1
+    if threads > cores:
+        raise LabError(f"threads: expected at most {cores}, the cores of this machine, got {threads}")

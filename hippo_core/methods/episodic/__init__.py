@@ -59,8 +59,7 @@ class HeiNW(Memory):
         """Means and deviations of the gate's terms, and its threshold, where there is a gate by salience."""
         from hippo_core.methods.episodic.writing import calibration
 
-        gate = self.settings.episodic.gate
-        return calibration(self.parts, worlds) if self.settings.episodic.use_gate and gate.policy == "salience" else None
+        return calibration(self.parts, worlds) if self.settings.calibrates else None
 
     def teach(
         self, observations: Sequence[Observation], store: "TraceStore", calibration: Mapping[str, Any] | None = None

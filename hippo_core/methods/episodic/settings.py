@@ -116,6 +116,11 @@ class EpisodicSettings(MemorySettings):
     replay: Replay = Replay()
 
     @property
+    def calibrates(self) -> bool:
+        """A gate by salience is calibrated on validation worlds; one that writes by chance needs none."""
+        return self.episodic.use_gate and self.episodic.gate.policy == "salience"
+
+    @property
     def encoder(self) -> Literal["minilm"] | None:
         """The published encoder that one of its channels reads, where one does; the key comes from the model that answers."""
         return "minilm" if "minilm" in self.episodic.code.channels else None

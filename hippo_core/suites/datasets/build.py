@@ -21,7 +21,7 @@ from hippo_core.files import LabError, held_folder, new_folder, remove_left, roo
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.jsonl import read_worlds, write_worlds
-from hippo_core.suites.folder import PREFIX, has_split
+from hippo_core.suites.folder import has_split, is_own, place_of
 from hippo_core.suites.given import GivenSuite
 from hippo_core.suites.splits import SPLITS
 from hippo_core.suites.types import Place, Settings, Split, World
@@ -46,8 +46,8 @@ def worlds(
 ) -> Iterator[World]:
     """The worlds of a split one by one, the last one cut so that there are n items in all (None: without end, or all there are).
 
-    The same arguments give the same worlds, and a larger n the same first ones (but for babi, where n decides how many questions a
-    story is asked). A folder of the user's own may end before n.
+    The same arguments give the same worlds, and a larger n the same first ones (but for babi's public stories, where n decides how many
+    questions one is asked). A folder of the user's own may end before n.
     """
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
@@ -113,7 +113,8 @@ def write_dataset(
         with new_folder(folder) as building:
             counts = {}
             for split in kept_splits(suite_name):
-                counts[split] = write_worlds(building / split, worlds(suite_name, profile, n, seed, split, context_limit, overrides))
+                stream = worlds(suite_name, profile, n, seed, split, context_limit, overrides)
+                counts[split] = write_worlds(building / split, stream, short=is_own(suite_name))
             card.write(building, told, settings, source, counts)
     except OSError:
         if not card.is_current(folder, source):  # another builder may have been quicker: then its folder, which holds the same, is there
@@ -123,8 +124,7 @@ def write_dataset(
 
 def kept_splits(suite_name: str) -> tuple[Split, ...]:
     """The splits that lie on disk; an own folder may have no val."""
-    own = Path(root() / Path(suite_name.removeprefix(PREFIX)).expanduser()) if suite_name.startswith(PREFIX) else None
-    return tuple(split for split in ("val", "test") if own is None or has_split(own, split))
+    return tuple(split for split in ("val", "test") if not is_own(suite_name) or has_split(place_of(suite_name), split))
 
 
 def remove_outdated(folder: Path, source: str) -> None:

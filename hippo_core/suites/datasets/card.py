@@ -6,23 +6,25 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hippo_core import text_files
 from hippo_core.files import LabError, root, sha256, write_json
 from hippo_core.plugins import is_path
 from hippo_core.source_code import closure
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.validate import EXEMPT
-from hippo_core.suites.folder import PREFIX
+from hippo_core.suites.folder import files_of, is_own, place_of
+from hippo_core.suites.given import GivenSuite
 from hippo_core.suites.types import Settings
 
 VERSION = 1
 CARD, CHECKSUMS = "dataset_card.json", "checksums.json"
 SPLIT_RULES = {
-    "babi": "test: the public test files; val: the last 80 stories of each train file; train: the stories before them",
+    "public": "test: the public test files; val: the last 80 stories of each train file; train: the stories before them",
     "own": "test: the folder's files; val and train: its subfolders of these names, where it has them",
     "drawn": "a hash of its words says in which split a fact may be told: no fact is shared between train, val and test",
 }
 MATERIAL = {
-    "babi": ("bAbI tasks 1-3, English, v1.2 (data/samples/babi/PROVENANCE.md)", "CC BY 3.0, copyright Facebook, Inc."),
+    "public": ("bAbI tasks 1-3, English, v1.2 (data/README.md)", "CC BY 3.0, copyright Facebook, Inc."),
     "own": ("the user's own folder", "the user's own"),
     "drawn": ("sentences drawn from the lab's word lists; given names from data/samples/names", "this repository's; given names: MIT"),
 }
@@ -35,24 +37,27 @@ def digest(value: Any) -> str:
 
 @cache
 def library_source() -> str:
-    """The SHA-256 of the suites' code and of the samples that they draw on."""
-    samples = root() / "data/samples"
-    files = [*(root() / "hippo_core/suites").rglob("*.py"), *(samples / "babi").glob("*.txt"), *(samples / "names").glob("*.txt")]
-    return digest({path.name: sha256(path) for path in sorted(files)})
+    """The SHA-256 of the suites' code and of the names that they draw on."""
+    suites, names = root() / "hippo_core/suites", root() / "data/samples/names"
+    files = {base: sorted(base.rglob(pattern)) for base, pattern in ((suites, "*.py"), (names, "*.txt"))}
+    return digest({path.relative_to(base).as_posix(): sha256(path) for base, found in files.items() for path in found})
 
 
 def source(suite_name: str, settings: Settings) -> str:
-    """A hash of all that a data set depends on besides its name: code, material, settings."""
-    own: dict[str, str] = {}
-    if suite_name.startswith(PREFIX):
-        folder = root() / Path(suite_name.removeprefix(PREFIX)).expanduser()
-        own = {str(path.relative_to(folder)): sha256(path) for path in sorted(folder.rglob("*.jsonl"))}
+    """A hash of all that a data set depends on besides its name: code, material, settings. LabError where a file it reads is not there."""
+    suite = get_suite(suite_name)
+    files = suite.files(settings) if isinstance(suite, GivenSuite) else ()
+    text_files.require(*files)
+    own = {name: text_files.text_file(name).sha256 for name in files}
+    if is_own(suite_name):
+        folder = place_of(suite_name)
+        own = {str(path.relative_to(folder)): sha256(path) for path in files_of(folder)}
     return digest([VERSION, library_source(), _own_code(suite_name), own, settings.model_dump(mode="json")])
 
 
 def _own_code(suite_name: str) -> dict[str, str]:
     """Checksums of the modules that a suite of the user's own is made by; none where it is one of ours or a folder."""
-    modules = [suite_name.partition(":")[0]] if is_path(suite_name) and not suite_name.startswith(PREFIX) else []
+    modules = [suite_name.partition(":")[0]] if is_path(suite_name) and not is_own(suite_name) else []
     return {module: sha256(path) for module, path in closure(modules).items()}
 
 
@@ -66,9 +71,12 @@ def read_card(folder: Path) -> dict[str, Any]:
     return _read(folder, CARD)
 
 
-def family(suite_name: str) -> str:
-    """What a suite's worlds come from: the public stories, the user's own folder, or a draw."""
-    return "own" if suite_name.startswith(PREFIX) else "babi" if suite_name == "babi" else "drawn"
+def family(suite_name: str, settings: Settings) -> str:
+    """What a suite's worlds come from: public files, the user's own folder, or a draw."""
+    suite = get_suite(suite_name)
+    if is_own(suite_name):
+        return "own"
+    return "public" if isinstance(suite, GivenSuite) and suite.files(settings) else "drawn"
 
 
 Drawn = tuple[str, str, int, int, int, dict[str, Any]]  # the arguments of `write_dataset`
@@ -78,7 +86,8 @@ def write(folder: Path, told: Drawn, settings: Settings, made_of: str, counts: d
     """Write card and checksums of the worlds that lie in the folder."""
     suite_name, profile, n, seed, context_limit, overrides = told
     suite = get_suite(suite_name)
-    material, licence = MATERIAL[family(suite_name)]
+    origin = family(suite_name, settings)
+    material, licence = MATERIAL[origin]
     content = {
         "schema_version": VERSION,
         "suite": suite_name,
@@ -92,7 +101,7 @@ def write(folder: Path, told: Drawn, settings: Settings, made_of: str, counts: d
         "primary": suite.primary,
         "answer_budget": suite.answer_budget,
         "splits": counts,
-        "split_rule": SPLIT_RULES[family(suite_name)],
+        "split_rule": SPLIT_RULES[origin],
         "exempt_from": EXEMPT.get(suite_name, {}),
         "material": material,
         "licence": licence,

@@ -1,33 +1,41 @@
-"""Worlds as two JSONL files: one fact, one item a line, world after world."""
+"""Worlds as two JSONL files: one fact, one item a line, world after world.
+
+In a data set of a folder of the user's own a line leaves `window` or `taught` out where that is all facts of the world: these may be
+100,000, and the items as many. Lists that are left out are one list for all items when they are read.
+"""
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from hippo_core.suites.lookup import cached_by_identity
 from hippo_core.suites.types import Fact, Item, World
 
 FACT_FIELDS = tuple(field.name for field in fields(Fact))
 ITEM_FIELDS = tuple(field.name for field in fields(Item))
 TUPLES = ("answers", "gold_facts", "window", "taught", "slices")
+LISTS = ("window", "taught")
+ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
-def to_line(value: Fact | Item, names: tuple[str, ...]) -> str:
+def to_line(value: Fact | Item, names: Iterable[str]) -> str:
     """A fact or an item as one line of JSON."""
-    return json.dumps({name: getattr(value, name) for name in names}, ensure_ascii=False) + "\n"
+    return ENCODER.encode({name: getattr(value, name) for name in names}) + "\n"
 
 
-def write_worlds(folder: Path, worlds: Iterable[World]) -> dict[str, Any]:
-    """Write facts.jsonl and items.jsonl into a new folder; returns the counts for the card."""
+def write_worlds(folder: Path, worlds: Iterable[World], short: bool = False) -> dict[str, Any]:
+    """Write facts.jsonl and items.jsonl into a new folder; returns the counts for the card. `short`: lists of all facts are left out."""
     folder.mkdir()
     counts = {name: Counter() for name in ("kinds", "rungs", "hops", "slices")}
     total = Counter({"worlds": 0, "facts": 0, "items": 0})
     with (folder / "facts.jsonl").open("w", encoding="utf-8") as facts, (folder / "items.jsonl").open("w", encoding="utf-8") as items:
         for world in worlds:
             facts.writelines(to_line(fact, FACT_FIELDS) for fact in world.facts)
-            items.writelines(to_line(item, ITEM_FIELDS) for item in world.items)
+            named = short_fields(world) if short else lambda _: ITEM_FIELDS
+            items.writelines(to_line(item, named(item)) for item in world.items)
             total.update(worlds=1, facts=len(world.facts), items=len(world.items))
             for item in world.items:
                 counts["kinds"][item.kind] += 1
@@ -37,14 +45,22 @@ def write_worlds(folder: Path, worlds: Iterable[World]) -> dict[str, Any]:
     return {**total, **{name: dict(sorted(found.items())) for name, found in counts.items()}}
 
 
+def short_fields(world: World) -> Callable[[Item], list[str]]:
+    """Which fields of an item of this world are written: all but the lists that hold everything."""
+    everything = tuple(fact.id for fact in world.facts)
+    is_everything = cached_by_identity(lambda ids: ids == everything)
+    return lambda item: [name for name in ITEM_FIELDS if name not in LISTS or not is_everything(getattr(item, name))]
+
+
 def read_worlds(folder: Path) -> list[World]:
     """The worlds that `write_worlds` wrote, in the same order."""
     facts: dict[str, list[Fact]] = {}
     for values in read_lines(folder / "facts.jsonl"):
         facts.setdefault(values["world"], []).append(Fact(**values))
+    everything = {world: tuple(fact.id for fact in told) for world, told in facts.items()}
     items: dict[str, list[Item]] = {world: [] for world in facts}
     for values in read_lines(folder / "items.jsonl"):
-        values.update({name: tuple(values[name]) for name in TUPLES})
+        values.update({name: tuple(values[name]) if name in values else everything[values["world"]] for name in TUPLES})
         items[values["world"]].append(Item(**values))
     return [World(world, tuple(told), tuple(items[world])) for world, told in facts.items()]
 

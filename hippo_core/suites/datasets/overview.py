@@ -14,9 +14,11 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.build import load_dataset, worlds, write_dataset
 from hippo_core.suites.datasets.validate import rules, shared_facts
-from hippo_core.suites.types import Split, World
+from hippo_core.suites.folder import is_own
+from hippo_core.suites.types import Fact, Item, Split, World
 
 SHADES = ("#3b5b7a", "#6f8fae", "#a9bfd3", "#d9c9a3", "#b08f4f", "#7a6a4f", "#9aa58c")
+SHOWN = 200  # facts and questions of an example
 DARK = (0, 1, 4, 5)  # numbers of the shades that carry white letters
 
 
@@ -56,7 +58,7 @@ def broken_rules(folders: Sequence[Path], n_train: int = 200) -> pd.DataFrame:
         suite, least = get_suite(told["suite"]), told["settings"]["n_competitors"]
         splits = {split: load(folder, split) for split in told["splits"]}
         found = [(split, finding) for split, kept in splits.items() for finding in rules(kept, suite, least)]
-        if not told["suite"].startswith("folder:"):
+        if not is_own(told["suite"]):
             asked = (told["suite"], told["profile"], n_train, told["seed"], "train", told["context_limit"] or 0, told["overrides"])
             splits["train"] = list(worlds(*asked))
         found += [("all", finding) for finding in shared_facts(suite, **splits)]
@@ -68,11 +70,16 @@ def example(folder: Path, number: int = 0) -> str:
     """A world of the test split as text: what is taught, what is asked, the answer and where it comes from."""
     world = load(folder, "test")[number]
     place = {fact.id: i for i, fact in enumerate(world.facts, 1)}
-    lines = [f"{card.read_card(folder)['suite']}, world {world.id}", "", *(f"{place[fact.id]:3d}  {fact.text}" for fact in world.facts), ""]
-    for item in world.items:
+    told = [f"{place[fact.id]:3d}  {fact.text}" for fact in world.facts[:SHOWN]]
+    lines = [f"{card.read_card(folder)['suite']}, world {world.id}", "", *told, *_others(world.facts), ""]
+    for item in world.items[:SHOWN]:
         gold = ", ".join(str(place[fact]) for fact in item.gold_facts)
         lines.append(f"  ?  {item.question}  ->  {item.answers[0]}   ({item.kind}, {item.rung}; from {gold})")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_others(world.items)])
+
+
+def _others(listed: Sequence[Fact] | Sequence[Item]) -> list[str]:
+    return [f"     and {len(listed) - SHOWN:,} more"] if len(listed) > SHOWN else []
 
 
 def composition(folders: Sequence[Path]) -> pd.DataFrame:

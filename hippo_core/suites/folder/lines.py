@@ -1,7 +1,9 @@
 """Reading a JSONL file that a user wrote: every line is checked, every mistake is one LabError with file and line."""
 
+import codecs
 import json
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,43 +22,57 @@ class Field:
         return CHECKS[self.expected](value)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_whole(value: Any, least: int = -(2**63)) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63  # what a store can hold
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _are_different(value: Any) -> bool:
+    return _are_texts(value) and len(set(value)) == len(value)
 
 
 CHECKS = {
     "a string": lambda value: isinstance(value, str),
-    "a string that is not empty": lambda value: isinstance(value, str) and bool(value.strip()),
+    "a string that is not empty": _is_text,
     "true or false": lambda value: isinstance(value, bool),
-    "a whole number": lambda value: isinstance(value, int) and not isinstance(value, bool),
-    "a number from 0 to 1": lambda value: _is_number(value) and 0 <= value <= 1,
+    "a whole number of 64 bits": _is_whole,
+    "a whole number, 0 or more": lambda value: _is_whole(value, 0),
+    "a whole number, 1 or more": lambda value: _is_whole(value, 1),
+    "a number from 0 to 1": lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1,
     "an object of strings": lambda value: isinstance(value, dict) and all(isinstance(part, str) for part in value.values()),
-    "a list of strings": lambda value: isinstance(value, list) and all(isinstance(part, str) for part in value),
-    "a list of at least one string, none empty": lambda value: (
-        isinstance(value, list) and bool(value) and all(isinstance(part, str) and part.strip() for part in value)
-    ),
+    "a list of strings, none twice": _are_different,
+    "a list of strings without ';', none twice": lambda value: _are_different(value) and not any(";" in one for one in value),
+    "a list of at least one string, none empty": lambda value: _are_texts(value) and bool(value),
+    "a list of at least one string, none twice": lambda value: _are_different(value) and bool(value),
 }
-ID, TEXT, FLAG = Field("a string that is not empty", required=True), Field("a string"), Field("true or false")
+ID, NAME = Field("a string that is not empty", required=True), Field("a string that is not empty")
+TEXT, FLAG = Field("a string"), Field("true or false")
 FACT_FIELDS = {
-    "id": ID, "world": ID, "text": ID, "slots": Field("an object of strings"), "time": Field("a whole number"),
+    "id": ID, "world": ID, "text": ID, "slots": Field("an object of strings"), "time": Field("a whole number of 64 bits"),
     "schema_fit": FLAG, "reward": FLAG, "pin": FLAG, "context_key": TEXT, "provenance": TEXT, "asked": FLAG,
 }  # fmt: skip
-IDS = Field("a list of strings")
-SOME = Field("a list of at least one string, none empty", required=True)
+IDS = Field("a list of strings, none twice")
+ANSWERS = Field("a list of at least one string, none empty", required=True)
+GOLD = Field("a list of at least one string, none twice", required=True)
 ITEM_FIELDS = {
-    "id": ID, "world": ID, "question": ID, "answers": SOME, "gold_facts": SOME,
-    "kind": TEXT, "rung": TEXT, "hops": Field("a whole number"), "distance": Field("a whole number"),
-    "chance": Field("a number from 0 to 1"), "cue": Field("an object of strings"), "window": IDS, "taught": IDS, "slices": IDS,
+    "id": ID, "world": ID, "question": ID, "answers": ANSWERS, "gold_facts": GOLD, "kind": NAME, "rung": NAME,
+    "hops": Field("a whole number, 1 or more"), "distance": Field("a whole number, 0 or more"), "chance": Field("a number from 0 to 1"),
+    "cue": Field("an object of strings"), "window": IDS, "taught": IDS, "slices": Field("a list of strings without ';', none twice"),
 }  # fmt: skip
 
 
 def read_lines(path: Path, fields: Mapping[str, Field]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each line's place ("path:line") and its checked values; blank lines are skipped, ids must differ."""
-    if not path.exists():
-        raise LabError(f"no such file: {path}; a suite of your own is a folder with facts.jsonl and items.jsonl")
     seen: dict[str, int] = {}
     number = 0
-    for number, raw in enumerate(path.read_bytes().splitlines(), 1):
+    for number, raw in enumerate(with_progress(raw_lines(path), f"reading {path.name}"), 1):
         where = f"{path}:{number}"
         if not raw.strip():
             continue
@@ -70,17 +86,61 @@ def read_lines(path: Path, fields: Mapping[str, Field]) -> Iterator[tuple[str, d
         raise mistake(f"{path}:{max(number, 1)}", "at least one line", "none", f"required fields: {_required(fields)}")
 
 
+def raw_lines(path: Path) -> list[bytes]:
+    """The lines of a file, without the mark that some editors put before the first; however they end."""
+    if not path.is_file():
+        what = f"{path} is no file" if path.exists() else f"no such file: {path}"
+        raise LabError(f"{what}; a suite of your own is a folder with facts.jsonl and items.jsonl")
+    try:
+        return path.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
+    except OSError as error:
+        raise LabError(f"{path} cannot be read ({error.strerror}); let this user read it") from None
+
+
+def with_progress(lines: list[bytes], label: str) -> Iterable[bytes]:
+    """The lines, with a progress bar where a person waits at a terminal."""
+    if not sys.stderr.isatty():
+        return lines
+    from tqdm import tqdm
+
+    return tqdm(lines, label, leave=False, delay=0.2, unit=" lines")
+
+
 def read_line(where: str, raw: bytes) -> dict[str, Any]:
     """A line as an object."""
     way_out = "each line must be a JSON object of its own"
     try:
-        values = json.loads(raw.decode("utf-8-sig"))
+        text = raw.decode("utf-8")
+        values = json.loads(text, object_pairs_hook=_once_each)
+        if "\\ud" in text.lower():
+            json.dumps(values, ensure_ascii=False).encode("utf-8")
     except UnicodeDecodeError as error:
         raise mistake(where, "UTF-8 text", f"byte 0x{raw[error.start]:02x} at column {error.start + 1}", "save the file as UTF-8") from None
+    except UnicodeEncodeError as error:
+        got = f"{error.object[error.start]!a}, half of a pair"
+        raise mistake(where, "whole characters", got, "write the character itself, or both halves of its pair") from None
     except json.JSONDecodeError as error:
         raise mistake(where, "one JSON object", f"{error.msg} at column {error.colno}", way_out) from None
+    except Twice as error:
+        raise mistake(where, "each field once", f"{str(error)!r} twice", "leave one of them out") from None
+    except RecursionError:
+        raise mistake(where, "one JSON object", "one that is nested too deep", way_out) from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise mistake(where, "one JSON object", str(error).partition(":")[0].partition(";")[0], way_out) from None
     if not isinstance(values, dict):
         raise mistake(where, "one JSON object", type(values).__name__, way_out)
+    return values
+
+
+class Twice(ValueError):
+    """A field that an object has twice; which of both counts is not said anywhere."""
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise Twice(next(name for name in names if names.count(name) > 1))
     return values
 
 

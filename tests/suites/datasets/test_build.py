@@ -8,9 +8,12 @@ import pytest
 
 from hippo_core.files import LabError, root
 from hippo_core.suites import PROFILES, SUITES, get_suite, settings_for
+from hippo_core.suites.babi import public
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.build import dataset_folder, load_dataset, worlds, write_dataset
+from hippo_core.suites.datasets.jsonl import FACT_FIELDS, ITEM_FIELDS
 from hippo_core.suites.splits import SPLITS
+from tests.texts import needs
 
 
 @pytest.fixture
@@ -56,6 +59,12 @@ def test_what_is_written_is_what_is_read(elsewhere, suite):
         assert load_dataset(suite, n=10, seed=3, split=split) == list(worlds(suite, "default", 10, 3, split))
 
 
+def test_every_line_of_a_drawn_data_set_has_every_field(elsewhere):
+    folder = write_dataset("spatial", n=5)
+    for name, fields in (("facts", FACT_FIELDS), ("items", ITEM_FIELDS)):
+        assert {tuple(json.loads(line)) for line in (folder / f"test/{name}.jsonl").open()} == {fields}
+
+
 def test_the_folder_is_named_after_what_was_asked(elsewhere):
     base = elsewhere / "data/generated"
     assert dataset_folder("spatial", "hard", 50, 1337) == base / "spatial/hard/50_1337"
@@ -75,9 +84,17 @@ def test_the_card_tells_what_is_there(elsewhere):
     told = card.read_card(write_dataset("babi", n=20))
     assert told["suite"] == "babi"
     assert told["splits"]["test"]["items"] == told["splits"]["val"]["items"] == 20
-    assert set(told["exempt_from"]) == {"one gold", "competitors", "no shared facts"}
-    assert "CC BY 3.0" in told["licence"]
+    assert set(told["exempt_from"]) == {"one gold", "answer told", "competitors", "no shared facts"}
+    assert "this repository's" in told["licence"]
     assert sum(told["splits"]["test"]["kinds"].values()) == 20
+
+
+@needs(*public.files(public.TASKS))
+def test_the_card_of_public_stories_names_their_licence(elsewhere):
+    told = card.read_card(write_dataset("babi", "public", n=20))
+    assert "CC BY 3.0" in told["licence"]
+    assert "public test files" in told["split_rule"]
+    assert told["source"] != card.read_card(write_dataset("babi", n=20))["source"]
 
 
 def test_the_card_says_how_to_build_it_again(elsewhere):

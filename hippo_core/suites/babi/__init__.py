@@ -1,0 +1,135 @@
+"""babi: stories of the twenty kinds of the bAbI tasks (Weston et al. 2015, arXiv 1502.05698), drawn by the lab in its own words.
+
+    taught   Omar took the lamp. Nadia walked to the cafe. Omar hurried to the market.
+    asked    Where is the lamp?     gold: market (two statements: Omar took it, Omar hurried to the market)
+
+A world is a story, an item's window all statements before the question. Each task keeps the state of what it tells, and answers are read
+from that state. The gold facts are enough for the answer, and without any of them it does not follow. No statement is in two splits.
+With `public` the stories are the public ones of tasks 1 to 3, from the user's folder (`babi.public`).
+"""
+
+from collections.abc import Iterator
+from itertools import count
+from random import Random
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from hippo_core.suites.attempts import attempts
+from hippo_core.suites.babi import carrying, public, reasoning
+from hippo_core.suites.babi.telling import CannotTell, Question, Task, Telling
+from hippo_core.suites.given import GivenSuite
+from hippo_core.suites.types import Fact, Item, Place, Settings, Split, World
+
+TASKS: dict[int, Task] = {
+    1: carrying.one_supporting_fact,
+    2: carrying.two_supporting_facts,
+    3: carrying.three_supporting_facts,
+    4: reasoning.two_argument_relations,
+    5: carrying.three_argument_relations,
+    6: carrying.yes_no,
+    7: carrying.counting,
+    8: carrying.lists,
+    9: carrying.negation,
+    10: carrying.indefinite_knowledge,
+    11: carrying.coreference,
+    12: carrying.conjunction,
+    13: carrying.compound_coreference,
+    14: carrying.time,
+    15: reasoning.basic_deduction,
+    16: reasoning.basic_induction,
+    17: reasoning.positional_reasoning,
+    18: reasoning.size_reasoning,
+    19: reasoning.path_finding,
+    20: carrying.motivations,
+}
+
+
+class BabiSettings(Settings):
+    """Which tasks, in turn, and how many questions of a story are asked."""
+
+    n_facts: Literal[0] = 0  # as many as the task tells
+    n_competitors: Literal[0] = 0
+    n_items: int = Field(1, ge=1, le=5)  # questions a story; of the public ones at least, more where n needs them
+    tasks: tuple[Annotated[int, Field(ge=1, le=20)], ...] = Field((1, 2, 3), min_length=1)
+    new_names: Annotated[float, Field(ge=0, le=1)] = 0.25  # of drawn stories, in names that no training sees
+    public: bool = False  # the public stories instead of drawn ones
+
+    @model_validator(mode="after")
+    def has_public_files(self) -> Self:
+        """The public files that the lab reads hold three tasks."""
+        if self.public and not set(self.tasks) <= set(public.TASKS):
+            raise ValueError("the public stories are of tasks 1, 2 and 3")
+        return self
+
+
+def files(settings: BabiSettings) -> list[str]:
+    """The names of the files of params/data.yaml that these settings read."""
+    return public.files(settings.tasks) if settings.public else []
+
+
+def given(settings: BabiSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
+    """Drawn stories without end, or the public ones."""
+    if settings.public:
+        yield from public.given(settings.tasks, settings.n_items, split, seed, n)
+        return
+    for index in count():
+        yield make_world(Random(f"babi/{seed}/{split}/{index}"), settings, Place(split, seed, index))
+
+
+def make_world(random: Random, settings: BabiSettings, place: Place) -> World:
+    """One story with its questions, drawn again until it carries them; its task is the next in turn. A public one where that is set."""
+    if settings.public:
+        return public.make_world(random, settings.tasks, settings.n_items, place)
+    task = settings.tasks[place.index % len(settings.tasks)]
+    for _ in attempts(settings, f"story of task {task}"):
+        telling = Telling(random, place.split, place.split != "train" and random.random() < settings.new_names)
+        try:
+            TASKS[task](telling)
+        except CannotTell:
+            continue
+        asked = {(question.text, question.before): question for question in telling.questions}
+        if len(asked) >= settings.n_items:
+            return told_world(telling, random.sample(list(asked.values()), settings.n_items), task, place)
+    raise AssertionError("attempts end with an error")
+
+
+def told_world(telling: Telling, asked: list[Question], task: int, place: Place) -> World:
+    """The story up to the last of these questions, and they in their order."""
+    asked = sorted(asked, key=lambda question: question.before)
+    needed = {number for question in asked for number in question.support}
+    facts = tuple(
+        Fact(f"{place.id}.f{number}", place.id, text, slots, number, provenance="told", asked=number in needed)
+        for number, (text, slots) in enumerate(zip(telling.texts[: asked[-1].before], telling.slots, strict=False))
+    )
+    items = []
+    for number, question in enumerate(asked):
+        taught = tuple(fact.id for fact in facts[: question.before])
+        items.append(
+            Item(
+                id=f"{place.id}.q{number}",
+                world=place.id,
+                question=question.text,
+                answers=tuple(dict.fromkeys((question.answer, *question.spellings))),
+                gold_facts=tuple(facts[line].id for line in question.support),
+                kind=f"qa{task}",
+                hops=len(question.support),
+                distance=question.before - 1 - question.support[-1],
+                chance=1 / question.choices,
+                cue=question.cue,
+                window=taught,
+                taught=taught,
+                slices=("new_name",) if telling.new_names else (),
+            )
+        )
+    return World(place.id, facts, tuple(items))
+
+
+BABI = GivenSuite(
+    "babi",
+    "stories of the twenty bAbI tasks, drawn, or the public ones of tasks 1 to 3",
+    BabiSettings,
+    make_world,
+    given=given,
+    files=files,
+)

@@ -1,0 +1,160 @@
+"""The public bAbI stories, tasks 1 to 3, read from the user's folder: where someone or something is.
+
+    taught   Mary got the milk. John moved to the bedroom.
+    asked    Where is John?     gold: bedroom
+
+A world is a story, an item's window all statements before the question. Questions repeat within a story as it goes on, with other
+answers, and most test sentences occur in the train files.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+
+from hippo_core.files import LabError
+from hippo_core.suites.types import Fact, Item, Place, Split, World
+from hippo_core.text_files import read_text
+
+TASKS = (1, 2, 3)
+VALIDATION = 80  # stories at the end of each train file that are kept for validation
+ROOMS = 6  # bathroom, bedroom, garden, hallway, kitchen, office
+STATEMENT = re.compile(r"(\w+) .*?(to )?the (\w+)(?: there)?\.$")
+QUESTION = re.compile(r"Where (?:is|was) (?:the )?(\w+)(?: before the (\w+))? ?\?")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question of a story: its text, its answer, how many statements stand before it, and which of these support the answer."""
+
+    text: str
+    answer: str
+    before: int
+    support: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The statements of a story in order, and its questions."""
+
+    id: str
+    task: int
+    statements: tuple[str, ...]
+    questions: tuple[Question, ...]
+
+
+def files(tasks: Iterable[int]) -> list[str]:
+    """The names of the files (params/data.yaml) that hold tasks."""
+    return [f"babi-{task}-{part}" for task in sorted(set(tasks)) for part in ("train", "test")]
+
+
+def read_stories(task: int, part: str) -> tuple[Story, ...]:
+    """All stories of a file; part is "train" or "test". LabError where the user's folder does not have it."""
+    return parse_stories(task, part, read_text(f"babi-{task}-{part}"))
+
+
+@cache
+def parse_stories(task: int, part: str, text: str) -> tuple[Story, ...]:
+    """The stories of a file's text. Lines are numbered within a story, a 1 begins the next."""
+    blocks: list[list[list[str]]] = []
+    for line in text.splitlines():
+        number, rest = line.split(" ", 1)
+        if number == "1":
+            blocks.append([])
+        blocks[-1].append([number, *rest.split("\t")])
+    return tuple(read_story(f"qa{task}-{part}-{number:03d}", task, block) for number, block in enumerate(blocks))
+
+
+def read_story(name: str, task: int, lines: list[list[str]]) -> Story:
+    """A story from its lines: [number, statement] or [number, question, answer, numbers of the supporting lines]."""
+    statements: list[str] = []
+    position: dict[str, int] = {}
+    questions = []
+    for number, text, *rest in lines:
+        if rest:
+            support = tuple(sorted(position[line] for line in rest[1].split()))
+            questions.append(Question(text.strip(), rest[0], len(statements), support))
+        else:
+            position[number] = len(statements)
+            statements.append(text.strip())
+    return Story(name, task, tuple(statements), tuple(questions))
+
+
+def stories(tasks: tuple[int, ...], split: Split) -> tuple[Story, ...]:
+    """The stories of a split: the test files; the end of the train files for validation; the rest of these for training."""
+    part = "test" if split == "test" else "train"
+    cut = {"test": slice(None), "val": slice(-VALIDATION, None), "train": slice(-VALIDATION)}[split]
+    return tuple(story for task in sorted(set(tasks)) for story in read_stories(task, part)[cut])
+
+
+def make_world(random: Random, tasks: tuple[int, ...], n_items: int, place: Place) -> World:
+    """The story with this number in the seed's order, from the first again after the last; `random` chooses its questions."""
+    available = stories(tasks, place.split)
+    order = Random(f"babi/order/{place.seed}/{place.split}")
+    story = order.sample(available, len(available))[place.index % len(available)]
+    return tell_story(random, story, n_items)
+
+
+def given(tasks: tuple[int, ...], n_items: int, split: Split, seed: int, n: int | None) -> Iterator[World]:
+    """Each story once. Where n is more than the stories there are, each is asked as many questions as it takes."""
+    available = stories(tasks, split)
+    most = sum(len(story.questions) for story in available)
+    if n is not None and n > most:
+        raise LabError(f"babi has {most} {split} questions in tasks {', '.join(map(str, tasks))}; {n} were asked for: lower n")
+    enough = max(n_items, -(-(n or 0) // len(available)))
+    for index in range(len(available)):
+        yield make_world(Random(f"babi/questions/{seed}/{split}/{index}"), tasks, enough, Place(split, seed, index))
+
+
+def tell_story(random: Random, story: Story, n_items: int) -> World:
+    """The story with some of its questions, in their order. It ends with the last statement before the last of these."""
+    chosen = sorted(random.sample(range(len(story.questions)), len(story.questions))[:n_items])
+    asked = [story.questions[number] for number in chosen]
+    needed = {fact for question in asked for fact in question.support}
+    facts = tuple(
+        Fact(f"{story.id}.f{number}", story.id, text, statement_slots(text), number, provenance="told", asked=number in needed)
+        for number, text in enumerate(story.statements[: asked[-1].before])
+    )
+    return World(story.id, facts, tuple(make_item(story, facts, question, number) for number, question in zip(chosen, asked, strict=True)))
+
+
+def make_item(story: Story, facts: tuple[Fact, ...], question: Question, number: int) -> Item:
+    before = tuple(fact.id for fact in facts[: question.before])
+    cue = question_cue(question.text)
+    return Item(
+        id=f"{story.id}.q{number}",
+        world=story.id,
+        question=question.text,
+        answers=(question.answer,),
+        gold_facts=tuple(facts[line].id for line in question.support),
+        kind=f"qa{story.task}",
+        hops=story.task,
+        distance=question.before - 1 - question.support[-1],
+        chance=1 / (ROOMS - ("where" in cue)),
+        cue=cue,
+        window=before,
+        taught=before,
+    )
+
+
+def statement_slots(text: str) -> dict[str, str]:
+    """Who, and where to or what: "John grabbed the apple there." -> {who: John, what: apple}."""
+    match = STATEMENT.match(text)
+    if match is None:
+        raise strange("statement", text)
+    return {"who": match[1], "where" if match[2] else "what": match[3]}
+
+
+def question_cue(text: str) -> dict[str, str]:
+    """The words that a question names: a person or a thing, and for task 3 the later room."""
+    match = QUESTION.match(text)
+    if match is None:
+        raise strange("question", text)
+    named = {"who" if match[1][0].isupper() else "what": match[1]}
+    return named | ({"where": match[2]} if match[2] else {})
+
+
+def strange(what: str, text: str) -> LabError:
+    """The error for a line that none of the public files has."""
+    return LabError(f"this is no bAbI {what}: {text!r}; the files are those of data/README.md")

@@ -1,0 +1,82 @@
+"""A story while it is told: its statements, the questions it can be asked, and the words that its split may use."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from random import Random
+
+from hippo_core.suites import lexicon
+from hippo_core.suites.splits import belongs
+from hippo_core.suites.types import Split
+
+ROOMS = tuple(group[0] for group in lexicon.PLACES)
+BULKY = ("sofa", "carpet", "statue", "ladder", "boat", "wagon", "chess set")
+THINGS = tuple(group[0] for group in lexicon.THINGS if group[0] not in BULKY)
+PEOPLE_ROLES = ("who", "whom")
+
+
+class CannotTell(Exception):
+    """The words drawn for a story cannot carry it; it is drawn again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question of a story.
+
+    `before` counts the statements that stand before it, `support` are the numbers of those that the answer follows from, `choices` the
+    answers that the story makes plausible, `cue` the words that the question names. `spellings` are further accepted answers.
+    """
+
+    text: str
+    answer: str
+    before: int
+    support: tuple[int, ...]
+    choices: int
+    cue: dict[str, str]
+    spellings: tuple[str, ...] = ()
+
+
+@dataclass
+class Telling:
+    """A story under construction. Every statement belongs to the story's split: by a person that it names, else by its words."""
+
+    random: Random
+    split: Split
+    new_names: bool
+    texts: list[str] = field(default_factory=list)
+    slots: list[dict[str, str]] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+
+    def people(self, n: int) -> list[str]:
+        """So many people that only this split tells of."""
+        return self.random.sample(people_of(self.split, self.new_names), n)
+
+    def say(self, forms: Sequence[str], **slots: str) -> int:
+        """Add a statement in one of its forms; returns its number. CannotTell where no form belongs to the split."""
+        said = [form.format(**slots) for form in forms]
+        if not any(role in slots for role in PEOPLE_ROLES):
+            said = [text for text in said if belongs(text, self.split)]
+        if not said:
+            raise CannotTell
+        text = self.random.choice(said)
+        self.texts.append(text[0].upper() + text[1:])
+        self.slots.append(slots)
+        return len(self.texts) - 1
+
+    def ask(
+        self, text: str, answer: str, support: Collection[int], choices: Collection[str] | int, spellings: Sequence[str] = (), **cue: str
+    ) -> None:
+        """Note a question that could be asked now. One whose answer is the only plausible one is not worth asking."""
+        count = choices if isinstance(choices, int) else len(set(choices))
+        if count > 1:
+            gold = tuple(sorted(set(support)))
+            self.questions.append(Question(text.format(**cue), answer, len(self.texts), gold, count, cue, tuple(spellings)))
+
+
+@cache
+def people_of(split: Split, new_names: bool) -> tuple[str, ...]:
+    """The given names that only this split tells of: a hash decides, so a statement about a person is in one split alone."""
+    return tuple(name for name in lexicon.names(held_out=new_names) if belongs(f"babi/{name}", split))
+
+
+Task = Callable[[Telling], None]

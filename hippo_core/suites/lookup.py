@@ -1,0 +1,46 @@
+"""Look-ups that stay quick in a world of 100,000 facts: places in a list that many items share, and texts that stand in another text."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+Ids = tuple[str, ...]
+Result = TypeVar("Result")
+
+
+def cached_by_identity(work: Callable[[Ids], Result]) -> Callable[[Ids], Result]:
+    """The same function, worked out once for a list of ids that many items share; equal lists of their own are each worked out."""
+    known: dict[int, tuple[Ids, Result]] = {}  # the list is held, so that no other one takes its number
+
+    def cached(ids: Ids) -> Result:
+        if id(ids) not in known:
+            known[id(ids)] = ids, work(ids)
+        return known[id(ids)][1]
+
+    return cached
+
+
+def positions(ids: Ids) -> dict[str, int]:
+    """Each id with its first place in the list."""
+    last = len(ids) - 1
+    return {name: last - place for place, name in enumerate(reversed(ids))}
+
+
+class Texts:
+    """Texts by id, to find those that stand in another text. They are kept by their first letters, then by length."""
+
+    LETTERS = 12  # that are compared first; all of them where a text has fewer
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._letters = min([self.LETTERS, *map(len, texts.values())])
+        self._known: dict[str, dict[int, set[str]]] = {}
+        for text in texts.values():
+            self._known.setdefault(text[: self._letters], {}).setdefault(len(text), set()).add(text)
+
+    def inside(self, text: str) -> list[str]:
+        """The ids of the texts that stand in this one, in their order."""
+        found: set[str] = set()
+        for place in range(len(text) + 1):
+            for length, alike in self._known.get(text[place : place + self._letters], {}).items():
+                found |= alike & {text[place : place + length]}
+        return [name for name, one in self._texts.items() if one in found] if found else []

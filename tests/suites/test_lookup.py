@@ -1,0 +1,33 @@
+"""Look-ups in large worlds find what a plain search finds, and look through a shared list once."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hippo_core.suites.lookup import Texts, cached_by_identity, positions
+
+WORDS = st.text(st.sampled_from("ab "), max_size=20)
+
+
+@given(st.lists(WORDS, max_size=8), WORDS)
+def test_the_texts_that_stand_in_another_one_are_found(texts, text):
+    named = {str(number): one for number, one in enumerate(texts)}
+    assert Texts(named).inside(text) == [name for name, one in named.items() if one in text]
+
+
+def test_texts_longer_than_the_letters_that_are_compared_first_are_told_apart():
+    named = {"short": "Ada keeps the key.", "long": "Ada keeps the key. Ben knows.", "other": "Ada keeps the map."}
+    assert Texts(named).inside("> Ada keeps the key. Ben") == ["short"]
+    assert Texts(named).inside("Ada keeps the key. Ben knows.") == ["short", "long"]
+
+
+@given(st.lists(st.sampled_from("abcdef")))
+def test_positions_are_those_of_a_search(ids):
+    assert positions(tuple(ids)) == {name: ids.index(name) for name in ids}
+
+
+def test_a_shared_list_is_worked_out_once():
+    seen = []
+    work = cached_by_identity(lambda ids: seen.append(ids) or len(ids))
+    shared, equal = tuple("abc"), tuple("abc")
+    assert [work(ids) for ids in (shared, shared, equal, shared)] == [3, 3, 3, 3]
+    assert [id(ids) for ids in seen] == [id(shared), id(equal)]
