@@ -16,9 +16,12 @@ from hippo_core.lab.run import fingerprints
 
 DOCS = (root() / "docs/extend.md").read_text(encoding="utf-8")
 EXAMPLES = dict(re.findall(r"```(?:python|yaml)\n# (\S+)\n(.*?)```", DOCS, re.DOTALL))
-AGAIN = (
-    "experiment: my_lab.again:AGAIN\n    suites: [episodic]\n    presets: [baselines/rag_bm25]\n    regimes: [delayed]\n    sizes: [5]\n"
-)
+AGAIN = """  - experiment: my_lab.again:AGAIN
+    suites: [episodic]
+    presets: [baselines/rag_bm25]
+    regimes: [delayed]
+    sizes: [5]
+"""
 CELLS = (
     'from hippo_core import lab\nfrom my_lab.again import ask_again\n\ncell = lab.begin("my_lab.again:AGAIN", globals())',
     "rows = ask_again(cell, cell.worlds())\nmetrics = lab.finish(cell, rows)",
