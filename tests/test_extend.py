@@ -73,7 +73,7 @@ def notebook_parameters():
 def test_each_example_is_short():
     assert set(EXAMPLES) >= {
         "my_lab/newest.py",
-        "my_lab/prices.py",
+        "my_lab/sellers.py",
         "my_lab/again.py",
         "params/criteria/mine.yaml",
         "params/grids/mine.yaml",
@@ -88,7 +88,7 @@ def test_all_of_it_runs_through_a_grid_to_a_report_and_changes_no_other_cell(lab
     ran = subprocess.run(command, cwd=place, env=os.environ, capture_output=True, text=True, timeout=900, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     rows = {path.parts[-5:-3]: pd.read_csv(path) for path in place.glob("executed/mine/*/*/*/*/*/metrics.csv")}
-    mine, other = rows["newest", "my_lab-prices-PRICES"], rows["newest_shuffled", "my_lab-prices-PRICES"]
+    mine, other = rows["newest", "my_lab-sellers-SELLERS"], rows["newest_shuffled", "my_lab-sellers-SELLERS"]
     assert mine["recall_1"].mean() > 0.9 and (mine["score"] >= mine["em_norm"]).all()
     assert other["score"].mean() < mine["score"].mean()
     assert "again" in rows["rag_bm25", "episodic"]
