@@ -189,7 +189,7 @@ class Memory(Method):
     def identity(self) -> "Identity":
         """What a store of this memory is written with; it opens for the same alone."""
         from hippo_core.models import artifacts
-        from hippo_core.store import Identity
+        from hippo_core.store.identity import Identity
 
         base = artifacts.base_of(self.lm)
         weights = "+".join([base["sha256"], *([base["merged"]] if "merged" in base else [])])

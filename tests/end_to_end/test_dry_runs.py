@@ -4,18 +4,19 @@ from itertools import product
 
 import pytest
 
-from hippo_core.experiments.answer.run import COLUMNS, evaluate
-from hippo_core.methods import condition_presets, load_preset
+from hippo_core.experiments.answer.run import COLUMNS, answer
+from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.results.scores import check_rows
 from hippo_core.suites import SUITES, get_suite
 from hippo_core.suites.datasets.build import worlds
 
+UNTAUGHT = [preset for preset in map(load_preset, preset_names()) if not preset.taught]
 CASES = [
-    (suite, preset, regime)
-    for suite, preset, regime in product(SUITES, condition_presets(), ("immediate", "delayed"))
-    if regime == "delayed" or (load_preset(preset, {}).uses_window and SUITES[suite].has_window)
+    (suite, preset.name, regime)
+    for suite, preset, regime in product(SUITES, UNTAUGHT, ("immediate", "delayed"))
+    if regime == "delayed" or (preset.method.sees_window and SUITES[suite].has_window)
 ]
 
 
@@ -24,10 +25,15 @@ def lm():
     return load(load_spec("hippo-tiny"), threads=1)
 
 
+def asked(lm, suite, some, name, regime="delayed", **more):
+    preset = load_preset(name)
+    return answer(lm, get_suite(suite), some, preset.method(lm, preset.settings), regime, **more)
+
+
 @pytest.mark.parametrize(("suite", "preset", "regime"), CASES)
 def test_a_dry_run_gives_a_whole_table(lm, suite, preset, regime):
     five = list(worlds(suite, "default", 5, 1337, "test", lm.spec.context_limit))
-    rows = evaluate(lm, get_suite(suite), five, load_preset(preset, {}), regime)
+    rows = asked(lm, suite, five, preset, regime)
     assert list(rows.columns) == COLUMNS
     assert len(rows) == 5
     assert rows["score"].between(0, 1).all()
@@ -38,15 +44,13 @@ def test_a_dry_run_gives_a_whole_table(lm, suite, preset, regime):
 
 def test_a_batch_of_one_answers_like_a_batch_of_many(lm):
     some = list(worlds("episodic", "default", 20, 1337, "val", lm.spec.context_limit))
-    suite, preset = get_suite("episodic"), load_preset("baselines/longctx", {})
-    many = evaluate(lm, suite, some, preset, batch_size=20)
-    one = evaluate(lm, suite, some, preset, batch_size=1)
+    many, one = (asked(lm, "episodic", some, "baselines/longctx", batch_size=size) for size in (20, 1))
     assert many["pred"].tolist() == one["pred"].tolist()
 
 
 def test_capacity_really_drops_the_gold_fact(lm):
     some = list(worlds("episodic_capacity", "default", 10, 1337, "val", lm.spec.context_limit))
-    rows = evaluate(lm, get_suite("episodic_capacity"), some, load_preset("baselines/span_short", {}), "immediate")
+    rows = asked(lm, "episodic_capacity", some, "baselines/span_short", "immediate")
     golds = [item.gold_facts[0] for world in some for item in world.items]
     assert (rows["n_dropped"] > 0).all()
     assert not any(gold in shown.split(";") for gold, shown in zip(golds, rows["shown"], strict=True))

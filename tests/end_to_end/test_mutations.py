@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from hippo_core.experiments.answer.run import evaluate
+from hippo_core.experiments.answer.run import answer
 from hippo_core.files import LabError
-from hippo_core.methods import load_preset
+from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.results import scores
@@ -20,9 +20,8 @@ def asked():
     lm = load(load_spec("hippo-tiny"), threads=1)
     some = list(worlds("episodic", "default", 30, 1337, "val", 512))
     suite = get_suite("episodic")
-    told = evaluate(lm, suite, some, load_preset("controls/oracle", {}))
-    alone = evaluate(lm, suite, some, load_preset("baselines/span_short", {}))
-    return suite, some, told, alone
+    presets = map(load_preset, ("controls/oracle", "baselines/span_short"))
+    return suite, some, *(answer(lm, suite, some, preset.method(lm, preset.settings)) for preset in presets)
 
 
 def test_the_untouched_rows_pass(asked):

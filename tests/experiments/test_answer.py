@@ -6,23 +6,31 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippo_core.experiments.answer.run import COLUMNS, evaluate, recall_at
+from hippo_core.delivery.load import load_delivery
+from hippo_core.experiments.answer.run import COLUMNS, answer, recall_at
 from hippo_core.files import LabError
-from hippo_core.methods import condition_presets, load_preset
+from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.results.scores import check_rows
+from hippo_core.store.trace import Trace
 from tests.models.handmade import suite, worlds
 
 TIMES = ["latency_ms", "retrieval_ms"]
+ROUNDING = 1e-5  # nats
 COSTS = [*TIMES, "computed_tokens"]  # what is run once for several rows is divided among them, so it depends on the batch
-WINDOWED = ["baselines/core", "baselines/span_short"]
+UNTAUGHT = [name for name in preset_names() if not load_preset(name).taught]
+WINDOWED = [name for name in UNTAUGHT if load_preset(name).method.sees_window]
 
 
-def rows(lm, preset, regime="delayed", batch_size=4, told=None, **changes) -> pd.DataFrame:
-    return evaluate(lm, suite(**changes), told or worlds(), load_preset(preset), regime, batch_size)
+def rows(lm, name, regime="delayed", batch_size=4, asked=None, delivery="text", **changes) -> pd.DataFrame:
+    preset = load_preset(name, {"delivery": delivery})
+    method = preset.method(lm, preset.settings)
+    if delivery != "text":
+        method.delivery = load_delivery(delivery, lm, method.settings.decoding, precision="float32")  # else it is kept in 16 bits
+    return answer(lm, suite(**changes), worlds() if asked is None else asked, method, regime, batch_size)
 
 
 @pytest.mark.parametrize("regime", ["immediate", "delayed"])
-@pytest.mark.parametrize("preset", condition_presets())
+@pytest.mark.parametrize("preset", UNTAUGHT)
 def test_every_preset_gives_whole_rows(lm, preset, regime):
     table = rows(lm, preset, regime)
     assert list(table.columns) == COLUMNS
@@ -36,25 +44,27 @@ def test_every_preset_gives_whole_rows(lm, preset, regime):
     check_rows(suite(), worlds(), table)
 
 
-@pytest.mark.parametrize("preset", condition_presets())
+@pytest.mark.parametrize("preset", UNTAUGHT)
 def test_the_batch_size_changes_no_row(lm, preset):
     pd.testing.assert_frame_equal(rows(lm, preset, batch_size=1).drop(columns=COSTS), rows(lm, preset, batch_size=5).drop(columns=COSTS))
 
 
-def test_blocks_are_whole_rows_whatever_the_batch_and_one_block_is_the_plain_prompt(lm):
-    def asked(name, batch_size, blocks):
-        return evaluate(lm, suite(), worlds(), load_preset(name, {}), batch_size=batch_size, blocks=blocks).drop(columns=COSTS)
+def test_keys_and_values_give_the_same_whatever_the_batch_and_one_passage_is_the_plain_prompt(lm):
+    def asked(name, batch_size, delivery):
+        return rows(lm, name, batch_size=batch_size, delivery=delivery).drop(columns=COSTS)
 
     if getattr(lm.config, "sliding_window", None):
         with pytest.raises(LabError, match="sees the last 24 tokens only"):
-            asked("controls/oracle", 5, True)
+            asked("controls/oracle", 5, "kv")
         return
     for name in ("baselines/longctx", "controls/oracle"):
-        pd.testing.assert_frame_equal(asked(name, 1, True), asked(name, 5, True))
-    together, text = asked("controls/oracle", 5, True), asked("controls/oracle", 5, False)
-    one = together["n_shown"] == 1
+        pd.testing.assert_frame_equal(asked(name, 1, "kv"), asked(name, 5, "kv"))
+    together, text = asked("controls/oracle", 5, "kv"), asked("controls/oracle", 5, "text")
+    one, same = together["n_shown"] == 1, ["pred", "shown", "generated_tokens", "prompt_tokens", "trace_tokens"]
     assert one.any()
-    pd.testing.assert_frame_equal(together[one], text[one])
+    assert (together.loc[one, "prompt"] != text.loc[one, "prompt"]).all()  # the question alone
+    pd.testing.assert_frame_equal(together.loc[one, same], text.loc[one, same])
+    assert np.abs(together.loc[one, "first_logprob"] - text.loc[one, "first_logprob"]).max() < ROUNDING
 
 
 @pytest.mark.parametrize("preset", WINDOWED)
@@ -67,7 +77,7 @@ def test_the_window_stands_in_the_prompt_or_nothing_does(lm, preset):
         assert not any(text in prompt for text in texts.values())
 
 
-@pytest.mark.parametrize("preset", sorted(set(condition_presets()) - set(WINDOWED)))
+@pytest.mark.parametrize("preset", sorted({*UNTAUGHT} - {*WINDOWED}))
 def test_other_presets_give_the_same_rows_in_both_regimes(lm, preset):
     immediate, delayed = (rows(lm, preset, regime).drop(columns=TIMES) for regime in ("immediate", "delayed"))
     pd.testing.assert_frame_equal(immediate, delayed)
@@ -93,7 +103,7 @@ def test_a_question_that_holds_a_fact_is_a_leak(loaded):
     [world, _] = worlds()
     leaking = dataclasses.replace(world.items[0], question=f"{world.facts[0].text} Who was it?")
     with pytest.raises(LabError, match=r"leak: the prompt of item test-00000/q0 holds facts.*test-00000/f0"):
-        rows(loaded["qwen2"], "baselines/span_short", told=[dataclasses.replace(world, items=(leaking,))])
+        rows(loaded["qwen2"], "baselines/span_short", asked=[dataclasses.replace(world, items=(leaking,))])
 
 
 def test_a_suite_without_a_window_has_no_immediate_regime(loaded):
@@ -111,12 +121,13 @@ def test_the_answer_budget_is_the_suites(loaded):
 
 
 def test_no_world_is_no_row(loaded):
-    table = evaluate(loaded["qwen2"], suite(), iter(()), load_preset("controls/oracle"))
+    table = rows(loaded["qwen2"], "controls/oracle", asked=[])
     assert (list(table.columns), len(table)) == (COLUMNS, 0)
 
 
 def test_recall_is_the_share_of_gold_facts():
-    assert recall_at(("a", "b", "c"), ("c", "a"), 1) == 0.5
-    assert recall_at(("a", "b", "c"), ("c", "a"), 3) == 1
+    a, b, c = (Trace("w", source, f"Said {source}.") for source in "abc")
+    assert recall_at((a, b, c), ("c", "a"), 1) == 0.5
+    assert recall_at((a, b, c), ("c", "a"), 3) == 1
     assert np.isnan(recall_at(None, ("a",), 3))
-    assert np.isnan(recall_at(("a",), (), 3))
+    assert np.isnan(recall_at((a,), (), 3))

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from hippo_core.lab.run import fingerprints, parameters
+from hippo_core.experiments import parameters
+from hippo_core.lab.run import fingerprints
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 BASELINE = '''
 from hippo_core import lab
 
-cell = lab.begin("02_baseline", globals())
+cell = lab.begin("answer", globals())
 worlds = cell.worlds()
 ''', '''
 import pandas as pd
@@ -33,7 +34,7 @@ metrics = lab.finish(cell, rows)
 MEMORY = '''
 from hippo_core import lab
 
-cell = lab.begin("03_memory", globals())
+cell = lab.begin("memory", globals())
 worlds, session = cell.worlds(), cell.parameters.session
 ''', '''
 import sqlite3

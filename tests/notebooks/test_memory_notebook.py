@@ -5,8 +5,9 @@ import shutil
 
 import pytest
 
+from hippo_core.experiments import parameters
 from hippo_core.files import root, sha256
-from hippo_core.lab.run import fingerprints, notebook_files, parameters
+from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.store import TraceStore
 from hippo_core.suites.datasets.build import write_dataset
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import papermill
 import pytest
 
+from hippo_core.experiments import load_experiment, named
 from hippo_core.files import LabError
 from hippo_core.lab.run import notebook_files
-from hippo_core.lab.run.cells import FORMS
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 PATHS = sorted(FOLDER.glob("*.ipynb"))
@@ -77,6 +77,7 @@ def test_cells_are_short_and_define_nothing(path):
         assert len(source.splitlines()) <= LONGEST
 
 
-@pytest.mark.parametrize("phase", FORMS)
-def test_a_notebook_that_asks_and_its_checks_know_the_same_parameters(phase):
-    assert notebook_files.defaults(FOLDER / f"{phase}.ipynb") == FORMS[phase]().model_dump()
+@pytest.mark.parametrize("name", named())
+def test_a_notebook_that_asks_and_its_checks_know_the_same_parameters(name):
+    experiment = load_experiment(name)
+    assert notebook_files.defaults(FOLDER / f"{experiment.notebook}.ipynb") == experiment.parameters().model_dump()

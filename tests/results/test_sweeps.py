@@ -60,7 +60,7 @@ def test_a_number_of_a_condition_is_an_axis_and_the_worlds_are_panels():
 
 
 def test_what_is_no_number_is_no_axis():
-    assert of(*(cell(MEMORY, 0.8, own=f"inject={way}") for way in ("kv", "text", "adapter"))) == []
+    assert of(*(cell(MEMORY, 0.8, own=f"delivery={one}") for one in ("kv", "text", "adapter"))) == []
 
 
 @pytest.mark.parametrize("column, values", [("n", (200, 800, 50)), ("model", "abc"), ("regime", ("immediate", "delayed", "after_sleep"))])

@@ -21,8 +21,8 @@ from hippo_core.suites import SUITES
 def run_single(name: str, words: Sequence[str], again: bool) -> int:
     """Run one cell of an experiment alone, with what it needs where that is not there; a finished record is kept and said."""
     experiment = load_experiment(name)
-    parameters, resolved = check({"run_id": summary.ALONE, **assignments(words)}, f"run {name}", experiment.parameters)
-    cells = cells_of(experiment, experiment.canonical(parameters, resolved))
+    parameters, _ = check({"run_id": summary.ALONE, **assignments(words)}, f"run {name}", experiment.parameters)
+    cells = cells_of(experiment, parameters)
     cell = cells[-1]
     where = record_files.short(cell.record)
     if is_complete(cell.record) and not again:

@@ -76,11 +76,11 @@ def checksums(experiment: Experiment, parameters: Parameters) -> dict[str, Any]:
     }
 
 
-def cells_of(experiment: Experiment, parameters: Parameters, data: Cell | None = None) -> tuple[Cell, ...]:
-    """The cell with these parameters, last, behind all cells that it needs; `data` is the cell of its data set where it is known."""
-    data = data or dataset_cell(parameters)
+def cells_of(experiment: Experiment, parameters: Parameters) -> tuple[Cell, ...]:
+    """The cell with these parameters, last, behind all cells that it needs; what does not matter to it is taken out of its parameters."""
+    resolved, data = resolve(parameters), dataset_cell(parameters)
     chain: list[Cell] = []
-    for one in (*experiment.needs(parameters, resolve(parameters)), parameters):
+    for one in (*experiment.needs(parameters, resolved), experiment.canonical(parameters, resolved)):
         chain.append(_asking_cell(experiment, one, data, chain[-1] if chain else None))
     return data, *chain
 

@@ -26,8 +26,8 @@ from hippo_core.lab.run import fingerprints, record_files
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.lab.run.provenance import describe_run
-from hippo_core.lab.run.syntax import parsed
 from hippo_core.results import records
+from hippo_core.source_code import parsed
 from hippo_core.suites.datasets import build
 from hippo_core.suites.folder import cut_short, is_own
 from hippo_core.suites.types import Split, Suite, World
@@ -106,6 +106,11 @@ class OpenCell:
         self.warnings.append(message)
         print(f"warning: {message}")
 
+    @property
+    def device(self) -> str:
+        """Where its model computes; the CPU where nothing has loaded one."""
+        return str(self.language_model.device) if "language_model" in vars(self) else "cpu"
+
     @cached_property
     def method(self) -> "Method":
         """The method of this cell, bound to its model."""
@@ -124,10 +129,10 @@ def begin(name: str, namespace: Mapping[str, Any]) -> OpenCell:
     fingerprints.forget()
     known = experiment.parameters.model_fields
     refuse_unknown(namespace.get("In", ()), set(known))
-    parameters, resolved = check({one: namespace[one] for one in known if one in namespace}, experiment.phase, experiment.parameters)
-    require_threads(parameters.threads)
-    parameters = experiment.canonical(parameters, resolved)
-    *_, cell = chain = cells_of(experiment, parameters)
+    asked, _ = check({one: namespace[one] for one in known if one in namespace}, experiment.phase, experiment.parameters)
+    require_threads(asked.threads)
+    *_, cell = chain = cells_of(experiment, asked)
+    parameters: Any = cell.asked
     if cell.source and not records.is_complete(cell.source):
         _make_source(chain[-2], cell, by_hand=not parameters.record_dir)
     record = _place(parameters, cell)
@@ -163,7 +168,7 @@ def finish(open_cell: OpenCell, rows: "pd.DataFrame") -> dict[str, Any]:
     import scrapbook
 
     asked = open_cell.parameters
-    added: dict[str, Any] = {"device": str(open_cell.language_model.device), "dataset": open_cell.dataset()}
+    added: dict[str, Any] = {"device": open_cell.device, "dataset": open_cell.dataset()}
     if open_cell.warnings:
         added["warnings"] = open_cell.warnings
     if asked.stage == "test":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError, root, unknown
-from hippo_core.lab.run.syntax import parsed
+from hippo_core.source_code import parsed
 
 
 def notebook_names() -> list[str]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from hippo_core import text_files
 from hippo_core.files import LabError, root, sha256, write_json
+from hippo_core.plugins import is_path
+from hippo_core.source_code import closure
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.validate import EXEMPT
 from hippo_core.suites.folder import files_of, is_own, place_of
@@ -36,7 +38,7 @@ def digest(value: Any) -> str:
 @cache
 def library_source() -> str:
     """The SHA-256 of the suites' code and of the names that they draw on."""
-    suites, names = Path(__file__).parents[1], root() / "data/samples/names"
+    suites, names = root() / "hippo_core/suites", root() / "data/samples/names"
     files = {base: sorted(base.rglob(pattern)) for base, pattern in ((suites, "*.py"), (names, "*.txt"))}
     return digest({path.relative_to(base).as_posix(): sha256(path) for base, found in files.items() for path in found})
 
@@ -50,7 +52,13 @@ def source(suite_name: str, settings: Settings) -> str:
     if is_own(suite_name):
         folder = place_of(suite_name)
         own = {str(path.relative_to(folder)): sha256(path) for path in files_of(folder)}
-    return digest([VERSION, library_source(), own, settings.model_dump(mode="json")])
+    return digest([VERSION, library_source(), _own_code(suite_name), own, settings.model_dump(mode="json")])
+
+
+def _own_code(suite_name: str) -> dict[str, str]:
+    """Checksums of the modules that a suite of the user's own is made by; none where it is one of ours or a folder."""
+    modules = [suite_name.partition(":")[0]] if is_path(suite_name) and not is_own(suite_name) else []
+    return {module: sha256(path) for module, path in closure(modules).items()}
 
 
 def is_current(folder: Path, expected: str) -> bool:

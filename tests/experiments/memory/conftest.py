@@ -4,9 +4,9 @@ from functools import cache
 
 import pytest
 
-from hippo_core.experiments import memory
-from hippo_core.experiments.answer.run import evaluate
-from hippo_core.methods import load_memory, load_preset
+from hippo_core.experiments.answer.run import answer
+from hippo_core.experiments.memory import run
+from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.suites import get_suite
@@ -25,24 +25,33 @@ class Bench:
         self._rows = cache(self._asked)
         self._taught = {}
 
-    def taught(self, preset):
-        key = str(preset.of_phase("teach"))
+    def method(self, name, overrides=None):
+        """The method of a preset, bound to the model."""
+        preset = load_preset(name, overrides)
+        return preset.method(self.lm, preset.settings)
+
+    def taught(self, name, overrides=None):
+        """The folder of a store that was taught by a preset, and the rows of it."""
+        key = str(load_preset(name, overrides).of_stage("teach"))
         if key not in self._taught:
             place = self.folder / f"{self.suite.name}-{len(self._taught)}"
-            self._taught[key] = place, memory.teach(self.lm, self.suite, self.worlds, self.others, preset, place, SESSION)
+            self._taught[key] = place, run.teach(self.method(name, overrides), self.worlds, self.others, place, SESSION)
         return self._taught[key]
 
     def ask(self, name, **overrides):
         return self._rows(name, tuple((key.replace("__", "."), value) for key, value in overrides.items()))
 
     def _asked(self, name, overrides):
-        preset = load_memory(name, dict(overrides))
-        place, _ = self.taught(preset)
-        return memory.test(self.lm, self.suite, self.worlds, preset, "delayed", place, SESSION)
+        return self.test(name, dict(overrides))
+
+    def test(self, name, overrides=None, worlds=None, regime="delayed", store=None, **more):
+        """What a preset's method answers from the store that it was taught, or from another one."""
+        store = store or self.taught(name, overrides)[0]
+        return run.test(self.method(name, overrides), self.suite, worlds or self.worlds, regime, store, SESSION, **more)
 
     @property
     def plain(self):
-        return evaluate(self.lm, self.suite, self.worlds, load_preset("baselines/span_short"), "delayed")
+        return answer(self.lm, self.suite, self.worlds, self.method("baselines/span_short"))
 
 
 @pytest.fixture(scope="session")

@@ -1,20 +1,21 @@
 """Every switch and every threshold of a memory is live: somewhere in its range it changes an answer, the store, or what is ranked."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 
-from hippo_core.experiments import memory
-from hippo_core.methods import load_memory
+from hippo_core.experiments.memory import run
+from hippo_core.methods.presets import load_preset
 from hippo_core.store import TraceStore
-from hippo_core.suites import get_suite, lexicon
+from hippo_core.suites import lexicon
 from hippo_core.suites.datasets.build import worlds
 from tests.experiments.memory.conftest import SESSION
 
 
 def size(bench, name, **overrides):
-    place, _ = bench.taught(load_memory(name, {key.replace("__", "."): value for key, value in overrides.items()}))
+    place, _ = bench.taught(name, {key.replace("__", "."): value for key, value in overrides.items()})
     with TraceStore.open(place, SESSION, read_only=True) as store:
         return store.size()
 
@@ -59,18 +60,17 @@ def test_each_channel_can_recall_alone(benches, channels):
     assert rows["scores"].tolist() != bench.ask("ablations/no_completion")["scores"].tolist()
 
 
-@pytest.mark.parametrize("inject", ["text", "adapter"])
-def test_the_ways_of_injecting_answer_through_the_memory(benches, inject):
+@pytest.mark.parametrize("delivery", ["text", "adapter"])
+def test_the_ways_of_injecting_answer_through_the_memory(benches, delivery):
     bench = benches("episodic")
-    rows = bench.ask("memory/hei_nw", inject=inject)
+    rows = bench.ask("memory/hei_nw", delivery=delivery)
     assert rows["score"].mean() > bench.plain["score"].mean() + 0.3
     assert rows["computed_tokens"].tolist() != bench.ask("memory/hei_nw")["computed_tokens"].tolist()
 
 
 def test_the_gate_writes_less_and_what_it_refuses_is_listed(benches):
     bench = benches("episodic")
-    told = load_memory("memory/hei_nw_gated")
-    place, rows = bench.taught(told)
+    place, rows = bench.taught("memory/hei_nw_gated")
     everything = size(bench, "memory/hei_nw")
     assert 0 < size(bench, "memory/hei_nw_gated") < everything
     with TraceStore.open(place, SESSION, read_only=True) as store:
@@ -96,16 +96,15 @@ def test_the_gate_writes_less_and_what_it_refuses_is_listed(benches):
 def test_every_setting_of_the_gate_changes_what_is_written(benches, overrides):
     bench = benches("episodic")
     told = {key.replace("__", "."): value for key, value in overrides.items()}
-    usual, changed = (bench.taught(load_memory("memory/hei_nw_gated", one))[1]["action"].tolist() for one in ({}, told))
+    usual, changed = (bench.taught("memory/hei_nw_gated", one)[1]["action"].tolist() for one in ({}, told))
     assert usual != changed
 
 
 def test_what_a_gate_reads_of_the_facts_that_it_writes_is_read_once(benches, tmp_path, monkeypatch):
-    monkeypatch.setattr("hippo_core.methods.episodic.memory.ON_DISK", tmp_path)
+    monkeypatch.setattr("hippo_core.delivery.load.ON_DISK", str(tmp_path))
     bench = benches("episodic")
-    preset = load_memory("memory/hei_nw_gated", {"episodic.store.kv": "disk"})
-    _, rows = bench.taught(preset)
-    assert rows.equals(bench.taught(load_memory("memory/hei_nw_gated"))[1].assign(ms=rows["ms"]))
+    _, rows = bench.taught("memory/hei_nw_gated", {"episodic.store.kv": "disk"})
+    assert rows.equals(bench.taught("memory/hei_nw_gated")[1].assign(ms=rows["ms"]))
     files = len(list(tmp_path.rglob("*.safetensors")))
     assert files == (rows["action"] == "insert").sum() < len(rows)  # nothing of what was refused
     asked = bench.ask("memory/hei_nw_gated", episodic__store__kv="disk")
@@ -115,7 +114,7 @@ def test_what_a_gate_reads_of_the_facts_that_it_writes_is_read_once(benches, tmp
 
 def test_a_budget_keeps_no_more_than_its_share_and_the_pinned(benches):
     bench = benches("episodic")
-    _, rows = bench.taught(load_memory("memory/hei_nw_gated", {"episodic.store.budget": 0.25, "episodic.gate.write_rate": 1.0}))
+    _, rows = bench.taught("memory/hei_nw_gated", {"episodic.store.budget": 0.25, "episodic.gate.write_rate": 1.0})
     kept = rows[(rows["action"] == "insert") & ~rows["evicted"].astype(bool)]
     assert (kept.groupby("world").size() == 8).all()
     pinned = rows[rows["pin"] > 0].groupby("world").size()
@@ -124,10 +123,9 @@ def test_a_budget_keeps_no_more_than_its_share_and_the_pinned(benches):
 
 def test_the_gate_never_sees_what_is_asked(benches, tmp_path):
     bench = benches("episodic")
-    preset = load_memory("memory/hei_nw_gated")
     turned = [replace(world, facts=tuple(replace(fact, asked=not fact.asked) for fact in world.facts)) for world in bench.worlds]
-    rows = memory.teach(bench.lm, bench.suite, turned, bench.others, preset, tmp_path, SESSION)
-    usual = bench.taught(preset)[1]
+    rows = run.teach(bench.method("memory/hei_nw_gated"), turned, bench.others, tmp_path, SESSION)
+    usual = bench.taught("memory/hei_nw_gated")[1]
     assert rows["asked"].tolist() != usual["asked"].tolist()
     for column in ("S", "action", "contributions"):
         assert rows[column].tolist() == usual[column].tolist()
@@ -135,8 +133,8 @@ def test_the_gate_never_sees_what_is_asked(benches, tmp_path):
 
 def gated(lm, folder, name, profile, n, **settings):
     """What a gate made of validation worlds, calibrated on the first of them."""
-    drawn = list(worlds("episodic", profile, n, 7, "val", lm.spec.context_limit, settings))
-    return drawn, memory.teach(lm, get_suite("episodic"), drawn, drawn[:1], load_memory(name), folder, SESSION)
+    drawn, preset = list(worlds("episodic", profile, n, 7, "val", lm.spec.context_limit, settings)), load_preset(name)
+    return drawn, run.teach(preset.method(lm, preset.settings), drawn, drawn[:1], folder, SESSION)
 
 
 @pytest.mark.parametrize(
@@ -157,12 +155,19 @@ def test_a_name_that_nobody_bears_surprises(hippo, tmp_path):
     assert one.mean() - other.mean() > 3 * error
 
 
-def asleep(bench, folder, **overrides):
-    preset = load_memory("memory/hei_nw", {f"replay.{key}": value for key, value in overrides.items()})
-    place, _ = bench.taught(preset)
-    rows = memory.replay(bench.lm, preset, place, SESSION, folder)
-    with TraceStore.open(folder, SESSION, read_only=True) as store:
-        return rows, store.traces()
+@pytest.fixture(scope="module")
+def asleep(benches, tmp_path_factory):
+    """What a sleep with these settings of replay leaves: its rows, the traces afterwards, and the folder of the store."""
+    bench = benches("episodic")
+
+    @cache
+    def sleep(**overrides):
+        settings, folder = {f"replay.{key}": value for key, value in overrides.items()}, tmp_path_factory.mktemp("asleep")
+        rows = run.replay(bench.method("memory/hei_nw", settings), bench.taught("memory/hei_nw", settings)[0], SESSION, folder)
+        with TraceStore.open(folder, SESSION, read_only=True) as store:
+            return rows, store.traces(), folder
+
+    return sleep
 
 
 @pytest.mark.parametrize(
@@ -170,48 +175,49 @@ def asleep(bench, folder, **overrides):
     [{"policy": "priority"}, {"rate": 0.25}, {"noise_level": 0.6}, {"max_items": 3}, {"cycles": 2}, {"enabled": False}],
     ids=str,
 )
-def test_every_setting_of_replay_changes_what_the_store_becomes(benches, tmp_path, overrides):
-    bench = benches("episodic")
-    usual, changed = asleep(bench, tmp_path / "usual"), asleep(bench, tmp_path / "changed", **overrides)
+def test_every_setting_of_replay_changes_what_the_store_becomes(asleep, overrides):
+    usual, changed = asleep(), asleep(**overrides)
     assert usual[0]["trace_id"].tolist() != changed[0]["trace_id"].tolist() or usual[1] != changed[1]
 
 
-def test_replay_raises_what_is_recalled_lowers_what_is_not_and_can_be_undone(benches, tmp_path):
-    bench = benches("episodic")
-    before = {trace.id: trace for trace in asleep(bench, tmp_path / "none", enabled=False)[1]}
-    rows, after = asleep(bench, tmp_path / "one", noise_level=0.6)
+def test_replay_raises_what_is_recalled_lowers_what_is_not_and_can_be_undone(asleep):
+    before = {trace.id: trace for trace in asleep(enabled=False)[1]}
+    rows, after, folder = asleep(noise_level=0.6)
     hit = dict(zip(rows["trace_id"], rows["recalled"], strict=True))
     assert 0 < sum(hit.values()) < len(hit)
     for trace in after:
         assert (trace.salience > before[trace.id].salience) == (hit[trace.id] == 1)
         assert trace.uses == before[trace.id].uses + hit[trace.id]
     assert any(trace.key != before[trace.id].key for trace in after)
-    with TraceStore.open(tmp_path / "one", SESSION) as store:
+    with TraceStore.open(folder, SESSION) as store:
         store.rollback(len(store.history()))
         assert {trace.id: trace for trace in store.traces()} == before
 
 
-def test_a_test_after_sleep_says_what_the_sleep_did(benches, tmp_path):
-    bench, preset = benches("episodic"), load_memory("memory/hei_nw", {"replay.cycles": 2, "replay.rate": 0.5})
-    place, _ = bench.taught(preset)
-    slept = memory.replay(bench.lm, preset, place, SESSION, tmp_path)
-    rows = memory.test(bench.lm, bench.suite, bench.worlds, preset, "after_sleep", tmp_path, SESSION)
-    recalled = slept[slept["recalled"] == 1].groupby("world")["trace_id"].nunique()
-    assert rows["replayed"].tolist() == [recalled[world] for world in rows["world"]]
-    assert 0 < rows["replay_contribution"].mean() < 1 and set(rows["replay_contribution"]) == {0.0, 1.0}
-    assert (rows["store_written"] == 1).all() and (rows["replay_cycles_missing"] == 0).all()
-    longer = load_memory("memory/hei_nw", {"replay.cycles": 8})
-    assert (
-        memory.test(bench.lm, bench.suite, bench.worlds, longer, "after_sleep", tmp_path, SESSION)["replay_cycles_missing"] == 0.75
-    ).all()
+def test_a_test_after_sleep_says_what_the_sleep_did(benches, asleep):
+    bench, (slept, traces, folder) = benches("episodic"), asleep(cycles=2, rate=0.25)
+    rows = bench.test("memory/hei_nw", {"replay.cycles": 2}, regime="after_sleep", store=folder)
+    assert (rows["replayed"] == 1).all() and (rows["replay_cycles_missing"] == 0).all() and (rows["store_written"] == 1).all()
+    recalled, ids = set(slept.loc[slept["recalled"] == 1, "trace_id"]), {trace.source: trace.id for trace in traces}
+    assert rows["replay_contribution"].tolist() == [float(ids[source] in recalled) for source in rows["shown"]]
+    assert set(rows["replay_contribution"]) == {0.0, 1.0}
+    longer = bench.test("memory/hei_nw", {"replay.cycles": 8}, regime="after_sleep", store=folder)
+    assert (longer["replay_cycles_missing"] == 0.75).all()
+
+
+def test_without_a_sleep_or_a_trace_rows_say_so(benches, asleep):
+    bench = benches("episodic")
     awake = bench.ask("memory/hei_nw")
     assert (awake["replayed"] == 0).all() and (awake["replay_contribution"] == 0).all() and awake["replay_cycles_missing"].isna().all()
     nothing = bench.ask("memory/hei_nw", memory__runtime__enable_writes=False)
     assert (nothing["store_written"] == 0).all() and nothing["replay_contribution"].isna().all()
+    sleepless = bench.test("memory/hei_nw", {"replay.enabled": False}, regime="after_sleep", store=asleep(enabled=False)[2])
+    assert (sleepless["replayed"] == 0).all() and (sleepless["replay_cycles_missing"] == 1).all()
+    assert (sleepless["replay_contribution"] == 0).all()
 
 
 def test_keys_and_values_of_traces_are_kept_as_told_and_answers_do_not_depend_on_it(benches, tmp_path, monkeypatch):
-    monkeypatch.setattr("hippo_core.methods.episodic.memory.ON_DISK", tmp_path)
+    monkeypatch.setattr("hippo_core.delivery.load.ON_DISK", str(tmp_path))
     bench = benches("episodic")
     ways = {kept: bench.ask("ablations/hopfield", episodic__store__kv=kept) for kept in ("memory", "none", "disk")}
     for rows in ways.values():
@@ -220,6 +226,5 @@ def test_keys_and_values_of_traces_are_kept_as_told_and_answers_do_not_depend_on
     assert files == ways["disk"]["shown"].nunique() and (ways["disk"]["encode_ms"] > 0).all()
     tokens = {kept: rows["computed_tokens"].mean() for kept, rows in ways.items()}
     assert tokens["memory"] == tokens["disk"] < tokens["none"]  # those that are kept are run apart, and count once a trace
-    preset = load_memory("ablations/hopfield", {"episodic.store.kv": "disk"})
-    again = memory.test(bench.lm, bench.suite, bench.worlds, preset, "delayed", bench.taught(preset)[0], SESSION)
+    again = bench.test("ablations/hopfield", {"episodic.store.kv": "disk"})
     assert again["pred"].tolist() == ways["disk"]["pred"].tolist() and len(list(tmp_path.rglob("*.safetensors"))) == files

@@ -10,11 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hippo_core.experiments import memory
-from hippo_core.experiments.answer.run import evaluate
+from hippo_core.experiments.answer.run import answer
+from hippo_core.experiments.memory import run
 from hippo_core.files import LabError
-from hippo_core.methods import load_memory, load_preset
-from hippo_core.methods.episodic.memory import load_encoder
+from hippo_core.methods.episodic.parts import load_key_model
 from hippo_core.models.prompt import split
 from hippo_core.results.scores import check_rows
 from hippo_core.store import TraceStore
@@ -46,10 +45,10 @@ def test_a_trace_that_is_seen_moves_the_model_even_where_the_letters_stay(benche
         assert (seen["pred"] == plain["pred"]).mean() >= 0.8  # the letters alone would have let it pass
 
 
-@pytest.mark.parametrize("inject", ["kv", "text", "adapter"])
-def test_empty_is_plain_in_every_way_of_injecting(benches, inject):
+@pytest.mark.parametrize("delivery", ["kv", "text", "adapter"])
+def test_empty_is_plain_in_every_way_of_injecting(benches, delivery):
     bench = benches("episodic")
-    empty = bench.ask("controls/empty_store", inject=inject)
+    empty = bench.ask("controls/empty_store", delivery=delivery)
     assert empty["pred"].tolist() == bench.plain["pred"].tolist()
     assert np.abs(empty["first_logprob"] - bench.plain["first_logprob"]).max() < ROUNDING
 
@@ -68,9 +67,8 @@ def test_what_was_taught_is_known_and_other_traces_are_worth_nothing(benches, su
 def test_the_store_is_all_that_passes_from_teaching_to_asking(benches, tmp_path):
     bench = benches("episodic")
     other = list(worlds("episodic", "default", 20, 4242, "val", bench.lm.spec.context_limit))
-    preset = load_memory("memory/hei_nw")
-    memory.teach(bench.lm, bench.suite, other, [], preset, tmp_path, SESSION)
-    rows = memory.test(bench.lm, bench.suite, bench.worlds, preset, "delayed", tmp_path, SESSION)
+    run.teach(bench.method("memory/hei_nw"), other, [], tmp_path, SESSION)
+    rows = bench.test("memory/hei_nw", store=tmp_path)
     moved = [
         {fact.text for fact in world.facts} & {fact.text for fact in there.facts} for world, there in zip(bench.worlds, other, strict=True)
     ]
@@ -80,7 +78,7 @@ def test_the_store_is_all_that_passes_from_teaching_to_asking(benches, tmp_path)
 
 def test_the_store_holds_what_was_told_to_the_letter(benches):
     bench = benches("episodic")
-    place, _ = bench.taught(load_memory("memory/hei_nw"))
+    place, _ = bench.taught("memory/hei_nw")
     with TraceStore.open(place, SESSION, read_only=True) as store:
         held = {(trace.world, trace.source): (trace.text, dict(trace.slots), trace.token_ids) for trace in store.traces()}
     facts = [fact for world in bench.worlds for fact in world.facts]
@@ -99,9 +97,9 @@ def test_answers_follow_the_store_and_not_the_suites_files(benches, suite):
     assert usual["follows_store"].tolist() == usual["score"].tolist()
 
 
-@pytest.mark.parametrize("inject", ["text", "adapter"])
-def test_answers_follow_the_store_by_every_way_of_injecting(benches, inject):
-    rows = benches("episodic").ask("controls/altered_store", inject=inject)
+@pytest.mark.parametrize("delivery", ["text", "adapter"])
+def test_answers_follow_the_store_by_every_way_of_injecting(benches, delivery):
+    rows = benches("episodic").ask("controls/altered_store", delivery=delivery)
     assert rows["follows_store"].mean() >= 0.8
     assert rows["score"].mean() <= 0.1
 
@@ -115,8 +113,8 @@ def relabelled(world):
 
 @pytest.mark.parametrize("preset", ["memory/hei_nw", "ablations/hopfield", "controls/shuffled_store", "controls/empty_store"])
 def test_a_memory_is_blind_to_labels(benches, preset):
-    bench, asked = benches("episodic"), load_memory(preset)
-    blind = memory.test(bench.lm, bench.suite, [*map(relabelled, bench.worlds)], asked, "delayed", bench.taught(asked)[0], SESSION)
+    bench = benches("episodic")
+    blind = bench.test(preset, worlds=[*map(relabelled, bench.worlds)])
     usual = bench.ask(preset)
     for column in ("pred", "shown", "scores", "candidates", "first_logprob"):
         assert blind[column].tolist() == usual[column].tolist()
@@ -125,8 +123,9 @@ def test_a_memory_is_blind_to_labels(benches, preset):
 
 @pytest.mark.parametrize("preset", ["span_short", "longctx", "rag_bm25", "rag_dense", "rag_hybrid", "rag_rerank"])
 def test_a_baseline_is_blind_to_labels(benches, preset):
-    bench, asked = benches("episodic"), load_preset(f"baselines/{preset}")
-    usual, blind = (evaluate(bench.lm, bench.suite, some, asked) for some in (bench.worlds, [*map(relabelled, bench.worlds)]))
+    bench = benches("episodic")
+    method = bench.method(f"baselines/{preset}")
+    usual, blind = (answer(bench.lm, bench.suite, some, method) for some in (bench.worlds, [*map(relabelled, bench.worlds)]))
     assert blind[["pred", "shown"]].equals(usual[["pred", "shown"]])
 
 
@@ -140,29 +139,29 @@ def test_random_traces_are_never_gold(benches):
 
 
 def test_only_what_was_taught_for_an_item_is_recalled_for_it(benches):
-    bench, preset = benches("episodic"), load_memory("memory/hei_nw")
+    bench = benches("episodic")
     halves = [
         replace(world, items=tuple(replace(item, taught=item.taught[number % 2 :: 2]) for number, item in enumerate(world.items)))
         for world in bench.worlds
     ]
-    rows = memory.test(bench.lm, bench.suite, halves, preset, "delayed", bench.taught(preset)[0], SESSION)
+    rows = bench.test("memory/hei_nw", worlds=halves)
     taught = [set(item.taught) for world in halves for item in world.items]
     assert all(set(shown.split(";")) <= here for shown, here in zip(rows["shown"], taught, strict=True))
 
 
 def test_a_question_that_tells_a_fact_is_refused(benches):
-    bench, preset = benches("episodic"), load_memory("memory/hei_nw")
+    bench = benches("episodic")
     world = bench.worlds[0]
     tells = replace(world.items[0], question=f"{world.facts[3].text} {world.items[0].question}")
     with pytest.raises(LabError, match="leak"):
-        memory.test(bench.lm, bench.suite, [replace(world, items=(tells,))], preset, "delayed", bench.taught(preset)[0], SESSION)
+        bench.test("memory/hei_nw", worlds=[replace(world, items=(tells,))])
 
 
 def test_a_question_costs_all_that_was_run_for_it(benches):
     bench = benches("episodic")
     rows, lm = bench.ask("memory/hei_nw"), bench.lm
     pieces = [split(lm, (), question, "short") for question in rows["question"]]
-    blocks = max(load_encoder(lm).head.settings.blocks) / lm.config.num_hidden_layers
+    blocks = max(load_key_model(lm).head.settings.blocks) / lm.config.num_hidden_layers
     key = [len(lm.encode(question)) * blocks for question in rows["question"]]  # runs through the first blocks alone
     predicted = [count * (1 + piece.asked) for count, piece in zip(rows["candidates"], pieces, strict=True)]
     answered = [len(piece.tail) + said for piece, said in zip(pieces, rows["generated_tokens"], strict=True)]
@@ -184,9 +183,6 @@ def test_rows_stand_up_to_the_suites_own_files_and_hold_no_taught_text(benches, 
 
 def test_the_batch_changes_no_answer(benches):
     bench = benches("episodic")
-    preset = load_memory("memory/hei_nw")
-    place, _ = bench.taught(preset)
-    one = memory.test(bench.lm, bench.suite, bench.worlds, preset, "delayed", place, SESSION, batch_size=1)
-    many = bench.ask("memory/hei_nw")
+    one, many = bench.test("memory/hei_nw", batch_size=1), bench.ask("memory/hei_nw")
     for column in ("pred", "shown", "recall_1", "scores", "trace_tokens"):
         assert one[column].tolist() == many[column].tolist()

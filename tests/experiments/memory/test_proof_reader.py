@@ -6,10 +6,9 @@ with a trace that is seen); the store that says something else is asked for whol
 
 import numpy as np
 import pytest
-from hippo_core.methods.episodic.memory import Episodic
 
+from hippo_core.delivery.load import load_delivery
 from hippo_core.delivery.types import Question
-from hippo_core.methods import load_memory
 from hippo_core.models.generate import generate
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
@@ -34,13 +33,13 @@ def first(reader):
     asked = [(world, item) for world in worlds("episodic", "default", 100, 1337, "val") for item in world.items]
     facts = [{fact.id: fact.text for fact in world.facts} for world, _ in asked]
     right = [Question(item.question, (texts[item.gold_facts[0]],)) for (_, item), texts in zip(asked, facts, strict=True)]
-    wrong = [Question(one.text, other.traces) for one, other in zip(right, [*right[1:], right[0]], strict=True)]
-    injection = Episodic(reader, load_memory("memory/hei_nw")).injection
+    wrong = [Question(one.text, other.passages) for one, other in zip(right, [*right[1:], right[0]], strict=True)]
+    delivery = load_delivery("kv", reader)
     answers = {
         "plain": generate(reader, [render(reader, (), one.text, "short") for one in right], 1),
-        "masked": injection.ask(right, 1, masked=True),
-        "wrong": injection.ask(wrong[:SEEN], 1),
-        "right": injection.ask(right[:SEEN], 1),
+        "masked": delivery.ask(right, 1, masked=True),
+        "wrong": delivery.ask(wrong[:SEEN], 1),
+        "right": delivery.ask(right[:SEEN], 1),
     }
     return {name: (np.array([one.first_logprob for one in found]), [one.tokens for one in found]) for name, found in answers.items()}
 

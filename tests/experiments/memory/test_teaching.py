@@ -4,11 +4,12 @@ import math
 from dataclasses import dataclass
 
 import pytest
-from hippo_core.methods.episodic.memory import Episodic
 
 from hippo_core.files import LabError
-from hippo_core.methods import load_memory
-from hippo_core.methods.episodic.writing import Observation, write
+from hippo_core.methods.base import Observation
+from hippo_core.methods.episodic.parts import Parts
+from hippo_core.methods.episodic.writing import write
+from hippo_core.methods.presets import load_preset
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Decision, Statement
 from tests.experiments.memory.conftest import SESSION
@@ -22,13 +23,13 @@ class Sure:
 
     why: float
 
-    def decide(self, statement, told, duplicate_of=None):
+    def decide(self, statement, features, duplicate_of=None):
         why = self.why if statement.source == "f1" else 1.0
         return Decision(statement, 1.0, {"sure": why}, {}, "insert" if duplicate_of is None else "aggregate", duplicate_of)
 
 
 def test_a_failure_between_traces_and_decisions_leaves_neither(hippo, tmp_path):
-    memory = Episodic(hippo, load_memory("memory/hei_nw"))
+    memory = Parts(hippo, load_preset("memory/hei_nw").settings)
     with TraceStore.create(tmp_path, SESSION, memory.identity()) as store:
         with pytest.raises(LabError, match="sure is nan"):
             write(memory, store, TOLD, Sure(math.nan))

@@ -100,7 +100,7 @@ def test_a_failed_cell_keeps_its_notebook_and_the_others_go_on(tmp_path):
 
 def test_a_single_cell_is_kept_and_runs_again_aside(finished):
     place, _ = finished
-    words = ("run", "baseline", "suite=episodic", "preset=baselines/core", "model=model", "n=50", "dry_run=true")
+    words = ("run", "answer", "suite=episodic", "preset=baselines/core", "model=model", "n=50", "dry_run=true")
     first = lab(place, *words)
     assert first.returncode == 0, first.stderr
     assert "5 episodic questions" in first.stdout
@@ -116,14 +116,14 @@ def test_a_single_cell_is_kept_and_runs_again_aside(finished):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("run", "baseline", "suite=episodik"), "episodic_cross"),
-        (("run", "baseline", "preset=rag"), "baselines/rag_bm25"),
-        (("run", "baseline", "model=gpt"), "hippo-tiny"),
-        (("run", "baseline", "n=many"), "many"),
-        (("run", "baseline", "n=5.5"), "5.5"),
-        (("run", "baseline", "colour=red"), "regime"),
-        (("run", "baseline", "n"), "key=value"),
-        (("run", "dream"), "legal: baseline, memory"),
+        (("run", "answer", "suite=episodik"), "episodic_cross"),
+        (("run", "answer", "preset=rag"), "baselines/rag_bm25"),
+        (("run", "answer", "model=gpt"), "hippo-tiny"),
+        (("run", "answer", "n=many"), "many"),
+        (("run", "answer", "n=5.5"), "5.5"),
+        (("run", "answer", "colour=red"), "regime"),
+        (("run", "answer", "n"), "key=value"),
+        (("run", "dream"), "unknown experiment 'dream'; legal: answer, memory, package.module:NAME"),
         (("grid", "smok"), "smoke"),
         (("grid", "smoke", "--run-id", "../x"), "RUN_ID"),
         (("notebook", "02_baselin"), "02_baseline"),
@@ -142,7 +142,7 @@ def test_a_mistake_is_one_line_with_the_way_out(finished, words, says):
 
 def test_missing_weights_are_said_before_anything_runs(place):
     (place / "params/models/hippo-tiny.yaml").write_text("source: data/weights/none\ncontext_limit: 512\n")
-    ran = lab(place, "run", "baseline", "model=hippo-tiny")
+    ran = lab(place, "run", "answer", "model=hippo-tiny")
     assert ran.returncode == 2
     assert "make base-model" in ran.stderr
     assert not list(place.glob("executed/single/baselines/**/*"))
@@ -206,8 +206,8 @@ def test_a_crash_is_tried_once_more_alone_and_then_it_has_failed(tmp_path, how, 
 
 
 def test_second_attempts_begin_when_nothing_else_runs(tmp_path, monkeypatch):
+    from hippo_core.lab.grid import engine
     from hippo_core.lab.grid.executors import local
-    from hippo_core.lab.grid.expand import engine
     from hippo_core.lab.grid.progress.live import Progress
     from hippo_core.lab.run.execute import USUAL
 
@@ -238,16 +238,17 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
     import errno
     from threading import Event
 
-    from hippo_core.experiments.parameters import check
+    from hippo_core.experiments import load_experiment
     from hippo_core.lab.grid.progress.output import Said
     from hippo_core.lab.run import execute
-    from hippo_core.lab.run.cells import baseline_cell
+    from hippo_core.lab.run.cells import cells_of
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(record_files, "seal", full)
-    cell = baseline_cell(check({"model": "model", "n": 4, "run_id": "full"}, "test")[0])
+    experiment = load_experiment("answer")
+    cell = cells_of(experiment, experiment.parameters(model="model", n=4, run_id="full"))[-1]
     written = json.dumps({"cell": cell.id})
     monkeypatch.setattr(execute, "run_notebook", lambda _, target, *__: (target.parent / "meta.json").write_text(written))
     with pytest.raises(LabError, match="disk is full"):

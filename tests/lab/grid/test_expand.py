@@ -3,11 +3,12 @@
 import pytest
 import yaml
 
-from hippo_core.experiments.parameters import BaselineParameters, check, forget, resolve
+from hippo_core.experiments import load_experiment
+from hippo_core.experiments.parameters import check, forget, resolve
 from hippo_core.files import LabError
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import cells, fingerprints
-from hippo_core.lab.run.cells import baseline_cell
+from hippo_core.lab.run.cells import cells_of
 
 
 def write_grid(place, **changes):
@@ -17,8 +18,10 @@ def write_grid(place, **changes):
     return expand("tiny")
 
 
-def told(**changes):
-    return check({"model": "model", "n": 4, **changes}, "test")[0]
+def cell_with(**changes):
+    experiment = load_experiment("answer")
+    parameters, _ = check({"model": "model", "n": 4, **changes}, "test", experiment.parameters)
+    return cells_of(experiment, parameters)[-1]
 
 
 def of_phase(grid, phase):
@@ -76,68 +79,36 @@ def test_ids_do_not_depend_on_order(place):
     ids=str,
 )
 def test_ids_follow_values(place, change):
-    assert baseline_cell(told(**change)).id != baseline_cell(told()).id
+    assert cell_with(**change).id != cell_with().id
 
 
 def test_ids_do_not_depend_on_the_run(place):
-    assert baseline_cell(told(run_id="a", record_dir="x")).id == baseline_cell(told(run_id="b")).id
+    assert cell_with(run_id="a", record_dir="x").id == cell_with(run_id="b").id
 
 
 @pytest.mark.parametrize("name", ["model/model.safetensors", "params/presets/baselines/span_short.yaml", "params/suites/episodic.yaml"])
 def test_ids_follow_weights_and_settings(place, name):
-    before = baseline_cell(told()).id
+    before = cell_with().id
     changed = {
         "model.safetensors": "other weights",
-        "span_short.yaml": "condition: window\ndecoding: plain\n",
+        "span_short.yaml": "method: hippo_core.methods.baselines:Window\ndecoding: plain\n",
         "episodic.yaml": "default: {n_facts: 9}",
     }
     (place / name).write_text(changed[name.split("/")[-1]])
     fingerprints.forget()
     forget()
-    assert baseline_cell(told()).id != before
+    assert cell_with().id != before
 
 
 def test_ids_follow_the_code_of_the_notebook_and_not_its_text(place):
     path = place / "notebooks/02_baseline.ipynb"
-    before = baseline_cell(told()).id
+    before = cell_with().id
     path.write_text(path.read_text().replace('"cells": [', '"cells": [{"cell_type": "markdown", "metadata": {}, "source": "Words."}, '))
     fingerprints.forget()
-    assert baseline_cell(told()).id == before
+    assert cell_with().id == before
     path.write_text(path.read_text().replace("nobody", "somebody"))
     fingerprints.forget()
-    assert baseline_cell(told()).id != before
-
-
-def test_the_lab_and_figures_do_not_count_as_code(place):
-    before = fingerprints.library("02_baseline")
-    counted = {"lab/grid.py": False, "results/figures/plots.py": False, "results/scores.py": True, "suites/wording.py": True}
-    for name, counts in counted.items():
-        with (place / "hippo_core" / name).open("a") as file:
-            file.write("\n# changed\n")
-        fingerprints.forget()
-        assert (fingerprints.library("02_baseline") != before) is counts, name
-        before = fingerprints.library("02_baseline")
-
-
-def test_a_memory_is_no_part_of_a_baseline(place):
-    before = {phase: fingerprints.library(phase) for phase in ("02_baseline", "03_memory")}
-    for name in ("memory/recall/ranking.py", "protocols/memory/testing.py", "kernels/kwta/cpu.py"):
-        with (place / "hippo_core" / name).open("a") as file:
-            file.write("\n# changed\n")
-        fingerprints.forget()
-        assert fingerprints.library("02_baseline") == before["02_baseline"], name
-        assert fingerprints.library("03_memory") != before["03_memory"], name
-        before["03_memory"] = fingerprints.library("03_memory")
-
-
-def test_what_python_and_numba_keep_beside_the_code_does_not_count(place):
-    before = fingerprints.library("02_baseline")
-    folder = place / "hippo_core" / "suites" / "__pycache__"
-    folder.mkdir(exist_ok=True)
-    for name in ("wording.cpython-311.pyc", "wording.draw-1.py311.nbi"):
-        (folder / name).write_bytes(b"made for this machine")
-    fingerprints.forget()
-    assert fingerprints.library("02_baseline") == before
+    assert cell_with().id != before
 
 
 def of_preset(grid, name):
@@ -152,12 +123,12 @@ def test_encoders_are_an_axis_of_the_presets_that_read_one(place):
 
 
 def test_an_encoder_stands_beside_overrides_and_the_usual_one_is_no_override(place):
-    told = {"presets": ["baselines/rag_hybrid"], "overrides": [["n_facts=8"], []], "suites": ["episodic"]}
-    before = [cell.id for cell in write_grid(place, **told).cells]
-    assert [cell.id for cell in write_grid(place, **told, encoders=["own"]).cells] == before
-    grid = write_grid(place, **told, encoders=["minilm"])
+    block = {"presets": ["baselines/rag_hybrid"], "overrides": [["n_facts=8"], []], "suites": ["episodic"]}
+    before = [cell.id for cell in write_grid(place, **block).cells]
+    assert [cell.id for cell in write_grid(place, **block, encoders=["own"]).cells] == before
+    grid = write_grid(place, **block, encoders=["minilm"])
     assert [cell.parameters["overrides"] for cell in of_preset(grid, "rag_hybrid")] == [["n_facts=8", "encoder=minilm"], ["encoder=minilm"]]
-    assert [resolve(BaselineParameters(**cell.parameters)).preset.encoder for cell in of_preset(grid, "rag_hybrid")] == ["minilm"] * 2
+    assert [resolve(cell.asked).preset.settings.encoder for cell in of_preset(grid, "rag_hybrid")] == ["minilm"] * 2
 
 
 @pytest.mark.parametrize(
@@ -174,6 +145,8 @@ def test_an_encoder_stands_beside_overrides_and_the_usual_one_is_no_override(pla
         ({"overrides": [["n_fact=3"]]}, "n_facts"),
         ({"overrides": [["n_facts"]]}, "key=value"),
         ({"colours": ["red"]}, "suites"),
+        ({"experiment": "answers"}, "answer, memory, package.module:NAME"),
+        ({"experiment": "nobody.knows:THIS"}, "no module 'nobody'"),
     ],
     ids=str,
 )
@@ -198,7 +171,7 @@ def test_the_grids_of_the_lab_are_whole(place, name):
     assert bool(grid.not_there) == (name == "full")
 
 
-def told_of(cell):
+def key_of(cell):
     """What sets a cell of `real` apart."""
     given = cell.parameters
     return given["model"], given["split"], given["suite"], tuple(text for text in given["overrides"] if not text.startswith("encoder"))
@@ -213,7 +186,7 @@ def test_the_grid_real_compares_equals_with_a_published_encoder():
     assert not any("encoder=minilm" in cell.parameters["overrides"] for cell in cells if cell not in dense)
     presets = {}
     for cell in cells:
-        presets.setdefault(told_of(cell), set()).add(cell.parameters["preset"].split("/")[1])
+        presets.setdefault(key_of(cell), set()).add(cell.parameters["preset"].split("/")[1])
     rags = {"rag_bm25", "rag_dense", "rag_hybrid"}
     everything = rags | {"span_short", "longctx", "oracle", "random_facts"}
     assert {key: names for key, names in presets.items() if names != (everything if key[1] == "test" else rags)} == {}
@@ -225,9 +198,8 @@ def test_the_grid_real_compares_equals_with_a_published_encoder():
 def test_the_claims_of_the_grid_real_rest_on_twenty_worlds():
     forget()
     for cell in of_phase(expand("real"), "02_baseline"):
-        given = BaselineParameters(**cell.parameters)
-        if given.split == "test" and given.n == 200:
-            assert given.n / resolve(given).settings.n_items >= 20
+        if cell.asked.split == "test" and cell.asked.n == 200:
+            assert cell.asked.n / resolve(cell.asked).settings.n_items >= 20
 
 
 def test_two_cells_that_would_write_one_folder_are_refused(place, monkeypatch):

@@ -9,7 +9,6 @@ from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.grid.grid_status import stand
 from hippo_core.lab.grid.running import ALONE
 from hippo_core.lab.run import record_files
-from hippo_core.lab.run.cells import BASELINE
 from hippo_core.results.records import DONE, seal
 
 
@@ -62,7 +61,7 @@ def test_a_cell_without_a_whole_record_runs_again(finished, fault):
 
 
 def test_a_byte_altered_a_missing_done_and_a_failed_cell_are_three_to_run(finished, capsys):
-    asked = [cell for cell in finished if cell.phase == BASELINE]
+    asked = [cell for cell in finished if cell.experiment == "answer"]
     for fault, cell in zip((damage_rows, take_done, fail), asked, strict=False):
         fault(cell.record)
     assert plan(capsys).startswith("7 cells: 4 to skip, 3 to run")

@@ -63,7 +63,8 @@ def test_what_is_declared_of_a_claim_that_has_begun_stays(place):
     ran(few, "episodic", "delayed")
     declare(few)
     assert (place / "executed/tiny/power.json").read_bytes() == before
-    (place / "params/criteria.yaml").write_text((place / "params/criteria.yaml").read_text().replace("alpha: .05", "alpha: .2"))
+    shared = place / "params/criteria/shared.yaml"
+    shared.write_text(shared.read_text().replace("alpha: .05", "alpha: .2"))
     declare(few)
     assert declared(place) == {("rag_delayed/episodic", 5, 2)}  # of the other nothing had run: the plan as it is now counts
 

@@ -1,4 +1,4 @@
-"""Cells of a memory: who shares a taught store, what is run before what, and that a store is a part of a record."""
+"""Cells of a memory: which share a taught store, what is run before what, and that a store is a part of a record."""
 
 import json
 import shutil
@@ -6,17 +6,17 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from hippo_core.lab.run.dependencies import canonical, taught_store, with_needs
 
-from hippo_core.experiments.parameters import MemoryParameters, check
+from hippo_core.experiments.memory.experiment import MEMORY, MemoryParameters, canonical
+from hippo_core.experiments.parameters import check, resolve
 from hippo_core.files import LabError
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.grid.grid_status import stand
 from hippo_core.lab.grid.summary import command
-from hippo_core.lab.run import fingerprints
-from hippo_core.lab.run.cells import MEMORY, Cell
+from hippo_core.lab.run import fingerprints, notebook_files
+from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.lab.run.preflight import materials
-from hippo_core.methods import is_memory, preset_names
+from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.results import records
 from hippo_core.results.records.archive import Archive
 from tests.lab.conftest import make_lab
@@ -28,9 +28,12 @@ TAUGHT_APART = ["memory/hei_nw_gated", "memory/hei_nw_minilm", "ablations/no_spa
 TAUGHT_APART += ["ablations/gate_random", "ablations/gate_unflagged", "controls/altered_store"]
 
 
-def told(**changes) -> MemoryParameters:
-    found, _ = check({"model": "model", "n": 4, **changes}, "test", MemoryParameters)
-    return found
+def checked(**changes) -> MemoryParameters:
+    return check({"model": "model", "n": 4, **changes}, "test", MemoryParameters)[0]
+
+
+def chain(**changes) -> tuple[Cell, ...]:
+    return cells_of(MEMORY, checked(**changes))
 
 
 def modes(cells) -> list[str]:
@@ -38,33 +41,33 @@ def modes(cells) -> list[str]:
 
 
 def of_mode(grid, mode) -> list[Cell]:
-    return [cell for cell in grid.cells if cell.phase == MEMORY and cell.parameters["mode"] == mode]
+    return [cell for cell in grid.cells if cell.experiment == "memory" and cell.parameters["mode"] == mode]
 
 
 def test_every_preset_of_a_memory_is_in_one_of_the_lists():
-    assert {*SHARING, *TAUGHT_APART, "memory/hei_nw"} == {name for name in preset_names() if is_memory(name)}
+    assert {*SHARING, *TAUGHT_APART, "memory/hei_nw"} == {name for name in preset_names() if load_preset(name).taught}
 
 
 @pytest.mark.parametrize("preset", SHARING)
 def test_controls_and_ablations_of_recall_share_the_taught_store(place, preset):
-    _, teach, test = with_needs(told(preset=preset, overrides=["k=3", "inject=text"]))
-    assert teach.id == with_needs(told())[1].id
+    _, teach, test = chain(preset=preset, overrides=["k=3", "delivery=text"])
+    assert teach.id == chain()[1].id
     assert teach.parameters["preset"] == "memory/hei_nw" and teach.parameters["overrides"] == []
-    assert test.id != with_needs(told())[2].id
+    assert test.id != chain()[2].id
 
 
 @pytest.mark.parametrize("preset", TAUGHT_APART)
 def test_what_is_told_otherwise_is_taught_apart(place, preset):
-    teach = with_needs(told(preset=preset))[1]
-    assert teach.id != with_needs(told())[1].id
+    teach = chain(preset=preset)[1]
+    assert teach.id != chain()[1].id
     assert teach.parameters["preset"] == "memory/hei_nw" and teach.parameters["overrides"]
-    alone = with_needs(MemoryParameters.model_validate(teach.parameters))  # its own parameters name it again
+    alone = cells_of(MEMORY, MemoryParameters.model_validate(teach.parameters))  # its own parameters name it again
     assert alone[-1].id == teach.id
 
 
 def test_an_override_and_the_preset_that_says_it_are_one_taught_store(place):
-    _, teach, _ = with_needs(told(preset="memory/hei_nw_gated"))
-    assert teach.id == with_needs(told(overrides=["episodic.use_gate=true", "episodic.store.budget=0.5"]))[1].id
+    _, teach, _ = chain(preset="memory/hei_nw_gated")
+    assert teach.id == chain(overrides=["episodic.use_gate=true", "episodic.store.budget=0.5"])[1].id
 
 
 CHANGES = [{"n": 5}, {"seed": 1}, {"split": "val"}, {"overrides": ["n_facts=40"]}, {"overrides": ["traces=off"]}]
@@ -72,18 +75,18 @@ CHANGES = [{"n": 5}, {"seed": 1}, {"split": "val"}, {"overrides": ["n_facts=40"]
 
 @pytest.mark.parametrize("change", [*CHANGES, {"overrides": ["episodic.store.kv=disk"]}])
 def test_a_taught_store_follows_what_is_told(place, change):
-    assert with_needs(told(**change))[1].id != with_needs(told())[1].id
+    assert chain(**change)[1].id != chain()[1].id
 
 
 def test_a_replay_follows_the_settings_of_replay_and_recall(place):
     def replayed(*overrides: str) -> tuple[str, str]:
-        _, teach, replay = with_needs(told(mode="replay", overrides=list(overrides)))
+        _, teach, replay = chain(mode="replay", overrides=list(overrides))
         return teach.id, replay.id
 
     usual = replayed()
     for override in ("replay.rate=0.5", "replay.cycles=3", "episodic.use_completion=off", "episodic.recall.candidates=5"):
         assert replayed(override)[0] == usual[0] and replayed(override)[1] != usual[1], override
-    for override in ("control=empty", "k=5", "inject=text"):
+    for override in ("control=empty", "k=5", "delivery=text"):
         assert replayed(override) == usual, override
 
 
@@ -97,7 +100,7 @@ def test_a_replay_follows_the_settings_of_replay_and_recall(place):
     ],
 )
 def test_a_cell_stands_behind_all_that_it_needs(place, mode, regime, due):
-    cells = with_needs(told(mode=mode, regime=regime))
+    cells = chain(mode=mode, regime=regime)
     assert modes(cells) == due
     seen: set[str] = set()
     for cell in cells:
@@ -106,21 +109,19 @@ def test_a_cell_stands_behind_all_that_it_needs(place, mode, regime, due):
 
 
 def test_prefixes_say_regime_and_mode_and_the_regime_of_a_teach_cell_is_no_matter(place):
-    names = [cell.id.rsplit("-", 1)[0] for cell in with_needs(told(regime="after_sleep"))]
+    names = [cell.id.rsplit("-", 1)[0] for cell in chain(regime="after_sleep")]
     assert names == ["default-build", "delayed-teach", "after_sleep-replay", "after_sleep-test"]
-    assert {with_needs(told(mode="teach", regime=regime))[1].id for regime in ("immediate", "delayed", "after_sleep")} == {
-        with_needs(told())[1].id
-    }
+    assert {chain(mode="teach", regime=regime)[1].id for regime in ("immediate", "delayed", "after_sleep")} == {chain()[1].id}
 
 
 def test_ids_follow_the_weights_of_the_memory_and_a_baselines_do_not(place):
     folder = place / "data/weights/model"
-    before, own = with_needs(told())[2].id, fingerprints.weights("model")
+    before, own = chain()[2].id, fingerprints.weights("model")
     folder.mkdir(parents=True)
     (folder / "adapter.safetensors").write_bytes(b"trained")
     (place / "model/key.safetensors").write_bytes(b"trained")
     fingerprints.forget()
-    assert with_needs(told())[2].id != before
+    assert chain()[2].id != before
     assert fingerprints.weights("model") == own
 
 
@@ -146,7 +147,6 @@ def test_the_full_grid_runs_the_episodic_memory_and_leaves_the_others_for_later(
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"preset": "baselines/core"}, "is no memory's; run it alone: python -m hippo_core run baseline preset=baselines/core"),
         ({"preset": "memory/hei"}, "unknown preset"),
         ({"mode": "dream"}, "mode: .*'teach', 'replay' or 'test'"),
         ({"overrides": ["episodic.use_gat=true"]}, "unknown override 'episodic.use_gat'; legal: .*episodic.use_gate"),
@@ -155,11 +155,11 @@ def test_the_full_grid_runs_the_episodic_memory_and_leaves_the_others_for_later(
 )
 def test_what_is_wrong_is_named(place, changes, says):
     with pytest.raises(LabError, match=says):
-        told(**changes)
+        checked(**changes)
 
 
 def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(place):
-    data, teach, test = with_needs(told())
+    data, teach, test = chain()
     for cell in (data, test):
         cell.record.mkdir(parents=True)
         records.seal(cell.record)
@@ -171,14 +171,17 @@ def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(place):
 
 
 def test_a_test_without_its_store_says_what_to_run(place):
-    cells = with_needs(told(regime="after_sleep"))
+    cells = chain(run_id="single", regime="after_sleep")
+    assert command(cells[1]) == "python -m hippo_core run memory suite=episodic preset=memory/hei_nw model=model n=4 seed=1337 mode=teach"
+    assert command(cells[-1]).endswith("model=model regime=after_sleep n=4 seed=1337 mode=test")
+    assert [cell.source for cell in cells] == [None, None, cells[1].record, cells[2].record]
+    path = notebook_files.notebook_path("03_memory")
+    space = {**notebook_files.defaults(path), "model": "model", "n": 4, "regime": "after_sleep", "record_dir": "filled/by/a/runner"}
     with pytest.raises(
         LabError, match=r"needs the store of 'episodic memory/hei_nw replay 4_1337 model', .* run it first: python -m hippo"
     ):
-        taught_store(cells)
-    assert command(cells[1]) == "python -m hippo_core run memory suite=episodic model=model n=4 seed=1337 preset=memory/hei_nw mode=teach"
-    assert command(cells[-1]).endswith("mode=test regime=after_sleep")
-    assert taught_store(cells[:2]) is None
+        exec(notebook_files.code(path)[0], space)
+    assert not (place / "executed").exists()
 
 
 @pytest.fixture(scope="module")
@@ -208,9 +211,6 @@ def test_a_test_after_sleep_reads_the_replayed_store_and_others_the_taught_one(s
     place, _, _ = slept
     rows = records.read_rows(place / "executed/sleep").query("preset == 'memory/hei_nw'")
     assert dict(rows.groupby("regime")["slept"].max()) == {"after_sleep": 1, "delayed": 0}
-    asleep = rows[rows["regime"] == "after_sleep"]
-    assert (asleep["replayed"] == 1).all() and (asleep["replay_cycles_missing"] == 0).all() and (rows["store_written"] == 1).all()
-    assert rows.loc[rows["regime"] == "delayed", "replayed"].isna().all()
 
 
 def test_metrics_of_teaching_and_replay_are_telemetry_and_of_a_test_both(slept):
@@ -286,7 +286,8 @@ def test_one_cell_runs_alone_with_what_it_needs(slept):
 
 
 def test_canonical_parameters_are_their_own(place):
-    taught = canonical(told(preset="ablations/gate_random", overrides=["k=2", "n_facts=12"]), "teach")
+    parameters = checked(preset="ablations/gate_random", overrides=["k=2", "n_facts=12"])
+    taught = canonical(parameters, resolve(parameters), "teach")
     gate = ["episodic.use_gate=true", "episodic.gate.write_rate=1.0", "episodic.gate.policy=random", "episodic.store.budget=0.5"]
     assert taught.overrides == ["n_facts=12", *gate]
-    assert canonical(taught, "teach") == taught
+    assert canonical(taught, resolve(taught)) == taught

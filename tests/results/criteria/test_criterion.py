@@ -1,4 +1,4 @@
-"""The file of criteria is whole, plain and strict."""
+"""The files of criteria are whole, plain and strict."""
 
 import pytest
 import yaml
@@ -7,8 +7,17 @@ from hippo_core.files import LabError
 from hippo_core.results.criteria import load_criteria
 from tests.results.invented import A_OVER_B, HEAD
 
+ONE = {"id": "c", "question": "?", "text": "t", "family": "f", "suites": ["episodic"]} | A_OVER_B
 
-def test_the_file_holds_the_targets_of_the_evaluation_plan():
+
+def write(folder, **files):
+    """A folder of criteria, by file."""
+    (folder / "shared.yaml").write_text(yaml.safe_dump(HEAD))
+    for name, criteria in files.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump({"criteria": criteria}))
+
+
+def test_the_files_hold_the_targets_of_the_evaluation_plan():
     found = {one.id: one for one in load_criteria().criteria}
     targets = {"episodic_bar_core": 0.1, "episodic_hit_rate": 0.3, "delayed_recall": 0.2, "episodic_partial_core": 0.15,
                "episodic_partial_rag": 0.05, "episodic_multi_gain": 0.08, "multi_hop": 0.1, "contradictions": 0.5,
@@ -38,15 +47,25 @@ def test_a_criterion_of_many_suites_becomes_one_a_suite():
      ({"at_least": "much"}, "valid number")],
 )  # fmt: skip
 def test_a_mistake_in_the_file_is_one_clear_line(tmp_path, wrong, message):
-    one = {"id": "c", "question": "?", "text": "t", "family": "f", "suites": ["episodic"]} | A_OVER_B | wrong
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump(HEAD | {"criteria": [one]}))
-    with pytest.raises(LabError, match=message) as error:
-        load_criteria(tmp_path / "c.yaml")
+    write(tmp_path, c=[ONE | wrong])
+    with pytest.raises(LabError, match=rf"c\.yaml: .*{message}") as error:
+        load_criteria(tmp_path)
     assert "\n" not in str(error.value)
 
 
-def test_two_criteria_of_one_id_are_refused(tmp_path):
-    one = {"id": "c", "question": "?", "text": "t", "family": "f", "suites": ["episodic"]} | A_OVER_B
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump(HEAD | {"criteria": [one, one]}))
+@pytest.mark.parametrize("files", [{"c": [ONE, ONE]}, {"c": [ONE], "d": [ONE]}], ids=["one file", "two files"])
+def test_two_criteria_of_one_id_are_refused(tmp_path, files):
+    write(tmp_path, **files)
     with pytest.raises(LabError, match="two criteria have the id 'c'"):
-        load_criteria(tmp_path / "c.yaml")
+        load_criteria(tmp_path)
+
+
+def test_files_add_up_and_a_file_brings_groups_but_no_margins(tmp_path):
+    write(tmp_path, c=[ONE], d=[ONE | {"id": "d"}])
+    assert [one.id for one in load_criteria(tmp_path).criteria] == ["c", "d"]
+    (tmp_path / "e.yaml").write_text(yaml.safe_dump({"groups": {"mine": ["a", "b"]}}))
+    assert {side.preset for side in load_criteria(tmp_path).groups["mine"]} == {"a", "b"}
+    assert load_criteria(tmp_path).groups.keys() == {*HEAD["groups"], "mine"}
+    (tmp_path / "e.yaml").write_text(yaml.safe_dump({"alpha": 0.5}))
+    with pytest.raises(LabError, match=r"e\.yaml: unknown key 'alpha'; legal: criteria, groups"):
+        load_criteria(tmp_path)

@@ -82,8 +82,7 @@ def test_criteria_of_sleep_are_judged_by_the_delayed_cell_and_the_one_after(out)
     assert len(found["replay_one"]["cells"]) == 2 and found["replay_one"]["only_a"] is not None
     for name in ("before_replay_measured", "store_written", "replay_samples", "replay_cycles", "retrieval_requests"):
         assert found[name]["verdict"] == "met", found[name]["reason"]
-    assert found["replay_three"]["verdict"] == "not judged" and "replay.cycles=3" in found["replay_three"]["reason"]
-    assert "episodic.use_gate=true" in found["gate_accuracy_episodic"]["reason"]
+    assert not {"replay_three", "gate_accuracy_episodic"} & found.keys()  # of settings that the run does not hold
 
 
 def test_the_best_rag_is_one_of_the_plain_three_however_well_a_bound_does(run):

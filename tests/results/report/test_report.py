@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hippo_core.files import LabError
+from hippo_core.results.criteria import load_criteria
 from hippo_core.results.formatting import probability, quantity, share, span
 from hippo_core.results.report import warnings, write_report
 from hippo_core.results.report.runs import LISTED, load_run
@@ -142,10 +143,16 @@ def test_criteria_are_all_there_and_the_page_counts_them(out):
 
 def test_what_is_not_judged_is_one_line_a_question_and_reason(out):
     criteria = [one for one in json.loads((out / "criteria.json").read_text())["criteria"] if one["verdict"] == "not judged"]
-    [proof] = [line for line in (out / "index.md").read_text(encoding="utf-8").splitlines() if line.startswith("- Does a recalled trace")]
-    places = [one for one in criteria if one["id"].startswith("oracle_reaches/episodic_multi")]
-    assert len(places) > 1 and proof.endswith("no rows of controls/oracle_store")
-    assert all(one["worlds"].replace(";", ", ") in proof for one in places)
+    [line] = [line for line in (out / "index.md").read_text(encoding="utf-8").splitlines() if "repeats its words?" in line]
+    places = [one for one in criteria if one["id"].startswith("rag_exact/")]
+    assert [one["suite"] for one in places] == ["episodic", "episodic_cross"] and line.endswith(places[0]["reason"])
+    assert line.startswith(f"- {places[0]['question']} (episodic · delayed; episodic_cross · delayed): ")
+
+
+def test_what_is_not_asked_is_counted(out):
+    asked = json.loads((out / "criteria.json").read_text())["criteria"]
+    said = f"{len(load_criteria().single()) - len(asked)} further criteria are about presets, worlds or settings"
+    assert all(said in (out / page).read_text(encoding="utf-8") for page in ("index.md", "index.html"))
 
 
 def test_scores_on_validation_worlds_stand_apart_and_lead_nowhere(out):

@@ -1,0 +1,104 @@
+"""Python source: as a syntax tree, and the files that a module comes from when it and all that it imports are counted."""
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+
+from hippo_core.files import root
+
+TYPES_ONLY = {"TYPE_CHECKING", "typing.TYPE_CHECKING"}  # conditions that no run meets
+INSTALLED = {"site-packages", "dist-packages"}  # folders of what the lock pins
+_one_at_a_time = Lock()
+
+
+def parsed(source: str) -> ast.Module:
+    """The syntax tree of a module's source; SyntaxError where it is none.
+
+    Up to 3.11.7 and 3.12.1 Python counts the depth of a tree that it builds in one place for all threads, and fails with SystemError where
+    two build theirs at once (https://github.com/python/cpython/issues/106905).
+    """
+    with _one_at_a_time:
+        return ast.parse(source)
+
+
+def closure(modules: Iterable[str]) -> dict[str, Path]:
+    """The files of these modules and of all that they import, at any depth, by module name.
+
+    Those of this package and of the user's own count, those of Python and of installed packages do not, unless named in `modules`. Of a
+    kernel all versions count, which are chosen when it runs; of a user's module the packages that it lies in, which Python runs first.
+    """
+    waiting = list(modules)
+    named = {_top(module) for module in waiting}
+    files: dict[str, Path] = {}
+    while waiting:
+        module = waiting.pop()
+        path = _file(module)
+        if module in files or path is None or (_top(module) not in named and INSTALLED.intersection(path.parts)):
+            continue
+        files[module] = path
+        waiting += imports(module, path)
+        if module.startswith("hippo_core.kernels.") and path.name == "__init__.py":
+            waiting += [f"{module}.{version.stem}" for version in path.parent.glob("[a-z]*.py")]
+        elif _top(module) != "hippo_core":
+            waiting.append(module.rpartition(".")[0])
+    return files
+
+
+@cache
+def imports(module: str, path: Path) -> frozenset[str]:
+    """The modules that a module imports when it runs, anywhere in its file, with full names; `from a import b` counts as a and as a.b."""
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    found: set[str] = set()
+    for node in _statements(parsed(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*start, *([node.module] if node.module else [])])
+            found |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
+    return frozenset(found)
+
+
+def forget() -> None:
+    """Look for modules, and read them, anew when they are asked for next."""
+    imports.cache_clear()
+    _place_of.cache_clear()
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements in a part of a module that can run, at any depth; expressions, which are many more, are not walked."""
+    for block in ("body", "orelse", "handlers", "finalbody", "cases"):
+        if block == "body" and isinstance(node, ast.If) and ast.unparse(node.test) in TYPES_ONLY:
+            continue
+        for inner in getattr(node, block, ()):
+            yield inner
+            yield from _statements(inner)
+
+
+def _file(module: str) -> Path | None:
+    """The file of a module, or the `__init__.py` of a package; None for a name that is neither."""
+    top = _top(module)
+    place = root() if top == "hippo_core" else _place_of(top)
+    if place is None:
+        return None
+    path = place.joinpath(*module.split("."))
+    return next((file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file()), None)
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+@cache
+def _place_of(top: str) -> Path | None:
+    """The folder that a top-level package or module lies in; None for one of Python's own, or that is not there."""
+    spec = None if top in sys.stdlib_module_names or not top else find_spec(top)
+    if spec is None:
+        return None
+    if spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations))).parent
+    return Path(spec.origin).parent if spec.origin else None

@@ -1,0 +1,173 @@
+"""A cell's id follows the modules that its rows come from, of this package and of the user's own, and no other."""
+
+import sys
+
+import pytest
+
+from hippo_core.experiments import experiment_of, load_experiment, parameters
+from hippo_core.lab.run import fingerprints
+from hippo_core.lab.run.cells import cells_of
+from hippo_core.methods.presets import load_preset
+
+CELLS = {  # preset and overrides
+    "window": ("baselines/span_short", []),
+    "bm25": ("baselines/rag_bm25", []),
+    "rerank": ("baselines/rag_rerank", []),
+    "memory": ("memory/hei_nw", []),
+    "adapter": ("memory/hei_nw", ["delivery=adapter"]),
+}
+MEMORIES, RAGS = {"memory", "adapter"}, {"bm25", "rerank"}
+FOLLOW = {  # which cells follow a file
+    "methods/baselines.py": {"window"},
+    "methods/rag/rankers.py": RAGS,
+    "methods/rag/rerank.py": {"rerank"},
+    "retrieval/bm25.py": RAGS,
+    "methods/episodic/recall.py": MEMORIES,
+    "methods/episodic/replay/noise.py": MEMORIES,
+    "retrieval/trace_index.py": MEMORIES,
+    "store/journal.py": MEMORIES,
+    "experiments/memory/run.py": MEMORIES,
+    "kernels/kwta/cpu.py": MEMORIES,
+    "kernels/hopfield/triton.py": MEMORIES,
+    "kernels/trace_attention/reference.py": {"adapter"},
+    "delivery/adapter.py": {"adapter"},
+    "delivery/kv.py": MEMORIES,
+    "delivery/text.py": {"window", *RAGS},
+    "methods/base.py": {*CELLS},
+    "experiments/answer/run.py": {*CELLS},
+    "models/load.py": {*CELLS},
+    "models/generate.py": {*CELLS},
+    "results/scores.py": {*CELLS},
+    "suites/wording.py": {*CELLS},
+    "suites/spatial/__init__.py": {*CELLS},  # all data sets share a version of the suites
+    "lab/grid/expand.py": set(),
+    "lab/run/execute.py": set(),
+    "experiments/memory/experiment.py": set(),  # what a cell is told is in its id anyway
+    "experiments/memory/report.py": set(),
+    "results/figures/plots.py": set(),
+    "results/report/tables.py": set(),
+    "training/key.py": set(),
+}
+OWN = """
+from hippo_core.methods.base import Method, Retrieved
+from {helper} import LAST
+
+
+class Mine(Method):
+    def open(self, traces, questions=()):
+        return lambda query: Retrieved(tuple(traces[-LAST:]))
+"""
+OWN_SUITE = """
+from hippo_core.suites.episodic import EPISODIC
+from dataclasses import replace
+import mine.words
+
+SUITE = replace(EPISODIC, name="mine")
+"""
+
+
+def ids(**more):
+    """The id of each cell's last part, as a process has it that begins now."""
+    fingerprints.forget()
+    parameters.forget()
+    found = {}
+    for name, (preset, overrides) in {**CELLS, **more}.items():
+        experiment = experiment_of(load_preset(preset))
+        given = experiment.parameters(model="model", n=4, preset=preset, overrides=overrides)
+        found[name] = cells_of(experiment, given)[-1].id
+    return found
+
+
+def changed(before, **more):
+    return {name for name, identity in ids(**more).items() if identity != before[name]}
+
+
+def test_a_changed_module_changes_the_cells_that_run_it(place):
+    found, before = {}, ids()
+    for file in FOLLOW:
+        path = place / "hippo_core" / file
+        path.write_text(path.read_text() + "\n# changed\n")
+        after = ids()
+        found[file], before = {name for name in CELLS if after[name] != before[name]}, after
+    assert found == FOLLOW
+
+
+def test_a_new_method_or_experiment_changes_no_cell(place):
+    before = ids()
+    for file in ("methods/newcomer.py", "methods/newcomer_in_parts/__init__.py", "experiments/newcomer/__init__.py"):
+        (place / "hippo_core" / file).parent.mkdir(exist_ok=True)
+        (place / "hippo_core" / file).write_text('"""New."""\n')
+    assert changed(before) == set()
+
+
+def test_a_new_version_of_a_kernel_may_be_chosen_when_it_runs(place):
+    before = ids()
+    (place / "hippo_core/kernels/kwta/quick.py").write_text('"""New."""\n')
+    assert changed(before) == MEMORIES
+
+
+def test_what_only_types_are_imported_from_does_not_count_and_what_a_function_imports_does(place):
+    path = place / "hippo_core/methods/baselines.py"
+    source = path.read_text()
+    path.write_text(f"{source}\nif TYPE_CHECKING:\n    import hippo_core.training.key\n")
+    before = ids()
+    key = place / "hippo_core/training/key.py"
+    key.write_text(f"{key.read_text()}\n# changed\n")
+    assert changed(before) == set()
+    path.write_text(f"{source}\ndef later():\n    if 1:\n        import hippo_core.training.key\n")
+    before = ids()
+    key.write_text(f"{key.read_text()}\n# changed again\n")
+    assert changed(before) == {"window"}
+
+
+def test_what_python_and_numba_keep_beside_the_code_does_not_count(place):
+    before = ids()
+    for folder in ("suites", "kernels/kwta"):
+        (place / "hippo_core" / folder / "__pycache__").mkdir(exist_ok=True)
+        for name in ("wording.cpython-311.pyc", "wording.draw-1.py311.nbi"):
+            (place / "hippo_core" / folder / "__pycache__" / name).write_bytes(b"made for this machine")
+    assert changed(before) == set()
+
+
+@pytest.fixture
+def mine(place, monkeypatch):
+    """A lab with a package of the user's own in its root, which is forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", [*sys.path, str(place)])
+    yield place
+    for module in [name for name in sys.modules if name.split(".")[0] in ("mine", "apart")]:
+        del sys.modules[module]
+
+
+@pytest.mark.parametrize("form", ["a package", "a folder", "two modules"])
+def test_a_users_own_module_and_what_it_imports_count(mine, form):
+    folder = mine if form == "two modules" else mine / "mine"
+    folder.mkdir(exist_ok=True)
+    here, helper = ("mine", "apart") if form == "two modules" else ("mine.memory", "mine.apart")
+    (folder / f"{here.split('.')[-1]}.py").write_text(OWN.format(helper=helper))
+    (folder / "apart.py").write_text("LAST = 1\n")
+    if form == "a package":
+        (folder / "__init__.py").touch()
+    (mine / "params/presets/mine.yaml").write_text(f"method: {here}:Mine\n")
+    own = {"own": ("mine", [])}
+    changes = ["apart.py", f"{here.split('.')[-1]}.py", *(["__init__.py"] if form == "a package" else [])]
+    for name in changes:
+        before = ids(**own)
+        (folder / name).write_text((folder / name).read_text() + "\n# changed\n")
+        assert changed(before, **own) == {"own"}, name
+
+
+def test_a_users_own_suite_and_what_it_imports_count(mine):
+    (mine / "mine").mkdir()
+    (mine / "mine/suite.py").write_text(OWN_SUITE)
+    (mine / "mine/words.py").touch()
+
+    def chain():
+        fingerprints.forget()
+        parameters.forget()
+        experiment = load_experiment("memory")
+        return [cell.id for cell in cells_of(experiment, experiment.parameters(model="model", n=4, suite="mine.suite:SUITE"))]
+
+    before = chain()
+    assert chain() == before
+    (mine / "mine/words.py").write_text("WORDS = ()\n")
+    assert not set(before) & set(chain())  # the data set, what is taught of it, and the test
