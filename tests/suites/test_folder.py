@@ -7,10 +7,14 @@ import subprocess
 import sys
 
 import pytest
-from hippo_core.lab.execute import Outcome
 
+from hippo_core.experiments import parameters
+from hippo_core.experiments.answer.experiment import AnswerParameters
+from hippo_core.experiments.memory.experiment import MemoryParameters
 from hippo_core.files import LabError, root
-from hippo_core.lab import closing, fingerprints, notebooks, parameters
+from hippo_core.lab.grid import summary
+from hippo_core.lab.run import fingerprints, notebook_files
+from hippo_core.lab.run.execute import Outcome
 from hippo_core.results.records import read_meta
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets.build import dataset_folder, load_dataset, worlds
@@ -127,13 +131,13 @@ def test_all_questions_of_a_folder_are_counted(folder):
     assert count_questions(name, "test") == 3
     assert cut_short(name, "test", 3) == ""
     assert cut_short(name, "test", 2) == f"2 of the 3 questions of {name} are asked (n=2); n=all asks all of them"
-    assert parameters.check({"suite": name, "n": "all"}, "run baseline")[0].n == 3
+    assert parameters.check({"suite": name, "n": "all"}, "run answer", AnswerParameters)[0].n == 3
     with pytest.raises(LabError, match=r"n=all is for folder:PATH.*give suite spatial a number"):
-        parameters.check({"suite": "spatial", "n": "all"}, "run baseline")
+        parameters.check({"suite": "spatial", "n": "all"}, "run answer", AnswerParameters)
 
 
 def test_a_gate_needs_validation_worlds_and_nothing_else_does(folder):
-    name, memory = f"folder:{folder}", parameters.MemoryParameters
+    name, memory = f"folder:{folder}", MemoryParameters
     gated = {"suite": name, "preset": "memory/hei_nw_gated", "n": "all"}
     with pytest.raises(LabError, match=r"gate is calibrated on validation worlds.*has none; put .* into .*val, or say .*use_gate=false"):
         parameters.check(gated, "run memory", memory)
@@ -271,9 +275,9 @@ def test_the_example_is_complete_and_keeps_the_rules(example):
 
 def notebook(**told):
     """What the cells of the memory's notebook leave, but for the figure: its own names."""
-    path = notebooks.notebook_path("03_memory")
-    space = {**notebooks.defaults(path), **told}
-    for source in notebooks.code(path)[:-1]:
+    path = notebook_files.notebook_path("03_memory")
+    space = {**notebook_files.defaults(path), **told}
+    for source in notebook_files.code(path)[:-1]:
         exec(source, space)
     return space
 
@@ -291,7 +295,7 @@ def test_a_memory_is_asked_without_validation_worlds(example):
     assert actions["b3"] == "refuse" and set(actions.drop("b3")) == {"insert"}
     asked, rest = notebook(**told), notebook(**everything)
     assert asked["rows"]["item_id"].tolist() == ["q1", "q2"] and rest["rows"]["recall_1"].iloc[2] == 1
-    cut, of_long = (closing.warnings([Outcome(space["cell"].cell, "done", 0.0)]) for space in (asked, rest))
+    cut, of_long = (summary.warnings([Outcome(space["cell"].cell, "done", 0.0)]) for space in (asked, rest))
     assert cut == [f"warning: {cut_short(told['suite'], 'test', 2)}"]
     assert len(of_long) == 1 and "1 of 6 facts are too long for the 512 tokens of hippo-tiny" in of_long[0]
     assert "warnings" in read_meta(asked["cell"].record)
@@ -314,7 +318,7 @@ def command(example):
 @pytest.mark.parametrize(
     ("words", "items", "message"),
     [
-        (("baseline",), [{**ITEMS[0], "answers": "the jar"}], r"items\.jsonl:1: expected answers to be a list .*got \"the jar\""),
+        (("answer",), [{**ITEMS[0], "answers": "the jar"}], r"items\.jsonl:1: expected answers to be a list .*got \"the jar\""),
         (("memory", "preset=memory/hei_nw_gated"), ITEMS, "the gate is calibrated on validation worlds"),
         (("memory", "threads=10000"), ITEMS, r"threads: expected at most \d+, the cores of this machine, got 10000"),
     ],

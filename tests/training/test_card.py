@@ -72,7 +72,7 @@ def test_a_skill_whose_file_is_not_there_is_skipped_with_the_reason(lm, monkeypa
 def test_a_training_without_its_files_is_refused_before_it_starts(monkeypatch, tmp_path, model):
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
     monkeypatch.setenv("HIPPO_DATA", str(tmp_path / "texts"))
-    (tmp_path / "params").symlink_to(Path(__file__).parents[3] / "params")
+    (tmp_path / "params").symlink_to(Path(__file__).parents[2] / "params")
     with pytest.raises(LabError, match=r"^\S+ and \d+ more missing .*; set HIPPO_DATA to a folder with the files of data/README.md$"):
         training.train_if(True, model, 1, 0)
     assert [path.name for path in tmp_path.iterdir()] == ["params"]
