@@ -1,4 +1,4 @@
-"""A trace adapter on disk, beside what else was fitted for its model (memory/artifacts.py)."""
+"""A trace adapter on disk, beside what else was fitted for its model (models/artifacts.py)."""
 
 from pathlib import Path
 from typing import Any

@@ -28,7 +28,8 @@ MODULES = (
     "hippo_core.models",  # before the others: it keeps one of them quiet
     *("torch", "transformers.models.llama.modeling_llama", "peft", "pandas", "scipy.stats", "matplotlib.pyplot", "seaborn", "scrapbook"),
     *("IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
-    *("hippo_core.lab.run.notebook", "hippo_core.models.load", "hippo_core.experiments.answer.run", "hippo_core.experiments.memory"),
+    *("hippo_core.lab.run.notebook", "hippo_core.models.load", "hippo_core.experiments.answer.run", "hippo_core.experiments.memory.run"),
+    *("hippo_core.methods.rag.rerank", "hippo_core.methods.episodic.writing", "hippo_core.methods.episodic.replaying"),
     *("hippo_core.suites.datasets.build", "hippo_core.results.records", "hippo_core.results.figures.plots"),
 )
 PR_SET_PDEATHSIG = 1

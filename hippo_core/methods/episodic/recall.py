@@ -119,7 +119,7 @@ class Recaller:
         return {}, 0
 
     def _ordered(self, rows: Places, features: Features, weights: str) -> tuple[Places, Features, NDArray[np.float64]]:
-        """SparseMatrix, features and scores, best first."""
+        """Rows, features and scores, best first."""
         scores = np.round(fused(features, self.config.weights[weights]), 6)
         order = np.lexsort((rows, -scores))
         return rows[order], {name: values[order] for name, values in features.items()}, scores[order]

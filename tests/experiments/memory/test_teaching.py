@@ -7,7 +7,7 @@ import pytest
 
 from hippo_core.files import LabError
 from hippo_core.methods.base import Observation
-from hippo_core.methods.episodic.parts import Parts
+from hippo_core.methods.episodic import HeiNW
 from hippo_core.methods.episodic.writing import write
 from hippo_core.methods.presets import load_preset
 from hippo_core.store import TraceStore
@@ -29,11 +29,11 @@ class Sure:
 
 
 def test_a_failure_between_traces_and_decisions_leaves_neither(hippo, tmp_path):
-    memory = Parts(hippo, load_preset("memory/hei_nw").settings)
+    memory = HeiNW(hippo, load_preset("memory/hei_nw").settings)
     with TraceStore.create(tmp_path, SESSION, memory.identity()) as store:
         with pytest.raises(LabError, match="sure is nan"):
-            write(memory, store, TOLD, Sure(math.nan))
+            write(memory.parts, store, TOLD, Sure(math.nan))
         assert (store.traces(), store.decisions()) == ([], [])
-        write(memory, store, TOLD, Sure(1.0))
+        write(memory.parts, store, TOLD, Sure(1.0))
         assert [(trace.source, trace.evidence) for trace in store.traces()] == [("f0", 2), ("f1", 1)]
         assert [decision.action for decision in store.decisions()] == ["insert", "insert", "aggregate"]
