@@ -35,7 +35,7 @@ class Bench:
         key = str(load_preset(name, overrides).of_stage("teach"))
         if key not in self._taught:
             place = self.folder / f"{self.suite.name}-{len(self._taught)}"
-            self._taught[key] = place, run.teach(self.method(name, overrides), self.worlds, self.others, place, SESSION)
+            self._taught[key] = place, run.teach(self.method(name, overrides), self.suite, self.worlds, self.others, place, SESSION)
         return self._taught[key]
 
     def ask(self, name, **overrides):

@@ -9,7 +9,7 @@ import pytest
 from hippo_core.experiments.memory import run
 from hippo_core.methods.presets import load_preset
 from hippo_core.store import TraceStore
-from hippo_core.suites import lexicon
+from hippo_core.suites import get_suite, lexicon
 from hippo_core.suites.datasets.build import worlds
 from tests.experiments.memory.conftest import SESSION
 
@@ -124,7 +124,7 @@ def test_a_budget_keeps_no_more_than_its_share_and_the_pinned(benches):
 def test_the_gate_never_sees_what_is_asked(benches, tmp_path):
     bench = benches("episodic")
     turned = [replace(world, facts=tuple(replace(fact, asked=not fact.asked) for fact in world.facts)) for world in bench.worlds]
-    rows = run.teach(bench.method("memory/hei_nw_gated"), turned, bench.others, tmp_path, SESSION)
+    rows = run.teach(bench.method("memory/hei_nw_gated"), bench.suite, turned, bench.others, tmp_path, SESSION)
     usual = bench.taught("memory/hei_nw_gated")[1]
     assert rows["asked"].tolist() != usual["asked"].tolist()
     for column in ("S", "action", "contributions"):
@@ -134,7 +134,7 @@ def test_the_gate_never_sees_what_is_asked(benches, tmp_path):
 def gated(lm, folder, name, profile, n, **settings):
     """What a gate made of validation worlds, calibrated on the first of them."""
     drawn, preset = list(worlds("episodic", profile, n, 7, "val", lm.spec.context_limit, settings)), load_preset(name)
-    return drawn, run.teach(preset.method(lm, preset.settings), drawn, drawn[:1], folder, SESSION)
+    return drawn, run.teach(preset.method(lm, preset.settings), get_suite("episodic"), drawn, drawn[:1], folder, SESSION)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_replay_raises_what_is_recalled_lowers_what_is_not_and_can_be_undone(asl
     for trace in after:
         assert (trace.salience > before[trace.id].salience) == (hit[trace.id] == 1)
         assert trace.uses == before[trace.id].uses + hit[trace.id]
-    assert any(trace.key != before[trace.id].key for trace in after)
+    assert any(trace.payload.key != before[trace.id].key for trace in after)
     with TraceStore.open(folder, SESSION) as store:
         store.rollback(len(store.history()))
         assert {trace.id: trace for trace in store.traces()} == before

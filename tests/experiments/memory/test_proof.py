@@ -67,7 +67,7 @@ def test_what_was_taught_is_known_and_other_traces_are_worth_nothing(benches, su
 def test_the_store_is_all_that_passes_from_teaching_to_asking(benches, tmp_path):
     bench = benches("episodic")
     other = list(worlds("episodic", "default", 20, 4242, "val", bench.lm.spec.context_limit))
-    run.teach(bench.method("memory/hei_nw"), other, [], tmp_path, SESSION)
+    run.teach(bench.method("memory/hei_nw"), bench.suite, other, [], tmp_path, SESSION)
     rows = bench.test("memory/hei_nw", store=tmp_path)
     moved = [
         {fact.text for fact in world.facts} & {fact.text for fact in there.facts} for world, there in zip(bench.worlds, other, strict=True)
@@ -80,7 +80,7 @@ def test_the_store_holds_what_was_told_to_the_letter(benches):
     bench = benches("episodic")
     place, _ = bench.taught("memory/hei_nw")
     with TraceStore.open(place, SESSION, read_only=True) as store:
-        held = {(trace.world, trace.source): (trace.text, dict(trace.slots), trace.token_ids) for trace in store.traces()}
+        held = {(trace.world, trace.source): (trace.text, dict(trace.slots), trace.payload.token_ids) for trace in store.traces()}
     facts = [fact for world in bench.worlds for fact in world.facts]
     blocks = split(bench.lm, [fact.text for fact in facts], "What?", "short").blocks
     told = {(fact.world, fact.id): (fact.text, fact.slots, tuple(ids)) for fact, ids in zip(facts, blocks, strict=True)}
