@@ -1,13 +1,15 @@
-"""The README quotes only what the reference reports say, these say only what their rows give, and it names only what exists."""
+"""README and docs quote only what the reference reports say, these say only what their rows give, and they name only what exists."""
 
 import re
 
 import pytest
 
+from hippo_core.experiments import named
 from hippo_core.files import root
 from hippo_core.results.report.rows import contradicted, read_run, rows_file, tables_of
 
-README = (root() / "README.md").read_text(encoding="utf-8")
+PAGES = {path: path.read_text(encoding="utf-8") for path in (root() / "README.md", *sorted((root() / "docs").glob("*.md")))}
+RESULTS = {"README.md": "## How it went", "results.md": ""}  # pages with results, and the heading that these stand below
 REFERENCE = root() / "reports" / "reference"
 REPORTS = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
 WITHOUT_ROWS = {  # written before reports had a table of rows beside them: a report that is written again leaves this list
@@ -29,12 +31,16 @@ def test_a_reference_report_says_what_its_rows_give():
 
 
 def test_every_row_of_results_stands_in_a_reference_report():
-    told = "\n".join(map(tables, REPORTS))
-    quoted = README.split("## How it went")[1].split("\n## ")[0]
-    rows = [line for line in quoted.splitlines() if line.startswith("|") and not set(line) <= set("|-: ")]
+    reported = "\n".join(map(tables, REPORTS))
+    rows = [row for path, text in PAGES.items() if path.name in RESULTS for row in rows_of(text, RESULTS[path.name])]
     assert len(rows) > 5
-    for row in rows:
-        assert row in told, row
+    assert [row for row in rows if row not in reported] == []
+
+
+def rows_of(text, heading):
+    """The rows of the tables below a heading of a page, or of the whole page where it has no such heading."""
+    part = text.split(f"{heading}\n")[1].split("\n## ")[0] if heading and heading in text else "" if heading else text
+    return [line for line in part.splitlines() if line.startswith("|") and not set(line) <= set("|-: ")]
 
 
 def tables(report):
@@ -44,12 +50,24 @@ def tables(report):
     return "\n".join(path.read_text(encoding="utf-8") for path in sorted(report.rglob("*.md")))
 
 
-@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#]+)\)", README))))
-def test_links_lead_somewhere(link):
-    assert (root() / link).exists()
+LINKS = [(path, link) for path, text in PAGES.items() for link in sorted(set(re.findall(r"\]\(([^)#]+)\)", text)))]
 
 
-def test_every_make_target_it_names_exists():
+@pytest.mark.parametrize(("path", "link"), LINKS, ids=lambda value: str(value).removeprefix(f"{root()}/"))
+def test_links_lead_somewhere(path, link):
+    assert link.startswith("https://") or (path.parent / link).exists()
+
+
+def test_every_make_target_that_is_named_exists():
     makefile = (root() / "Makefile").read_text(encoding="utf-8")
-    for target in set(re.findall(r"make ([a-z][a-z-]+)", README.replace("make git", ""))):
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    for path, text in PAGES.items():
+        for target in set(re.findall(r"make ([a-z][a-z-]+)", text.replace("make git", ""))):
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), (path.name, target)
+
+
+def test_every_experiment_and_preset_that_is_run_exists():
+    for path, text in PAGES.items():
+        for name, words in re.findall(r"python -m hippo_core run ([\w.:]+)([^`\n]*)", text):
+            assert name in named() or ":" in name, (path.name, name)
+            for preset in re.findall(r"preset=(\S+)", words):
+                assert (root() / f"params/presets/{preset}.yaml").is_file(), (path.name, preset)

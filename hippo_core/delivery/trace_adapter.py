@@ -110,7 +110,7 @@ def check_understood(lm: LanguageModel) -> None:
     kind = lm.config.model_type
     if kind not in UNDERSTOOD:
         legal = ", ".join(UNDERSTOOD)
-        raise LabError(f"inject=adapter does not know the blocks of model type {kind!r} (known: {legal}); use inject=kv or inject=text")
+        raise LabError(f"delivery=adapter does not know the blocks of model type {kind!r} (known: {legal}); use delivery=kv or delivery=text")
 
 
 def _own_queries(attention: Any, x: Tensor, width: int) -> Tensor:

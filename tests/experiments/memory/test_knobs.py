@@ -163,8 +163,9 @@ def asleep(benches, tmp_path_factory):
     @cache
     def sleep(**overrides):
         settings, folder = {f"replay.{key}": value for key, value in overrides.items()}, tmp_path_factory.mktemp("asleep")
-        rows = run.replay(bench.method("memory/hei_nw", settings), bench.taught("memory/hei_nw", settings)[0], SESSION, folder)
-        with TraceStore.open(folder, SESSION, read_only=True) as store:
+        method = bench.method("memory/hei_nw", settings)
+        rows = run.replay(method, bench.taught("memory/hei_nw", settings)[0], SESSION, folder)
+        with TraceStore.open(folder, SESSION, method.identity(), read_only=True) as store:
             return rows, store.traces(), folder
 
     return sleep
@@ -180,7 +181,7 @@ def test_every_setting_of_replay_changes_what_the_store_becomes(asleep, override
     assert usual[0]["trace_id"].tolist() != changed[0]["trace_id"].tolist() or usual[1] != changed[1]
 
 
-def test_replay_raises_what_is_recalled_lowers_what_is_not_and_can_be_undone(asleep):
+def test_replay_raises_what_is_recalled_lowers_what_is_not_and_can_be_undone(benches, asleep):
     before = {trace.id: trace for trace in asleep(enabled=False)[1]}
     rows, after, folder = asleep(noise_level=0.6)
     hit = dict(zip(rows["trace_id"], rows["recalled"], strict=True))
@@ -188,8 +189,8 @@ def test_replay_raises_what_is_recalled_lowers_what_is_not_and_can_be_undone(asl
     for trace in after:
         assert (trace.salience > before[trace.id].salience) == (hit[trace.id] == 1)
         assert trace.uses == before[trace.id].uses + hit[trace.id]
-    assert any(trace.payload.key != before[trace.id].key for trace in after)
-    with TraceStore.open(folder, SESSION) as store:
+    assert any(trace.payload.key != before[trace.id].payload.key for trace in after)
+    with TraceStore.open(folder, SESSION, benches("episodic").method("memory/hei_nw").identity()) as store:
         store.rollback(len(store.history()))
         assert {trace.id: trace for trace in store.traces()} == before
 
