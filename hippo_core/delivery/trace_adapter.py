@@ -110,7 +110,9 @@ def check_understood(lm: LanguageModel) -> None:
     kind = lm.config.model_type
     if kind not in UNDERSTOOD:
         legal = ", ".join(UNDERSTOOD)
-        raise LabError(f"delivery=adapter does not know the blocks of model type {kind!r} (known: {legal}); use delivery=kv or delivery=text")
+        raise LabError(
+            f"delivery=adapter does not know the blocks of model type {kind!r} (known: {legal}); use delivery=kv or delivery=text"
+        )
 
 
 def _own_queries(attention: Any, x: Tensor, width: int) -> Tensor:
