@@ -9,7 +9,7 @@ from hippo_core.files import root
 from hippo_core.results.report.rows import contradicted, read_run, rows_file, tables_of
 
 PAGES = {path: path.read_text(encoding="utf-8") for path in (root() / "README.md", *sorted((root() / "docs").glob("*.md")))}
-RESULTS = {"README.md": "## How it went", "results.md": ""}  # pages with results, and the heading that these stand below
+RESULTS = {"results.md": ""}  # pages with results, and the heading that these stand below
 REFERENCE = root() / "reports" / "reference"
 REPORTS = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
 WITHOUT_ROWS = {  # written before reports had a table of rows beside them: a report that is written again leaves this list

@@ -22,7 +22,7 @@ from hippo_core.suites.datasets.validate import rules
 from hippo_core.suites.folder import count_questions, cut_short, read_folder, require_folder
 from hippo_core.suites.folder.lines import FACT_FIELDS, ITEM_FIELDS
 
-README = (root() / "README.md").read_text(encoding="utf-8").split("### Your own facts")[1].split("\n## ")[0]
+README = (root() / "docs/own.md").read_text(encoding="utf-8").split("### Your own facts")[1].split("\n## ")[0]
 FACTS = [
     {"id": "f1", "world": "w1", "text": "Ada keeps the key in the blue jar."},
     {"id": "f2", "world": "w1", "text": "Ben keeps the map in the red box."},
