@@ -71,8 +71,8 @@ def test_the_lock_holds_all_that_the_direct_dependencies_need(lock, project):
     assert seen - set(lock) - free == set()
 
 
-def test_ci_is_make_test():
-    assert (ROOT / ".ci/run").read_text() == "make test\n"
+def test_ci_is_lint_and_tests():
+    assert (ROOT / ".ci/run").read_text() == "make lint test\n"
 
 
 def test_help_has_a_line_for_every_target():
