@@ -28,11 +28,12 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.experiments.parameters import BaselineParameters, resolve
+from hippo_core.experiments.answer.experiment import ANSWER
+from hippo_core.experiments.parameters import resolve
 from hippo_core.files import root
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import provenance
-from hippo_core.lab.run.cells import BASELINE, Cell
+from hippo_core.lab.run.cells import Cell
 from hippo_core.results.records import begin_record, build_metrics, finish_record, run_folder, seal
 from hippo_core.results.records.read import TEXT
 
@@ -68,7 +69,7 @@ def make_grid(name: str, rows: int, cells: int) -> tuple[Cell, ...]:
     """A grid of at least so many cells, expanded."""
     path = root() / f"params/grids/{name}.yaml"
     path.write_text(GRID.format(rows=rows, seeds=[0]))
-    seeds = -(-cells // sum(cell.phase == BASELINE and cell.parameters["split"] == "test" for cell in expand(name).cells))
+    seeds = -(-cells // sum(bool(cell.experiment) and cell.parameters["split"] == "test" for cell in expand(name).cells))
     path.write_text(GRID.format(rows=rows, seeds=list(range(seeds))))
     return expand(name).cells
 
@@ -87,9 +88,9 @@ def fill(cells: Iterable[Cell]) -> None:
 def write(cells: Sequence[Cell]) -> None:
     """The records of cells in which the same answers are right."""
     for cell in cells:
-        if cell.phase == BASELINE:
-            told = BaselineParameters(**cell.parameters)
-            begin_record(cell.record, *provenance.describe_run(cell, told, resolve(told)))
+        if cell.experiment:
+            told = ANSWER.parameters(**cell.parameters)
+            begin_record(cell.record, *provenance.describe_run(cell, ANSWER, told, resolve(told)))
             rows, metrics = measured(told.suite, told.preset, told.regime, told.split, told.n, told.seed % ALIKE)
             added = {"seconds": 4.0, "device": "cpu", "stages": ["test"], "cell_seconds": 5.0}
             finish_record(cell.record, rows, metrics | {"seed": told.seed}, added)

@@ -17,13 +17,12 @@ from statistics import median
 import pandas as pd
 import torch
 
-from hippo_core.experiments.answer.run import evaluate
-from hippo_core.experiments.memory import teach, test
-from hippo_core.experiments.memory.teaching import gate_for
+from hippo_core.delivery import load as deliveries
+from hippo_core.experiments.answer.run import answer
+from hippo_core.experiments.memory.run import observation, teach, test
 from hippo_core.files import LabError
-from hippo_core.methods import load_memory, load_preset
-from hippo_core.methods.episodic import memory
-from hippo_core.methods.episodic.memory import Episodic
+from hippo_core.methods.base import Method
+from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
@@ -53,16 +52,21 @@ COLUMNS = ["retrieval_ms", "latency_ms", "encode_ms", "computed_tokens", "score"
 def ways(lm: LanguageModel, store: Path) -> dict[str, Callable[[], pd.DataFrame]]:
     """Each way of answering the same questions, those of the memory from one store."""
     suite, told = get_suite("episodic"), drawn(lm)
-    teach(lm, suite, told, [], load_memory("memory/hei_nw"), store, SESSION)
+    teach(bound(lm, "memory/hei_nw"), suite, told, [], store, SESSION)
 
     def rag(name: str, settings: dict[str, object]) -> Callable[[], pd.DataFrame]:
-        preset = load_preset(name, settings)
-        return lambda: evaluate(lm, suite, told, preset).assign(encode_ms=0.0)
+        return lambda: answer(lm, suite, told, bound(lm, name, settings)).assign(encode_ms=0.0)
 
     def memory(name: str) -> Callable[[], pd.DataFrame]:
-        return lambda: test(lm, suite, told, load_memory(name), "delayed", store, SESSION)
+        return lambda: test(bound(lm, name), suite, told, "delayed", store, SESSION)
 
     return {name: rag(*one) for name, one in RAGS.items()} | {name: memory(one) for name, one in MEMORIES.items()}
+
+
+def bound(lm: LanguageModel, name: str, settings: dict[str, object] | None = None) -> Method:
+    """The method of a preset on a model."""
+    preset = load_preset(name, settings)
+    return preset.method(lm, preset.settings)
 
 
 def drawn(lm: LanguageModel) -> list[World]:
@@ -93,15 +97,15 @@ def gate(lm: LanguageModel, kv: str) -> tuple[float, float]:
     """Seconds of teaching the worlds of QUESTIONS questions and asking these, without a gate and with one that lets everything through:
     what is asked is the same. `kv`: where keys and values are kept from the one to the other."""
     suite, told = get_suite("episodic"), drawn(lm)
-    sides = [load_memory("memory/hei_nw", {"episodic.store.kv": kv} | more) for more in ({}, PASSES)]
+    sides = [{"episodic.store.kv": kv} | more for more in ({}, PASSES)]
     spent: list[list[float]] = [[] for _ in sides]
     for _ in range(ROUNDS):
-        for preset, times in zip(sides, spent, strict=True):
+        for settings, times in zip(sides, spent, strict=True):
             with tempfile.TemporaryDirectory() as folder:
-                memory.ON_DISK = f"{folder}/kv"
-                begin = teach(lm, suite, told, told, preset, Path(folder), SESSION)["ms"].sum() / 1e3
+                deliveries.ON_DISK = f"{folder}/kv"
+                begin = teach(bound(lm, "memory/hei_nw", settings), suite, told, told, Path(folder), SESSION)["ms"].sum() / 1e3
                 asked = time.perf_counter()
-                test(lm, suite, told, preset, "delayed", Path(folder), SESSION)
+                test(bound(lm, "memory/hei_nw", settings), suite, told, "delayed", Path(folder), SESSION)
                 times.append(begin + time.perf_counter() - asked)
     without, gated = map(median, spent)
     return without, gated
@@ -110,7 +114,7 @@ def gate(lm: LanguageModel, kv: str) -> tuple[float, float]:
 def setting(lm: LanguageModel, calibrated: Sequence[World]) -> float:
     """Seconds of setting a gate."""
     begin = time.perf_counter()
-    gate_for(Episodic(lm, load_memory("memory/hei_nw_gated")), calibrated)
+    bound(lm, "memory/hei_nw_gated").calibrate([observation(fact) for fact in world.facts] for world in calibrated)
     return time.perf_counter() - begin
 
 

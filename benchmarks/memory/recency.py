@@ -10,16 +10,17 @@ import sys
 
 import numpy as np
 
-from hippo_core.methods import WorldIndex, choose, load_preset
-from hippo_core.methods.rag.rankers import dense_scores, hybrid_scores, ranked, standardised
-from hippo_core.methods.rag.rerank import question_likelihoods
-from hippo_core.methods.types import Request
+from hippo_core.experiments.answer.run import passages_of
+from hippo_core.methods.base import Query
+from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.retrieval.bm25 import bm25_scores
 from hippo_core.retrieval.fusion import Example, fit, fused
 from hippo_core.retrieval.lexicon import grams
+from hippo_core.retrieval.question_likelihood import after_text
+from hippo_core.retrieval.ranking import ranked, standardised
 from hippo_core.retrieval.recency import AMONG, superseded
+from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
 from hippo_core.training.recall_weights import SEED, TRAINED_WORDS
 
@@ -29,49 +30,47 @@ WORLDS = {
     "episodic, 32": ("episodic", {}, 60),
     "episodic, 128": ("episodic", {"n_facts": 128, "n_items": 10}, 60),
 }
-RAGS = {
-    "rag_bm25": (bm25_scores,),
-    "rag_grams": (bm25_scores, grams),
-    "rag_dense": (dense_scores, "minilm"),
-    "rag_hybrid": (hybrid_scores, "minilm"),
-    "rag_rerank": None,
-}
+RAGS = {"rag_bm25": {}, "rag_grams": {}, "rag_dense": {"encoder": "minilm"}, "rag_hybrid": {"encoder": "minilm"}, "rag_rerank": {}}
 
 
-def requests(lm):
-    """All items, by the worlds that they are of."""
+def questions(lm):
+    """All items, by the worlds that they are of, each with its world's index."""
     for name, (suite, overrides, n) in WORLDS.items():
         settings = suite_settings(suite, "default", lm.spec.context_limit, {**overrides, **TRAINED_WORDS})
         for world in cut(drawn_worlds(suite, "default", n, SEED, "val", settings), n):
-            index = WorldIndex(lm, world)
+            index = WorldIndex(lm, passages_of(world))
             for item in world.items:
-                yield name, Request(item, "delayed", 1, "minilm", AMONG, None, "short", index)
+                yield name, item, index
 
 
-def features(rag, request):
+def bound(lm, rag, **settings):
+    """A rag on a model."""
+    preset = load_preset(f"baselines/{rag}", settings)
+    return preset.method(lm, preset.settings)
+
+
+def features(rag, item, index):
     """What the ranking and the rule say of the best facts, and the place of the right one among them."""
-    taught = request.item.taught
-    if RAGS[rag]:
-        scorer, *told = RAGS[rag]
-        scores = standardised(scorer(request.index, taught, request.item.question, *told))
+    query, texts = Query(item.question, item.taught), [index.passages[source].text for source in item.taught]
+    if rag != "rag_rerank":
+        scores = standardised(bound(index.lm, rag, **RAGS[rag]).scores(index, query))
         best = sorted(ranked(scores)[:AMONG])
     else:
-        preset = load_preset("baselines/rag_rerank", {"encoder": "minilm", "candidates": 1})
-        first = choose(preset, request.index.lm, request.index.world, request.item, index=request.index).ranking[:AMONG]
-        best = sorted(taught.index(fact) for fact in first)
-        scores = np.full(len(taught), -np.inf)
-        scores[best] = standardised(np.array([one.nats for one in question_likelihoods(request, best)]))
-    gold = taught.index(request.item.gold_facts[0])
-    terms = [frozenset(grams(request.taught[place].text)) for place in best]
-    said = {"score": scores[best], "superseded": superseded(frozenset(grams(request.item.question)), terms)}
+        best = sorted(bound(index.lm, rag, encoder="minilm", candidates=1).order(index, query)[0][:AMONG])
+        scores = np.full(len(texts), -np.inf)
+        likelihoods = after_text(index.lm, [texts[place] for place in best], item.question, "short")
+        scores[best] = standardised(np.array([one.nats for one in likelihoods]))
+    gold = item.taught.index(item.gold_facts[0])
+    terms = [frozenset(grams(texts[place])) for place in best]
+    said = {"score": scores[best], "superseded": superseded(frozenset(grams(item.question)), terms)}
     return Example(said, best.index(gold)) if gold in best else None
 
 
 if __name__ == "__main__":
     lm = load(load_spec(sys.argv[1] if len(sys.argv) > 1 else "hippo-tiny"), threads=1)
-    asked = list(requests(lm))
+    asked = list(questions(lm))
     for rag in RAGS:
-        found = [(name, features(rag, request)) for name, request in asked]
+        found = [(name, features(rag, *one)) for name, *one in asked]
         weights = fit([one for _, one in found if one])
         print(f"{rag}: recency {-weights['superseded'] / weights['score']:.2f}")
         for name in WORLDS:

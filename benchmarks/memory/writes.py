@@ -16,13 +16,14 @@ from statistics import median
 
 import numpy as np
 
+from hippo_core.methods.episodic.payload import Payload, PayloadCodec
 from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.store import Identity, TraceStore
 from hippo_core.store.trace import Trace
 
 DIMS, WINNERS, TOKENS, ROUNDS = 8192, 64, 16, 5
 COUNTS = {1: 300, 256: 8192}  # traces written in a round, by the size of a batch
-IDENTITY = Identity("benchmark", "0" * 64, "random", DIMS, WINNERS)
+IDENTITY = Identity("benchmark", "0" * 64, "hei_nw", PayloadCodec("random", DIMS, WINNERS))
 
 
 def traces(count: int, seed: int = 0) -> list[Trace]:
@@ -32,8 +33,8 @@ def traces(count: int, seed: int = 0) -> list[Trace]:
     signs = random.choice([-1, 1], (count, WINNERS)) * random.integers(1, 128, (count, WINNERS))
     words = [f"On day {number} somebody put a thing of some colour in a place far away." for number in range(count)]
     return [
-        Trace("w1", f"f{number}", words[number], tuple(range(TOKENS)), SparseKey(keys[number], signs[number], DIMS), time=number)
-        for number in range(count)
+        Trace("w1", f"f{number}", words[number], time=number, payload=Payload(tuple(range(TOKENS)), SparseKey(*key, DIMS)))
+        for number, key in enumerate(zip(keys, signs, strict=True))
     ]
 
 
