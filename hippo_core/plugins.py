@@ -5,6 +5,7 @@ The module is any that can be imported, or lies in the lab's root.
 
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from hippo_core.files import LabError, root
@@ -21,12 +22,33 @@ def imported(path: str, what: str) -> Any:
     if not is_path(path):
         raise LabError(f"{what}: expected package.module:NAME, got {path!r}")
     module, _, attribute = path.partition(":")
-    if str(root()) not in sys.path:
-        sys.path.append(str(root()))
+    _see_root()
     try:
         found = import_module(module)
     except ModuleNotFoundError as error:
-        raise LabError(f"{what}: there is no module {error.name!r}; install its package, or put its folder into {root()}") from None
+        raise _missing(error.name, what) from None
     if not hasattr(found, attribute):
         raise LabError(f"{what}: module {module} has no {attribute!r}")
     return getattr(found, attribute)
+
+
+def located(path: str, what: str) -> str:
+    """The module of a module path, which is looked for and not run; LabError, beginning with `what`, where it is not there."""
+    module = path.partition(":")[0]
+    _see_root()
+    try:
+        there = find_spec(module) is not None
+    except ModuleNotFoundError:  # of a package that it lies in
+        there = False
+    if not there:
+        raise _missing(module, what)
+    return module
+
+
+def _see_root() -> None:
+    if str(root()) not in sys.path:
+        sys.path.append(str(root()))
+
+
+def _missing(module: str | None, what: str) -> LabError:
+    return LabError(f"{what}: there is no module {module!r}; install its package, or put its folder into {root()}")

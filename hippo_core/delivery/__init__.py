@@ -8,15 +8,17 @@ Importing this brings no torch.
 """
 
 from hippo_core.files import unknown
-from hippo_core.plugins import is_path
+from hippo_core.plugins import is_path, located
 
 DELIVERIES = ("text", "kv", "adapter")
+BESIDE_PROMPT = ("kv", "adapter")  # of these, deliveries whose passages are no part of an item's prompt
 
 
 def module_of(name: str) -> str:
-    """The module of a delivery: one of ours by name, or the module part of `package.module:Class`. LabError for an unknown name."""
+    """The module of a delivery: one of ours by name, or that of `package.module:Class`. LabError for an unknown name, and for
+    a module that is not there."""
     if name in DELIVERIES:
         return f"hippo_core.delivery.{name}"
     if not is_path(name):
         raise unknown("delivery", name, (*DELIVERIES, "package.module:Class"))
-    return name.partition(":")[0]
+    return located(name, "delivery")

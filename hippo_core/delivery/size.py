@@ -42,7 +42,7 @@ def trace_bytes(
     """
     layers = {"kv": shape.layers, "adapter": len(blocks), "text": 0}
     if mode not in layers:
-        raise unknown("inject", mode, layers)
+        raise unknown("delivery", mode, layers)
     kept = shape.kv_bytes(tokens, bytes_per_value, layers[mode]) if stored else 0
     return TOKEN_ID * tokens + len(text.encode()) + kept
 

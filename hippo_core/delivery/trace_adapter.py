@@ -4,8 +4,8 @@ After block b, whose output is h,
 
     y = h + o(g * attention(rotated q(norm(h)), K, V)),    g = tanh(gate)
 
-with norm, q and o those of block b, K and V what block b itself made of the traces' tokens (models/passage_kv.py), and low-rank updates of q
-and o (LoRA: Hu et al. 2021, arXiv 2106.09685). With gate 0 it is exactly neutral, as a gated layer of Flamingo is (Alayrac et al. 2022,
+with norm, q and o those of block b, K and V what block b itself made of the traces' tokens (models/passage_kv.py), and low-rank updates of
+q and o (LoRA: Hu et al. 2021, arXiv 2106.09685). With gate 0 it is exactly neutral, as a gated layer of Flamingo is (Alayrac et al. 2022,
 arXiv 2204.14198, section 2.2); unlike there nothing starts from random weights. The base model is never changed: forward hooks, set for a
 batch and taken away after it.
 """

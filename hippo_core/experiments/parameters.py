@@ -55,6 +55,9 @@ class Parameters(BaseModel):
         """What the cell does: it asks, unless the experiment says otherwise."""
         return "test"
 
+    def check_preset(self, preset: Preset) -> None:
+        """LabError for a preset that no cell of this experiment can ask with."""
+
 
 @dataclass(frozen=True)
 class Resolved:
@@ -82,6 +85,7 @@ def check(values: dict[str, Any], where: str, form: type[Parameters]) -> tuple[A
     parameters = validated(form, _counted(values, where, form), where)
     run_folder(parameters.run_id)
     resolved = resolve(parameters)
+    parameters.check_preset(resolved.preset)
     if is_own(parameters.suite) and not parameters.record_dir:  # a runner has checked it before it started this kernel
         settings = resolved.preset.settings
         require_folder(

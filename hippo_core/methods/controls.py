@@ -17,6 +17,8 @@ from hippo_core.methods.base import Method, Retrieved, in_order
 from hippo_core.store.trace import Trace
 from hippo_core.suites.types import Item
 
+CHOOSING = ("oracle", "random")  # of these, controls that choose among all passages, whatever was retrieved
+
 
 def controlled(method: Method, item: Item, retrieved: Retrieved, own: Sequence[Trace], others: Sequence[Trace]) -> Retrieved:
     """What is shown under the method's control.

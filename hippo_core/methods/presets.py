@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from hippo_core.delivery import module_of as delivery_module
 from hippo_core.files import LabError
 from hippo_core.methods.base import Memory, Method, MethodSettings, Mode
 from hippo_core.methods.overlay import merged, nested, preset_names, read_preset
@@ -51,7 +52,8 @@ class Preset:
 
 
 def load_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Preset:
-    """The preset of that name with some settings replaced, by dotted key; LabError on an unknown name, method, key or value."""
+    """The preset of that name with some settings replaced, by dotted key; LabError on an unknown name, method, delivery, key or
+    value."""
     overlaid = read_preset(name)
     values = dict(overlaid.values)
     path = values.pop("method", None)
@@ -63,6 +65,7 @@ def load_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Preset
     if "method" in (overrides or {}):
         raise LabError(f"preset {name}: its method cannot be replaced; choose another preset")
     settings = validated(method.Settings, merged(values, nested(overrides or {})), f"preset {name}")
+    delivery_module(settings.delivery)
     return Preset(name, path, method, settings, overlaid.origin)
 
 

@@ -1,4 +1,4 @@
-"""A scope: the traces of one world made ready for cues, each channel with an index of its own."""
+"""The traces of one world made ready for cues, each channel with an index of its own."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -17,7 +17,7 @@ class Fact:
 
     `slots` maps a role (who, what, where, when, ...) to the words that stand for it in `text`. `time` is the order of telling
     within the world. `context_key` is what the teller knows of the occasion (session, speaker, place), never an item's id.
-    `asked` is a hidden label for judging a write gate: no condition and no gate may read it.
+    `asked` is a hidden label for judging a write gate: no method and no gate may read it.
     """
 
     id: str

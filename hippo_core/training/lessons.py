@@ -89,7 +89,7 @@ def trim(random: Random, lesson: Lesson, n_facts: int) -> Lesson:
 
 
 def gold_only(random: Random, lesson: Lesson) -> Lesson:
-    """The same with one question and only the facts that it needs, as under the oracle condition."""
+    """The same with one question and only the facts that it needs, as under the control `oracle`."""
     branch = random.choice([branch for branch in lesson.branches if branch.question] or list(lesson.branches))
     return keep(replace(lesson, branches=(branch,)), branch.gold)
 

@@ -1,4 +1,4 @@
-"""Small things made by hand for the tests of models, conditions and protocols: two worlds, a suite, random models on disk."""
+"""Small things made by hand for the tests of models, methods and experiments: two worlds, a suite, random models on disk."""
 
 from pathlib import Path
 

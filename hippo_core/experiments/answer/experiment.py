@@ -5,12 +5,19 @@ from typing import Literal
 from hippo_core.experiments.answer.report import figure, sentence
 from hippo_core.experiments.base import Experiment
 from hippo_core.experiments.parameters import Parameters
+from hippo_core.files import LabError
+from hippo_core.methods.presets import Preset
 
 
 class AnswerParameters(Parameters):
     """What `02_baseline` can be told."""
 
     regime: Literal["immediate", "delayed"] = "delayed"
+
+    def check_preset(self, preset: Preset) -> None:
+        """See `Parameters`."""
+        if preset.taught:
+            raise LabError(f"preset {preset.name} is a memory, which is taught before it is asked: run memory preset={preset.name}")
 
 
 ANSWER = Experiment(

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from hippo_core.delivery import BESIDE_PROMPT
 from hippo_core.delivery.types import Delivered, Question
 from hippo_core.files import LabError
 from hippo_core.methods.base import Method, Query, Retrieved
-from hippo_core.methods.controls import controlled
+from hippo_core.methods.controls import CHOOSING, controlled
 from hippo_core.models.generate import kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.results.scores import score_item
@@ -121,9 +122,9 @@ def texts_of(world: World) -> Texts:
 
 def check_no_leak(one: Asked, texts: Texts, method: Method, regime: Regime) -> None:
     """Raise LabError where the text of a fact stands in the item's own prompt that was not put there: text is, keys and values are not;
-    and in another session the window is not. `texts` are those of the item's world."""
-    allowed = [trace.text for trace in one.retrieved.shown] if method.settings.delivery == "text" else []
-    if method.sees_window and regime == "delayed":
+    and in another session the window is not, unless a control chose it. `texts` are those of the item's world."""
+    allowed = [] if method.settings.delivery in BESIDE_PROMPT else [trace.text for trace in one.retrieved.shown]
+    if method.sees_window and regime == "delayed" and method.settings.control not in CHOOSING:
         allowed = []
     prompt = one.answer.prompt
     for text in sorted(allowed, key=len, reverse=True):

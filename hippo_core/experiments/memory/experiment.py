@@ -13,7 +13,9 @@ import json
 from hippo_core.experiments.base import Experiment
 from hippo_core.experiments.memory.report import figure, sentence
 from hippo_core.experiments.parameters import Parameters, Resolved
+from hippo_core.files import LabError
 from hippo_core.methods.base import Mode
+from hippo_core.methods.presets import Preset
 
 REGIMES: dict[Mode, str] = {"teach": "delayed", "replay": "after_sleep"}  # that cells of these modes count as
 
@@ -29,6 +31,11 @@ class MemoryParameters(Parameters):
     def stage(self) -> Mode:
         """See `Parameters`."""
         return self.mode
+
+    def check_preset(self, preset: Preset) -> None:
+        """See `Parameters`."""
+        if not preset.taught:
+            raise LabError(f"preset {preset.name} is no memory, so that nothing can be taught: run answer preset={preset.name}")
 
     @property
     def session(self) -> str:

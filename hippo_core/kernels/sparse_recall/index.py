@@ -47,7 +47,7 @@ class SparseIndex:
         if codes.values.dtype != self.dtype or (indices.size and indices.max() >= self.dims):
             found = f"{codes.values.dtype} and dimension {indices.max(initial=-1)}"
             raise LabError(
-                f"this index takes {self.dtype} values of dimensions below {self.dims}, got {found}; was it made for another coder?"
+                f"this index takes {self.dtype} values of dimensions below {self.dims}, got {found}; was it made by another encoder?"
             )
         first, start = self._rows, 0
         while start < len(indices):

@@ -1,0 +1,168 @@
+"""Controls: they wrap any method, and they alone see the labels of an item; what stands in the place of what was retrieved."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+import hippo_core.methods
+from hippo_core.experiments.answer.run import ask, passages_of
+from hippo_core.experiments.memory import run
+from hippo_core.files import LabError
+from hippo_core.methods.base import Memory, MemorySettings, Observation, Query, Retrieved
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+from hippo_core.source_code import imports
+from hippo_core.store import TraceStore
+from hippo_core.store.trace import Statement, Trace
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.build import worlds
+from tests.methods.asking import bound
+
+EPISODIC = get_suite("episodic")
+METHODS = ["baselines/rag_bm25", "baselines/rag_dense", "baselines/longctx", "baselines/span_short", "memory/hei_nw"]
+SEARCHING = [name for name in METHODS if name not in ("baselines/longctx", "baselines/span_short")]
+LABELS = {"asked", "answer", "answers", "gold", "gold_facts", "cue", "chance", "rung", "kind", "slices", "schema_fit"}
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return load(load_spec("hippo-tiny"), threads=1)
+
+
+def two_gold_facts(world):
+    """The world with a second gold fact for each item, so that one and several are told apart."""
+    return replace(world, items=tuple(replace(item, gold_facts=(item.gold_facts[0], _other(item))) for item in world.items))
+
+
+def _other(item):
+    return next(source for source in item.taught[::-1] if source not in item.gold_facts)
+
+
+@pytest.fixture(scope="module")
+def asked(lm, tmp_path_factory):
+    """A function from a preset, with overrides, to what is asked of two worlds by it."""
+    drawn = [two_gold_facts(world) for world in worlds("episodic", "default", 10, 3, "val", lm.spec.context_limit)]
+    folder = tmp_path_factory.mktemp("stores")
+    memory = bound("memory/hei_nw", lm)
+    run.teach(memory, EPISODIC, drawn, [], folder, "s1")
+    with TraceStore.open(folder, "s1", memory.identity(), read_only=True) as store:
+        stored = {world.id: store.traces(world.id) for world in drawn}
+
+    def asking(name, some=drawn, **overrides):
+        method = bound(name, lm, **overrides)
+        passages = stored if method.stages else {world.id: passages_of(world) for world in some}
+        return list(ask(EPISODIC, some, method, "delayed", passages, 32))
+
+    asking.worlds = drawn
+    return asking
+
+
+def sources(one):
+    return [trace.source for trace in one.retrieved.shown]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_oracle_shows_exactly_the_gold_passages_in_order_of_telling(asked, name):
+    for one in asked(name, control="oracle"):
+        assert sources(one) == [source for source in one.item.taught if source in one.item.gold_facts] and len(sources(one)) == 2
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+@pytest.mark.parametrize("name", SEARCHING)
+def test_random_shows_k_passages_none_of_them_gold(asked, name, k):
+    for one in asked(name, control="random", k=k):
+        assert len(sources(one)) == len(set(sources(one))) == k and not set(sources(one)) & set(one.item.gold_facts)
+
+
+@pytest.mark.parametrize("name", ["baselines/longctx", "baselines/span_short"])
+def test_without_a_k_random_shows_as_many_as_there_are_gold_ones(asked, name):
+    for one in asked(name, control="random"):
+        assert len(set(sources(one))) == 2 and not set(sources(one)) & set(one.item.gold_facts)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_shuffled_shows_as_many_passages_of_the_other_world_and_nothing_else(asked, name):
+    for usual, one in zip(asked(name), asked(name, control="shuffled"), strict=True):
+        assert len(one.retrieved.shown) == len(usual.retrieved.shown)
+        assert all(trace.world != one.item.world for trace in one.retrieved.shown)
+        assert {trace.text for trace in one.retrieved.shown} <= {fact.text for world in asked.worlds for fact in world.facts}
+
+
+@pytest.mark.parametrize("delivery", ["text", "kv"])
+@pytest.mark.parametrize("name", ["baselines/rag_bm25", "baselines/longctx", "memory/hei_nw"])
+def test_empty_is_no_passages_letter_for_letter_though_all_is_run(asked, name, delivery):
+    empty, usual, plain = asked(name, control="empty", delivery=delivery), asked(name, delivery=delivery), asked("baselines/span_short")
+    assert [sources(one) for one in empty] == [sources(one) for one in usual]
+    assert [one.answer.tokens for one in empty] == [one.answer.tokens for one in plain] != [one.answer.tokens for one in usual]
+    assert [one.answer.first_logprob for one in empty] == pytest.approx([one.answer.first_logprob for one in plain], abs=1e-5)
+    assert all(one.answer.trace_tokens > 0 for one in empty) and not any(one.answer.trace_tokens for one in plain)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_method_runs_as_ever_before_its_control(asked, name):
+    usual, *others = (asked(name, control=control) for control in ("none", "empty", "shuffled", "oracle", "random"))
+    for other in others:
+        assert [one.retrieved.ranking for one in other] == [one.retrieved.ranking for one in usual]
+
+
+def test_contents_of_another_world_need_another_world(asked):
+    with pytest.raises(LabError, match="needs a second world"):
+        asked("baselines/rag_bm25", asked.worlds[:1], control="shuffled")
+
+
+class Watching(Memory):
+    """Notes all that it is given."""
+
+    Settings = MemorySettings
+
+    def __init__(self, lm, settings):
+        super().__init__(lm, settings)
+        self.seen = []
+
+    def teach(self, observations, store, calibration=None):
+        self.seen.append(list(observations))
+        return super().teach(observations, store, calibration)
+
+    def open(self, traces, questions=()):
+        self.seen += [list(traces), list(questions)]
+
+        def retrieve(query):
+            self.seen.append(query)
+            return Retrieved(tuple(traces[:1]), tuple(traces))
+
+        return retrieve
+
+
+def relabelled(world):
+    """The world with other answers, gold facts, kinds and names of items, and other facts asked."""
+    items = [replace(item, id=f"{item.id}x", answers=("no",), gold_facts=(_other(item),), kind="y", rung="noisy") for item in world.items]
+    return replace(world, items=tuple(items), facts=tuple(replace(fact, asked=not fact.asked) for fact in world.facts))
+
+
+@pytest.mark.parametrize("control", ["none", "empty", "shuffled", "oracle", "random"])
+def test_labels_change_what_a_control_shows_and_nothing_that_a_method_is_given(asked, lm, tmp_path, control):
+    seen, shown = [], []
+    for number, some in enumerate((asked.worlds, [*map(relabelled, asked.worlds)])):
+        method = Watching(lm, MemorySettings(control=control))
+        run.teach(method, EPISODIC, some, [], tmp_path / str(number), "s1")
+        with TraceStore.open(tmp_path / str(number), "s1", method.identity(), read_only=True) as store:
+            stored = {world.id: store.traces(world.id) for world in some}
+        found = list(ask(EPISODIC, some, method, "immediate", stored, 32))
+        seen.append(method.seen)
+        shown.append([sources(one) for one in found])
+    assert seen[0] == seen[1] and len(seen[0]) == 2 * 3 + 10
+    assert (shown[0] != shown[1]) == (control in ("oracle", "random"))
+
+
+def test_what_a_method_is_given_has_no_place_for_a_label():
+    assert [one.name for one in fields(Query)] == ["text", "taught", "window"]
+    for form in (Trace, Statement, Observation):
+        assert LABELS.isdisjoint(one.name for one in fields(form))
+
+
+def test_of_all_methods_only_controls_know_what_an_item_is():
+    [folder] = map(Path, hippo_core.methods.__path__)
+    names = {path: "hippo_core.methods." + ".".join(path.relative_to(folder).with_suffix("").parts) for path in folder.rglob("*.py")}
+    knowing = {path.stem for path, name in names.items() if any(one.startswith("hippo_core.suites") for one in imports(name, path))}
+    assert knowing == {"controls", "altering"}
