@@ -58,7 +58,7 @@ blocks:
 
 def make_lab(place: Path) -> None:
     """A lab with this repository's code, notebooks and settings, and no record."""
-    for name in ("hippo_core", "notebooks", "requirements.lock", "data/samples", "data/weights"):
+    for name in ("hippo_core", "notebooks", "requirements.lock", "data/weights"):
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).symlink_to(root() / name)
     shutil.copytree(root() / "params", place / "params")

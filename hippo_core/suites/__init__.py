@@ -7,16 +7,18 @@ from pydantic import ValidationError
 
 from hippo_core.files import LabError, read_yaml, root, unknown
 from hippo_core.plugins import imported, is_path
-from hippo_core.suites.babi import BABI
-from hippo_core.suites.episodic import EPISODIC, EPISODIC_CAPACITY, EPISODIC_CROSS
 from hippo_core.suites.folder import folder_suite, is_own
-from hippo_core.suites.multi import EPISODIC_MULTI
-from hippo_core.suites.semantic import SEMANTIC
-from hippo_core.suites.spatial import SPATIAL
 from hippo_core.suites.types import Settings, Suite
 
-ALL = (EPISODIC, EPISODIC_MULTI, EPISODIC_CROSS, EPISODIC_CAPACITY, SEMANTIC, SPATIAL, BABI)
-SUITES: dict[str, Suite] = {suite.name: suite for suite in ALL}
+SUITES = {
+    "episodic": "hippo_core.suites.episodic:EPISODIC",
+    "episodic_multi": "hippo_core.suites.multi:EPISODIC_MULTI",
+    "episodic_cross": "hippo_core.suites.episodic:EPISODIC_CROSS",
+    "episodic_capacity": "hippo_core.suites.episodic:EPISODIC_CAPACITY",
+    "semantic": "hippo_core.suites.semantic:SEMANTIC",
+    "spatial": "hippo_core.suites.spatial:SPATIAL",
+    "babi": "hippo_core.suites.babi:BABI",
+}
 PROFILES = ("base", "default", "hard")
 
 
@@ -24,18 +26,13 @@ def get_suite(name: str) -> Suite:
     """The suite of this name, or the user's own: `folder:PATH`, or `package.module:NAME`."""
     if is_own(name):
         return folder_suite(name)
-    if is_path(name):
-        return _own_suite(name)
-    if name not in SUITES:
+    path = SUITES.get(name, name)
+    if not is_path(path):
         raise unknown("suite", name, [*SUITES, "folder:PATH", "package.module:NAME"])
-    return SUITES[name]
-
-
-def _own_suite(path: str) -> Suite:
     suite = imported(path, f"suite {path}")
     if not isinstance(suite, Suite):
         raise LabError(f"suite {path} is no hippo_core.suites.types.Suite")
-    if suite.name in SUITES or not suite.name.replace("_", "").replace("-", "").isalnum():
+    if name not in SUITES and (suite.name in SUITES or not suite.name.replace("_", "").replace("-", "").isalnum()):
         raise LabError(f"suite {path} is called {suite.name!r}; expected letters, digits, - and _, and none of {', '.join(SUITES)}")
     return suite
 

@@ -11,7 +11,7 @@ from random import Random
 from typing import NamedTuple
 from zlib import crc32
 
-from hippo_core.files import LabError, root
+from faker.providers.person import en_GB, en_IE, en_NZ, en_US
 
 Group = tuple[str, ...]
 
@@ -88,6 +88,19 @@ SURNAMES = (
     "Kendrick", "Lockhart", "Merrick", "Norwood", "Oakley", "Prescott", "Quimby", "Radcliff", "Selwyn", "Thornton", "Upton", "Vance",
     "Whitby", "Yardley", "Ashford", "Blackwell", "Crowley", "Draper", "Easton", "Farrow", "Gresham", "Hadley", "Irving",
 )  # fmt: skip
+# Given names that are words of another kind as well.
+NO_NAMES = {
+    "Abbey", "Amber", "Angel", "April", "Archer", "Aria", "Aurora", "Autumn", "Bailey", "Bill", "Bob", "Bonnie", "Brook", "Brooke",
+    "Carol", "Carter", "Chad", "Chase", "Che", "Chelsea", "Christie", "Clark", "Cole", "Cooper", "Cruz", "Crystal", "Daisy", "Dakota",
+    "Dale", "Dawn", "Dean", "Destiny", "Devon", "Diamond", "Drew", "Earl", "Ebony", "Eden", "Faith", "Fletcher", "Florence", "Frank",
+    "Gail", "Gene", "Georgia", "Glen", "Grace", "Grant", "Guy", "Harmony", "Harper", "Hazel", "Heather", "Holly", "Hope", "Hunter",
+    "Iona", "India", "Israel", "Ivy", "Jack", "Jade", "Jan", "Jasmine", "Jasper", "Jay", "Jean", "Jesus", "Jordan", "Joy", "Jude",
+    "June", "Kay", "Kent", "Kingston", "Kirk", "Lance", "Lee", "Lily", "Lincoln", "Logan", "Luna", "Mark", "Mason", "Max", "Melody",
+    "Mercedes", "Misty", "Morgan", "Olive", "Paris", "Parker", "Patty", "Penny", "Perry", "Phoenix", "Pierce", "Piper", "Poppy",
+    "Preston", "Randy", "Raven", "Ray", "Rex", "Rick", "Robin", "Roman", "Rose", "Rosemary", "Rowan", "Ruby", "Ryder", "Sandy",
+    "Savannah", "Scot", "Shay", "Sherry", "Sierra", "Skye", "Spencer", "Stella", "Sue", "Summer", "Sydney", "Tanner", "Taylor", "Terry",
+    "Trinity", "Troy", "Victor", "Violet", "Virginia", "Warren", "Warwick", "Willow", "Zion",
+}  # fmt: skip
 
 
 BABI_PEOPLE = frozenset({"Mary", "John", "Sandra", "Daniel"})
@@ -126,11 +139,13 @@ def training_verbs(group: tuple[Verb, ...]) -> tuple[Verb, ...]:
 
 @cache
 def names(held_out: bool) -> tuple[str, ...]:
-    """Given names: those that lessons may use, or the sixth of all that none does (less the people of the public bAbI stories)."""
-    path = root() / "data/samples/names/names.txt"
-    if not path.exists():
-        raise LabError(f"missing {path}; it is part of the repository: restore it with `git checkout -- {path}`")
-    chosen = (name for name in path.read_text(encoding="utf-8").split() if is_held_out(name) == held_out)
+    """Given names: those that lessons may use, or the sixth of all that none does (less the people of the public bAbI stories).
+
+    They are those of three to eight letters that Faker lists for four English-speaking countries.
+    """
+    lists = (country.Provider.first_names for country in (en_GB, en_IE, en_NZ, en_US))
+    listed = {name for some in lists for name in some if 3 <= len(name) <= 8 and name.isascii() and name.isalpha() and name.istitle()}
+    chosen = sorted(name for name in listed - NO_NAMES if is_held_out(name) == held_out)
     return tuple(name for name in chosen if not (held_out and name in BABI_PEOPLE))
 
 

@@ -29,8 +29,7 @@ def a_root_of_its_own(tmp_path_factory):
         for name in ("hippo_core", "params", "notebooks", "requirements.lock", "pyproject.toml"):
             (place / name).symlink_to(root() / name)
         (place / "data").mkdir()
-        for name in ("samples", "weights"):
-            (place / "data" / name).symlink_to(root() / "data" / name)
+        (place / "data/weights").symlink_to(root() / "data/weights")
         patch.setenv("HIPPO_ROOT", str(place))
         patch.chdir(place)
         yield place

@@ -140,9 +140,7 @@ def parameters_of(notebook: str) -> str:
 
 def make_lab(place: Path, source: Path = REPOSITORY) -> Path:
     """Fill a folder with what a lab needs; library and settings are those of `source`."""
-    for name in ("data/samples", "requirements.lock"):
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).symlink_to(REPOSITORY / name)
+    (place / "requirements.lock").symlink_to(REPOSITORY / "requirements.lock")
     shutil.copytree(source / "hippo_core", place / "hippo_core", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(source / "params", place / "params")
     (place / "params/grids/tiny.yaml").write_text(GRID)

@@ -18,7 +18,7 @@ ITEMS = parameters.DRY_ITEMS
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A root of its own for what the notebook writes, with the repository's code, weights and parameters linked into it."""
-    for name in ("hippo_core", "params", "notebooks", "requirements.lock", "data/samples", "data/weights"):
+    for name in ("hippo_core", "params", "notebooks", "requirements.lock", "data/weights"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).symlink_to(root() / name)
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))

@@ -2,15 +2,14 @@
 
 import hashlib
 import json
-from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from hippo_core import text_files
-from hippo_core.files import LabError, root, sha256, write_json
-from hippo_core.plugins import is_path
+from hippo_core.files import LabError, sha256, write_json
 from hippo_core.source_code import closure
-from hippo_core.suites import get_suite
+from hippo_core.suites import SUITES, get_suite
 from hippo_core.suites.datasets.validate import EXEMPT
 from hippo_core.suites.folder import files_of, is_own, place_of
 from hippo_core.suites.given import GivenSuite
@@ -26,21 +25,13 @@ SPLIT_RULES = {
 MATERIAL = {
     "public": ("bAbI tasks 1-3, English, v1.2 (data/README.md)", "CC BY 3.0, copyright Facebook, Inc."),
     "own": ("the user's own folder", "the user's own"),
-    "drawn": ("sentences drawn from the lab's word lists; given names from data/samples/names", "this repository's; given names: MIT"),
+    "drawn": ("sentences drawn from the lab's word lists; given names from Faker", "this repository's; given names: MIT"),
 }
 
 
 def digest(value: Any) -> str:
     """The SHA-256 of a value's JSON, in hex."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
-
-
-@cache
-def library_source() -> str:
-    """The SHA-256 of the suites' code and of the names that they draw on."""
-    suites, names = root() / "hippo_core/suites", root() / "data/samples/names"
-    files = {base: sorted(base.rglob(pattern)) for base, pattern in ((suites, "*.py"), (names, "*.txt"))}
-    return digest({path.relative_to(base).as_posix(): sha256(path) for base, found in files.items() for path in found})
 
 
 def source(suite_name: str, settings: Settings) -> str:
@@ -52,13 +43,13 @@ def source(suite_name: str, settings: Settings) -> str:
     if is_own(suite_name):
         folder = place_of(suite_name)
         own = {str(path.relative_to(folder)): sha256(path) for path in files_of(folder)}
-    return digest([VERSION, library_source(), _own_code(suite_name), own, settings.model_dump(mode="json")])
+    return digest([VERSION, _code(suite_name), version("faker"), own, settings.model_dump(mode="json")])
 
 
-def _own_code(suite_name: str) -> dict[str, str]:
-    """Checksums of the modules that a suite of the user's own is made by; none where it is one of ours or a folder."""
-    modules = [suite_name.partition(":")[0]] if is_path(suite_name) and not is_own(suite_name) else []
-    return {module: sha256(path) for module, path in closure(modules).items()}
+def _code(suite_name: str) -> dict[str, str]:
+    """Checksums of the modules that a suite is made by, of the user's own as of ours."""
+    made_by = "hippo_core.suites.folder" if is_own(suite_name) else SUITES.get(suite_name, suite_name).partition(":")[0]
+    return {module: sha256(path) for module, path in closure([made_by, "hippo_core.suites.datasets.build"]).items()}
 
 
 def is_current(folder: Path, expected: str) -> bool:

@@ -11,7 +11,7 @@ from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.validate import model_rules, rules, shared_facts
 from hippo_core.suites.types import Fact, Item, World
 
-OWN = SUITES["episodic"]
+OWN = get_suite("episodic")
 PLACES = [*product(SUITES, PROFILES), ("episodic", "surprising")]
 
 
@@ -90,14 +90,14 @@ def test_ids_must_differ():
 
 def test_a_suite_is_exempt_only_from_what_its_card_says():
     other = replace(ITEM, id="q1", answers=("ring",), gold_facts=("f1",), distance=1)
-    found = {finding.rule for finding in rules([World("w", FACTS, (ITEM, other))], SUITES["babi"], 9)}
+    found = {finding.rule for finding in rules([World("w", FACTS, (ITEM, other))], get_suite("babi"), 9)}
     assert found == {"distance"}
 
 
 def test_shared_facts_are_found_and_named():
     assert [finding.rule for finding in shared_facts(OWN, val=[GOOD], test=[GOOD])] == ["no shared facts"] * len(FACTS)
     assert shared_facts(OWN, val=[GOOD]) == []
-    assert shared_facts(SUITES["babi"], val=[GOOD], test=[GOOD]) == []
+    assert shared_facts(get_suite("babi"), val=[GOOD], test=[GOOD]) == []
 
 
 def rows(score, chance=0.1):
@@ -110,4 +110,4 @@ def rows(score, chance=0.1):
 )
 def test_the_model_rules(alone, oracle, found):
     assert [finding.rule for finding in model_rules(rows(alone), rows(oracle), OWN)] == found
-    assert model_rules(rows(alone), rows(oracle), SUITES["spatial"]) == []
+    assert model_rules(rows(alone), rows(oracle), get_suite("spatial")) == []
