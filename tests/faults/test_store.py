@@ -22,10 +22,10 @@ import os, sys
 from dataclasses import replace
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Decision, Statement
-from tests.methods.episodic.made import trace
+from tests.methods.episodic.made import IDENTITY, trace
 
 folder, size = sys.argv[1], int(sys.argv[2])
-with TraceStore.open(folder, "s1") as store:
+with TraceStore.open(folder, "s1", IDENTITY) as store:
     batch = 1 + max((found.time for found in store.traces()), default=0)
     while True:
         with store.together():
