@@ -29,6 +29,7 @@ class Experiment:
         suits: whether a preset's cells are of this experiment where a grid does not say.
         needs: the parameters of the cells of this experiment that one rests on, the last of them being its source.
         canonical: parameters with what does not matter to their cell taken out.
+        reads: the file of the user's own that a cell reads in the place of its source.
         sentence: a result in words, from the metrics.
         figure: a result as a picture (PNG), from the rows.
     """
@@ -42,6 +43,7 @@ class Experiment:
     figure: Callable[[Any, "pd.DataFrame"], bytes]
     needs: Callable[[Any, Resolved], tuple[Parameters, ...]] = lambda parameters, resolved: ()
     canonical: Callable[[Any, Resolved], Any] = lambda parameters, resolved: parameters
+    reads: Callable[[Any, Resolved], Path | None] = lambda parameters, resolved: None
 
     @property
     def phase(self) -> str:

@@ -1,7 +1,7 @@
 """The parameters of cells that ask: names and types checked once, before anything runs, then resolved to what they stand for."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -42,6 +42,8 @@ class Parameters(BaseModel):
     dry_run: bool = False
     threads: Positive = 1
     batch_size: Positive = 32
+    max_new_tokens: Positive | None = None  # of an answer; None: the suite's budget
+    use_chat_template: bool | None = None  # None: as the preset says
     overrides: list[str] = []
     record_dir: str = ""
 
@@ -107,16 +109,30 @@ def _counted(values: dict[str, Any], where: str, form: type[Parameters]) -> dict
 def resolve(parameters: Parameters) -> Resolved:
     """The suite, its settings, the preset and the model that the parameters name, overrides applied."""
     chosen = parameters.suite, parameters.profile, parameters.preset, parameters.model, tuple(parameters.overrides)
-    resolved = _resolve(*chosen)
+    resolved = _resolve(*chosen, parameters.max_new_tokens, parameters.use_chat_template)
     if parameters.regime == "immediate" and resolved.preset.method.sees_window and not resolved.suite.has_window:
         raise LabError(f"suite {parameters.suite} has no window: its facts are taught in another session; use regime=delayed")
     return resolved
 
 
 @cache
-def _resolve(suite_name: str, profile: str, preset_name: str, model: str, overrides: tuple[str, ...]) -> Resolved:
+def _resolve(
+    suite_name: str,
+    profile: str,
+    preset_name: str,
+    model: str,
+    overrides: tuple[str, ...],
+    max_new_tokens: int | None,
+    use_chat_template: bool | None,
+) -> Resolved:
     suite, spec = get_suite(suite_name), load_spec(model)
     of_suite, of_preset = sides(overrides, suite, preset_name)
+    if max_new_tokens is not None:
+        suite = replace(suite, answer_budget=max_new_tokens)
+    if use_chat_template is not None:
+        if "decoding" in of_preset:
+            raise LabError("use_chat_template and the override decoding say the same thing; give one of them")
+        of_preset["decoding"] = "short" if use_chat_template else "plain"
     settings = suite_settings(suite_name, profile, spec.context_limit, of_suite)
     preset = load_preset(preset_name, of_preset)
     return Resolved(suite, settings, preset, spec, of_suite, load_preset(preset.origin))

@@ -186,6 +186,18 @@ class Memory(Method):
         """How its payloads are written; without one a trace is its text."""
         return NO_PAYLOAD
 
+    @classmethod
+    def algorithm(cls) -> str:
+        """The name of the folder in which its stores lie."""
+        from hippo_core.store.identity import algorithm_of
+
+        return algorithm_of(cls.kind())
+
+    @classmethod
+    def kind(cls) -> str:
+        """Its module path, which its stores name."""
+        return f"{cls.__module__}:{cls.__qualname__}"
+
     def identity(self) -> "Identity":
         """What a store of this memory is written with; it opens for the same alone."""
         from hippo_core.models import artifacts
@@ -193,7 +205,7 @@ class Memory(Method):
 
         base = artifacts.base_of(self.lm)
         weights = "+".join([base["sha256"], *([base["merged"]] if "merged" in base else [])])
-        return Identity(self.lm.spec.name, weights, f"{type(self).__module__}:{type(self).__qualname__}", self.codec)
+        return Identity(self.lm.spec.name, weights, self.kind(), self.codec)
 
     @property
     def writes(self) -> bool:

@@ -1,4 +1,4 @@
-"""The store of traces: one SQLite file a session, `<folder>/hei_nw/<session_id>/episodic.sqlite`.
+"""The store of traces: one SQLite file a session, `<folder>/hei_nw/<session_id>/traces.sqlite`.
 
 What `append` and the others return is on the disk when they return. One writer at a time, readers beside it; a closed store is one file
 and can be read where nothing can be written. A store says with which model and by which memory it was written, and opens for no other.

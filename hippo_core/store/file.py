@@ -113,7 +113,7 @@ class StoreFile:
     def open(cls, folder: Path | str, session_id: str, expect: Identity | None = None, read_only: bool = False) -> Self:
         """The store of a session. LabError, in one line, where it is missing, damaged, not a store, held by another writer, or was
         written with another model or key than `expect` (None: any)."""
-        path = existing(folder, session_id)
+        path = existing(folder, session_id, expect.algorithm if expect else None)
         if not read_only and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
             raise LabError(f"no write access to {path}; open it read-only, or copy it")
         return cls.opened(path, None if read_only else hold(path.parent), expect)

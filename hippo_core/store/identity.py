@@ -1,5 +1,6 @@
 """What a store was written with: a store opens only for the model, the method and the payloads that its traces are of."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,9 +21,19 @@ class Identity:
     codec: Codec
 
     @property
+    def algorithm(self) -> str:
+        """The name of its folder of stores."""
+        return algorithm_of(self.kind)
+
+    @property
     def parts(self) -> dict[str, Any]:
         """All that must be equal."""
         return {"model": self.model, "weights": self.weights, "kind": self.kind, **self.codec.settings}
+
+
+def algorithm_of(kind: str) -> str:
+    """A method's class, named by its module path, as a folder is called: `package.module:HeiNW` gives hei_nw."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.rpartition(":")[2]).lower()
 
 
 def as_values(identity: Identity) -> dict[str, Any]:

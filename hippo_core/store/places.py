@@ -8,31 +8,44 @@ from pathlib import Path
 
 from hippo_core.files import LabError
 
-ALGORITHM, FILE = "hei_nw", "episodic.sqlite"
+FILE = "traces.sqlite"
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
-def session_folder(folder: Path | str, session_id: str) -> Path:
-    """`<folder>/hei_nw/<session_id>`; a folder that ends in hei_nw already is taken as it is."""
+def store_path(folder: Path | str, session_id: str, algorithm: str) -> Path:
+    """`<folder>/<algorithm>/<session_id>/traces.sqlite`, whether it is there or not; a folder that ends in the algorithm's name already is
+    taken as it is."""
     if not _SESSION.fullmatch(session_id):
         expected = "at most 100 letters, digits, '-', '_' and '.', the first a letter or digit"
         raise LabError(f"session id {session_id!r} is not a plain name: expected {expected}")
     folder = Path(folder)
-    return (folder if folder.name == ALGORITHM else folder / ALGORITHM) / session_id
+    return (folder if folder.name == algorithm else folder / algorithm) / session_id / FILE
 
 
-def store_path(folder: Path | str, session_id: str) -> Path:
-    """The file of a store, whether it is there or not."""
-    return session_folder(folder, session_id) / FILE
+def existing(folder: Path | str, session_id: str, algorithm: str | None = None) -> Path:
+    """The file of a store, which `folder` may name itself; LabError, naming the sessions that are there, where it is missing.
+
+    Without an algorithm it is that of any, if the session is there once.
+    """
+    folder = Path(folder)
+    if folder.is_file():
+        return folder
+    path = store_path(folder, session_id, algorithm or "*")
+    parents = ["", f"{algorithm or '*'}/"] if algorithm in (None, folder.name) else [f"{algorithm}/"]
+    stores = sorted(store for parent in parents for store in folder.glob(f"{parent}*/{FILE}"))
+    matching = [store for store in stores if store.parent.name == session_id]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise LabError(f"session {session_id} is there more than once: {', '.join(map(str, matching))}; name the file")
+    others = [store.parent.name for store in stores]
+    raise LabError(f"no store at {path}; sessions there: {', '.join(others) or 'none'}; teach first, or name one of them")
 
 
-def existing(folder: Path | str, session_id: str) -> Path:
-    """The file of a store; LabError, naming the sessions that are there, where it is missing."""
-    path = store_path(folder, session_id)
-    if not path.is_file():
-        others = sorted(found.parent.name for found in path.parent.parent.glob(f"*/{FILE}"))
-        raise LabError(f"no store at {path}; sessions there: {', '.join(others) or 'none'}; teach first, or name one of them")
-    return path
+def require_free(folder: Path | str, session_id: str, algorithm: str) -> None:
+    """LabError where the session is there already."""
+    if (path := store_path(folder, session_id, algorithm)).exists():
+        raise LabError(f"there is a store at {path} already; open it, name another session, or remove it first")
 
 
 def hold(folder: Path) -> int:

@@ -51,12 +51,13 @@ class TraceStore:
         if len(ids) < len(traces) or min(ids, default=1) < 1:
             raise LabError("a new store's traces have ids from 1 on, each its own; leave them out and append them, which gives ids")
         meta = {"identity": as_values(identity), "session_id": session_id}
-        return cls._made(store_path(folder, session_id), lay_out(meta, traces, identity.codec), identity)
+        return cls._made(store_path(folder, session_id, identity.algorithm), lay_out(meta, traces, identity.codec), identity)
 
     def copy(self, folder: Path | str) -> Self:
         """This session in another folder, open for writing: ids, tombstones, decisions, all that can be undone. This store stays as it
         is; LabError where the other folder has the session already."""
-        return self._made(store_path(folder, self.file.meta["session_id"]), self.file.write_to, self.file.identity)
+        identity = self.file.identity
+        return self._made(store_path(folder, self.file.meta["session_id"], identity.algorithm), self.file.write_to, identity)
 
     @classmethod
     def _made(cls, path: Path, fill: Callable[[sqlite3.Connection], None], identity: Identity) -> Self:

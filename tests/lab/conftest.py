@@ -35,15 +35,15 @@ MEMORY = '''
 from hippo_core import lab
 
 cell = lab.begin("memory", globals())
-worlds, session = cell.worlds(), cell.parameters.session
+worlds, session = cell.worlds(), cell.parameters.session(cell.resolved.preset.method)
 ''', '''
 import sqlite3
 from contextlib import closing
 
-path = (cell.store if mode != "test" else cell.source) / "hei_nw" / session / "episodic.sqlite"
+path = (cell.store if mode != "test" else cell.source) / "hei_nw" / session / "traces.sqlite"
 kept = {fact.id: 0 for world in worlds for fact in world.facts}
 if mode == "replay":
-    with closing(sqlite3.connect(cell.source / "hei_nw" / session / "episodic.sqlite")) as store:
+    with closing(sqlite3.connect(cell.source / "hei_nw" / session / "traces.sqlite")) as store:
         kept = {fact: uses + 1 for fact, uses in store.execute("SELECT * FROM traces")}
 if mode != "test":
     path.parent.mkdir(parents=True)
@@ -140,6 +140,7 @@ def parameters_of(notebook: str) -> str:
 
 def make_lab(place: Path, source: Path = REPOSITORY) -> Path:
     """Fill a folder with what a lab needs; library and settings are those of `source`."""
+    place.mkdir(parents=True, exist_ok=True)
     (place / "requirements.lock").symlink_to(REPOSITORY / "requirements.lock")
     shutil.copytree(source / "hippo_core", place / "hippo_core", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(source / "params", place / "params")

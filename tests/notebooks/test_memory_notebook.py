@@ -4,14 +4,15 @@ import json
 import shutil
 
 import pytest
+import yaml
 
 from hippo_core.experiments import parameters
-from hippo_core.files import root, sha256
+from hippo_core.files import LabError, root, sha256
 from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.store import TraceStore
 from hippo_core.suites.datasets.build import write_dataset
 
-GATED = {"mode": "teach", "preset": "memory/hei_nw_gated", "dry_run": True}
+GATED = {"mode": "teach", "preset": "memory/hei_nw_gated"}
 ITEMS = parameters.DRY_ITEMS
 
 
@@ -28,12 +29,18 @@ def place(tmp_path, monkeypatch):
     parameters.forget()
 
 
-def taught():
-    """What the notebook's cells, but for the figure, leave when a gate teaches: the rows, and the calibration that its store keeps."""
+def run_cells(**told):
+    """What the notebook's cells, but for the figure, leave behind."""
     path = notebook_files.notebook_path("03_memory")
-    space = {**notebook_files.defaults(path), **GATED}
+    space = {**notebook_files.defaults(path), "dry_run": True, **told}
     for source in notebook_files.code(path)[:-1]:
         exec(source, space)
+    return space
+
+
+def taught():
+    """What it leaves when a gate teaches: the rows, and the calibration that its store keeps."""
+    space = run_cells(**GATED)
     with TraceStore.open(space["cell"].store, space["session"], read_only=True) as store:
         return space["rows"], store.meta["calibration"]
 
@@ -58,3 +65,52 @@ def test_a_gate_is_calibrated_on_validation_worlds_and_judges_test_worlds(place)
     again, other = taught()
     assert other["tau"] != calibration["tau"] and other["mean"] != calibration["mean"]
     assert again["surprise"].tolist() == others["surprise"].tolist()
+
+
+def test_a_store_of_ones_own_is_kept_asked_and_replayed(place):
+    mine = {"store_dir": "mine", "session_id": "s1"}
+    usual = run_cells(mode="teach")
+    kept = run_cells(mode="teach", persist=True, **mine)
+    file = place / "mine/hei_nw/s1/traces.sqlite"
+    assert kept["cell"].cell.id != usual["cell"].cell.id and file.is_file()
+    assert json.loads(file.with_name("store_meta.json").read_text())["traces"] == len(kept["rows"])
+    asked = run_cells(**mine)
+    assert asked["cell"].cell.needs == run_cells(**mine, run_id="other")["cell"].cell.needs and asked["rows"]["store_written"].all()
+    assert asked["rows"]["pred"].equals(run_cells(store_dir="mine/hei_nw", session_id="s1")["rows"]["pred"])
+    with TraceStore.open(place / "mine", "s1") as store:
+        store.delete([trace.id for trace in store.traces()])
+    emptied = run_cells(**mine)
+    assert emptied["cell"].cell.id != asked["cell"].cell.id and not emptied["rows"]["store_written"].any()
+    with pytest.raises(LabError, match=r"there is a store at .*mine/hei_nw/s1"):
+        run_cells(mode="teach", persist=True, **mine)
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ({"persist": True, "store_dir": "mine"}, "a test writes nothing"),
+        ({"persist": True, "mode": "teach"}, "give store_dir=FOLDER"),
+        ({"store_dir": "nowhere"}, "no store at .*nowhere/hei_nw/hei_scratch.*teach first"),
+        ({"use_chat_template": False, "overrides": ["decoding=short"]}, "say the same thing"),
+        ({"max_new_tokens": 0}, "max_new_tokens"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_runs(place, told, says):
+    with pytest.raises(LabError, match=says):
+        run_cells(**told)
+    assert not (place / "executed").exists()
+
+
+def test_an_answer_has_the_tokens_and_the_template_that_are_asked_for(place):
+    mine = {"store_dir": "mine", "session_id": "s1"}
+    run_cells(mode="teach", persist=True, **mine)
+    usual, short = run_cells(**mine), run_cells(**mine, max_new_tokens=1)
+    with pytest.raises(LabError, match=r"lines of plain prompts.*got.*lines of short prompts"):
+        run_cells(**mine, use_chat_template=False)
+    plain = {"store_dir": "plain", "session_id": "s1", "use_chat_template": False}
+    run_cells(mode="teach", persist=True, **plain)
+    bare = run_cells(**plain)
+    assert short["rows"]["generated_tokens"].max() == 1 < usual["rows"]["generated_tokens"].max()
+    assert bare["rows"]["prompt"].str.endswith("Answer:").all() and not usual["rows"]["prompt"].str.endswith("Answer:").any()
+    said = [yaml.safe_load((one["cell"].record / "config_snapshot.yaml").read_text())["decoding"] for one in (usual, short, bare)]
+    assert [one["max_new_tokens"] for one in said] == [8, 1, 8] and [one["use_chat_template"] for one in said] == [True, True, False]

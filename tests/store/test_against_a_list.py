@@ -214,7 +214,7 @@ class AgainstAList(RuleBasedStateMachine):
     @rule()
     def reopen(self):
         self.store.close()
-        assert {path.name for path in self.store.path.parent.iterdir()} == {"episodic.sqlite", "store_meta.json"}
+        assert {path.name for path in self.store.path.parent.iterdir()} == {"traces.sqlite", "store_meta.json"}
         self.store = TraceStore.open(self.folder, "s1", IDENTITY)
 
     @invariant()

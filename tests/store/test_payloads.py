@@ -65,8 +65,10 @@ def test_they_are_stored_changed_undone_and_brought_back(tmp_path):
 def test_a_store_opens_for_its_own_method_alone(tmp_path):
     with TraceStore.create(tmp_path, "s1", OTHER) as store:
         store.append(traces())
-    with pytest.raises(LabError, match="kind expected 'hei_nw', got 'mine:Mine'"):
+    with pytest.raises(LabError, match=r"no store at .*hei_nw/s1"):
         TraceStore.open(tmp_path, "s1", IDENTITY)
+    with pytest.raises(LabError, match="kind expected 'hei_nw', got 'mine:Mine'"):
+        TraceStore.open(tmp_path / "mine/s1/traces.sqlite", "s1", IDENTITY)
     with pytest.raises(LabError, match="width expected 4, got 3"):
         TraceStore.open(tmp_path, "s1", replace(OTHER, codec=Floats(4)))
     with TraceStore.open(tmp_path, "s1", read_only=True) as store:

@@ -3,6 +3,7 @@
 import math
 import sqlite3
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -36,9 +37,20 @@ def test_what_is_read_is_what_was_written(tmp_path_factory, traces, told):
 
 
 def test_both_ways_to_name_the_folder_lead_to_the_same_place(tmp_path):
-    assert store_path(tmp_path, "s1") == store_path(tmp_path / "hei_nw", "s1") == tmp_path / "hei_nw/s1/episodic.sqlite"
+    assert store_path(tmp_path, "s1", "hei_nw") == store_path(tmp_path / "hei_nw", "s1", "hei_nw") == tmp_path / "hei_nw/s1/traces.sqlite"
     TraceStore.create(tmp_path, "s1", IDENTITY).close()
-    TraceStore.open(str(tmp_path / "hei_nw"), "s1").close()
+    for folder, expect in product((tmp_path, str(tmp_path / "hei_nw"), tmp_path / "hei_nw/s1/traces.sqlite"), (None, IDENTITY)):
+        TraceStore.open(folder, "s1", expect).close()
+
+
+def test_a_session_of_two_memories_is_opened_by_the_memory_s_identity(tmp_path):
+    other = replace(IDENTITY, kind="mine:Mine")
+    for identity in (IDENTITY, other):
+        TraceStore.create(tmp_path, "s1", identity).close()
+    with pytest.raises(LabError, match="more than once"):
+        TraceStore.open(tmp_path, "s1")
+    with TraceStore.open(tmp_path, "s1", other) as store:
+        assert store.path == tmp_path / "mine/s1/traces.sqlite"
 
 
 def test_two_tellings_give_the_same_bytes(tmp_path):
@@ -112,7 +124,7 @@ def test_a_store_that_is_closed_in_the_middle_of_a_block_has_nothing_of_it(store
     assert store.path.read_bytes()[18] == 1  # SQLite's sign of a file without a write-ahead log
     with TraceStore.open(tmp_path, "s1", read_only=True) as again:
         assert again.size() == 0
-    assert {path.name for path in store.path.parent.iterdir()} == {"episodic.sqlite", "store_meta.json"}
+    assert {path.name for path in store.path.parent.iterdir()} == {"traces.sqlite", "store_meta.json"}
 
 
 def test_the_weakest_goes_first_and_a_pinned_trace_only_when_no_other_is_left(store):

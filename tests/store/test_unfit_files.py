@@ -60,7 +60,7 @@ def changed(**other):
 
 
 def test_a_foreign_database_is_not_a_store(tmp_path):
-    path = store_path(tmp_path, "s1")
+    path = store_path(tmp_path, "s1", "hei_nw")
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as other:
         other.execute("CREATE TABLE traces (id)")
@@ -72,7 +72,7 @@ def test_a_foreign_database_is_not_a_store(tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"x", b"no database at all\n" * 500, b"SQLite format 3\0"])
 def test_a_file_of_something_else_is_not_a_store(tmp_path, content):
-    path = store_path(tmp_path, "s1")
+    path = store_path(tmp_path, "s1", "hei_nw")
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
     for read_only in (True, False):

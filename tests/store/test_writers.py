@@ -57,7 +57,7 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(other, tmp_path):
 def test_a_writer_that_was_killed_leaves_the_store_to_the_next(other, tmp_path):
     other.kill()
     other.wait(timeout=60)
-    files = [tmp_path / "hei_nw/s1" / name for name in ("episodic.sqlite", "episodic.sqlite-wal")]
+    files = [tmp_path / "hei_nw/s1" / name for name in ("traces.sqlite", "traces.sqlite-wal")]
     left = [file.read_bytes() for file in files]
     with TraceStore.open(tmp_path, "s1", read_only=True) as reader:
         assert reader.size() == 1
@@ -65,7 +65,7 @@ def test_a_writer_that_was_killed_leaves_the_store_to_the_next(other, tmp_path):
     with TraceStore.open(tmp_path, "s1", IDENTITY) as store:
         assert store.size() == 1
         assert store.append([trace()]) == [2]
-    assert {path.name for path in store.path.parent.iterdir()} == {"episodic.sqlite", "store_meta.json"}
+    assert {path.name for path in store.path.parent.iterdir()} == {"traces.sqlite", "store_meta.json"}
 
 
 def test_two_objects_of_one_process_are_two_writers(store, tmp_path):
@@ -86,7 +86,7 @@ def test_a_writer_that_closes_under_a_reader_says_so_and_has_lost_nothing(store,
         assert reader.size() == 1
     with TraceStore.open(tmp_path, "s1") as again:
         assert again.size() == 1
-    assert {path.name for path in store.path.parent.iterdir()} == {"episodic.sqlite", "store_meta.json"}
+    assert {path.name for path in store.path.parent.iterdir()} == {"traces.sqlite", "store_meta.json"}
 
 
 def test_a_reader_writes_nothing(store, tmp_path):

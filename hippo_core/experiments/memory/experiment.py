@@ -9,13 +9,19 @@ are tested on one taught store.
 """
 
 import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hippo_core.experiments.base import Experiment
 from hippo_core.experiments.memory.report import figure, sentence
 from hippo_core.experiments.parameters import Parameters, Resolved
-from hippo_core.files import LabError
+from hippo_core.files import LabError, root
 from hippo_core.methods.base import Mode
 from hippo_core.methods.presets import Preset
+from hippo_core.store.places import existing, require_free
+
+if TYPE_CHECKING:
+    from hippo_core.methods.base import Memory
 
 REGIMES: dict[Mode, str] = {"teach": "delayed", "replay": "after_sleep"}  # that cells of these modes count as
 
@@ -26,6 +32,9 @@ class MemoryParameters(Parameters):
 
     preset: str = "memory/hei_nw"
     mode: Mode = "test"
+    store_dir: str = ""  # a folder of stores, from the lab's root; empty: each lies in the record of the cell that wrote it
+    session_id: str = ""  # the name of the store; empty: the memory's and the run's
+    persist: bool = False  # True: what is taught or replayed is put into store_dir; False: store_dir is read
 
     @property
     def stage(self) -> Mode:
@@ -36,11 +45,22 @@ class MemoryParameters(Parameters):
         """See `Parameters`."""
         if not preset.taught:
             raise LabError(f"preset {preset.name} is no memory, so that nothing can be taught: run answer preset={preset.name}")
+        if self.persist and self.mode == "test":
+            raise LabError("a test writes nothing that could be kept: persist=true goes with mode=teach or mode=replay")
+        if self.persist and not self.store_dir:
+            raise LabError("persist=true needs a folder to put the store into: give store_dir=FOLDER")
+        if self.persist:
+            memory: Any = preset.method
+            require_free(self.folder, self.session(memory), memory.algorithm())
+
+    def session(self, memory: "Memory | type[Memory]") -> str:
+        """The name of the store that the cells of a run share: `hei_smoke` for HEI-NW's in the run smoke."""
+        return self.session_id or f"{memory.algorithm().partition('_')[0]}_{self.run_id}"
 
     @property
-    def session(self) -> str:
-        """The name of the store that the cells of a run share."""
-        return f"hei_{self.run_id}"
+    def folder(self) -> Path:
+        """That of the user's own stores."""
+        return root() / self.store_dir
 
 
 def canonical(parameters: MemoryParameters, resolved: Resolved, mode: Mode | None = None) -> MemoryParameters:
@@ -51,17 +71,27 @@ def canonical(parameters: MemoryParameters, resolved: Resolved, mode: Mode | Non
     usual, mine = resolved.origin.of_stage(mode), resolved.preset.of_stage(mode)
     overrides = [f"{name}={json.dumps(value)}" for name, value in sorted(resolved.suite_overrides.items())]
     overrides += [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in mine.items() if value != usual[key]]
-    changed = {"preset": resolved.origin.name, "overrides": overrides, "mode": mode, "regime": REGIMES[mode]}
+    changed = {"preset": resolved.origin.name, "overrides": overrides, "use_chat_template": None, "mode": mode, "regime": REGIMES[mode]}
+    if mode != parameters.mode:
+        changed |= {"store_dir": "", "persist": False}
     return parameters.model_copy(update=changed)
 
 
 def needs(parameters: MemoryParameters, resolved: Resolved) -> tuple[MemoryParameters, ...]:
     """The cell that wrote the store that this one reads, behind the one that it was copied from."""
-    if parameters.mode == "teach":
+    if parameters.mode == "teach" or reads(parameters, resolved):
         return ()
     teach = canonical(parameters, resolved, "teach")
     slept = parameters.mode == "test" and parameters.regime == "after_sleep"
     return (teach, canonical(parameters, resolved, "replay")) if slept else (teach,)
+
+
+def reads(parameters: MemoryParameters, resolved: Resolved) -> Path | None:
+    """The file of the user's own store that is replayed or asked; LabError where it is not there."""
+    if parameters.mode == "teach" or parameters.persist or not parameters.store_dir:
+        return None
+    memory: Any = resolved.preset.method
+    return existing(parameters.folder, parameters.session(memory), memory.algorithm())
 
 
 MEMORY = Experiment(
@@ -74,4 +104,5 @@ MEMORY = Experiment(
     figure=figure,
     needs=needs,
     canonical=canonical,
+    reads=reads,
 )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from hippo_core.experiments.answer import report as answered
 from hippo_core.experiments.parameters import Parameters
+from hippo_core.results.records import prepared_telemetry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,7 +15,7 @@ def sentence(parameters: Parameters, metrics: Mapping[str, Any]) -> str:
     """The result as a sentence, from its numbers."""
     if parameters.stage == "test":
         return answered.sentence(parameters, metrics)
-    who, found = f"{parameters.model} with {parameters.preset}", metrics["telemetry"]
+    who, found = f"{parameters.model} with {parameters.preset}", prepared_telemetry(metrics)
     if parameters.stage == "teach":
         kept = f"{found['inserted']} stored, {found['aggregated']} added to a trace, {found['refused']} refused"
         return f"{who} was told {found['attempts']} facts of {parameters.suite}: {kept}."

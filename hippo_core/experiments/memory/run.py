@@ -101,6 +101,12 @@ def observation(fact: Fact) -> Observation:
     return Observation(statement, fact.slots, fact.reward, fact.pin, fact.provenance, fact.context_key)
 
 
+def persist(method: Memory, store_dir: Path, session_id: str, folder: Path) -> None:
+    """Copy the store below `store_dir` to `folder`, whole or not at all; LabError where the session is there already."""
+    with TraceStore.open(store_dir, session_id, method.identity(), read_only=True) as store:
+        store.copy(folder).close()
+
+
 def replay(method: Memory, source_dir: Path, session_id: str, store_dir: Path) -> pd.DataFrame:
     """A copy of the store below `source_dir`, rehearsed, below `store_dir`; one row a rehearsed trace and cycle. Nothing of any question or
     answer is seen. What it did is noted in the store as `replay`."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from hippo_core.experiments.base import Experiment, load_experiment
 from hippo_core.experiments.parameters import PLACE, Parameters, resolve
+from hippo_core.files import sha256
 from hippo_core.lab.run import fingerprints
 from hippo_core.results.records import record_folder, run_folder
 from hippo_core.suites.datasets import card
@@ -60,7 +61,7 @@ def checksums(experiment: Experiment, parameters: Parameters) -> dict[str, Any]:
     Of a method's settings those count that the cell's stage depends on, and its own weights, where the model has some.
     """
     resolved = resolve(parameters)
-    preset = resolved.preset
+    preset, own = resolved.preset, experiment.reads(parameters, resolved)
     settings = [
         preset.of_stage(parameters.stage),
         resolved.spec.model_dump(mode="json"),
@@ -72,6 +73,7 @@ def checksums(experiment: Experiment, parameters: Parameters) -> dict[str, Any]:
         "data": card.source(parameters.suite, resolved.settings),
         "weights": fingerprints.weights(parameters.model),
         "settings": fingerprints.digest(settings),
+        **({"own": sha256(own)} if own else {}),
         **({"memory_weights": fingerprints.memory_weights(parameters.model)} if preset.taught else {}),
     }
 

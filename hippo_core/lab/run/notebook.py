@@ -46,7 +46,8 @@ STORE = "store"  # the folder of a record that holds what was taught
 class OpenCell:
     """A cell that runs in this notebook: its parameters, what they stand for, and the folder its record grows in.
 
-    `source` is the folder of the store that a cell of a memory reads: that of the cell which taught or replayed it. `warnings` are
+    `source` is the folder of the store that a cell of a memory reads, that of the cell which taught or replayed it, or the file of the
+    user's own. `warnings` are
     printed when they are noticed, and kept in the record.
     """
 
@@ -138,7 +139,7 @@ def begin(name: str, namespace: Mapping[str, Any]) -> OpenCell:
     record = _place(parameters, cell)
     config, meta = describe_run(cell, experiment, parameters, resolve(parameters))
     records.begin_record(record, config, meta)
-    source = cell.source / STORE if cell.source else None
+    source = cell.source / STORE if cell.source else experiment.reads(parameters, resolve(parameters))
     opened = OpenCell(cell, experiment, parameters, resolve(parameters), record, started, source)
     if is_own(parameters.suite) and not parameters.dry_run and (message := cut_short(parameters.suite, parameters.split, parameters.items)):
         opened.warn(message)
@@ -163,7 +164,7 @@ def finish(open_cell: OpenCell, rows: "pd.DataFrame") -> dict[str, Any]:
     """Write rows and metrics, glue the metrics as scraps, and return them. Without a runner the record is sealed here.
 
     Answers are first scored again against the suite's files: LabError where they were shifted or a score is not the strict one. Rows of
-    a cell that teaches or replays are no answers; what they say goes into the metrics as `telemetry`.
+    a cell that teaches or replays are no answers; what they say goes into the metrics as `gates` and `telemetry`.
     """
     import scrapbook
 
@@ -174,13 +175,19 @@ def finish(open_cell: OpenCell, rows: "pd.DataFrame") -> dict[str, Any]:
     if asked.stage == "test":
         added["stages"] = _checked_stages(open_cell, rows)
     seconds = time.monotonic() - open_cell.started
-    metrics = records.build_metrics(rows, asked.suite, asked.n, asked.seed, asked.preset, seconds, asked.stage)
+    metrics = records.build_metrics(rows, asked.suite, asked.n, asked.seed, asked.preset, seconds, asked.stage, _algorithm(open_cell))
     records.finish_record(open_cell.record, rows, metrics, {"seconds": round(seconds, 3), **added}, asked.stage)
     for name in records.SCRAPS[asked.stage]:
         scrapbook.glue(name, metrics[name])
     if not asked.record_dir:
         records.seal(open_cell.record)
     return metrics
+
+
+def _algorithm(open_cell: OpenCell) -> str:
+    """What a memory is called; empty for another method."""
+    name = getattr(open_cell.resolved.preset.method, "algorithm", None)
+    return name() if name else ""
 
 
 def _checked_stages(open_cell: OpenCell, rows: "pd.DataFrame") -> list[str]:

@@ -23,7 +23,11 @@ def describe_run(cell: Cell, experiment: Experiment, parameters: Parameters, res
         "suite": {"name": resolved.suite.name, "primary": resolved.suite.primary, "settings": resolved.settings.model_dump(mode="json")},
         "preset": resolved.preset.described(),
         "model": resolved.spec.model_dump(mode="json"),
-        "decoding": {"greedy": True, "max_new_tokens": resolved.suite.answer_budget},
+        "decoding": {
+            "greedy": True,
+            "max_new_tokens": resolved.suite.answer_budget,
+            "use_chat_template": resolved.preset.settings.decoding == "short",
+        },
     }
     meta = {
         "git_sha": git_sha(),

@@ -16,7 +16,7 @@ This package needs neither torch nor pandas until rows are read.
 from hippo_core.results.records.diff import Difference, diff
 from hippo_core.results.records.paths import DONE, RUNS, folders_with, record_folder, run_folder, set_aside
 from hippo_core.results.records.read import key_of, prepared_of, read_meta, read_metrics, read_rows, records_of
-from hippo_core.results.records.summary import SCRAPS, build_metrics
+from hippo_core.results.records.summary import SCRAPS, build_metrics, prepared_telemetry
 from hippo_core.results.records.verify import Fault, is_complete, verify
 from hippo_core.results.records.write import begin_record, finish_record, seal, write_rows
 
@@ -34,6 +34,7 @@ __all__ = [
     "is_complete",
     "key_of",
     "prepared_of",
+    "prepared_telemetry",
     "read_meta",
     "read_metrics",
     "read_rows",

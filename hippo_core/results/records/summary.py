@@ -1,6 +1,7 @@
 """`metrics.json`: the means of a cell's rows with intervals clustered by world, by group, and what they cost; or its telemetry."""
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.results.records.telemetry import recall_telemetry, replay_telemetry, teach_telemetry
@@ -28,19 +29,28 @@ MEANS = {
 }
 STAGES = ("pre", "post_1", "post_2", "post_3")
 PREPARED = {"teach": teach_telemetry, "replay": replay_telemetry}
-SCRAPS = {"test": ("metrics", "by_rung", "by_kind", "by_slice"), "teach": ("telemetry",), "replay": ("telemetry",)}  # what is glued
+SCRAPS = {"test": ("metrics", "by_rung", "by_kind", "by_slice"), "teach": ("gates",), "replay": ("telemetry",)}  # what is glued
 
 
-def build_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: str, seconds: float, mode: str = "test") -> dict[str, Any]:
+def build_metrics(
+    rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: str, seconds: float, mode: str = "test", memory: str = ""
+) -> dict[str, Any]:
     """The content of `metrics.json`. `em` is the mean of the suite's primary score; what was not measured is None.
 
-    A cell that teaches or replays has `telemetry` in place of scores; one that tests a memory has it besides.
+    In the place of scores a cell that teaches has `gates`, by the name of the `memory`, one that replays `telemetry`; one that tests a
+    memory has telemetry besides.
     """
     cell = {"suite": suite, "n": n, "seed": seed, "preset": preset}
     if mode in PREPARED:
-        return {**cell, "telemetry": {**PREPARED[mode](rows), "runtime_s": round(seconds, 3)}}
+        found = {**PREPARED[mode](rows), "runtime_s": round(seconds, 3)}
+        return {**cell, **({"gates": {memory: found}} if mode == "teach" else {"telemetry": found})}
     telemetry = recall_telemetry(rows)
     return {**cell, **_scores(rows, suite, seconds), **({"telemetry": telemetry} if telemetry else {})}
+
+
+def prepared_telemetry(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """What a cell that taught or replayed says, of this form or the older one, in which a gate's decisions were telemetry too."""
+    return next(iter(metrics["gates"].values())) if "gates" in metrics else metrics["telemetry"]
 
 
 def _scores(rows: "pd.DataFrame", suite: str, seconds: float) -> dict[str, Any]:

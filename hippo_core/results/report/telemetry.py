@@ -6,9 +6,9 @@ from typing import Any
 from hippo_core.results.figures.palette import condition_name, look, ordered
 from hippo_core.results.formatting import NONE, count, missing, percent, quantity, share
 from hippo_core.results.frames import Frame, Row
-from hippo_core.results.records import prepared_of, read_meta, read_metrics
+from hippo_core.results.records import prepared_of, prepared_telemetry, read_meta, read_metrics
 from hippo_core.results.report.runs import LISTED, Run
-from hippo_core.results.summaries import regimes_of
+from hippo_core.results.summaries import pair, regimes_of
 
 RECALLS = ("recall_1", "recall_3", "recall_5", "recall_10")
 SHARES = (*RECALLS, "replay_contribution")
@@ -34,8 +34,16 @@ def _recall(run: Run) -> list[dict[str, Any]]:
         here = asked[asked["setting"] == setting]
         for name in ordered(here["condition"]):
             mine = here[here["condition"] == name]
-            lines += [_recalled(setting, name, regime, mine[mine["regime"] == regime]) for regime in regimes_of(mine)]
+            for regime in regimes_of(mine):
+                delta = _after_replay(here, name) if regime == "after_sleep" else NONE
+                lines.append(_recalled(setting, name, regime, mine[mine["regime"] == regime]) | {"delta_after_replay": delta})
     return lines
+
+
+def _after_replay(rows: Frame, name: str) -> str:
+    """The score after a replay less that before it, on the same questions, with its interval; a dash where only one was measured."""
+    found = pair(rows, (name, "after_sleep"), (name, "delayed"))
+    return f"{share(found.difference, sign=True)} ({share(found.low, sign=True)} to {share(found.high, sign=True)})" if found else NONE
 
 
 def _recalled(setting: str, name: str, regime: str, rows: Frame) -> dict[str, Any]:
@@ -46,7 +54,7 @@ def _recalled(setting: str, name: str, regime: str, rows: Frame) -> dict[str, An
 
 def _prepared(run: Run, record: Path) -> dict[str, Any]:
     """A line for a cell that taught or replayed."""
-    meta, found = read_meta(record), read_metrics(record)["telemetry"]
+    meta, found = read_meta(record), prepared_telemetry(read_metrics(record))
     told, mode = meta["parameters"], meta["mode"]
     model = told["model"] if len(run.models) > 1 else ""
     profile = "" if told["profile"] == "default" else told["profile"]

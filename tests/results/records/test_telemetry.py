@@ -17,10 +17,10 @@ def taught(actions: str, asked: str, scores=None, **columns) -> pd.DataFrame:
 
 
 def gate(rows: pd.DataFrame) -> dict:
-    found = build_metrics(rows, "episodic", 5, 1, "memory/hei_nw", 3.0, "teach")
+    found = build_metrics(rows, "episodic", 5, 1, "memory/hei_nw", 3.0, "teach", "hei_nw")
     assert json.loads(json.dumps(found, allow_nan=False)) == found  # nothing but what JSON can say
     assert "metrics" not in found
-    return found["telemetry"]
+    return found["gates"]["hei_nw"]
 
 
 def test_decisions_are_counted_and_judged():
