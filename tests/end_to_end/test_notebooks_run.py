@@ -8,7 +8,7 @@ import pytest
 from hippo_core.files import root
 
 SMOKE = {
-    "00_base_model": {"n": 10},
+    "00_base_model": {"n": 4},
     "01_build_datasets": {"n": 10, "suites": ["episodic", "spatial"]},
     "02_baseline": {"run_id": "smoke-test", "suite": "semantic", "preset": "controls/oracle", "dry_run": True},
     "03_memory": {"run_id": "smoke-test", "mode": "teach", "dry_run": True},

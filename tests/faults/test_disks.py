@@ -7,12 +7,12 @@ import pytest
 from hippo_core.results import records
 from hippo_core.results.records.paths import record_folders
 from hippo_core.results.records.verify import faults
-from tests.faults.conftest import RECORDS, assert_as_if_undisturbed, leftovers
+from tests.faults.conftest import LONG, RECORDS, assert_as_if_undisturbed, leftovers
 from tests.faults.mounts import fill, mounted, read_only, size, small_disk
 from tests.lab.running import LIMIT, ended, lab, none_left, start
 
 
-@pytest.mark.parametrize("name", ["executed", "data/generated"])
+@pytest.mark.parametrize("name", ["executed", *(["data/generated"] if LONG else [])])
 def test_a_disk_that_runs_full_stops_the_grid_and_a_second_call_goes_on(undisturbed, fresh, temporary, name):
     disk, needed = fresh / name, size(undisturbed / name)
     with mounted(small_disk(disk, 4 * needed)) as (before, root):

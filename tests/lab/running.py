@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
+from io import StringIO
 
 import psutil
 import pytest
@@ -24,6 +26,30 @@ def lab(place, *words, limit=LIMIT, before=(), **more):
     command, pipe = [*before, *COMMAND, *words], subprocess.PIPE
     running = subprocess.Popen(command, cwd=place, env=environment(place, **more), stdout=pipe, stderr=pipe, text=True)
     return ended(running, limit)
+
+
+def here(place, *words):
+    """The same in this process, which saves the start of another: for commands that end before anything runs."""
+    from hippo_core.__main__ import main
+    from hippo_core.experiments import parameters
+    from hippo_core.lab.run import fingerprints
+
+    out, trouble, code, before = StringIO(), StringIO(), 0, signal.getsignal(signal.SIGTERM)
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(trouble):
+        patch.setenv("HIPPO_ROOT", str(place))
+        patch.chdir(place)
+        patch.setattr(sys, "argv", ["hippo_core", *words])
+        parameters.forget()
+        fingerprints.forget()
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    parameters.forget()
+    fingerprints.forget()
+    return subprocess.CompletedProcess(words, code, out.getvalue(), trouble.getvalue())
 
 
 def start(place, grid="quick", before=(), **more):

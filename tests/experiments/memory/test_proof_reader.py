@@ -1,7 +1,7 @@
 """The rules of proof once more on the real model: what holds for hippo-tiny's shape holds for 30 blocks and shared heads.
 
-A hundred questions are asked for the first token of their answer, which is all that a comparison inside the model needs (thirty of them
-with a trace that is seen); the store that says something else is asked for whole answers, without completion, which only ranks.
+Questions are asked for the first token of their answer, which is all that a comparison inside the model needs (the grid `proof` asks a
+hundred); the store that says something else is asked for whole answers, without completion, which only ranks.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from tests.experiments.memory.conftest import Bench
 
 pytestmark = pytest.mark.skipif(available("smollm2-135m") is not None, reason=str(available("smollm2-135m")))
 ROUNDING = 1e-5  # nats
-SEEN = 30
+QUESTIONS, SEEN = 24, 20
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def reader():
 @pytest.fixture(scope="module")
 def first(reader):
     """First tokens with their log-probabilities: plain, with a fact masked, with a wrong one and with the right one seen."""
-    asked = [(world, item) for world in worlds("episodic", "default", 100, 1337, "val") for item in world.items]
+    asked = [(world, item) for world in worlds("episodic", "default", QUESTIONS, 1337, "val") for item in world.items]
     facts = [{fact.id: fact.text for fact in world.facts} for world, _ in asked]
     right = [Question(item.question, (texts[item.gold_facts[0]],)) for (_, item), texts in zip(asked, facts, strict=True)]
     wrong = [Question(one.text, other.passages) for one, other in zip(right, [*right[1:], right[0]], strict=True)]
@@ -45,7 +45,7 @@ def first(reader):
 
 
 def test_a_masked_trace_is_no_trace_inside_the_model_too(first):
-    assert len(first["plain"][0]) == 100
+    assert len(first["plain"][0]) == QUESTIONS
     assert np.abs(first["masked"][0] - first["plain"][0]).max() < ROUNDING
     assert first["masked"][1] == first["plain"][1]
 
@@ -56,6 +56,6 @@ def test_a_trace_that_is_seen_moves_the_model(first, seen, moved):
 
 
 def test_answers_follow_the_store_and_not_the_suites_files(reader, tmp_path):
-    rows = Bench(reader, "episodic", tmp_path, n=25).ask("controls/altered_store", episodic__use_completion="off")
+    rows = Bench(reader, "episodic", tmp_path, n=12).ask("controls/altered_store", episodic__use_completion="off")
     assert rows["follows_store"].mean() >= 0.85
     assert rows["score"].mean() <= 0.1

@@ -10,7 +10,7 @@ import pytest
 
 from hippo_core.results import records
 from tests.lab.conftest import make_lab
-from tests.lab.running import COMMAND, environment, kernels_of, lab
+from tests.lab.running import COMMAND, environment, here, kernels_of, lab
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_a_worker_that_is_not_fit_is_refused_before_work_starts(cluster, tmp_pat
 )
 def test_a_mistake_is_one_line_before_work_starts(tmp_path, words, says):
     place = make_lab(tmp_path / "lab")
-    ran = lab(place, "grid", "quick", *words)
+    ran = here(place, "grid", "quick", *words)
     assert ran.returncode == 2
     assert says in ran.stderr
     assert len(ran.stderr.strip().splitlines()) == 1, ran.stderr

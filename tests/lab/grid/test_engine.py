@@ -14,7 +14,7 @@ from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.results import records
 from tests.lab.conftest import make_lab
-from tests.lab.running import ended, kernels_of, lab, start
+from tests.lab.running import ended, here, kernels_of, lab, start
 
 
 @pytest.fixture(scope="module")
@@ -134,10 +134,15 @@ def test_a_single_cell_is_kept_and_runs_again_aside(finished):
     ids=str,
 )
 def test_a_mistake_is_one_line_with_the_way_out(finished, words, says):
-    ran = lab(finished[0], *words)
+    ran = here(finished[0], *words)
     assert ran.returncode == 2
     assert says in ran.stderr
     assert len(ran.stderr.strip().splitlines()) == 1
+
+
+def test_a_mistake_ends_a_process_of_its_own_as_it_does_here(finished):
+    ran, same = (run(finished[0], "run", "answer", "suite=episodik") for run in (lab, here))
+    assert (ran.returncode, ran.stdout, ran.stderr) == (same.returncode, same.stdout, same.stderr)
 
 
 def test_missing_weights_are_said_before_anything_runs(place):
@@ -182,8 +187,7 @@ if len(here.read_text().split()) == 1 or "bm25" in preset:
     ("how", "kernel", "why"),
     [
         ("os.kill(os.getpid(), signal.SIGKILL)", "warm", "the kernel died"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", "cold", "the kernel died"),
-        ("time.sleep(600)", "warm", "longer than the grid's timeout"),
+        ("time.sleep(600)", "cold", "longer than the grid's timeout"),
     ],
 )
 def test_a_crash_is_tried_once_more_alone_and_then_it_has_failed(tmp_path, how, kernel, why):
