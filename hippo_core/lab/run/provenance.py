@@ -50,13 +50,13 @@ def describe_run(cell: Cell, experiment: Experiment, parameters: Parameters, res
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the libraries that a row can depend on."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for name in LIBRARIES:
         try:
-            found[name] = version(name)
+            installed[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "absent"
-    return found
+            installed[name] = "absent"
+    return installed
 
 
 def git_sha() -> str | None:
