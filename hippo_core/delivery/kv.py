@@ -15,7 +15,7 @@ from hippo_core.models.blocks import ask_blocks
 from hippo_core.models.generate import Generation
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.passage_kv import Found, PassageKV, Precision, StoreKV
+from hippo_core.models.passage_kv import KVBatch, PassageKV, Precision, StoreKV
 from hippo_core.models.prompt import Decoding, lines_of, render, split, stops
 
 
@@ -115,7 +115,7 @@ def prepare(known: PassageKV, questions: Sequence[Question], decoding: Decoding,
     )
 
 
-def _by_question(found: Found, counts: Sequence[int]) -> list[tuple[KV, ...]]:
+def _by_question(found: KVBatch, counts: Sequence[int]) -> list[tuple[KV, ...]]:
     traces = iter(found.traces)
     return [tuple(next(traces) for _ in range(count)) for count in counts]
 

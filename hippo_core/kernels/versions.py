@@ -18,10 +18,10 @@ def version(kernel: str, impl: str, device: torch.device) -> ModuleType:
     """
     if impl not in IMPLS:
         raise unknown("impl", impl, IMPLS)
-    found = _load(kernel, impl, device)
-    if isinstance(found, str):
-        raise LabError(f"{kernel}: impl {impl!r} cannot run here: {found}; available: {', '.join(available(kernel, device))}")
-    return found
+    loaded = _load(kernel, impl, device)
+    if isinstance(loaded, str):
+        raise LabError(f"{kernel}: impl {impl!r} cannot run here: {loaded}; available: {', '.join(available(kernel, device))}")
+    return loaded
 
 
 def available(kernel: str, device: torch.device) -> list[str]:

@@ -60,9 +60,9 @@ def _check_base(adapter: Path, base: Path) -> None:
     trained_on = read_object(adapter / TRAINING).get("base")
     if not isinstance(trained_on, dict) or not {"name", "sha256"} <= trained_on.keys():
         raise LabError(f"{adapter / TRAINING} does not say what the adapter was trained on: expected base: {{name, sha256}}")
-    found = base_identity(base)
-    if found["sha256"] != trained_on["sha256"]:
-        there = f"{found['name']} ({found['sha256'][:12]}...)"
+    actual = base_identity(base)
+    if actual["sha256"] != trained_on["sha256"]:
+        there = f"{actual['name']} ({actual['sha256'][:12]}...)"
         raise LabError(
             f"adapter {adapter} was trained on {trained_on['name']} ({str(trained_on['sha256'])[:12]}...), not on {there}; train it again"
         )

@@ -26,10 +26,10 @@ def folder_of(lm: LanguageModel) -> Path:
 
 def base_of(lm: LanguageModel) -> dict[str, Any]:
     """Name and SHA-256 of the weights that a model was loaded from, and of the LoRA that was merged into them, where there is one."""
-    found: dict[str, Any] = dict(merged.base_identity(lm.spec.path))
+    base: dict[str, Any] = dict(merged.base_identity(lm.spec.path))
     if lm.spec.adapter_path:
-        found["merged"] = merged.base_identity(lm.spec.adapter_path / merged.WEIGHTS)["sha256"]
-    return found
+        base["merged"] = merged.base_identity(lm.spec.adapter_path / merged.WEIGHTS)["sha256"]
+    return base
 
 
 def save_part(lm: LanguageModel, part: str, values: Mapping[str, Any], module: nn.Module | None = None, folder: Path | None = None) -> None:
@@ -45,14 +45,14 @@ def read_part(lm: LanguageModel, part: str, folder: Path | None = None) -> dict[
     """What a part's JSON says. LabError where there is none, and where it was fitted on other weights."""
     path = (folder or folder_of(lm)) / f"{part}.json"
     if not path.is_file():
-        raise LabError(f"model {lm.spec.name} has no fitted {part} at {path}; fit one: `{_way(lm, part)}`")
+        raise LabError(f"model {lm.spec.name} has no fitted {part} at {path}; fit one: `{_command(lm, part)}`")
     made = read_object(path)
     if (own := base_of(lm)) != made.get("base"):
-        raise LabError(f"{path} was fitted on {_named(made.get('base'))}, this is {_named(own)}; fit it again: `{_way(lm, part)}`")
+        raise LabError(f"{path} was fitted on {_named(made.get('base'))}, this is {_named(own)}; fit it again: `{_command(lm, part)}`")
     return made
 
 
-def _way(lm: LanguageModel, part: str) -> str:
+def _command(lm: LanguageModel, part: str) -> str:
     return f"{COMMANDS[part]} MODEL={lm.spec.name}"
 
 

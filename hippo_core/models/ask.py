@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from hippo_core.files import LabError
-from hippo_core.models.generate import Beside, Generation, continue_greedily, prefill, said
+from hippo_core.models.generate import Beside, Generation, continue_greedily, prefill, to_generation
 from hippo_core.models.kv import KV, tokens_of
 from hippo_core.models.language_model import LanguageModel
 
@@ -57,11 +57,11 @@ def ask(
     for first in range(0, len(order), batch_size):
         batch = order[first : first + batch_size]
         begin = time.perf_counter()
-        with beside(batch) as going_along:
-            logprobs, produced = _answer(lm, [asks[number] for number in batch], max_new_tokens, stop, going_along)
+        with beside(batch) as companion:
+            logprobs, produced = _answer(lm, [asks[number] for number in batch], max_new_tokens, stop, companion)
         latency = (time.perf_counter() - begin) * 1000 / len(batch)
         for number, tokens, logprob in zip(batch, produced, logprobs, strict=True):
-            answers[number] = said(lm, tokens, logprob, stop, asks[number].seen, len(asks[number].tail), latency)
+            answers[number] = to_generation(lm, tokens, logprob, stop, asks[number].seen, len(asks[number].tail), latency)
     return [answers[number] for number in range(len(asks))]
 
 

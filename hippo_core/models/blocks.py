@@ -36,12 +36,12 @@ def encode_blocks(
         raise LabError(f"model {lm.spec.name} does not keep texts as keys and values alone: facts cannot be blocks; give them as text")
     if before is None:
         [before] = encode(lm, [prefix])
-    found: dict[int, KV] = {}
+    encoded: dict[int, KV] = {}
     order = sorted(range(len(blocks)), key=lambda block: len(blocks[block]))
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]
-        found.update(zip(batch, encode(lm, [blocks[block] for block in batch], before), strict=True))
-    return Blocks(before, tuple(found[block] for block in range(len(blocks))))
+        encoded.update(zip(batch, encode(lm, [blocks[block] for block in batch], before), strict=True))
+    return Blocks(before, tuple(encoded[block] for block in range(len(blocks))))
 
 
 def ask_blocks(

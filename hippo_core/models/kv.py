@@ -57,8 +57,8 @@ def inputs(
     if before is not None:
         cache, seen = lay(before, width + room)
         mask = torch.cat([seen, mask], dim=1)
-    for row, places in enumerate(hidden or ()):
-        mask[row, mask[row].nonzero()[places.start : places.stop, 0]] = 0
+    for row, span in enumerate(hidden or ()):
+        mask[row, mask[row].nonzero()[span.start : span.stop, 0]] = 0
     first = mask[:, :-width].sum(1) if starts is None else torch.tensor(starts, device=lm.device)
     positions = (mask[:, -width:].cumsum(1) - 1).clamp(min=0) + first[:, None]
     return {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "past_key_values": cache, "use_cache": True}
@@ -75,11 +75,11 @@ def lay(rows: Sequence[Sequence[KV]], room: int) -> tuple[DynamicCache, Tensor]:
     layers, _, heads, _, size = kind.shape
     store = kind.new_empty(layers, 2, len(rows), heads, width + room, size)
     for number, (row, length) in enumerate(zip(rows, lengths, strict=True)):
-        place = width - length
-        store[:, :, number, :, :place] = 0
+        position = width - length
+        store[:, :, number, :, :position] = 0
         for kv in row:
-            store[:, :, number, :, place : place + tokens_of(kv)] = kv
-            place += tokens_of(kv)
+            store[:, :, number, :, position : position + tokens_of(kv)] = kv
+            position += tokens_of(kv)
     cache = DynamicCache()
     cache.layers.extend(Roomy(keys, values, width) for keys, values in store)
     mask = torch.tensor([[0] * (width - length) + [1] * length for length in lengths], dtype=torch.long, device=store.device)

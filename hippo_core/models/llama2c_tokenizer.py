@@ -62,10 +62,10 @@ def build_tokenizer(pieces: list[Piece], longest: int) -> PreTrainedTokenizerFas
 def _merges(pieces: list[Piece]) -> list[tuple[str, str]]:
     """Every way to make a piece out of two others, in the order in which scores would have them merged."""
     scores = {piece.text: piece.score for piece in pieces[FIRST_PIECE:]}
-    ways = [
+    splits = [
         (-score, text[:cut], text[cut:])
         for text, score in scores.items()
         for cut in range(1, len(text))
         if text[:cut] in scores and text[cut:] in scores
     ]
-    return [(left, right) for _, left, right in sorted(ways)]
+    return [(left, right) for _, left, right in sorted(splits)]

@@ -32,22 +32,22 @@ def load(spec: ModelSpec, device: str | None = None, threads: int | None = None)
     """
     if threads is not None:
         torch.set_num_threads(threads)
-    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    if place.type == "cpu":
+    target = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if target.type == "cpu":
         quicken_products()
         if lm := preloaded.take(spec):
             return lm
-    _check(spec, place)
+    _check(spec, target)
     with quiet(), _readable(spec):
         where = _where(spec)
         tokenizer = AutoTokenizer.from_pretrained(**where, padding_side="left")
         safe = None if spec.is_gguf else True
-        placing = _placing(spec, place, device)
+        placing = _placing(spec, target, device)
         at_first: dict[str, Any] = {"dtype": torch.float32} if spec.adapter else placing
         model: Any = AutoModelForCausalLM.from_pretrained(**where, use_safetensors=safe, **at_first)
     if spec.adapter_path:
         model = _adapted(model, spec.adapter_path, where, placing["dtype"])
-    model = (model if getattr(model, "hf_device_map", None) else model.to(place)).eval()
+    model = (model if getattr(model, "hf_device_map", None) else model.to(target)).eval()
     _check_size(spec, model, tokenizer)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -84,25 +84,25 @@ def _adapted(model: Any, adapter: Path, where: dict[str, Any], dtype: torch.dtyp
         return merged.to(AutoConfig.from_pretrained(**where).dtype if dtype == "auto" else dtype)
 
 
-def _placing(spec: ModelSpec, place: torch.device, asked: str | None) -> dict[str, Any]:
+def _placing(spec: ModelSpec, target: torch.device, requested: str | None) -> dict[str, Any]:
     """The arguments that say in which type the weights are held, and on which device."""
-    stored = "auto" if place.type != "cpu" else torch.float32
+    stored = "auto" if target.type != "cpu" else torch.float32
     placing: dict[str, Any] = {"dtype": stored if spec.dtype == "auto" else getattr(torch, spec.dtype)}
     if spec.quantization == "nf4":
         placing["quantization_config"] = BitsAndBytesConfig(
             load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16
         )
-    if place.type == "cuda" and spec.device_map == "auto" and asked is None:
+    if target.type == "cuda" and spec.device_map == "auto" and requested is None:
         placing["device_map"] = "auto"
         placing["max_memory"] = {0: f"{spec.max_memory_gb}GiB", "cpu": "64GiB"} if spec.max_memory_gb else None
     elif spec.quantization == "nf4":
-        placing["device_map"] = {"": place}
+        placing["device_map"] = {"": target}
     return placing
 
 
-def _check(spec: ModelSpec, place: torch.device) -> None:
-    if spec.quantization == "nf4" and place.type != "cuda":
-        raise LabError(f"model {spec.name}: nf4 needs a CUDA GPU, this is {place.type}; set quantization: none in params/models")
+def _check(spec: ModelSpec, target: torch.device) -> None:
+    if spec.quantization == "nf4" and target.type != "cuda":
+        raise LabError(f"model {spec.name}: nf4 needs a CUDA GPU, this is {target.type}; set quantization: none in params/models")
     if spec.adapter and (spec.quantization, spec.device_map) != ("none", "none"):
         raise LabError(f"model {spec.name}: an adapter is merged into whole weights; set quantization: none and device_map: none")
     if reason := missing(spec):
@@ -111,8 +111,8 @@ def _check(spec: ModelSpec, place: torch.device) -> None:
         return
     if not (spec.path / "config.json").is_file() or not list(spec.path.glob("*.safetensors")):
         pickles = [path.name for pattern in PICKLES for path in spec.path.glob(pattern)]
-        found = f"pickles, which are not loaded ({', '.join(sorted(pickles))}); convert them" if pickles else "not both"
-        raise LabError(f"model {spec.name}: expected config.json and *.safetensors in {spec.source}, found {found}")
+        actual = f"pickles, which are not loaded ({', '.join(sorted(pickles))}); convert them" if pickles else "not both"
+        raise LabError(f"model {spec.name}: expected config.json and *.safetensors in {spec.source}, found {actual}")
 
 
 def _check_size(spec: ModelSpec, model: Any, tokenizer: Any) -> None:
@@ -166,5 +166,5 @@ def _readable(spec: ModelSpec) -> Iterator[None]:
     except Exception as error:
         reason = " ".join(str(error).split())[:300]
         fetch = f"fetch it with `hf download {spec.source}` where the network allows it"
-        way = "it is damaged or of an unknown kind" if spec.is_local else fetch
-        raise LabError(f"model {spec.name}: cannot load {spec.source}; {way} ({type(error).__name__}: {reason})") from error
+        remedy = "it is damaged or of an unknown kind" if spec.is_local else fetch
+        raise LabError(f"model {spec.name}: cannot load {spec.source}; {remedy} ({type(error).__name__}: {reason})") from error

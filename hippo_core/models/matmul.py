@@ -30,9 +30,9 @@ def quicken_products() -> bool:
 def _errors(precision: str) -> list[float]:
     """The largest error of each product under this setting, which stays set."""
     MKLDNN.matmul.fp32_precision = precision
-    found, generator = [], torch.Generator().manual_seed(0)
+    errors, generator = [], torch.Generator().manual_seed(0)
     for rows, inner, columns in SHAPES:
         a, b = torch.randn(rows, inner, generator=generator), torch.randn(columns, inner, generator=generator)
         true = a.double() @ b.double().T
-        found += [(product - true).abs().max().item() for product in (torch.nn.functional.linear(a, b), a @ b.T.contiguous())]
-    return found
+        errors += [(product - true).abs().max().item() for product in (torch.nn.functional.linear(a, b), a @ b.T.contiguous())]
+    return errors

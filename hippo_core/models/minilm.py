@@ -43,15 +43,15 @@ def encode(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> T
     tokenizer, model = _loaded(root() / FOLDER, device)
     rows = [torch.tensor(row) for row in tokenizer(list(texts), truncation=True, max_length=PIECES)["input_ids"]] if texts else []
     order = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
-    found = torch.empty(len(rows), model.config.hidden_size)
+    vectors = torch.empty(len(rows), model.config.hidden_size)
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]
         ids = pad_sequence([rows[row] for row in batch], batch_first=True, padding_value=tokenizer.pad_token_id).to(device)
         lengths = torch.tensor([len(rows[row]) for row in batch], device=device)[:, None]
         mask = torch.arange(ids.shape[1], device=device) < lengths
         states = model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
-        found[batch] = normalize((states * mask[..., None]).sum(1) / lengths, dim=-1).cpu()
-    return found
+        vectors[batch] = normalize((states * mask[..., None]).sum(1) / lengths, dim=-1).cpu()
+    return vectors
 
 
 @cache

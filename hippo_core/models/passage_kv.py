@@ -23,7 +23,7 @@ Precision = Literal["model", "bfloat16"]
 
 
 @dataclass(frozen=True)
-class Found:
+class KVBatch:
     """KV of the traces asked for, in order, and how many tokens had to be run for them."""
 
     traces: tuple[KV, ...]
@@ -55,28 +55,28 @@ class PassageKV:
         self.lm, self.prefix_ids, self.store, self.folder = lm, list(prefix), store, folder
         self.blocks, self.precision, self.batch_size = None if blocks is None else list(blocks), precision, batch_size
         self.prefix = encode_blocks(lm, self.prefix_ids, []).prefix
-        self._kept: dict[tuple[int, ...], KV] = {}
+        self._cache: dict[tuple[int, ...], KV] = {}
 
     @property
     def mb(self) -> float:
         """MiB that the traces kept in memory take."""
-        return sum(kv.nbytes for kv in self._kept.values()) / 2**20
+        return sum(kv.nbytes for kv in self._cache.values()) / 2**20
 
     def forget(self) -> None:
         """Let go of what is kept in memory, as at the end of a world."""
-        self._kept.clear()
+        self._cache.clear()
 
-    def get(self, rows: Sequence[Sequence[int]]) -> Found:
+    def get(self, rows: Sequence[Sequence[int]]) -> KVBatch:
         """The KV of each row of token ids."""
         wanted = {tuple(row): list(row) for row in rows}
         known = self._known(wanted)
         lacking = [row for row in wanted if row not in known]
         made = dict(zip(lacking, self._run([wanted[row] for row in lacking]), strict=True)) if lacking else {}
         if self.store != "none":
-            self._kept |= known | made
+            self._cache |= known | made
         self.keep(lacking)
         known |= made
-        return Found(tuple(known[tuple(row)] for row in rows), sum(map(len, lacking)))
+        return KVBatch(tuple(known[tuple(row)] for row in rows), sum(map(len, lacking)))
 
     @torch.inference_mode()
     def read(self, rows: Sequence[Sequence[int]]) -> list[list[float]]:
@@ -90,22 +90,24 @@ class PassageKV:
         order = sorted((row for row, tokens in enumerate(rows) if tokens), key=lambda row: len(rows[row]))
         for start in range(0, len(order), self.batch_size):
             batch = order[start : start + self.batch_size]
-            given = inputs(self.lm, [[first, *rows[row]] for row in batch], [(before,)] * len(batch))
-            logits = self.lm.model(**given).logits
-            for place, row in enumerate(batch):
-                told = len(rows[row])
+            arguments = inputs(self.lm, [[first, *rows[row]] for row in batch], [(before,)] * len(batch))
+            logits = self.lm.model(**arguments).logits
+            for position, row in enumerate(batch):
+                length = len(rows[row])
                 targets = torch.tensor(rows[row], device=logits.device)
-                nats[row] = cross_entropy(logits[place, -told - 1 : -1].float(), targets, reduction="none").tolist()
+                nats[row] = cross_entropy(logits[position, -length - 1 : -1].float(), targets, reduction="none").tolist()
                 if self.store != "none":
-                    kv = torch.stack([torch.stack((one.keys[place], one.values[place])) for one in given["past_key_values"].layers])
-                    self._kept[tuple(rows[row])] = self._wanted(kv[:, :, :, -told:])
+                    kv = torch.stack(
+                        [torch.stack((one.keys[position], one.values[position])) for one in arguments["past_key_values"].layers]
+                    )
+                    self._cache[tuple(rows[row])] = self._wanted(kv[:, :, :, -length:])
         return nats
 
     def keep(self, rows: Iterable[Sequence[int]]) -> None:
         """Put what is held of these rows on disk, where that is the store."""
         if self.store == "disk":
             for row in dict.fromkeys(map(tuple, rows)):
-                write_bytes(self._path(row), save({"kv": self._kept[row].contiguous().cpu()}))
+                write_bytes(self._path(row), save({"kv": self._cache[row].contiguous().cpu()}))
 
     def _run(self, rows: list[list[int]]) -> list[KV]:
         """All blocks are run; what is not wanted of them is let go."""
@@ -118,11 +120,11 @@ class PassageKV:
 
     def _known(self, rows: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], KV]:
         """What is there of these rows, in this process or, where that is the store, on disk."""
-        found = {row: self._kept[row] for row in rows if row in self._kept}
+        cached = {row: self._cache[row] for row in rows if row in self._cache}
         if self.store == "disk":
-            paths = {row: self._path(row) for row in rows if row not in found}
-            found |= {row: self._read(path, len(row)) for row, path in paths.items() if path.exists()}
-        return found
+            paths = {row: self._path(row) for row in rows if row not in cached}
+            cached |= {row: self._read(path, len(row)) for row, path in paths.items() if path.exists()}
+        return cached
 
     def _path(self, row: Sequence[int]) -> Path:
         assert self.folder is not None

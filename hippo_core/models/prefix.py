@@ -73,8 +73,8 @@ class Shared:
             return {}
         trunk = self._plan.trunk
         runs = [self._rows[members[0]][trunk:length] for length, members in batch.stems]
-        found = encode(self._lm, runs, *self._trunk)
-        return {row: [*self._trunk, kv] for kv, (_, members) in zip(found, batch.stems, strict=True) for row in members}
+        stem_kvs = encode(self._lm, runs, *self._trunk)
+        return {row: [*self._trunk, kv] for kv, (_, members) in zip(stem_kvs, batch.stems, strict=True) for row in members}
 
 
 def _first(kvs: Sequence[KV], tokens: int) -> list[KV]:
@@ -92,7 +92,7 @@ def plan(rows: Sequence[list[int]], batch_size: int, keep: Sequence[int] | None 
     The last `keep[r]` tokens of row r (default 1) are run for that row alone, whatever it shares.
     """
     keep = keep or [1] * len(rows)
-    free = [len(row) - kept for row, kept in zip(rows, keep, strict=True)]  # how much of a row may be shared
+    free = [len(row) - own for row, own in zip(rows, keep, strict=True)]  # how much of a row may be shared
     alike = sorted(range(len(rows)), key=lambda row: rows[row])
     trunk = min(_common(rows[alike[0]], rows[alike[-1]]), *free) if len(rows) > 1 else 0
     trunk = trunk if trunk * (len(rows) - 1) > A_PASS else 0
@@ -108,8 +108,8 @@ def _batch(rows: Sequence[list[int]], free: Sequence[int], trunk: int, members: 
     """The cheapest way to run these rows together: groups of neighbours that share at least so many tokens, for every "so many"."""
     ordered = sorted(members, key=lambda row: rows[row])
     shared = [_common(rows[a], rows[b]) for a, b in pairwise(ordered)]
-    ways = [_grouped(rows, free, trunk, _groups(ordered, shared, least)) for least in {*shared, math.inf} if least > trunk]
-    return min(ways, key=lambda batch: (batch.cost, len(batch.stems)))
+    options = [_grouped(rows, free, trunk, _groups(ordered, shared, least)) for least in {*shared, math.inf} if least > trunk]
+    return min(options, key=lambda batch: (batch.cost, len(batch.stems)))
 
 
 def _grouped(rows: Sequence[list[int]], free: Sequence[int], trunk: int, groups: Sequence[list[int]]) -> Batch:

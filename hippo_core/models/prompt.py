@@ -17,7 +17,7 @@ class Fitted(NamedTuple):
     """A prompt within the limit: its text, the indices of the context lines in it, how many lines were dropped, its tokens."""
 
     prompt: str
-    kept: range
+    shown: range
     dropped: int
     tokens: int
 
@@ -25,7 +25,7 @@ class Fitted(NamedTuple):
 class Pieces(NamedTuple):
     """A prompt as rows of token ids: what stands before the context lines, each line with its line break, what stands behind them.
 
-    The first `asked` tokens of the tail are the question, with what opens it in plain text. `exact` says whether one behind the
+    The first `question_tokens` tokens of the tail are the question, with what opens it in plain text. `exact` says whether one behind the
     other the rows are the tokens of the prompt; where a tokenizer joins words over their borders they are a little different and the
     model reads them all the same.
     """
@@ -34,7 +34,7 @@ class Pieces(NamedTuple):
     blocks: list[list[int]]
     tail: list[int]
     exact: bool
-    asked: int
+    question_tokens: int
 
 
 def render(lm: LanguageModel, context: Sequence[str], question: str, decoding: Decoding) -> str:
@@ -65,14 +65,14 @@ def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: De
     lines = [f"{line}\n" for line in context]
     opening = question if decoding == "short" else _plain((), question)
     prompt = render(lm, context, question, decoding)
-    before, found, after = prompt.rpartition("".join(lines) + opening)
-    if not found:
+    before, separator, after = prompt.rpartition("".join(lines) + opening)
+    if not separator:
         raise LabError(f"the chat template of {lm.spec.name} changes the user's words, so facts cannot be told from the rest")
     end = opening.index(question) + len(question)
-    prefix, asked, rest = _tokens(lm, before, opening[:end], opening[end:] + after)
+    prefix, question_ids, rest = _tokens(lm, before, opening[:end], opening[end:] + after)
     blocks = [_tokens(lm, before, line, opening + after)[1] for line in lines]
-    exact = [*prefix, *chain(*blocks), *asked, *rest] == lm.encode(prompt)
-    return Pieces(prefix, blocks, asked + rest, exact, len(asked))
+    exact = [*prefix, *chain(*blocks), *question_ids, *rest] == lm.encode(prompt)
+    return Pieces(prefix, blocks, question_ids + rest, exact, len(question_ids))
 
 
 def lines_of(lm: LanguageModel, texts: Sequence[str], decoding: Decoding) -> list[list[int]]:
@@ -137,10 +137,10 @@ def _tokens(lm: LanguageModel, *texts: str) -> list[list[int]]:
 
     A tokenizer may open a text of its own, or close it, otherwise than one between others, so none is tokenised alone.
     """
-    found = lm.tokenizer("".join(texts), add_special_tokens=False, return_offsets_mapping=True)
+    encoding = lm.tokenizer("".join(texts), add_special_tokens=False, return_offsets_mapping=True)
     borders = list(accumulate(map(len, texts[:-1])))
     rows: list[list[int]] = [[] for _ in texts]
-    for token, (start, end) in zip(found.input_ids, found.offset_mapping, strict=True):
+    for token, (start, end) in zip(encoding.input_ids, encoding.offset_mapping, strict=True):
         rows[bisect_right(borders, max(start, end - 1))].append(token)
     return rows
 

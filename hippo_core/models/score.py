@@ -63,16 +63,16 @@ def token_likelihood(lm: LanguageModel, pairs: Sequence[tuple[list[int], list[in
     """log p(continuation | context) of each pair of rows of token ids, in order. LabError where one of them has no token."""
     if not all(context and more for context, more in pairs):
         raise LabError("a pair without a token in its context or its continuation: there is nothing to predict, or to predict it from")
-    asked: dict[tuple[int, ...], list[int]] = {}  # pairs by what is read for them: their last token is predicted, not read
+    by_tokens: dict[tuple[int, ...], list[int]] = {}  # pairs by what is read for them: their last token is predicted, not read
     for pair, (context, more) in enumerate(pairs):
-        asked.setdefault(tuple((context + more)[:-1]), []).append(pair)
-    askers = list(asked.values())
+        by_tokens.setdefault(tuple((context + more)[:-1]), []).append(pair)
+    askers = list(by_tokens.values())
     keep = [max(len(pairs[pair][1]) for pair in here) for here in askers]
-    shared = Shared(lm, [list(row) for row in asked], batch_size, keep)
+    shared = Shared(lm, [list(row) for row in by_tokens], batch_size, keep)
     results: dict[int, Likelihood] = {}
     for batch in shared.batches:
-        given = inputs(lm, *shared.split(batch))
-        out = lm.model(**given, logits_to_keep=max(keep[row] for row in batch.rows))
+        arguments = inputs(lm, *shared.split(batch))
+        out = lm.model(**arguments, logits_to_keep=max(keep[row] for row in batch.rows))
         for row, logits in zip(batch.rows, out.logits, strict=True):
             computed = shared.computed(batch, row) / len(askers[row])
             results |= {pair: _likelihood(logits, pairs[pair][1], computed) for pair in askers[row]}
@@ -87,16 +87,16 @@ def log_likelihood_behind(
 
     The first token is the last one of the context, read again so that the token after it is predicted too.
     """
-    found: list[list[float]] = []
+    nats: list[list[float]] = []
     for start in range(0, len(rows), batch_size):
         here = slice(start, start + batch_size)
-        given = inputs(lm, rows[here], before[here], starts[here])
-        logits = lm.model(**given).logits[:, :-1].float().log_softmax(-1)
+        arguments = inputs(lm, rows[here], before[here], starts[here])
+        logits = lm.model(**arguments).logits[:, :-1].float().log_softmax(-1)
         width = logits.shape[1]
         for row, chosen in zip(rows[here], logits, strict=True):
             targets = torch.tensor(row[1:], device=chosen.device)
-            found.append(chosen[width - len(targets) :].gather(1, targets[:, None])[:, 0].tolist())
-    return found
+            nats.append(chosen[width - len(targets) :].gather(1, targets[:, None])[:, 0].tolist())
+    return nats
 
 
 @torch.inference_mode()

@@ -10,13 +10,13 @@ def missing(spec: ModelSpec) -> str | None:
     Of a model on the Hugging Face hub only the adapter is looked for.
     """
     if spec.is_local and not spec.path.exists():
-        return f"model {spec.name}: no weights at {spec.source}; {_way(spec)}"
+        return f"model {spec.name}: no weights at {spec.source}; {_remedy(spec)}"
     if spec.adapter_path and not spec.adapter_path.is_dir():
         return f"model {spec.name}: no adapter at {spec.adapter}; run `make base-model MODEL={spec.path.name}`"
     return None
 
 
-def _way(spec: ModelSpec) -> str:
+def _remedy(spec: ModelSpec) -> str:
     if spec.path in {package.folder for package in packages().values()}:
         return "run `make models`"
     return "run `make base-model`" if spec.name == "hippo-tiny" else "put the weights there, or change `source`"

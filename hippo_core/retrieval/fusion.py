@@ -50,5 +50,5 @@ def fit(examples: Sequence[Example]) -> dict[str, float]:
             slope = slope + (np.exp(logs) @ table - table[example.right]) / len(examples)
         return total, slope
 
-    found = minimize(loss, np.ones(len(names)), jac=True, method="L-BFGS-B")
-    return {name: round(float(weight), 6) for name, weight in zip(names, found.x / scale, strict=True)}
+    result = minimize(loss, np.ones(len(names)), jac=True, method="L-BFGS-B")
+    return {name: round(float(weight), 6) for name, weight in zip(names, result.x / scale, strict=True)}

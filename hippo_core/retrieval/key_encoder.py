@@ -68,8 +68,8 @@ class KeyModel:
         if not 1 <= expansion <= self.head.settings.units:
             raise LabError(f"the key of {self.lm.spec.name} has {self.head.settings.units} units, got an expansion of {expansion}")
         states = early_states(self.lm, texts, self.head.settings.blocks)
-        found = [self.head(*padded(states[start : start + 256])) for start in range(0, len(states), 256)]
-        return normalize(torch.cat(found)[:, :expansion], dim=-1) if found else torch.zeros(0, expansion)
+        parts = [self.head(*padded(states[start : start + 256])) for start in range(0, len(states), 256)]
+        return normalize(torch.cat(parts)[:, :expansion], dim=-1) if parts else torch.zeros(0, expansion)
 
 
 def padded(states: Sequence[Tensor]) -> tuple[Tensor, Tensor]:

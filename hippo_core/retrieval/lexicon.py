@@ -37,7 +37,7 @@ class Lexicon:
     terms: Callable[[str], list[str]]
     idf: dict[str, float] = field(default_factory=dict)
     unseen: float = 0.0  # the idf of a term that no text holds
-    places: dict[str, int] = field(default_factory=dict)
+    columns: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, texts: Sequence[str], terms: Callable[[str], list[str]]) -> "Lexicon":
@@ -45,7 +45,7 @@ class Lexicon:
         held = Counter(term for text in texts for term in dict.fromkeys(terms(text)))
         total = len(texts)
         idf = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in held.items()}
-        return cls(terms, idf, math.log(1 + (total + 0.5) / 0.5), {term: place for place, term in enumerate(held)})
+        return cls(terms, idf, math.log(1 + (total + 0.5) / 0.5), {term: column for column, term in enumerate(held)})
 
     def rows(self, texts: Sequence[str]) -> SparseMatrix:
         """The texts as rows. A term outside the lexicon has no place, but takes its part of the row's length."""
@@ -54,14 +54,14 @@ class Lexicon:
         indices = np.full((len(coded), width), -1, dtype=np.int32)
         values = np.zeros((len(coded), width), dtype=np.int16)
         for row, code in enumerate(coded):
-            indices[row, : len(code)] = [place for place, _ in code]
+            indices[row, : len(code)] = [column for column, _ in code]
             values[row, : len(code)] = [value for _, value in code]
-        return SparseMatrix(indices, values, len(self.places), float(SCALE))
+        return SparseMatrix(indices, values, len(self.columns), float(SCALE))
 
     def _coded(self, text: str) -> list[tuple[int, int]]:
         """(dimension, whole number) of a text's known terms, by dimension."""
         counts = Counter(self.terms(text))
         weights = {term: self.idf.get(term, self.unseen) * (1 + math.log(count)) for term, count in counts.items()}
         length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
-        known = {self.places[term]: round(SCALE * weight / length) for term, weight in weights.items() if term in self.places}
-        return sorted((place, value) for place, value in known.items() if value)
+        known = {self.columns[term]: round(SCALE * weight / length) for term, weight in weights.items() if term in self.columns}
+        return sorted((column, value) for column, value in known.items() if value)

@@ -21,5 +21,5 @@ def query_tokens(index: WorldIndex, question: str) -> int:
 
 def _of_facts(index: WorldIndex, taught: tuple[str, ...], device: str) -> Tensor:
     vectors = index.once("minilm", lambda: minilm.encode([fact.text for fact in index.traces], device))
-    places = {fact: place for place, fact in enumerate(index.passages)}
-    return vectors[[places[fact] for fact in taught]]
+    rows = {fact: row for row, fact in enumerate(index.passages)}
+    return vectors[[rows[fact] for fact in taught]]

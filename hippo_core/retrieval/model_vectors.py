@@ -41,8 +41,8 @@ def query_tokens(index: WorldIndex, question: str) -> int:
 
 
 def _dense(index: WorldIndex, taught: tuple[str, ...]) -> DenseIndex:
-    told = index.once("states", lambda: _states_of_all_facts(index))
-    known = [told[fact] for fact in taught]
+    states_by_fact = index.once("states", lambda: _states_of_all_facts(index))
+    known = [states_by_fact[fact] for fact in taught]
     counts = torch.bincount(torch.tensor([token for tokens, _ in known for token in tokens], dtype=torch.long), minlength=1)
     vectors = torch.stack([_vector(tokens, states, counts) for tokens, states in known])
     mean = vectors.mean(0)
@@ -50,8 +50,8 @@ def _dense(index: WorldIndex, taught: tuple[str, ...]) -> DenseIndex:
 
 
 def _states_of_all_facts(index: WorldIndex) -> dict[str, tuple[list[int], Tensor]]:
-    found = token_states(index.lm, [fact.text for fact in index.traces], _middle(index))
-    return dict(zip(index.passages, found, strict=True))
+    states = token_states(index.lm, [fact.text for fact in index.traces], _middle(index))
+    return dict(zip(index.passages, states, strict=True))
 
 
 def _middle(index: WorldIndex) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def after_text(lm: "LanguageModel", texts: Sequence[str], question: str, decoding: Decoding) -> list[Likelihood]:
     """The question's log-likelihood after each of these passages, alone in the prompt that the model would be asked with."""
     pieces = split(lm, texts, question, decoding)
-    return token_likelihood(lm, [([*pieces.prefix, *block], pieces.tail[: pieces.asked]) for block in pieces.blocks], len(texts))
+    return token_likelihood(lm, [([*pieces.prefix, *block], pieces.tail[: pieces.question_tokens]) for block in pieces.blocks], len(texts))
 
 
 def after_kv(
@@ -29,10 +29,10 @@ def after_kv(
     """log p(question | passage) in nats for each passage's tokens, and how many tokens were run for it; those of passages that were not
     known yet are left out."""
     pieces = split(known.lm, (), question, decoding)
-    asked = pieces.tail[: pieces.asked]
-    found = known.get(blocks)
-    before = [(known.prefix, kv[:, :, :, :-1]) for kv in found.traces]
+    question_ids = pieces.tail[: pieces.question_tokens]
+    passages = known.get(blocks)
+    before = [(known.prefix, kv[:, :, :, :-1]) for kv in passages.traces]
     starts = [tokens_of(known.prefix) + len(block) - 1 for block in blocks]
-    rows = [[block[-1], *asked] for block in blocks]
+    rows = [[block[-1], *question_ids] for block in blocks]
     logs = log_likelihood_behind(known.lm, before, starts, rows, batch_size)
     return [math.fsum(row) for row in logs], sum(map(len, rows))

@@ -13,20 +13,20 @@ from hippo_core.retrieval.lexicon import grams
 from hippo_core.retrieval.world_index import WorldIndex
 
 AMONG = 20  # facts that are compared with each other, as many as a re-ranking looks at
-FOUND, ALIKE = 8, 2  # powers of the two shares: of 4 and 8, and of 1, 2 and 4, the best on validation worlds for all rags together
+COVERED, ALIKE = 8, 2  # powers of the two shares: of 4 and 8, and of 1, 2 and 4, the best on validation worlds for all rags together
 
 
-def superseded(cue: Set[str], told: Sequence[Set[str]]) -> np.ndarray:
+def superseded(cue: Set[str], facts: Sequence[Set[str]]) -> np.ndarray:
     """How much each of these facts [C] looks as if one of them that was told later took its place: 0 where none was, at most 1.
 
-    The highest, over facts told later, of found^8 alike^2: of the cue's terms that the fact holds, the share that the later one holds
+    The highest, over facts told later, of covered^8 alike^2: of the cue's terms that the fact holds, the share that the later one holds
     too; and of the terms of the shorter of both, the share that both hold.
 
     Args:
         cue: the terms of the question.
-        told: the terms of each fact, in order of telling.
+        facts: the terms of each fact, in order of telling.
     """
-    taken = [max((_takes_place(cue, fact, later) for later in told[place + 1 :]), default=0.0) for place, fact in enumerate(told)]
+    taken = [max((_supersedes(cue, fact, later) for later in facts[position + 1 :]), default=0.0) for position, fact in enumerate(facts)]
     return np.array(taken, dtype=np.float64)
 
 
@@ -38,13 +38,13 @@ def latest_first(
     if not recency:
         return order
     best, terms = sorted(order[:AMONG]), _terms(index, taught)
-    kept = scores[best] - recency * superseded(frozenset(grams(question)), [terms[position] for position in best])
-    return [*(best[position] for position in np.argsort(-np.round(kept, 6), kind="stable")), *order[AMONG:]]
+    adjusted = scores[best] - recency * superseded(frozenset(grams(question)), [terms[position] for position in best])
+    return [*(best[position] for position in np.argsort(-np.round(adjusted, 6), kind="stable")), *order[AMONG:]]
 
 
-def _takes_place(cue: Set[str], fact: Set[str], later: Set[str]) -> float:
-    found, both = cue & fact, fact & later
-    return (len(found & later) / len(found)) ** FOUND * (len(both) / min(len(fact), len(later))) ** ALIKE if found else 0.0
+def _supersedes(cue: Set[str], fact: Set[str], later: Set[str]) -> float:
+    matches, both = cue & fact, fact & later
+    return (len(matches & later) / len(matches)) ** COVERED * (len(both) / min(len(fact), len(later))) ** ALIKE if matches else 0.0
 
 
 def _terms(index: WorldIndex, taught: tuple[str, ...]) -> list[Set[str]]:

@@ -40,15 +40,15 @@ class SparseKey:
     @classmethod
     def unpadded(cls, indices: ArrayLike, values: ArrayLike, dims: int) -> "SparseKey":
         """The key of a row of a code that is padded with indices of -1."""
-        places = np.asarray(indices) != -1
-        return cls(np.asarray(indices)[places], np.asarray(values)[places], dims)
+        winners = np.asarray(indices) != -1
+        return cls(np.asarray(indices)[winners], np.asarray(values)[winners], dims)
 
     @classmethod
     def of_dense(cls, row: Sequence[float]) -> "SparseKey":
         """The key whose dense form this is; LabError where an entry is not finite or not a whole number."""
         values = np.asarray(row)
-        places = np.flatnonzero(values).astype(np.int32)
-        return cls(places, values[places], len(values))
+        winners = np.flatnonzero(values).astype(np.int32)
+        return cls(winners, values[winners], len(values))
 
     def dense(self) -> list[float]:
         """All dimensions, most of them 0."""
@@ -68,17 +68,17 @@ class SparseKey:
 
 def whole(values: ArrayLike, kind: type[np.signedinteger[Any]], name: str) -> NDArray[Any]:
     """A copy of values as whole numbers of a kind; LabError where one is not finite, not whole, or does not fit."""
-    given = np.array(values)
-    if given.dtype == kind and given.ndim == 1:
-        return given
-    if given.ndim != 1 or given.dtype.kind not in "iuf":
-        raise LabError(f"a key's {name} are one row of numbers, got {given.ndim} axes of {given.dtype}")
-    if given.dtype.kind == "f" and not np.isfinite(given).all():
+    array = np.array(values)
+    if array.dtype == kind and array.ndim == 1:
+        return array
+    if array.ndim != 1 or array.dtype.kind not in "iuf":
+        raise LabError(f"a key's {name} are one row of numbers, got {array.ndim} axes of {array.dtype}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise LabError(f"a key's {name} hold NaN or infinity: what the key was made of is broken; mend the encoder's input")
     limits = np.iinfo(kind)
-    if len(given) and ((given != np.floor(given)).any() or given.min() < limits.min or given.max() > limits.max):
+    if len(array) and ((array != np.floor(array)).any() or array.min() < limits.min or array.max() > limits.max):
         raise LabError(f"a key's {name} are whole numbers from {limits.min} to {limits.max}; quantise them first")
-    return given.astype(kind)
+    return array.astype(kind)
 
 
 def _check(indices: NDArray[np.int32], values: NDArray[np.int8], dims: int) -> None:

@@ -50,5 +50,5 @@ class SparseMatrix:
 
 def lengths(values: Ints) -> NDArray[np.float64]:
     """Euclidean lengths of rows of whole numbers; 1 where all are 0."""
-    found = np.sqrt((values.astype(np.int64) ** 2).sum(1).astype(np.float64))
-    return np.where(found > 0, found, 1.0)
+    roots = np.sqrt((values.astype(np.int64) ** 2).sum(1).astype(np.float64))
+    return np.where(roots > 0, roots, 1.0)

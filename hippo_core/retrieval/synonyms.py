@@ -16,12 +16,12 @@ def meanings(text: str) -> list[str]:
 
     Words of two groups ("light" is a lamp, "coat" a jacket and what a painter does) become the names of both.
     """
-    told, found, place = words(text), [], 0
-    while place < len(told):
-        length = next((size for size in range(_longest(), 0, -1) if tuple(told[place : place + size]) in _groups()), 0)
-        found += _groups()[tuple(told[place : place + length])] if length else [told[place]]
-        place += max(1, length)
-    return found
+    tokens, names, start = words(text), [], 0
+    while start < len(tokens):
+        length = next((size for size in range(_longest(), 0, -1) if tuple(tokens[start : start + size]) in _groups()), 0)
+        names += _groups()[tuple(tokens[start : start + length])] if length else [tokens[start]]
+        start += max(1, length)
+    return names
 
 
 @cache

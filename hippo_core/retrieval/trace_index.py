@@ -75,12 +75,12 @@ class TraceIndex:
 
     def cue(self, text: str, key: SparseMatrix | None = None) -> dict[str, SparseMatrix]:
         """The cue's code in each channel; `key`: that of the key, where it is known."""
-        found = {name: lexicon.rows([text]) for name, lexicon in self._lexicons.items()}
+        codes = {name: lexicon.rows([text]) for name, lexicon in self._lexicons.items()}
         if "key" in self.rows and self.encoder:
-            found["key"] = key or self.encoder.matrix([text])
+            codes["key"] = key or self.encoder.matrix([text])
         if "minilm" in self.rows:
-            found["minilm"] = minilm_code.rows([text], self._device)
-        return found
+            codes["minilm"] = minilm_code.rows([text], self._device)
+        return codes
 
     def cue_tokens(self, text: str) -> float:
         """Tokens that are run for a cue's codes, those of the key each counting the share of the model's blocks that they go through."""
@@ -110,8 +110,8 @@ class TraceIndex:
 
     def candidates(self, cue: Mapping[str, SparseMatrix], count: int, mask: Tensor | None = None) -> NDArray[np.int64]:
         """Rows of the `count` best of each channel together, ascending; of those that `mask` bool [N] allows."""
-        found = [self._indexes[name].recall(code_of(code), count, mask).ids[0].numpy() for name, code in cue.items()]
-        together = np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
+        rows = [self._indexes[name].recall(code_of(code), count, mask).ids[0].numpy() for name, code in cue.items()]
+        together = np.unique(np.concatenate(rows)) if rows else np.zeros(0, dtype=np.int64)
         return together[together >= 0]
 
 
@@ -124,8 +124,8 @@ def name_of(channels: Iterable[str]) -> str:
 def dense(rows: SparseMatrix) -> Tensor:
     """Rows with all their dimensions, each of length 1: [N, dims], fp32."""
     laid = torch.zeros(len(rows.indices), rows.dims + 1)
-    places = torch.from_numpy(rows.indices.astype(np.int64))
-    laid.scatter_(1, torch.where(places < 0, rows.dims, places), torch.from_numpy(rows.values.astype(np.float32)))
+    columns = torch.from_numpy(rows.indices.astype(np.int64))
+    laid.scatter_(1, torch.where(columns < 0, rows.dims, columns), torch.from_numpy(rows.values.astype(np.float32)))
     return normalize(laid[:, : rows.dims], dim=-1)
 
 

@@ -22,7 +22,7 @@ from hippo_core.suites import lexicon, wording
 from hippo_core.suites.attempts import attempts
 from hippo_core.suites.lexicon import Group
 from hippo_core.suites.splits import belongs
-from hippo_core.suites.types import RUNGS, Fact, Item, Place, Settings, Suite, World
+from hippo_core.suites.types import RUNGS, Fact, Item, Settings, Suite, World, WorldSpec
 from hippo_core.suites.wording import Event, Words
 
 
@@ -43,11 +43,13 @@ class EpisodicSettings(Settings):
     @field_validator("invented_correlation")
     @classmethod
     def _can_be_reached(cls, phi: float, info: ValidationInfo) -> float:
-        told = info.data
-        if phi and {"n_facts", "n_items", "invented_names"} <= told.keys():
-            asked, invented = min(told["n_items"], told["n_facts"]), round(told["invented_names"] * told["n_facts"])
-            if not 0 < invented < told["n_facts"] or asked_and_invented(told["n_facts"], asked, invented, phi) > min(asked, invented):
-                raise ValueError(f"{asked} questions and {invented} invented names in {told['n_facts']} facts cannot go together so far")
+        values = info.data
+        if phi and {"n_facts", "n_items", "invented_names"} <= values.keys():
+            n_asked, invented = min(values["n_items"], values["n_facts"]), round(values["invented_names"] * values["n_facts"])
+            if not 0 < invented < values["n_facts"] or expected_overlap(values["n_facts"], n_asked, invented, phi) > min(n_asked, invented):
+                raise ValueError(
+                    f"{n_asked} questions and {invented} invented names in {values['n_facts']} facts cannot go together so far"
+                )
         return phi
 
 
@@ -58,11 +60,11 @@ class CapacitySettings(EpisodicSettings):
 
 
 def make_events(
-    random: Random, settings: EpisodicSettings, place: Place, motion: bool, pools: lexicon.Pools = lexicon.POOLS
+    random: Random, settings: EpisodicSettings, spec: WorldSpec, motion: bool, pools: lexicon.Pools = lexicon.POOLS
 ) -> list[Event]:
     """Distinct events of the place's split; every slot draws from a few words of its pool, so that most values occur several times."""
     size, n_invented = max(3, round(settings.n_facts / 3)), round(settings.invented_names * settings.n_facts)
-    new = place.split != "train" and random.random() < settings.new_names
+    new = spec.split != "train" and random.random() < settings.new_names
     people = lexicon.names(held_out=new)
 
     def few(values):
@@ -74,7 +76,7 @@ def make_events(
     strangers: list[str] = []
     about_strangers: set[int] = set()
     if n_invented:  # who is told of as often as the others
-        strangers = invented_people(random, max(1, round(size * settings.invented_names)), held_out=place.split != "train")
+        strangers = invented_people(random, max(1, round(size * settings.invented_names)), held_out=spec.split != "train")
         about_strangers = set(random.sample(range(settings.n_facts), n_invented))
     events: dict[str, Event] = {}
     for _ in attempts(settings, "set of distinct events", settings.n_facts):
@@ -86,7 +88,7 @@ def make_events(
             event = Event(random.choice(known), old.action, old.what, old.where, random.choice(when))
         else:
             event = Event(random.choice(known), random.choice(actions), random.choice(what), random.choice(where), random.choice(when))
-        if belongs(event.key, place.split):
+        if belongs(event.key, spec.split):
             events.setdefault(event.key, event)
     return list(events.values())
 
@@ -99,24 +101,24 @@ def invented_people(random: Random, size: int, held_out: bool) -> list[str]:
     return list(people)
 
 
-def asked_and_invented(n_facts: int, asked: int, invented: int, phi: float) -> float:
+def expected_overlap(n_facts: int, n_asked: int, invented: int, phi: float) -> float:
     """How many facts are both, on average, where the two go together by phi."""
-    a, b = asked / n_facts, invented / n_facts
+    a, b = n_asked / n_facts, invented / n_facts
     return n_facts * (a * b + phi * sqrt(a * (1 - a) * b * (1 - b)))
 
 
-def draw_asked(random: Random, invented: Sequence[bool], n_items: int, phi: float) -> list[int] | None:
+def draw_targets(random: Random, invented: Sequence[bool], n_items: int, phi: float) -> list[int] | None:
     """The numbers of the facts that are asked for, in order of asking; None where so few facts cannot go together by phi."""
-    asked = min(n_items, len(invented))
+    n_asked = min(n_items, len(invented))
     rare, usual = ([number for number, one in enumerate(invented) if one == which] for which in (True, False))
     if not rare:
-        return random.sample(usual, asked)
-    both = asked_and_invented(len(invented), asked, len(rare), phi)
+        return random.sample(usual, n_asked)
+    both = expected_overlap(len(invented), n_asked, len(rare), phi)
     n_rare = floor(both) + (random.random() < both % 1)
-    if n_rare > min(asked, len(rare)) or asked - n_rare > len(usual):
+    if n_rare > min(n_asked, len(rare)) or n_asked - n_rare > len(usual):
         return None
-    chosen = random.sample(rare, n_rare) + random.sample(usual, asked - n_rare)
-    return random.sample(chosen, asked)
+    chosen = random.sample(rare, n_rare) + random.sample(usual, n_asked - n_rare)
+    return random.sample(chosen, n_asked)
 
 
 def find_cue(
@@ -229,31 +231,31 @@ def make_question_about(
     return None
 
 
-def make_world(random: Random, settings: EpisodicSettings, place: Place, motion: bool = False, whole_window: bool = False) -> World:
+def make_world(random: Random, settings: EpisodicSettings, spec: WorldSpec, motion: bool = False, whole_window: bool = False) -> World:
     """One world. A draw that cannot carry its questions is thrown away and drawn again."""
     events, words, drawn = [], [], []
-    rungs = [settings.rungs[(place.index * settings.n_items + number) % len(settings.rungs)] for number in range(settings.n_items)]
+    rungs = [settings.rungs[(spec.index * settings.n_items + number) % len(settings.rungs)] for number in range(settings.n_items)]
     early = max(settings.n_items, settings.n_facts // 4) if whole_window else settings.n_facts
     for _ in attempts(settings, "world of events"):
-        events = make_events(random, settings, place, motion)
+        events = make_events(random, settings, spec, motion)
         words = [wording.choose_words(random, event) for event in events]
         invented = [lexicon.is_invented(event.who) for event in events[:early]]
-        order = draw_asked(random, invented, settings.n_items, settings.invented_correlation)
+        order = draw_targets(random, invented, settings.n_items, settings.invented_correlation)
         if order is None:
             continue
         tried = [
-            make_question_about(random, events, words, gold, rung, settings, place.split == "train" or not settings.held_out)
+            make_question_about(random, events, words, gold, rung, settings, spec.split == "train" or not settings.held_out)
             for gold, rung in zip(order, rungs, strict=False)
         ]
         drawn = [question for question in tried if question]
         if len(drawn) == len(tried):
             break
-    facts = make_facts(random, settings, place, words, {question.gold for question in drawn})
+    facts = make_facts(random, settings, spec, words, {question.gold for question in drawn})
     windows = [facts if whole_window else draw_window(random, facts, question.gold, settings.window) for question in drawn]
     items = tuple(
         Item(
-            id=f"{place.id}.q{number}",
-            world=place.id,
+            id=f"{spec.id}.q{number}",
+            world=spec.id,
             question=question.question,
             answers=(words[question.gold].slots()[question.kind],),
             gold_facts=(facts[question.gold].id,),
@@ -268,7 +270,7 @@ def make_world(random: Random, settings: EpisodicSettings, place: Place, motion:
         )
         for number, (question, window) in enumerate(zip(drawn, windows, strict=True))
     )
-    return World(place.id, facts, items)
+    return World(spec.id, facts, items)
 
 
 def draw_window(random: Random, facts: tuple[Fact, ...], gold: int, size: int) -> tuple[Fact, ...]:
@@ -277,13 +279,13 @@ def draw_window(random: Random, facts: tuple[Fact, ...], gold: int, size: int) -
     return facts[first : first + size]
 
 
-def make_facts(random: Random, settings: EpisodicSettings, place: Place, words: list[Words], asked: set[int]) -> tuple[Fact, ...]:
+def make_facts(random: Random, settings: EpisodicSettings, spec: WorldSpec, words: list[Words], asked: set[int]) -> tuple[Fact, ...]:
     """The facts as told: in order, in sessions, some flagged as important."""
     flags = draw_flags(random, [number in asked for number in range(len(words))], settings.flag_correlation)
     return tuple(
         Fact(
-            id=f"{place.id}.f{number}",
-            world=place.id,
+            id=f"{spec.id}.f{number}",
+            world=spec.id,
             text=wording.tell(random, chosen),
             slots=chosen.slots(),
             time=number,
@@ -310,19 +312,19 @@ def draw_flags(random: Random, asked: Sequence[bool], phi: float) -> list[tuple[
     return flags
 
 
-def make_cross_world(random: Random, settings: EpisodicSettings, place: Place) -> World:
+def make_cross_world(random: Random, settings: EpisodicSettings, spec: WorldSpec) -> World:
     """Journeys, told in earlier sessions: no item has a window."""
-    return make_world(random, settings, place, motion=True)
+    return make_world(random, settings, spec, motion=True)
 
 
-def make_capacity_world(random: Random, settings: CapacitySettings, place: Place) -> World:
+def make_capacity_world(random: Random, settings: CapacitySettings, spec: WorldSpec) -> World:
     """Questions about the first quarter of a story whose later facts alone hold more words than the context holds tokens.
 
     A told event has at least seven words, so that three quarters of `n_facts` sentences exceed the limit in any tokenizer that
     gives each word at least one token.
     """
     n_facts = -(-settings.context_limit * 4 // (3 * 7)) + 1
-    return make_world(random, settings.model_copy(update={"n_facts": n_facts}), place, whole_window=True)
+    return make_world(random, settings.model_copy(update={"n_facts": n_facts}), spec, whole_window=True)
 
 
 EPISODIC = Suite("episodic", "who did what, where and when", EpisodicSettings, make_world)

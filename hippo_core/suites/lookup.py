@@ -22,7 +22,7 @@ def cached_by_identity(work: Callable[[Ids], Result]) -> Callable[[Ids], Result]
 def positions(ids: Ids) -> dict[str, int]:
     """Each id with its first place in the list."""
     last = len(ids) - 1
-    return {name: last - place for place, name in enumerate(reversed(ids))}
+    return {name: last - position for position, name in enumerate(reversed(ids))}
 
 
 class Texts:
@@ -39,8 +39,8 @@ class Texts:
 
     def inside(self, text: str) -> list[str]:
         """The ids of the texts that stand in this one, in their order."""
-        found: set[str] = set()
-        for place in range(len(text) + 1):
-            for length, alike in self._known.get(text[place : place + self._letters], {}).items():
-                found |= alike & {text[place : place + length]}
-        return [name for name, one in self._texts.items() if one in found] if found else []
+        matches: set[str] = set()
+        for position in range(len(text) + 1):
+            for length, alike in self._known.get(text[position : position + self._letters], {}).items():
+                matches |= alike & {text[position : position + length]}
+        return [name for name, one in self._texts.items() if one in matches] if matches else []

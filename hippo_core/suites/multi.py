@@ -14,7 +14,7 @@ from hippo_core.files import LabError
 from hippo_core.suites import lexicon
 from hippo_core.suites.attempts import attempts
 from hippo_core.suites.splits import belongs
-from hippo_core.suites.types import Fact, Item, Place, Settings, Split, Suite, World
+from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
 from hippo_core.suites.wording import add_noise
 
 
@@ -105,19 +105,19 @@ Statement = tuple[str, str, str]  # who, relation, value
 MANY = 64
 
 
-def make_statements(random: Random, settings: MultiSettings, place: Place) -> tuple[list[Statement], bool]:
+def make_statements(random: Random, settings: MultiSettings, spec: WorldSpec) -> tuple[list[Statement], bool]:
     """Who says what, in order of telling; a pair of person and relation that occurs again takes back what was said before."""
-    new = place.split != "train" and random.random() < settings.new_names
+    new = spec.split != "train" and random.random() < settings.new_names
     n_corrections = round(settings.n_facts * settings.corrections)
     n_pairs = settings.n_facts - n_corrections
-    pairs = _pairs(random, n_pairs, new) if settings.n_facts <= MANY else _sayable_pairs(random, n_pairs, new, place.split)
+    pairs = _pairs(random, n_pairs, new) if settings.n_facts <= MANY else _sayable_pairs(random, n_pairs, new, spec.split)
     order = pairs + random.choices(pairs, k=n_corrections)
     random.shuffle(order)
     current: dict[tuple[str, str], str] = {}
     statements = []
     for who, relation in order:
         options = [value for value in RELATIONS[relation].values if value != current.get((who, relation))]
-        own = [value for value in options if belongs(f"{who}|{relation}|{value}", place.split)]
+        own = [value for value in options if belongs(f"{who}|{relation}|{value}", spec.split)]
         value = random.choice(own or options)
         current[who, relation] = value
         statements.append((who, relation, value))
@@ -174,29 +174,29 @@ def ask(random: Random, statement: Statement, rung: str, *, training: bool) -> t
             return noisy, ()
 
 
-def make_world(random: Random, settings: MultiSettings, place: Place) -> World:
+def make_world(random: Random, settings: MultiSettings, spec: WorldSpec) -> World:
     """One world; most questions are about a statement that was taken back."""
     for _ in attempts(settings, "world of corrections"):
-        statements, new = make_statements(random, settings, place)
+        statements, new = make_statements(random, settings, spec)
         last = {(who, relation): number for number, (who, relation, _) in enumerate(statements)}
         mentions = {pair: sum((who, relation) == pair for who, relation, _ in statements) for pair in last}
         pairs = [pair for pair in last if _competitors(statements, pair) >= settings.n_competitors]
-        if len(pairs) >= settings.n_items and all(belongs("|".join(s), place.split) for s in statements):
+        if len(pairs) >= settings.n_items and all(belongs("|".join(s), spec.split) for s in statements):
             break
     random.shuffle(pairs)
-    asked = sorted(pairs, key=lambda pair: mentions[pair] == 1)[: settings.n_items]
-    random.shuffle(asked)
-    facts = _facts(random, statements, place, {last[pair] for pair in asked})
+    targets = sorted(pairs, key=lambda pair: mentions[pair] == 1)[: settings.n_items]
+    random.shuffle(targets)
+    facts = _facts(random, statements, spec, {last[pair] for pair in targets})
     ids = tuple(fact.id for fact in facts)
     items = []
-    for number, pair in enumerate(asked):
-        rung = settings.rungs[(place.index * settings.n_items + number) % len(settings.rungs)]
+    for number, pair in enumerate(targets):
+        rung = settings.rungs[(spec.index * settings.n_items + number) % len(settings.rungs)]
         gold = statements[last[pair]]
-        question, slices = ask(random, gold, rung, training=place.split == "train" or not settings.held_out)
+        question, slices = ask(random, gold, rung, training=spec.split == "train" or not settings.held_out)
         items.append(
             Item(
-                id=f"{place.id}.q{number}",
-                world=place.id,
+                id=f"{spec.id}.q{number}",
+                world=spec.id,
                 question=question,
                 answers=(gold[2],),
                 gold_facts=(facts[last[pair]].id,),
@@ -210,14 +210,14 @@ def make_world(random: Random, settings: MultiSettings, place: Place) -> World:
                 slices=(*slices, "new_name") if new else slices,
             )
         )
-    return World(place.id, facts, tuple(items))
+    return World(spec.id, facts, tuple(items))
 
 
 def _competitors(statements: list[Statement], pair: tuple[str, str]) -> int:
     return sum((who == pair[0]) != (relation == pair[1]) for who, relation, _ in statements)
 
 
-def _facts(random: Random, statements: list[Statement], place: Place, asked: set[int]) -> tuple[Fact, ...]:
+def _facts(random: Random, statements: list[Statement], spec: WorldSpec, asked: set[int]) -> tuple[Fact, ...]:
     seen: set[tuple[str, str]] = set()
     facts = []
     for number, statement in enumerate(statements):
@@ -225,7 +225,7 @@ def _facts(random: Random, statements: list[Statement], place: Place, asked: set
         text = tell(random, statement, (who, name) in seen)
         seen.add((who, name))
         slots = {"who": who, "relation": RELATIONS[name].words, "value": value}
-        facts.append(Fact(f"{place.id}.f{number}", place.id, text, slots, number, context_key=who, provenance=who, asked=number in asked))
+        facts.append(Fact(f"{spec.id}.f{number}", spec.id, text, slots, number, context_key=who, provenance=who, asked=number in asked))
     return tuple(facts)
 
 

@@ -17,7 +17,7 @@ from pydantic import Field
 from hippo_core.suites import lexicon
 from hippo_core.suites.attempts import attempts
 from hippo_core.suites.splits import belongs
-from hippo_core.suites.types import Fact, Item, Place, Settings, Suite, World
+from hippo_core.suites.types import Fact, Item, Settings, Suite, World, WorldSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +94,15 @@ class Firm:
     contradicted: str  # "", "rumor" or "move"
 
 
-def make_firms(random: Random, draft: Draft, settings: SemanticSettings, place: Place, n_firms: int) -> list[Firm]:
+def make_firms(random: Random, draft: Draft, settings: SemanticSettings, spec: WorldSpec, n_firms: int) -> list[Firm]:
     """Firms and the facts of where they stand; some contradicted by a rumor, some by a later move."""
     cities = random.sample(lexicon.CITIES, n_firms)
     kinds = [frame.firm for frame in FRAMES.values()] * n_firms
     firms = []
     for number, name in enumerate(random.sample(lexicon.SURNAMES, n_firms)):
-        kind = kinds[number + place.index % len(FRAMES)]
-        own = [city for city in cities if belongs(f"{name}|{kind}|{city}", place.split)]
-        own = own if len(own) > 1 else [city for city in lexicon.CITIES if belongs(f"{name}|{kind}|{city}", place.split)]
+        kind = kinds[number + spec.index % len(FRAMES)]
+        own = [city for city in cities if belongs(f"{name}|{kind}|{city}", spec.split)]
+        own = own if len(own) > 1 else [city for city in lexicon.CITIES if belongs(f"{name}|{kind}|{city}", spec.split)]
         city, other = random.sample(own, 2)
         contradicted = random.choice(("rumor", "move")) if number < settings.contradictions else ""
         fact = draft.add(random.choice(SITES).format(name=name, firm=kind, city=city), {"firm": name, "relation": "is in", "city": city})
@@ -129,9 +129,9 @@ class Chain:
     friendship: int
 
 
-def make_friends(random: Random, draft: Draft, people: list[str], place: Place) -> dict[str, tuple[str, int]]:
+def make_friends(random: Random, draft: Draft, people: list[str], spec: WorldSpec) -> dict[str, tuple[str, int]]:
     """Two pairs of friends, nobody in both: who -> (friend, the fact that says so)."""
-    pairs = [(a, b) for a in people for b in people if a != b and belongs(f"{min(a, b)}|friend|{max(a, b)}", place.split)]
+    pairs = [(a, b) for a in people for b in people if a != b and belongs(f"{min(a, b)}|friend|{max(a, b)}", spec.split)]
     friends: dict[str, tuple[str, int]] = {}
     taken: set[str] = set()
     for who, friend in random.sample(pairs, len(pairs)):
@@ -142,16 +142,16 @@ def make_friends(random: Random, draft: Draft, people: list[str], place: Place) 
     return friends
 
 
-def make_chains(random: Random, draft: Draft, firms: list[Firm], people: list[str], n_links: int, place: Place) -> list[Chain]:
+def make_chains(random: Random, draft: Draft, firms: list[Firm], people: list[str], n_links: int, spec: WorldSpec) -> list[Chain]:
     """Links between people and firms, every (person, frame, thing) once, the friends' first."""
-    friends = make_friends(random, draft, people, place)
+    friends = make_friends(random, draft, people, spec)
     things = [lexicon.article(group[0]) for group in random.sample(lexicon.THINGS, 3)]
     options = [(who, frame, thing) for who in people for frame in FRAMES for thing in (things if frame == "buy" else ("",))]
     random.shuffle(options)
     chains = []
     for who, name, thing in sorted(options, key=lambda option: option[0] not in friends):
         frame = FRAMES[name]
-        fitting = [f for f in firms if f.kind == frame.firm and belongs(f"{who}|{name}|{thing}|{f.name}", place.split)]
+        fitting = [f for f in firms if f.kind == frame.firm and belongs(f"{who}|{name}|{thing}|{f.name}", spec.split)]
         if fitting and len(chains) < n_links:
             firm = random.choice(fitting)
             text = random.choice(frame.link).format(who=who, thing=thing, name=firm.name)
@@ -160,7 +160,9 @@ def make_chains(random: Random, draft: Draft, firms: list[Firm], people: list[st
     return chains
 
 
-def add_near_misses(random: Random, draft: Draft, settings: SemanticSettings, firms: list[Firm], people: list[str], place: Place) -> None:
+def add_near_misses(
+    random: Random, draft: Draft, settings: SemanticSettings, firms: list[Firm], people: list[str], spec: WorldSpec
+) -> None:
     """Facts that sound like a link or a site and are neither."""
     for number in range(settings.near_misses):
         for _ in attempts(settings, "near miss"):
@@ -170,38 +172,38 @@ def add_near_misses(random: Random, draft: Draft, settings: SemanticSettings, fi
             thing = lexicon.article(random.choice(lexicon.THINGS)[0])
             form = random.choice(SITE_NEAR_MISSES if number % 2 else frame.near_misses)
             text = form.format(**slots, thing=thing, name=firm.name, firm=firm.kind)
-            if belongs(text, place.split):
+            if belongs(text, spec.split):
                 break
         draft.add(text, {"firm": firm.name, **slots}, fit=False)
 
 
-def make_world(random: Random, settings: SemanticSettings, place: Place) -> World:
+def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> World:
     """One world; drawn again until it carries its questions."""
     for _ in attempts(settings, "world of chains"):
         draft = Draft([])
-        new = place.split != "train" and random.random() < settings.new_names
+        new = spec.split != "train" and random.random() < settings.new_names
         n_firms = max(4, settings.n_facts // 4)
         people = random.sample(lexicon.names(held_out=new), settings.n_facts // 3)
-        firms = make_firms(random, draft, settings, place, n_firms)
+        firms = make_firms(random, draft, settings, spec, n_firms)
         n_links = settings.n_facts - len(draft.rows) - settings.near_misses - 2
-        chains = make_chains(random, draft, firms, people, n_links, place)
-        add_near_misses(random, draft, settings, firms, people, place)
-        plan = choose_questions(random, draft, chains, settings, place)
+        chains = make_chains(random, draft, firms, people, n_links, spec)
+        add_near_misses(random, draft, settings, firms, people, spec)
+        plan = choose_questions(random, draft, chains, settings, spec)
         if plan and len(draft.rows) == settings.n_facts:
             break
     order = sorted(range(len(draft.rows)), key=lambda row: (draft.rows[row][4], random.random()))
-    asked = {row for _, gold, *_ in plan for row in gold}
+    gold_rows = {row for _, gold, *_ in plan for row in gold}
     number_of = {row: number for number, row in enumerate(order)}
     facts = tuple(
-        Fact(f"{place.id}.f{number}", place.id, text, slots, number, schema_fit=fit, context_key=by, provenance=by, asked=row in asked)
+        Fact(f"{spec.id}.f{number}", spec.id, text, slots, number, schema_fit=fit, context_key=by, provenance=by, asked=row in gold_rows)
         for number, row in enumerate(order)
         for text, slots, fit, by, _ in (draft.rows[row],)
     )
     ids = tuple(fact.id for fact in facts)
     items = tuple(
         Item(
-            id=f"{place.id}.q{number}",
-            world=place.id,
+            id=f"{spec.id}.q{number}",
+            world=spec.id,
             question=question,
             answers=(chain.firm.city,),
             gold_facts=tuple(facts[number_of[row]].id for row in gold),
@@ -217,15 +219,15 @@ def make_world(random: Random, settings: SemanticSettings, place: Place) -> Worl
         )
         for number, (chain, gold, question, cue, paraphrase, slices) in enumerate(plan)
     )
-    return World(place.id, facts, items)
+    return World(spec.id, facts, items)
 
 
-def choose_questions(random: Random, draft: Draft, chains: list[Chain], settings: SemanticSettings, place: Place) -> list:
+def choose_questions(random: Random, draft: Draft, chains: list[Chain], settings: SemanticSettings, spec: WorldSpec) -> list:
     """`n_items` questions over different chains: (chain, gold rows, question, cue, paraphrase, slices); empty where it cannot be."""
     pool = random.sample(chains, len(chains))
     plan = []
     for number in range(settings.n_items):
-        turn = place.index * settings.n_items + number
+        turn = spec.index * settings.n_items + number
         hops = settings.hops[turn % len(settings.hops)]
         chain = next((chain for chain in pool if (chain.friend or hops == 2) and answerable(chain, chains, hops)), None)
         if chain is None:
@@ -242,7 +244,7 @@ def choose_questions(random: Random, draft: Draft, chains: list[Chain], settings
         others = [slots for row, (_, slots, *_) in enumerate(draft.rows) if row not in gold]
         if sum(any(slots.get(slot) == value for slot, value in cue.items()) for slots in others) < settings.n_competitors:
             return []
-        question, paraphrase, slices = ask(random, chain, hops, turn % 2 == 1, training=place.split == "train")
+        question, paraphrase, slices = ask(random, chain, hops, turn % 2 == 1, training=spec.split == "train")
         plan.append((chain, gold[::-1], question, cue, paraphrase, slices))
     return plan
 

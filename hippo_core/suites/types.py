@@ -1,6 +1,6 @@
 """The nouns of every suite: a taught fact, a question about it, the small closed world they live in, and a suite."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Literal
@@ -80,8 +80,8 @@ class Settings(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a world stands in its data set: the split, the seed of the set, its number. Its id is made of split and number."""
+class WorldSpec:
+    """Which world of a data set: the split, the seed of the set, its number. Its id is made of split and number."""
 
     split: Split
     seed: int
@@ -102,15 +102,22 @@ class PathScore:
 
 @dataclass(frozen=True)
 class Suite:
-    """One suite. `make_world(random, settings, place)` draws a world; all its randomness comes from `random`."""
+    """One suite. `make_world(random, settings, spec)` draws a world; all its randomness comes from `random`.
+
+    Of material that can run out (public files, a folder of the user's own), `stream(settings, split, seed, n)` yields the worlds of a split
+    in the order of this seed, with at least n items in all where the material allows it (n None: all of them). It raises LabError where
+    it does not, or ends early where that is no mistake. `files(settings)` are the names of the files of params/data.yaml that it reads.
+    """
 
     name: str
     summary: str
     settings: type[Settings]
-    make_world: Callable[[Random, Any, Place], World]
+    make_world: Callable[[Random, Any, WorldSpec], World]
     primary: Literal["em_raw", "em_norm", "success"] = "em_norm"
     answer_budget: int = 8  # new tokens at most
     has_window: bool = True  # False: the facts were taught in another session and never stand in the prompt
     uses_context_limit: bool = False  # True: worlds are made longer than the model's context limit
     score_path: Callable[[World, Item, str], PathScore | None] | None = None  # for items whose answer is a path, else None
     score: Callable[[World, Item, str], float] | None = None  # of a prediction, 0 to 1: what the suite is judged by in place of `primary`
+    stream: Callable[[Any, Split, int, int | None], Iterator[World]] | None = None
+    files: Callable[[Any], Sequence[str]] = lambda settings: ()

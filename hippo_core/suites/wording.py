@@ -162,13 +162,13 @@ def add_noise(random: Random, question: str, content: list[str]) -> tuple[str, s
     """Misspell or drop each content word with probability .3. Returns the question and the words that are wholly gone."""
     gone = set()
     for phrase in content:
-        kept = []
+        noisy = []
         for word in phrase.split():
             draw = random.random()
-            kept.append("" if draw < 0.15 else misspell(random, word) if draw < 0.3 else word)
-        if not any(kept):
+            noisy.append("" if draw < 0.15 else misspell(random, word) if draw < 0.3 else word)
+        if not any(noisy):
             gone.add(phrase)
-        question = question.replace(phrase, " ".join(filter(None, kept)), 1)
+        question = question.replace(phrase, " ".join(filter(None, noisy)), 1)
     return " ".join(question.replace(" ?", "?").replace(" ,", ",").split()), gone
 
 

@@ -45,11 +45,11 @@ def train_if(wanted: bool, model: str, seed: int, steps: int) -> str:
     """
     if not wanted:
         return model
-    told: dict[str, Any] = {"seed": seed} | ({"steps": steps} if steps else {})
+    settings: dict[str, Any] = {"seed": seed} | ({"steps": steps} if steps else {})
     if model == "hippo-tiny":
-        folder = make_tiny(Recipe(**told))
+        folder = make_tiny(Recipe(**settings))
     elif model in READERS:
-        folder = make_reader(ReaderRecipe(base=model, **told))
+        folder = make_reader(ReaderRecipe(base=model, **settings))
     else:
         legal = ", ".join(["hippo-tiny", *READERS])
         raise LabError(f"train=true makes hippo-tiny, or a reader; {model!r} has no recipe (those that have: {legal}); set train=false")
@@ -62,31 +62,31 @@ def measure_if(n: int, lm: LanguageModel) -> Measured | None:
     return measure(lm, n) if n else None
 
 
-def skills_of(found: Measured | None) -> Frame:
+def skills_of(measured: Measured | None) -> Frame:
     """The skills' table, without a row where nothing was measured."""
-    return found.skills if found else pd.DataFrame(columns=list(COLUMNS))
+    return measured.skills if measured else pd.DataFrame(columns=list(COLUMNS))
 
 
-def write_card_if(wanted: bool, lm: LanguageModel, found: Measured | None) -> str:
+def write_card_if(wanted: bool, lm: LanguageModel, measured: Measured | None) -> str:
     """Write the card where that is wanted; says what the measurement finds different from the one that was there. LabError without one."""
     if not wanted:
         return "the card is left as it is (card = False)"
-    if found is None:
+    if measured is None:
         raise LabError("a card is written from what was measured: give the number of questions a skill, n = 200")
     folder = card.folder_of(lm)
-    changed = card.differences(found.skills, folder)
-    place = card.write_card(lm, found, folder)
-    return "\n".join([*(changed or ["every number of the card holds"]), f"card: {place}"])
+    changed = card.differences(measured.skills, folder)
+    path = card.write_card(lm, measured, folder)
+    return "\n".join([*(changed or ["every number of the card holds"]), f"card: {path}"])
 
 
-def sentence(lm: LanguageModel, found: Measured | None) -> str:
+def sentence(lm: LanguageModel, measured: Measured | None) -> str:
     """The result in one sentence, from its numbers."""
-    if found is None:
+    if measured is None:
         return f"What {lm.spec.name} can read was not measured (n = 0)."
-    judged = found.skills[found.skills["goal"].notna()]
-    tail = f"the perplexity of Python's manual is {found.language['python_manual']['perplexity']:.1f}."
+    judged = measured.skills[measured.skills["goal"].notna()]
+    tail = f"the perplexity of Python's manual is {measured.language['python_manual']['perplexity']:.1f}."
     if judged.empty:
-        best = found.skills.loc[found.skills["accuracy"].idxmax()]
+        best = measured.skills.loc[measured.skills["accuracy"].idxmax()]
         return f'{lm.spec.name} has no goals; its best skill is "{best["skill"]}" with {best["accuracy"]:.2f}; {tail}'
     met = int((judged["accuracy"] >= judged["goal"]).sum())
     worst = judged.loc[(judged["accuracy"] - judged["goal"]).idxmin()]

@@ -22,7 +22,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.spec import load_spec
-from hippo_core.training.injection_eval import compare_ways
+from hippo_core.training.injection_eval import compare_deliveries
 from hippo_core.training.trace_adapter import AdapterRecipe, AdapterTrainee
 from hippo_core.training.train import train
 from hippo_core.training.weights import WORKSHOP
@@ -46,8 +46,8 @@ def fit_adapter_if(wanted: bool, model: str, seed: int, steps: int, say: Callabl
         return "the trace adapter is left as it is (adapter = False)"
     if model not in RECIPES:
         raise unknown("model with a recipe for a trace adapter", model, RECIPES)
-    told: dict[str, Any] = {"seed": seed} | ({"steps": steps} if steps else {})
-    return f"trace adapter in {make_adapter(RECIPES[model].model_copy(update=told), say)}"
+    changes: dict[str, Any] = {"seed": seed} | ({"steps": steps} if steps else {})
+    return f"trace adapter in {make_adapter(RECIPES[model].model_copy(update=changes), say)}"
 
 
 def make_adapter(recipe: AdapterRecipe, say: Callable[[str], None] = print, n: int = 100) -> Path:
@@ -57,7 +57,7 @@ def make_adapter(recipe: AdapterRecipe, say: Callable[[str], None] = print, n: i
     trainee, workshop = AdapterTrainee(recipe, lm), repository() / WORKSHOP / f"{recipe.model}-adapter"
     train(trainee, workshop, say, every=100)
     trainee.adapter.eval().requires_grad_(False)
-    found = compare_ways(ways(lm, trainee.adapter), n)
+    table = compare_deliveries(deliveries(lm, trainee.adapter), n)
     curve = list({line["step"]: line for line in map(json.loads, (workshop / "log.jsonl").read_text("utf-8").splitlines())}.values())
     made = {
         "command": f"make base-model-adapter MODEL={recipe.model}",
@@ -65,14 +65,14 @@ def make_adapter(recipe: AdapterRecipe, say: Callable[[str], None] = print, n: i
         "torch": torch.__version__,
         "seconds": curve[-1]["seconds"],
         "recipe": recipe.model_dump(mode="json"),
-        "val": found.to_dict("records"),
+        "val": table.to_dict("records"),
         "curve": curve,
     }
     save_adapter(trainee.adapter, lm, folder_of(lm), made)
     return folder_of(lm)
 
 
-def ways(lm: LanguageModel, adapter: TraceAdapter) -> dict[str, Delivery]:
+def deliveries(lm: LanguageModel, adapter: TraceAdapter) -> dict[str, Delivery]:
     """All ways to a loaded model, with this adapter."""
     known = PassageKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks)
     return {"text": load_delivery("text", lm), "kv": load_delivery("kv", lm), "adapter": AdapterDelivery(lm, adapter, known)}

@@ -59,18 +59,18 @@ def folder_of(lm: LanguageModel) -> Path:
     return root() / "data/weights" / name
 
 
-def write_card(lm: LanguageModel, found: Measured, folder: Path) -> Path:
+def write_card(lm: LanguageModel, measured: Measured, folder: Path) -> Path:
     """Write `card.json` (the numbers), the training curve and `README.md` (the card); returns the card."""
     made = _made(lm, folder)
     base = _base(lm)
     folder.mkdir(parents=True, exist_ok=True)
-    stories = found.stories
+    stories = measured.stories
     losses = stories and {"nats_per_token": stories.per_token, "nats_per_byte": stories.per_byte, "tokens": stories.tokens}
-    numbers = {"model": describe(lm), "skills": records(found.skills), "stories": losses, "language": found.language}
+    numbers = {"model": describe(lm), "skills": records(measured.skills), "stories": losses, "language": measured.language}
     write_json(folder / "card.json", numbers)
     if made:
         (folder / "curve.png").write_bytes(curve_png(made["curve"]))
-    write_text(folder / "README.md", text(lm, found, made, base))
+    write_text(folder / "README.md", text(lm, measured, made, base))
     return folder / "README.md"
 
 
@@ -97,10 +97,10 @@ def records(table: Frame) -> list[dict[str, Any]]:
     return [{key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()} for row in rows]
 
 
-def text(lm: LanguageModel, found: Measured, made: dict[str, Any] | None, base: dict[str, Any] | None) -> str:
+def text(lm: LanguageModel, measured: Measured, made: dict[str, Any] | None, base: dict[str, Any] | None) -> str:
     """The card as markdown."""
     facts = describe(lm)
-    judged = found.skills[found.skills["goal"].notna()]
+    judged = measured.skills[measured.skills["goal"].notna()]
     met = int((judged["accuracy"] >= judged["goal"]).sum())
     goals = [f"Of the {len(judged)} skills with a goal, {met} reach it."] if len(judged) else []
     shots = f" {lm.spec.shots} worked examples stand before every question." if lm.spec.shots else ""
@@ -110,7 +110,7 @@ def text(lm: LanguageModel, found: Measured, made: dict[str, Any] | None, base: 
         f"A {facts['architecture']} of {facts['parameters'] / 1e6:.2f} million parameters ({facts['layers']} layers), vocabulary "
         f"{len(lm.tokenizer)}, context {lm.spec.context_limit}, used in {facts['used_dtype']}.{shots}",
         "",
-        f"This card is generated: `make base-model-card MODEL={lm.spec.name} N={found.skills['n'].max()}` measures everything again and "
+        f"This card is generated: `make base-model-card MODEL={lm.spec.name} N={measured.skills['n'].max()}` measures everything again and "
         "writes it anew.",
         "",
         "## What it can read",
@@ -122,17 +122,17 @@ def text(lm: LanguageModel, found: Measured, made: dict[str, Any] | None, base: 
         "",
         "| skill | right | interval | chance | goal | n | worlds |",
         "|---|---|---|---|---|---|---|",
-        *(_row(row) for row in found.skills.to_dict("records")),
+        *(_row(row) for row in measured.skills.to_dict("records")),
         "",
         "## Text against blocks",
         "",
-        *_text_against_blocks(found.skills),
+        *_text_against_blocks(measured.skills),
         "",
         "## What else it is",
         "",
-        *_language(found, base),
+        *_language(measured, base),
         "",
-        f"An item takes {found.skills['seconds'].mean() * 1000:.0f} ms on {facts['device']} (mean of the skills above).",
+        f"An item takes {measured.skills['seconds'].mean() * 1000:.0f} ms on {facts['device']} (mean of the skills above).",
         "",
         "## What it cannot do",
         "",
@@ -160,11 +160,11 @@ def _text_against_blocks(table: Frame) -> list[str]:
     return ["| skill | text | blocks |", "|---|---|---|", *rows]
 
 
-def _language(found: Measured, base: dict[str, Any] | None) -> list[str]:
-    lines = [" ".join(_plain_english(found.language, found.stories))]
+def _language(measured: Measured, base: dict[str, Any] | None) -> list[str]:
+    lines = [" ".join(_plain_english(measured.language, measured.stories))]
     if base is None:
         return lines
-    table = language.against(found.language, base["language"])
+    table = language.against(measured.language, base["language"])
     lines += ["", f"Against its base, {base['model']['name']}:", "", "| measure | now | base | limit | |", "|---|---|---|---|---|"]
     lines += [
         f"| {row['measure']} | {row['now']:.3f} | {row['base']:.3f} | {row['limit']:.3f} | {'holds' if row['holds'] else 'missed'} |"
@@ -211,7 +211,7 @@ def _making(lm: LanguageModel, made: dict[str, Any]) -> list[str]:
     machine = f"({made['machine']}, torch {made['torch']})"
     if "base" in made:
         size = (folder_of(lm) / "adapter_model.safetensors").stat().st_size / 1e6
-        how = (
+        description = (
             f"`{made['command']}`: a LoRA of rank {recipe['rank']} on all linear layers of {made['base']['name']} ({size:.1f} MB in "
             f"bfloat16), {recipe['steps']} steps of {recipe['lessons']} lessons from seed {recipe['seed']}, {cost} {machine}. Half of the "
             "lessons come as blocks. So that it stays the model it was, each step also pulls its predictions on plain text to the base's. "
@@ -219,7 +219,7 @@ def _making(lm: LanguageModel, made: dict[str, Any]) -> list[str]:
         )
         data = OWN + REHEARSED
     else:
-        how = (
+        description = (
             f"`{made['command']}`: {recipe['steps']} steps of {recipe['lessons']} lessons and {recipe['stories']} stories from seed "
             f"{recipe['seed']}, {cost} {machine}. Half of the lessons come as blocks. Muon for the matrices, AdamW for embeddings and "
             "norms, bf16 autocast, guided attention in training only (`hippo_core/training`). Weights: safetensors in bfloat16."
@@ -227,7 +227,7 @@ def _making(lm: LanguageModel, made: dict[str, Any]) -> list[str]:
         data = OWN
     remark = ["", made["remark"]] if "remark" in made else []  # what the command alone does not tell of these weights
     return [
-        how,
+        description,
         *remark,
         "",
         "![The training: loss of the answers, and accuracy on validation lessons with some eight facts](curve.png)",

@@ -35,10 +35,10 @@ def draw_cues(random: Random, most: int, split: Split = "train") -> list[Cue]:
     drill = random.choices(list(SHARES), list(SHARES.values()))[0]
     while True:
         lesson = drill(random, N_FACTS, split)
-        asked = [branch for branch in lesson.branches if branch.question and (branch.gold or branch.answer == UNKNOWN)]
-        if asked:
+        branches = [branch for branch in lesson.branches if branch.question and (branch.gold or branch.answer == UNKNOWN)]
+        if branches:
             facts = [text for text, _ in lesson.facts]
-            return [_cue(random, branch, facts, random.randint(1, most)) for branch in asked]
+            return [_cue(random, branch, facts, random.randint(1, most)) for branch in branches]
 
 
 def _cue(random: Random, branch: Branch, facts: Sequence[str], n_traces: int) -> Cue:

@@ -40,7 +40,7 @@ class Attention:
     """What the attention function keeps of one forward pass: queries and keys of the layers of `heads`, [B, H, T, D] in fp32."""
 
     heads: tuple[Head, ...]
-    kept: dict[int, tuple[Tensor, Tensor, float]] = field(default_factory=dict)
+    layers: dict[int, tuple[Tensor, Tensor, float]] = field(default_factory=dict)
 
     def loss(self, targets: list[Target], mask: Tensor) -> Tensor:
         """Weighted mean cross-entropy over all kinds; `mask` [B, T, T] says who may see whom."""
@@ -52,13 +52,13 @@ class Attention:
         return total
 
     def _head_loss(self, head: Head, targets: list[Target], mask: Tensor) -> Tensor:
-        query, key, scale = self.kept[head.layer]
+        query, key, scale = self.layers[head.layer]
         row, at, wanted = _pack(targets, *mask.shape[:2])
         seen = mask[row[:, None], at]
         losses = []
         for index in head.heads:
-            asked = query[row[:, None], index, at]  # [rows, targets a row, D]
-            logits = asked @ key[row, index].transpose(1, 2) * scale
+            queries = query[row[:, None], index, at]  # [rows, targets a row, D]
+            logits = queries @ key[row, index].transpose(1, 2) * scale
             log_mass = logits.masked_fill(~seen, float("-inf")).log_softmax(-1)
             if head.spread:
                 loss = -log_mass.masked_fill(wanted == 0, 0.0).sum(-1) / wanted.sum(-1).clamp(min=1)
@@ -78,15 +78,15 @@ def _pack(targets: list[Target], n_rows: int, length: int) -> tuple[Tensor, Tens
     wanted = torch.zeros(len(by_row), most, length)
     for number, chosen in enumerate(by_row.values()):
         at[number, : len(chosen)] = torch.tensor([target.query for target in chosen])
-        for place, target in enumerate(chosen):
-            wanted[number, place, list(target.keys)] = 1.0
+        for column, target in enumerate(chosen):
+            wanted[number, column, list(target.keys)] = 1.0
     return torch.tensor(list(by_row)), at, wanted
 
 
 SHORT = 512  # tokens: up to here plain products are faster on a CPU than the fused attention, most of all backwards
 
 
-def attend(module, query, key, value, attention_mask, scaling, dropout=0.0, kept: Attention | None = None, **_):
+def attend(module, query, key, value, attention_mask, scaling, dropout=0.0, capture: Attention | None = None, **_):
     """Attention in fp32 inside an autocast region (its backward in bf16 is slower on a CPU), keeping what the guidance needs.
 
     `attention_mask` is boolean, who may see whom; None is causal.
@@ -94,8 +94,8 @@ def attend(module, query, key, value, attention_mask, scaling, dropout=0.0, kept
     with torch.autocast("cpu", enabled=False):
         groups, length = query.shape[1] // key.shape[1], query.shape[2]
         query, key, value = query.float(), key.float().repeat_interleave(groups, 1), value.float().repeat_interleave(groups, 1)
-        if kept is not None and any(head.layer == module.layer_idx for head in kept.heads):
-            kept.kept[module.layer_idx] = (query, key, scaling)
+        if capture is not None and any(head.layer == module.layer_idx for head in capture.heads):
+            capture.layers[module.layer_idx] = (query, key, scaling)
         seen = torch.ones(length, length, dtype=torch.bool).tril() if attention_mask is None else attention_mask
         if length <= SHORT:
             unseen = torch.zeros(seen.shape).masked_fill_(~seen, float("-inf"))

@@ -20,18 +20,20 @@ from hippo_core.training.skills import SEED
 TRACES = (1, 3, 5)
 
 
-def compare_ways(ways: Mapping[str, Delivery], n: int = 200, traces: Sequence[int] = TRACES, suite: str = "episodic") -> pd.DataFrame:
+def compare_deliveries(
+    deliveries: Mapping[str, Delivery], n: int = 200, traces: Sequence[int] = TRACES, suite: str = "episodic"
+) -> pd.DataFrame:
     """One row a way and number of traces, and one with all masked: items, worlds, EM with its 95 % interval, cost a question."""
-    told = [(world, item) for world in worlds(suite, "default", n, SEED, "val") for item in world.items]
-    rows = [_row(name, way, suite, told, count, masked=False) for count in traces for name, way in ways.items()]
-    return pd.DataFrame([*rows, *(_row(name, way, suite, told, traces[-1], masked=True) for name, way in ways.items())])
+    pairs = [(world, item) for world in worlds(suite, "default", n, SEED, "val") for item in world.items]
+    rows = [_row(name, delivery, suite, pairs, count, masked=False) for count in traces for name, delivery in deliveries.items()]
+    return pd.DataFrame([*rows, *(_row(name, delivery, suite, pairs, traces[-1], masked=True) for name, delivery in deliveries.items())])
 
 
-def _row(name: str, way: Delivery, suite: str, told: Sequence[tuple[World, Item]], count: int, *, masked: bool) -> dict[str, Any]:
+def _row(name: str, delivery: Delivery, suite: str, pairs: Sequence[tuple[World, Item]], count: int, *, masked: bool) -> dict[str, Any]:
     budget = get_suite(suite).answer_budget
-    answers = way.ask([question(world, item, count) for world, item in told], budget, masked=masked)
-    marks = [score_item(get_suite(suite), *pair, answer.text)["score"] for pair, answer in zip(told, answers, strict=True)]
-    interval = cluster_interval(marks, [world.id for world, _ in told])
+    answers = delivery.ask([question(world, item, count) for world, item in pairs], budget, masked=masked)
+    marks = [score_item(get_suite(suite), *pair, answer.text)["score"] for pair, answer in zip(pairs, answers, strict=True)]
+    interval = cluster_interval(marks, [world.id for world, _ in pairs])
 
     def mean(cost: str) -> float:
         return round(sum(getattr(answer, cost) for answer in answers) / len(answers), 1)
@@ -40,8 +42,8 @@ def _row(name: str, way: Delivery, suite: str, told: Sequence[tuple[World, Item]
         "inject": name,
         "traces": count,
         "masked": masked,
-        "n": len(told),
-        "worlds": len({world.id for world, _ in told}),
+        "n": len(pairs),
+        "worlds": len({world.id for world, _ in pairs}),
         "em": sum(marks) / len(marks),
         "low": interval.low,
         "high": interval.high,
@@ -56,5 +58,5 @@ def question(world: World, item: Item, count: int) -> Question:
     """An item with its gold facts among distractors, `count` in all where there are so many, in order of telling."""
     others = [fact for fact in item.taught if fact not in item.gold_facts]
     extra = min(len(others), max(0, count - len(item.gold_facts)))
-    kept = {*item.gold_facts, *Random(f"{item.id}/{count}").sample(others, extra)}
-    return Question(item.question, tuple(fact.text for fact in world.facts if fact.id in kept))
+    shown = {*item.gold_facts, *Random(f"{item.id}/{count}").sample(others, extra)}
+    return Question(item.question, tuple(fact.text for fact in world.facts if fact.id in shown))

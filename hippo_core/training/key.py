@@ -19,8 +19,8 @@ from hippo_core.models.early_layers import early_states
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, padded
 from hippo_core.suites import episodic, lexicon, multi, settings_for, wording
-from hippo_core.suites.types import Place
-from hippo_core.training.tasks import NOTES, asked_otherwise
+from hippo_core.suites.types import WorldSpec
+from hippo_core.training.tasks import NOTES, rephrased
 from hippo_core.training.wide_words import WIDE
 
 RUNGS = ("exact", "partial", "paraphrase", "paraphrase", "paraphrase", "noisy")
@@ -68,10 +68,10 @@ class States:
 def draw_room(random: Random, recipe: KeyRecipe) -> Room:
     """A train world: events, journeys, or what people say of themselves; two of three with words that the suites do not have."""
     if random.random() < 0.15:
-        return _said_of_themselves(random, recipe)
+        return _draw_statements(random, recipe)
     pools, motion = random.choice((lexicon.POOLS, WIDE, WIDE)), random.random() < 0.2
     settings = episodic.EpisodicSettings(n_facts=recipe.facts, n_competitors=0, swaps=random.choice((0.0, 0.0, 0.5)))
-    events = episodic.make_events(random, settings, Place("train", 0, 0), motion, pools)
+    events = episodic.make_events(random, settings, WorldSpec("train", 0, 0), motion, pools)
     words = [wording.choose_words(random, event) for event in events]
     cues = []
     for _ in range(recipe.cues):
@@ -79,30 +79,30 @@ def draw_room(random: Random, recipe: KeyRecipe) -> Room:
         drawn = episodic.make_question_about(random, events, words, gold, rung, settings, training=True)
         if drawn:
             otherwise = rung == "paraphrase" and random.random() < 0.4
-            cues.append((asked_otherwise(random, events[gold], words[gold], drawn) if otherwise else drawn.question, gold))
-    return Room(tuple(_told(random, word) for word in words), tuple(cues), ((),) * len(cues))
+            cues.append((rephrased(random, events[gold], words[gold], drawn) if otherwise else drawn.question, gold))
+    return Room(tuple(_sentence(random, word) for word in words), tuple(cues), ((),) * len(cues))
 
 
-def _told(random: Random, words: wording.Words) -> str:
+def _sentence(random: Random, words: wording.Words) -> str:
     """A fact with what may stand around it."""
     text = wording.tell(random, words) + random.choice(NOTES)
     return random.choice(multi.CORRECTIONS).format(statement=text) if random.random() < OPENED else text
 
 
-def _said_of_themselves(random: Random, recipe: KeyRecipe) -> Room:
+def _draw_statements(random: Random, recipe: KeyRecipe) -> Room:
     settings = settings_for("episodic_multi", "default", {"n_facts": recipe.facts // 2})
-    world = multi.EPISODIC_MULTI.make_world(random, settings, Place("train", 0, 0))
-    places = {fact.id: place for place, fact in enumerate(world.facts)}
-    cues = tuple((item.question, places[item.gold_facts[-1]]) for item in world.items)
+    world = multi.EPISODIC_MULTI.make_world(random, settings, WorldSpec("train", 0, 0))
+    index_of = {fact.id: index for index, fact in enumerate(world.facts)}
+    cues = tuple((item.question, index_of[item.gold_facts[-1]]) for item in world.items)
     about = [(fact.slots["who"], fact.slots["relation"]) for fact in world.facts]
-    also = tuple(tuple(place for place, said in enumerate(about) if said == about[gold] and place != gold) for _, gold in cues)
+    also = tuple(tuple(index for index, pair in enumerate(about) if pair == about[gold] and index != gold) for _, gold in cues)
     return Room(tuple(fact.text for fact in world.facts), cues, also)
 
 
 def states_of(lm: LanguageModel, room: Room, blocks: Sequence[int]) -> States:
     """The states that a head reads, of all texts of a room."""
-    found = [state.half() for state in early_states(lm, [*room.facts, *(cue for cue, _ in room.cues)], blocks)]
-    return States(found[: len(room.facts)], found[len(room.facts) :], [gold for _, gold in room.cues], room.also)
+    states = [state.half() for state in early_states(lm, [*room.facts, *(cue for cue, _ in room.cues)], blocks)]
+    return States(states[: len(room.facts)], states[len(room.facts) :], [gold for _, gold in room.cues], room.also)
 
 
 def train_key(lm: LanguageModel, recipe: KeyRecipe, say: Callable[[str], None] = print) -> KeyHead:
@@ -134,11 +134,11 @@ def _loss(head: KeyHead, sharpness: Tensor, rooms: Sequence[States], recipe: Key
         facts = head(*_worn([state for room in rooms for state in room.facts], recipe.dropout)).float()
         cues = head(*_worn([state for room in rooms for state in room.cues], recipe.dropout)).float()
     before = [sum(len(room.facts) for room in rooms[:number]) for number in range(len(rooms))]
-    gold = torch.tensor([start + place for start, room in zip(before, rooms, strict=True) for place in room.gold])
-    also = [[start + place for place in places] for start, room in zip(before, rooms, strict=True) for places in room.also]
+    gold = torch.tensor([start + index for start, room in zip(before, rooms, strict=True) for index in room.gold])
+    also = [[start + index for index in indices] for start, room in zip(before, rooms, strict=True) for indices in room.also]
     apart = torch.zeros(len(cues), len(facts))
-    for row, places in enumerate(also):
-        apart[row, places] = -math.inf
+    for row, indices in enumerate(also):
+        apart[row, indices] = -math.inf
     losses, right = [], math.nan
     for part in NESTED:
         units = recipe.units // part

@@ -52,8 +52,8 @@ class Sentiment:
         """Share right by the threshold: what the model tells apart, whichever of the words it likes to say."""
         return self._share("centred")
 
-    def _share(self, way: str) -> Interval:
-        return cluster_interval(self.rows[way], self.rows["world"])
+    def _share(self, rule: str) -> Interval:
+        return cluster_interval(self.rows[rule], self.rows["world"])
 
 
 def sst2(lm: LanguageModel, n: int = 200) -> Sentiment:
@@ -134,19 +134,19 @@ def measure(
     source = {"sha256": manual_sha256(), "python": platform.python_version()}
     if source["sha256"] != MANUAL_SHA256:
         say(f"the manual of Python {source['python']} is another text than that of 3.11.7: its loss is another measure")
-    found: dict[str, Any] = {"python_manual": plain(python_manual(lm, paragraphs)) | source}
+    measures: dict[str, Any] = {"python_manual": plain(python_manual(lm, paragraphs)) | source}
     if reason := why_missing([SST2]):
         say(f"SST-2 skipped: {reason}")
     else:
         sentiment = sst2(lm, n)
         shares = {"raw": sentiment.raw, "centred": sentiment.centred}
         accuracies = {name: {"accuracy": share.mean, "low": share.low, "high": share.high} for name, share in shares.items()}
-        found["sst2"] = {**accuracies, "threshold": sentiment.threshold, "n": n}
+        measures["sst2"] = {**accuracies, "threshold": sentiment.threshold, "n": n}
     if reason := why_missing([WIKITEXT2["valid"]]):
         say(f"WikiText-2 skipped: {reason}")
     else:
-        found["wikitext2"] = plain(wikitext2(lm, articles))
-    return found
+        measures["wikitext2"] = plain(wikitext2(lm, articles))
+    return measures
 
 
 def plain(loss: TextLoss) -> dict[str, Any]:
@@ -163,8 +163,8 @@ def against(now: Mapping[str, Any], base: Mapping[str, Any]) -> Frame:
     shared = [name for name in ("sst2", "wikitext2", "python_manual") if name in now and name in base]
     for name, key in (("sst2", "n"), ("wikitext2", "tokens"), ("python_manual", "tokens"), ("python_manual", "sha256")):
         if name in shared and now[name][key] != base[name][key]:
-            found = f"{now[name][key]} {key} now, {base[name][key]} for the base"
-            raise LabError(f"{name}: {found}; measure both with one tokenizer on the same texts, under one version of Python")
+            sizes = f"{now[name][key]} {key} now, {base[name][key]} for the base"
+            raise LabError(f"{name}: {sizes}; measure both with one tokenizer on the same texts, under one version of Python")
     rows = []
     for label in ("raw", "centred") if "sst2" in shared else ():
         here, there = now["sst2"][label]["accuracy"], base["sst2"][label]["accuracy"]
@@ -200,5 +200,5 @@ def wikipedia(part: str) -> list[str]:
 def _margins(lm: LanguageModel, sentences: list[str]) -> np.ndarray:
     """log p(positive) - log p(negative) after each sentence, in nats [N]."""
     contexts = [lm.template.begin + PROMPT.format(sentence=sentence) for sentence in sentences for _ in LABELS]
-    found = log_likelihood(lm, contexts, list(LABELS) * len(sentences), lm.spec.batch_size)
-    return np.diff(np.reshape([one.nats for one in found], (-1, len(LABELS))))[:, 0]
+    likelihoods = log_likelihood(lm, contexts, list(LABELS) * len(sentences), lm.spec.batch_size)
+    return np.diff(np.reshape([one.nats for one in likelihoods], (-1, len(LABELS))))[:, 0]

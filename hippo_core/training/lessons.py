@@ -64,9 +64,9 @@ def world_lesson(random: Random, world: World, *, ordered: bool) -> Lesson:
     return Lesson(facts, tuple(branches), ordered)
 
 
-def keep(lesson: Lesson, kept: Iterable[int]) -> Lesson:
+def keep(lesson: Lesson, indices: Iterable[int]) -> Lesson:
     """The same with these facts only, and the questions that they still answer."""
-    order = sorted(kept)
+    order = sorted(indices)
     branches = (
         replace(branch, gold=tuple(order.index(index) for index in branch.gold))
         for branch in lesson.branches
@@ -80,12 +80,12 @@ def trim(random: Random, lesson: Lesson, n_facts: int) -> Lesson:
 
     Dropping facts that are not gold never changes an answer: the last mention stays the last, a rumor or a near miss is not needed.
     """
-    kept: set[int] = set()
+    chosen: set[int] = set()
     for branch in random.sample(lesson.branches, len(lesson.branches)):
-        if not kept or len(kept | set(branch.gold)) <= n_facts:
-            kept |= set(branch.gold)
-    others = [index for index in range(len(lesson.facts)) if index not in kept]
-    return keep(lesson, kept | set(random.sample(others, max(0, min(len(others), n_facts - len(kept))))))
+        if not chosen or len(chosen | set(branch.gold)) <= n_facts:
+            chosen |= set(branch.gold)
+    others = [index for index in range(len(lesson.facts)) if index not in chosen]
+    return keep(lesson, chosen | set(random.sample(others, max(0, min(len(others), n_facts - len(chosen))))))
 
 
 def gold_only(random: Random, lesson: Lesson) -> Lesson:
@@ -99,11 +99,11 @@ def forget(lesson: Lesson, gone: set[int]) -> Lesson:
 
     Only for facts whose loss leaves no other answer: see `skills`.
     """
-    left = [index for index in range(len(lesson.facts)) if index not in gone]
+    remaining = [index for index in range(len(lesson.facts)) if index not in gone]
     branches = []
     for branch in lesson.branches:
         if not set(branch.gold) & gone:
-            branches.append(replace(branch, gold=tuple(left.index(index) for index in branch.gold)))
+            branches.append(replace(branch, gold=tuple(remaining.index(index) for index in branch.gold)))
         elif branch.question:
             branches.append(Branch(branch.question, UNKNOWN, (), False, UNKNOWN))
-    return replace(lesson, facts=tuple(lesson.facts[index] for index in left), branches=tuple(branches))
+    return replace(lesson, facts=tuple(lesson.facts[index] for index in remaining), branches=tuple(branches))

@@ -31,7 +31,7 @@ def fit_key(lm: LanguageModel, seed: int, command: str, say: Callable[[str], Non
     """Fit the key and write it beside the model's weights, in half precision."""
     recipe = key_recipe(lm, seed)
     head = train_key(lm, recipe, say)
-    made = {"settings": head.settings.model_dump(mode="json"), "recipe": recipe.model_dump(mode="json"), **how_made(command)}
+    made = {"settings": head.settings.model_dump(mode="json"), "recipe": recipe.model_dump(mode="json"), **provenance(command)}
     save_part(lm, "key", made, head.half())  # half as large; it is read as single precision
 
 
@@ -43,10 +43,10 @@ def fit_recall(lm: LanguageModel, command: str, say: Callable[[str], None] = pri
     channels = CHANNELS if available("minilm") is None else usual.code.channels
     weights, table = fit_weights(lm, encoder, config, channels, say)
     settings = {"code": usual.code.model_dump(mode="json"), "hopfield": usual.hopfield.model_dump(mode="json"), "seed": SEED}
-    save_part(lm, "recall", {"weights": weights, "fitted_with": settings, **how_made(command), "validation": table.to_dict("records")})
+    save_part(lm, "recall", {"weights": weights, "fitted_with": settings, **provenance(command), "validation": table.to_dict("records")})
 
 
-def how_made(command: str) -> dict[str, str]:
+def provenance(command: str) -> dict[str, str]:
     """Command, day and library."""
     return {"command": command, "date": date.today().isoformat(), "torch": torch.__version__}
 

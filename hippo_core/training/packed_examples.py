@@ -87,24 +87,24 @@ class Encoder:
         row = Row()
         row.add(self.begin if lesson.plain else self.head, 0, TRUNK)
         start = longest = len(row.ids)
-        places: list[tuple[int, Encoded]] = []  # of each fact: its first token's index, its encoding
+        fact_tokens: list[tuple[int, Encoded]] = []  # of each fact: its first token's index, its encoding
         for number, encoding in enumerate(self.encode([text for text, _ in lesson.facts]) if lesson.facts else []):
-            places.append((len(row.ids), encoding))
+            fact_tokens.append((len(row.ids), encoding))
             first = start if lesson.blocks else longest
             row.add([*encoding.ids, self.newline], first, -1 - number if lesson.blocks else TRUNK)
             longest = max(longest, first + len(encoding.ids) + 1)
         if self.guided:
-            for (first, encoding), (text, slots) in zip(places, lesson.facts, strict=True):
+            for (first, encoding), (text, slots) in zip(fact_tokens, lesson.facts, strict=True):
                 row.targets += _bind(first, encoding, text, slots)
         for number, branch in enumerate(lesson.branches, 1):
             if branch.question:
-                self._ask(row, longest, number, branch, lesson, places)
+                self._ask(row, longest, number, branch, lesson, fact_tokens)
             elif self.restate:
                 ids = [*self.ids(branch.answer), self.newline]
                 row.add(ids, longest, number, [*ids[1:], IGNORE], RESTATEMENT_WEIGHT)
         return row
 
-    def _ask(self, row: "Row", start: int, number: int, branch: Branch, lesson: Lesson, places: list) -> None:
+    def _ask(self, row: "Row", start: int, number: int, branch: Branch, lesson: Lesson, fact_tokens: list) -> None:
         if lesson.plain:
             question = self.encode([f"Question: {branch.question}\nAnswer:"])[0]
             lead, stop = question.ids, self.newline
@@ -119,7 +119,7 @@ class Encoder:
         row.add([*lead, *answer, stop], start, number, labels, min(1.0, FULL_WEIGHT_TOKENS / len(answer)))
         row.skills.append((list(range(asker, asker + len(answer) + 1)), branch.skill))
         if self.guided and branch.guided:
-            row.targets += _guide(first, asker, question, answer, branch, lesson, places)
+            row.targets += _guide(first, asker, question, answer, branch, lesson, fact_tokens)
 
     def _story(self, text: str) -> "Row":
         row = Row()
@@ -137,7 +137,7 @@ class Encoder:
         asker, seen = part[:, :, None], part[:, None, :]
         mask = torch.ones(length, length, dtype=torch.bool).tril() & ((seen == TRUNK) | (seen == asker) | ((seen < 0) & (asker > 0)))
         targets = [Target(kind, number, query, keys) for number, row in enumerate(rows) for kind, query, keys in row.targets]
-        skills = [(number, places, skill) for number, row in enumerate(rows) for places, skill in row.skills]
+        skills = [(number, positions, skill) for number, row in enumerate(rows) for positions, skill in row.skills]
         return Batch(
             padded("ids", self.pad), padded("positions", 0), mask, padded("labels", IGNORE), padded("weights", 0.0), targets, skills
         )
@@ -179,17 +179,17 @@ def _bind(first: int, encoding: Encoded, text: str, slots: tuple[str, ...]) -> l
     return targets
 
 
-def _guide(first: int, asker: int, question: Encoded, answer: list[int], branch: Branch, lesson: Lesson, places: list) -> list[Aim]:
+def _guide(first: int, asker: int, question: Encoded, answer: list[int], branch: Branch, lesson: Lesson, fact_tokens: list) -> list[Aim]:
     content = tuple(first + i for i, token in enumerate(question.tokens) if token.strip("▁Ġ?.,").lower() not in STOP_WORDS | {""})
     targets = [("read", asker, content)] if content else []
     for kind, fact in zip(("locate", "hop"), reversed(branch.gold), strict=False):
-        at, encoding = places[fact]
+        at, encoding = fact_tokens[fact]
         text, slots = lesson.facts[fact]
         spans = [span for span in (_tokens(encoding, text, value) for value in slots) if span]
         if spans:
             targets.append((kind, asker, tuple(at + token for token in _closing(encoding, spans))))
     if branch.gold:
-        at, encoding = places[branch.gold[-1]]
+        at, encoding = fact_tokens[branch.gold[-1]]
         targets.append(("fact", asker, tuple(range(at, at + len(encoding.ids)))))
         span = _tokens(encoding, lesson.facts[branch.gold[-1]][0], branch.answer)
         if span and [encoding.ids[token] for token in span] == answer:

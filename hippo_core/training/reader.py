@@ -95,9 +95,9 @@ class Reader:
         parts, text = self.batch(step)
         answers = guided = 0.0
         for part in parts:
-            kept = guidance.Attention(self.heads if step >= GUIDED * recipe.steps else ())
-            loss, of_answers = answer_loss(self.model, part, kept=kept)
-            attention = kept.loss(part.targets, part.mask)
+            capture = guidance.Attention(self.heads if step >= GUIDED * recipe.steps else ())
+            loss, of_answers = answer_loss(self.model, part, capture=capture)
+            attention = capture.loss(part.targets, part.mask)
             ((loss + attention) / len(parts)).backward()
             answers, guided = answers + float(of_answers) / len(parts), guided + float(attention.detach()) / len(parts)
         divergence = self._divergence(text)
@@ -112,8 +112,8 @@ class Reader:
         with torch.autocast("cpu", torch.bfloat16):
             with torch.no_grad(), self.adapted.disable_adapter():
                 wanted = self.model(text, use_cache=False).logits
-            given = self.model(text, use_cache=False).logits
-        return kl_div(given.float().log_softmax(-1), wanted.float().log_softmax(-1), reduction="none", log_target=True).sum(-1).mean()
+            predicted = self.model(text, use_cache=False).logits
+        return kl_div(predicted.float().log_softmax(-1), wanted.float().log_softmax(-1), reduction="none", log_target=True).sum(-1).mean()
 
     def examine(self) -> Log:
         self.adapted.eval()

@@ -72,14 +72,14 @@ def fit_weights(
     of all channels.
     """
     rooms = [(index, list(cues_of(suite, world, index, config))) for suite, world, index in indexes(lm, encoder, channels)]
-    judged = {"off": [Judged(cue.features, right_of(index, cue.rows, cue)) for index, found in rooms for cue in found]}
+    judged = {"off": [Judged(cue.features, right_of(index, cue.rows, cue)) for index, cues in rooms for cue in cues]}
     first, known = fit(examples(judged["off"])), PassageKV(lm, prefix_of(lm, "short"))
     say(f"channels: {first}")
     for completion in COMPLETIONS[1:]:
-        judged[completion] = [one for index, found in rooms for one in completed(index, found, completion, config, first, known)]
+        judged[completion] = [one for index, cues in rooms for one in completed(index, cues, completion, config, first, known)]
         say(f"{completion}: {fit(examples(judged[completion]))}")
     weights = {name_of(some): weights_of(judged, some) for count in range(1, len(channels) + 1) for some in combinations(channels, count)}
-    asked = [(cue, len(index.traces)) for index, found in rooms for cue in found]
+    sized_cues = [(cue, len(index.traces)) for index, cues in rooms for cue in cues]
     rows = [
         {
             "channels": name,
@@ -91,7 +91,7 @@ def fit_weights(
         }
         for name in dict.fromkeys((name_of(USUAL), name_of(channels)))
         for completion in COMPLETIONS
-        for (cue, size), one in zip(asked, judged[completion], strict=True)
+        for (cue, size), one in zip(sized_cues, judged[completion], strict=True)
     ]
     keys = ["channels", "completion", "suite", "n_facts", "rung"]
     return weights, pd.DataFrame(rows).groupby(keys, sort=False).agg(["mean", "size"]).pipe(flat)
@@ -123,10 +123,10 @@ def indexes(lm: LanguageModel, encoder: KeyEncoder, channels: Sequence[Channel])
         settings = suite_settings(suite, "default", lm.spec.context_limit, {**overrides, **TRAINED_WORDS})
         for world in cut(drawn_worlds(suite, "default", questions, SEED, "val", settings), questions):
             texts = [fact.text for fact in world.facts]
-            told = zip(world.facts, map(tuple, lines_of(lm, texts, "short")), encoder.keys(texts), strict=True)
+            encoded = zip(world.facts, map(tuple, lines_of(lm, texts, "short")), encoder.keys(texts), strict=True)
             traces = [
                 Trace(world.id, fact.id, fact.text, time=fact.time, id=fact.time + 1, payload=Payload(line, key))
-                for fact, line, key in told
+                for fact, line, key in encoded
             ]
             yield suite, world, TraceIndex(traces, channels, encoder, str(lm.device))
 
@@ -149,14 +149,14 @@ def completed(
     for cue in cues:
         best = np.argsort(-fused(cue.features, weights), kind="stable")[: config.rerank_candidates]
         rows, features = cue.rows[best], {name: values[best] for name, values in cue.features.items()}
-        found, _ = recaller.rerank_features(cue.text, cue.code, rows)
-        yield Judged(features | found, right_of(index, rows, cue))
+        completion_features, _ = recaller.rerank_features(cue.text, cue.code, rows)
+        yield Judged(features | completion_features, right_of(index, rows, cue))
     known.forget()
 
 
 def right_of(index: TraceIndex, rows: Places, cue: Cue) -> int | None:
     """The place of the gold trace among rows."""
-    return next((place for place, row in enumerate(rows) if index.traces[row].source == cue.gold), None)
+    return next((position for position, row in enumerate(rows) if index.traces[row].source == cue.gold), None)
 
 
 def examples(judged: Sequence[Judged]) -> list[Example]:
@@ -167,8 +167,8 @@ def examples(judged: Sequence[Judged]) -> list[Example]:
 def hits(judged: Judged, weights: Mapping[str, float]) -> dict[str, float]:
     """Whether the right trace is among the first 1, 3 and 10."""
     order = np.argsort(-fused(restricted(judged, weights.keys()).features, weights), kind="stable").tolist()
-    place = order.index(judged.right) if judged.right is not None else len(order)
-    return {f"recall_{k}": float(place < k and judged.right is not None) for k in (1, 3, 10)}
+    rank = order.index(judged.right) if judged.right is not None else len(order)
+    return {f"recall_{k}": float(rank < k and judged.right is not None) for k in (1, 3, 10)}
 
 
 def flat(table: pd.DataFrame) -> pd.DataFrame:

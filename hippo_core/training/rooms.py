@@ -23,7 +23,7 @@ def lesson(random: Random, n_facts: int, split: Split) -> Lesson:
     rooms = ROOMS if random.random() < 0.7 else tuple(group[0] for group in random.sample(lexicon.PLACES, 6))
     things = random.sample(THINGS, 3)
     facts: list[tuple[str, tuple[str, ...]]] = []
-    place: dict[str, tuple[str, int]] = {}  # of a person: the room, the statement that says so
+    location: dict[str, tuple[str, int]] = {}  # of a person: the room, the statement that says so
     holder: dict[str, str] = {}
     taken: dict[str, int] = {}  # of a held thing: the statement of its taking
     lying: dict[str, tuple[str, tuple[int, ...]]] = {}  # of a thing put down: the room, the statements that say so
@@ -31,8 +31,8 @@ def lesson(random: Random, n_facts: int, split: Split) -> Lesson:
     while len(facts) < n_facts:
         who = random.choice(people)
         held = [thing for thing, owner in holder.items() if owner == who]
-        free = [thing for thing in things if thing not in holder and (thing not in lying or lying[thing][0] == place.get(who, ("",))[0])]
-        if who in place and random.random() < fetching and (held or free):
+        free = [thing for thing in things if thing not in holder and (thing not in lying or lying[thing][0] == location.get(who, ("",))[0])]
+        if who in location and random.random() < fetching and (held or free):
             if free and (not held or random.random() < 0.6):
                 thing = random.choice(free)
                 holder[thing], taken[thing] = who, len(facts)
@@ -40,17 +40,17 @@ def lesson(random: Random, n_facts: int, split: Split) -> Lesson:
                 facts.append((f"{who} {random.choice(TAKES).format(thing=thing)}.", (who, thing)))
             else:
                 thing = random.choice(held)
-                lying[thing] = place[who][0], (place[who][1], len(facts))
+                lying[thing] = location[who][0], (location[who][1], len(facts))
                 del holder[thing]
                 facts.append((f"{who} {random.choice(DROPS).format(thing=thing)}.", (who, thing)))
             continue
-        room = random.choice([room for room in rooms if room != place.get(who, ("",))[0]])
-        place[who] = room, len(facts)
+        room = random.choice([room for room in rooms if room != location.get(who, ("",))[0]])
+        location[who] = room, len(facts)
         facts.append((f"{who} {random.choice(MOVES)} the {room}.", (who, room)))
-    branches = [Branch(f"Where is {who}?", room, (index,), True, "one statement") for who, (room, index) in place.items()]
+    branches = [Branch(f"Where is {who}?", room, (index,), True, "one statement") for who, (room, index) in location.items()]
     for thing in things:
         if thing in holder:
-            room, index = place[holder[thing]]
+            room, index = location[holder[thing]]
             branches.append(Branch(f"Where is the {thing}?", room, (taken[thing], index), True, "two statements"))
         elif thing in lying:
             room, (index, dropped) = lying[thing]

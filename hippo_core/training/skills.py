@@ -21,7 +21,6 @@ from hippo_core.models.score import TextLoss, text_loss
 from hippo_core.results.statistics import cluster_interval
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.suites.given import GivenSuite
 from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World
 from hippo_core.text_files import why_missing
 from hippo_core.training import tasks
@@ -59,10 +58,10 @@ def _slots() -> Iterator[Skill]:
     tiny = {1: 0.98, 4: 0.95, 8: 0.90}
     reader = {False: {1: 0.99, 4: 0.98, 8: 0.97, 16: 0.90}, True: {1: 0.99, 4: 0.95, 8: 0.90}}
     for blocks in (False, True):
-        how = " as blocks" if blocks else ""
+        suffix = " as blocks" if blocks else ""
         for number in (1, 4, 8, 16, 32):
             goals = {TINY: tiny[number]} if number in tiny else {}
-            of = f"{number} fact{'s' if number > 1 else ''}{how}"
+            of = f"{number} fact{'s' if number > 1 else ''}{suffix}"
             yield Skill(f"facts by slot, {of}", "episodic", number, ("paraphrase",), blocks=blocks, goals=goals)
             goals = {READER: reader[blocks][number]} if number in reader[blocks] else {}
             yield Skill(
@@ -164,7 +163,7 @@ def files_of(skill: Skill) -> Sequence[str]:
     if skill.source in tasks.DRILLS:
         return tasks.FILES.get(skill.source, ())
     suite = get_suite(skill.source)
-    return suite.files(settings_for(suite.name, "default", skill.settings)) if isinstance(suite, GivenSuite) else ()
+    return suite.files(settings_for(suite.name, "default", skill.settings))
 
 
 def choose_worlds(skill: Skill, n: int, context_limit: int) -> tuple[Suite, list[World]]:
@@ -172,24 +171,24 @@ def choose_worlds(skill: Skill, n: int, context_limit: int) -> tuple[Suite, list
     drawn = skill.source in tasks.DRILLS
     suite = DRILLED if drawn else get_suite(skill.source)
     stream = drilled_worlds(skill) if drawn else suite_worlds(skill, n, context_limit)
-    chosen, found = [], 0
+    chosen, count = [], 0
     for world in stream:
-        items = tuple(narrow(world, item, skill) for item in world.items if belongs(skill, item))[: n - found]
+        items = tuple(narrow(world, item, skill) for item in world.items if belongs(skill, item))[: n - count]
         if items:
             chosen.append(replace(world, items=items))
-            found += len(items)
-        if found == n:
+            count += len(items)
+        if count == n:
             break
     return suite, chosen
 
 
 def suite_worlds(skill: Skill, n: int, context_limit: int) -> Iterator[World]:
     """A suite's worlds for a skill; where new names are asked for, all have them, else none."""
-    told = dict(skill.settings) | ({"rungs": list(skill.rungs)} if skill.rungs else {})
+    overrides = dict(skill.settings) | ({"rungs": list(skill.rungs)} if skill.rungs else {})
     if "new_names" in get_suite(skill.source).settings.model_fields:
-        told["new_names"] = float("new_name" in skill.new)
+        overrides["new_names"] = float("new_name" in skill.new)
     most = 200 if skill.source == "babi" else 200 * n
-    return worlds(skill.source, "default", most, SEED, skill.split, context_limit, told)
+    return worlds(skill.source, "default", most, SEED, skill.split, context_limit, overrides)
 
 
 DRILLED = Suite("drill", "lessons of the base model, as worlds", Settings, lambda *_: World("", (), ()), answer_budget=40)
@@ -205,7 +204,7 @@ def drilled_worlds(skill: Skill) -> Iterator[World]:
 def lesson_world(lesson: Lesson, name: str) -> World:
     """A lesson's facts and questions as a world and its items. A guess says yes or no, or picks one of several facts."""
     facts = tuple(Fact(f"{name}.f{number}", name, text, {}, number) for number, (text, _) in enumerate(lesson.facts))
-    told = tuple(fact.id for fact in facts)
+    taught = tuple(fact.id for fact in facts)
     items = tuple(
         Item(
             id=f"{name}.q{number}",
@@ -215,8 +214,8 @@ def lesson_world(lesson: Lesson, name: str) -> World:
             gold_facts=tuple(facts[index].id for index in branch.gold),
             kind=branch.skill,
             chance=0.5 if branch.answer in ("yes", "no") else 1 / len(facts) if len(facts) > 1 else math.nan,
-            window=told,
-            taught=told,
+            window=taught,
+            taught=taught,
         )
         for number, branch in enumerate(branch for branch in lesson.branches if branch.question)
     )
@@ -235,9 +234,9 @@ def narrow(world: World, item: Item, skill: Skill) -> Item:
         return item
     others = [fact for fact in item.taught if fact not in item.gold_facts]
     extra = max(0, skill.n_facts - len(item.gold_facts))
-    kept = set(Random(item.id).sample(others, min(extra, len(others)))) | set(item.gold_facts)
-    told = tuple(fact for fact in item.taught if fact in kept)
-    return replace(item, window=told, taught=told)
+    chosen = set(Random(item.id).sample(others, min(extra, len(others)))) | set(item.gold_facts)
+    window = tuple(fact for fact in item.taught if fact in chosen)
+    return replace(item, window=window, taught=window)
 
 
 def story_loss(lm: LanguageModel, count: int = 60) -> TextLoss | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hippo_core.suites import babi, episodic, lexicon, multi, semantic, settings_for, spatial, wording
 from hippo_core.suites.splits import belongs
-from hippo_core.suites.types import RUNGS, Place, Split
+from hippo_core.suites.types import RUNGS, Split, WorldSpec
 from hippo_core.training import rooms
 from hippo_core.training.lessons import UNKNOWN, Branch, Lesson, forget, trim, world_lesson
 from hippo_core.training.stories import STORIES, held_out_stories, training_stories
@@ -51,7 +51,7 @@ def wide_slots(random: Random, n_facts: int, split: Split) -> Lesson:
 def _events(random: Random, n_facts: int, split: Split, motion: bool, pools: lexicon.Pools = lexicon.POOLS) -> Lesson:
     training = split == "train"
     settings = episodic.EpisodicSettings(n_facts=max(4, n_facts), n_competitors=0, swaps=random.choice((0.0, 0.0, 0.5)))
-    events = episodic.make_events(random, settings, Place(split, 0, 0), motion, pools)[:n_facts]
+    events = episodic.make_events(random, settings, WorldSpec(split, 0, 0), motion, pools)[:n_facts]
     words = [wording.choose_words(random, event) for event in events]
     facts = tuple((wording.tell(random, w) + random.choice(NOTES), tuple(w.slots().values())) for w in words)
     branches = []
@@ -64,7 +64,7 @@ def _events(random: Random, n_facts: int, split: Split, motion: bool, pools: lex
         if drawn:
             question = drawn.question
             if training and drawn.rung == "paraphrase" and random.random() < 0.4:
-                question = asked_otherwise(random, events[gold], words[gold], drawn)
+                question = rephrased(random, events[gold], words[gold], drawn)
             branches.append(Branch(question, words[gold].slots()[drawn.kind], (gold,), True, drawn.rung))
     for _ in range(N_RESTATEMENTS):
         gold = random.randrange(len(events))
@@ -85,20 +85,20 @@ def wide_other_words(random: Random, n_facts: int, split: Split) -> Lesson:
 def _in_other_words(random: Random, n_facts: int, split: Split, pools: lexicon.Pools) -> Lesson:
     training = split == "train"
     settings = episodic.EpisodicSettings(n_facts=max(4, n_facts), n_competitors=0)
-    events = episodic.make_events(random, settings, Place(split, 0, 0), random.random() < 0.2, pools)[:n_facts]
+    events = episodic.make_events(random, settings, WorldSpec(split, 0, 0), random.random() < 0.2, pools)[:n_facts]
     words = [wording.choose_words(random, event) for event in events]
     branches = []
     for _ in range(N_QUESTIONS):
         gold = random.randrange(len(events))
         drawn = episodic.make_question_about(random, events, words, gold, "paraphrase", settings, training)
         if drawn:
-            question = asked_otherwise(random, events[gold], words[gold], drawn) if training and random.random() < 0.4 else drawn.question
+            question = rephrased(random, events[gold], words[gold], drawn) if training and random.random() < 0.4 else drawn.question
             branches.append(Branch(question, words[gold].slots()[drawn.kind], (gold,), True, "paraphrase"))
     facts = tuple((wording.tell(random, w) + random.choice(NOTES), tuple(w.slots().values())) for w in words)
     return Lesson(facts, tuple(branches))
 
 
-def asked_otherwise(random: Random, event: wording.Event, words: wording.Words, drawn: episodic.Drawn) -> str:
+def rephrased(random: Random, event: wording.Event, words: wording.Words, drawn: episodic.Drawn) -> str:
     """The question in one of the forms that only lessons have; all other slots are named, by synonyms."""
     other = wording.synonyms(random, event, words, training=True)
     cue = {slot: value for slot, value in other.slots().items() if slot != drawn.kind and slot != "action"}
@@ -108,10 +108,10 @@ def asked_otherwise(random: Random, event: wording.Event, words: wording.Words, 
 
 def yes_or_no(random: Random, events: list[wording.Event], words: list[wording.Words], gold: int, training: bool) -> Branch:
     """Whether an event took place; for "no", one slot is another event's, and together they are nobody's."""
-    told, truth = words[gold], random.random() < 0.5
-    named = [slot for slot in ("what", "where", "when") if getattr(told, slot) is not None]
+    claim, truth = words[gold], random.random() < 0.5
+    named = [slot for slot in ("what", "where", "when") if getattr(claim, slot) is not None]
     cue = {"who", *random.sample(named, random.randint(1, len(named)))}
-    cue |= {"what"} if told.what else {"where"}
+    cue |= {"what"} if claim.what else {"where"}
     event = events[gold]
     if not truth:
         changes = [(slot, other) for slot in cue for other in range(len(events))]
@@ -119,14 +119,14 @@ def yes_or_no(random: Random, events: list[wording.Event], words: list[wording.W
         for slot, other in changes:
             changed = replace(event, **{slot: getattr(events[other], slot)})
             if not any(_fits(changed, one, cue) for one in events):
-                told = replace(told, **{slot: getattr(words[other], slot)})
-                told = replace(told, preposition=words[other].preposition) if slot == "when" else told
+                claim = replace(claim, **{slot: getattr(words[other], slot)})
+                claim = replace(claim, preposition=words[other].preposition) if slot == "when" else claim
                 break
         else:
             truth = True
     forms = YES_NO_FORMS if training else (*YES_NO_FORMS, HELD_OUT_YES_NO_FORM)
-    values = {slot: value for slot, value in told.slots().items() if slot in cue}
-    question = wording.ask(random.choice(forms), "whether", values, told)
+    values = {slot: value for slot, value in claim.slots().items() if slot in cue}
+    question = wording.ask(random.choice(forms), "whether", values, claim)
     return Branch(question, "yes" if truth else "no", (gold,), True, "yes or no")
 
 
@@ -149,14 +149,14 @@ def plainly_unsaid(random: Random, n_facts: int, split: Split) -> Lesson:
     whole = random.choice((slots, wide_slots, wide_slots, journeys))(random, n_facts + 2, split)
     plain = sorted({branch.gold[0] for branch in whole.branches if branch.skill in ("exact", "partial")})
     gone = set(random.sample(plain, (len(plain) + 1) // 2))
-    left = (branch for branch in whole.branches if branch.skill in ("exact", "partial") or not set(branch.gold) & gone)
-    return forget(replace(whole, branches=tuple(left)), gone)
+    branches = (branch for branch in whole.branches if branch.skill in ("exact", "partial") or not set(branch.gold) & gone)
+    return forget(replace(whole, branches=tuple(branches)), gone)
 
 
 def last_mention(random: Random, n_facts: int, split: Split) -> Lesson:
     """Statements and corrections: the last mention wins; sometimes all that was said of one thing is taken away."""
     settings = multi.MultiSettings(n_facts=random.randint(14, 24), n_competitors=0, n_items=6, corrections=random.choice((0.35, 0.5)))
-    world = multi.make_world(random, settings, Place(split, 0, random.randrange(6)))
+    world = multi.make_world(random, settings, WorldSpec(split, 0, random.randrange(6)))
     lesson = trim(random, world_lesson(random, world, ordered=True), n_facts + 2)
     if random.random() < 0.85:
         return lesson
@@ -176,10 +176,10 @@ def corrected_once(random: Random, n_facts: int, split: Split) -> Lesson:
     return replace(keep_facts(lesson, {*last.values(), *first.values()}), ordered=False)
 
 
-def keep_facts(lesson: Lesson, kept: set[int]) -> Lesson:
-    """The lesson without the facts that no question needs and that are not in `kept`."""
+def keep_facts(lesson: Lesson, indices: set[int]) -> Lesson:
+    """The lesson without the facts that no question needs and that are not in `indices`."""
     needed = {index for branch in lesson.branches for index in branch.gold}
-    order = sorted(kept | needed)
+    order = sorted(indices | needed)
     branches = tuple(replace(branch, gold=tuple(map(order.index, branch.gold))) for branch in lesson.branches)
     return replace(lesson, facts=tuple(lesson.facts[index] for index in order), branches=branches)
 
@@ -189,7 +189,7 @@ def chains(random: Random, n_facts: int, split: Split) -> Lesson:
     settings = semantic.SemanticSettings(
         n_facts=random.randint(20, 26), n_competitors=0, contradictions=random.randint(0, 3), near_misses=random.randint(0, 3)
     )
-    world = semantic.make_world(random, settings, Place(split, 0, random.randrange(30)))
+    world = semantic.make_world(random, settings, WorldSpec(split, 0, random.randrange(30)))
     lesson = world_lesson(random, world, ordered=False)
     missing = random.random() < 0.15
     if n_facts < 14 or missing:
@@ -202,21 +202,22 @@ def tuples(random: Random, n_facts: int, split: Split) -> Lesson:
     """Facts as (head, relation, tail): questions about one, and which of several says what a sentence says."""
     n_facts = max(6, min(n_facts, 14))
     settings = multi.MultiSettings(n_facts=n_facts + 4, n_competitors=0, n_items=4, corrections=0.0)
-    world = multi.make_world(random, settings, Place(split, 0, random.randrange(6)))
-    told = random.sample(world.facts, n_facts)
-    triples = [tuple(fact.slots.values()) for fact in told]
-    asked = [item for item in world.items if item.gold_facts[0] in {fact.id for fact in told}]
-    number = {fact.id: index for index, fact in enumerate(told)}
+    world = multi.make_world(random, settings, WorldSpec(split, 0, random.randrange(6)))
+    facts = random.sample(world.facts, n_facts)
+    triples = [tuple(fact.slots.values()) for fact in facts]
+    items = [item for item in world.items if item.gold_facts[0] in {fact.id for fact in facts}]
+    number = {fact.id: index for index, fact in enumerate(facts)}
     texts = [f"({', '.join(triple)})" for triple in triples]
-    branches = [Branch(item.question, item.answers[0], (number[item.gold_facts[0]],), True, "tuples") for item in asked]
+    branches = [Branch(item.question, item.answers[0], (number[item.gold_facts[0]],), True, "tuples") for item in items]
     letters = random.random() < 0.5
     if letters:
         chosen = random.sample(range(n_facts), min(n_facts, 4))
         signs = "ABCD"[: len(chosen)]
         texts = [f"{sign}: {texts[index]}" for sign, index in zip(signs, chosen, strict=True)]
-        said = [(sign, told[index].text) for sign, index in zip(signs, chosen, strict=True)]
+        sentences = [(sign, facts[index].text) for sign, index in zip(signs, chosen, strict=True)]
         branches = [
-            Branch(f"Which tuple says this: {text}", sign, (place,), True, "choosing a tuple") for place, (sign, text) in enumerate(said)
+            Branch(f"Which tuple says this: {text}", sign, (position,), True, "choosing a tuple")
+            for position, (sign, text) in enumerate(sentences)
         ]
         triples = [(sign, *triples[index]) for sign, index in zip(signs, chosen, strict=True)]
     return Lesson(tuple(zip(texts, triples, strict=True)), tuple(branches))
@@ -240,10 +241,10 @@ def plans(random: Random, n_facts: int, split: Split) -> Lesson:
             steps = random.sample(w.PLACES, count)
         else:
             steps = [f"{random.choice(ACTS)} the {thing}" for thing in random.sample(w.OBJECTS, min(count, 4))]
-        told = ", ".join(steps)
-        facts.append((random.choice(w.PROCEDURE_FORMS).format(name=name, origin=origin, steps=told), (name, origin, told)))
+        joined = ", ".join(steps)
+        facts.append((random.choice(w.PROCEDURE_FORMS).format(name=name, origin=origin, steps=joined), (name, origin, joined)))
         question = random.choice(forms).format(name=name, origin=origin)
-        branches.append(Branch(question, told, (index,), True, "plans"))
+        branches.append(Branch(question, joined, (index,), True, "plans"))
     return Lesson(tuple(facts), tuple(branches))
 
 
@@ -273,8 +274,12 @@ def dialogue(random: Random, n_facts: int, split: Split) -> Lesson:
             facts.append((f"{people[who == people[0]]}: {random.choice(SMALL_TALK)}", ()))
     branches = []
     for (who, relation), (index, value) in random.sample(list(latest.items()), min(6, len(latest))):
-        asked = multi.RELATIONS[relation]
-        forms = (asked.question, *asked.paraphrases) if split == "train" else (asked.question, *asked.paraphrases, *asked.held_out)
+        wordings = multi.RELATIONS[relation]
+        forms = (
+            (wordings.question, *wordings.paraphrases)
+            if split == "train"
+            else (wordings.question, *wordings.paraphrases, *wordings.held_out)
+        )
         name = who if people[0] != "User" else f"the {who.lower()}"
         branches.append(Branch(random.choice(forms).format(who=name), value, (index,), True, "dialogue"))
     missing = [(who, relation) for who in people for relation in FIRST_PERSON if (who, relation) not in latest]
@@ -292,18 +297,18 @@ def needle(random: Random, n_facts: int, split: Split) -> Lesson:
     lines = [line if line.endswith((".", "!", "?", '"')) else f"{line}." for line in lines[start : start + max(2, n_facts)]]
     hidden = slots(random, random.randint(1, 3), split)
     facts: list[tuple[str, tuple[str, ...]]] = [(line, ()) for line in lines]
-    asked = [branch for branch in hidden.branches if branch.question]
-    told = list(hidden.facts)
+    questions = [branch for branch in hidden.branches if branch.question]
+    hidden_facts = list(hidden.facts)
     for group in random.sample(lexicon.PLACES, 2):
         place, number = group[0], str(random.randint(100, 9999))
-        asked.append(Branch(f"What is the secret number of the {place}?", number, (len(told),), True))
-        told.append((f"The secret number of the {place} is {number}.", (place, number)))
-    at = sorted(random.choices(range(len(facts) + 1), k=len(told)), reverse=True)
-    order = random.sample(range(len(told)), len(told))
-    for place, index in zip(at, order, strict=True):
-        facts.insert(place, told[index])
-    where = {index: facts.index(told[index]) for index in range(len(told))}
-    branches = (replace(branch, gold=(where[branch.gold[0]],), skill="needle") for branch in asked)
+        questions.append(Branch(f"What is the secret number of the {place}?", number, (len(hidden_facts),), True))
+        hidden_facts.append((f"The secret number of the {place} is {number}.", (place, number)))
+    at = sorted(random.choices(range(len(facts) + 1), k=len(hidden_facts)), reverse=True)
+    order = random.sample(range(len(hidden_facts)), len(hidden_facts))
+    for position, index in zip(at, order, strict=True):
+        facts.insert(position, hidden_facts[index])
+    where = {index: facts.index(hidden_facts[index]) for index in range(len(hidden_facts))}
+    branches = (replace(branch, gold=(where[branch.gold[0]],), skill="needle") for branch in questions)
     return Lesson(tuple(facts), tuple(branches))
 
 
@@ -319,18 +324,18 @@ OPEN: Any = settings_for("spatial", "base", {"obstacles": 0.0, "graph_share": 0.
 
 def public_stories(random: Random, n_facts: int, split: Split) -> Lesson:
     """A public bAbI story of tasks 1 and 2."""
-    return world_lesson(random, babi.make_world(random, BABI, Place(split, 0, random.randrange(400))), ordered=True)
+    return world_lesson(random, babi.make_world(random, BABI, WorldSpec(split, 0, random.randrange(400))), ordered=True)
 
 
 def maps(random: Random, n_facts: int, split: Split) -> Lesson:
     """Ways, procedures, things and walks on a map."""
-    world = spatial.make_world(random, random.choice(MAPS), Place(split, 0, random.randrange(10_000)))
+    world = spatial.make_world(random, random.choice(MAPS), WorldSpec(split, 0, random.randrange(10_000)))
     return world_lesson(random, world, ordered=True)
 
 
 def open_maps(random: Random, n_facts: int, split: Split) -> Lesson:
     """Mostly shortest ways, on small grids without obstacles."""
-    return world_lesson(random, spatial.make_world(random, OPEN, Place(split, 0, random.randrange(10_000))), ordered=True)
+    return world_lesson(random, spatial.make_world(random, OPEN, WorldSpec(split, 0, random.randrange(10_000))), ordered=True)
 
 
 ALL = (  # what hippo-tiny's tokenizer is learnt from and the card asks; the others are for a reader that knows the language

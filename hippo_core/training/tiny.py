@@ -87,9 +87,9 @@ class Tiny:
         parts = self.batch(step)
         answers = guided = 0.0
         for part in parts:
-            kept = guidance.Attention(HEADS)
-            loss, of_answers = answer_loss(self.model, part, kept=kept)
-            attention = kept.loss(part.targets, part.mask)
+            capture = guidance.Attention(HEADS)
+            loss, of_answers = answer_loss(self.model, part, capture=capture)
+            attention = capture.loss(part.targets, part.mask)
             ((loss + guidance_weight(progress) * attention) / len(parts)).backward()
             answers, guided = answers + float(of_answers) / len(parts), guided + float(attention.detach()) / len(parts)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)

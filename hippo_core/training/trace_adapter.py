@@ -41,7 +41,7 @@ class AdapterRecipe(BaseModel):
     threads: int = 1
 
 
-class Asked(NamedTuple):
+class CueBatch(NamedTuple):
     """Cues as one batch: token ids, mask over prefix and ids, positions, labels [B, T] and traces."""
 
     ids: Tensor
@@ -99,31 +99,31 @@ class AdapterTrainee:
             part = cues[first : first + AT_ONCE]
             for cue, right in zip(part, self._loss(part)[1], strict=True):
                 marks.setdefault(f"val {cue.skill}", []).append(right)
-        return {skill: sum(found) / len(found) for skill, found in marks.items()}
+        return {skill: sum(skill_marks) / len(skill_marks) for skill, skill_marks in marks.items()}
 
     def _loss(self, cues: Sequence[Cue]) -> tuple[Tensor, list[bool]]:
         """Mean loss of the answers' tokens, and of each cue whether greedy decoding would give its answer."""
         with torch.autocast(self.lm.device.type, torch.bfloat16, enabled=self.recipe.autocast):
-            asked = self.ask(cues)
-            chosen = asked.labels != IGNORE
-            logits = self._logits(asked, chosen).float()
+            batch = self.ask(cues)
+            chosen = batch.labels != IGNORE
+            logits = self._logits(batch, chosen).float()
         right = torch.ones_like(chosen)
-        right[chosen] = logits.detach().argmax(-1) == asked.labels[chosen]
-        return cross_entropy(logits, asked.labels[chosen]), right.all(1).tolist()
+        right[chosen] = logits.detach().argmax(-1) == batch.labels[chosen]
+        return cross_entropy(logits, batch.labels[chosen]), right.all(1).tolist()
 
-    def _logits(self, asked: Asked, chosen: Tensor) -> Tensor:
+    def _logits(self, batch: CueBatch, chosen: Tensor) -> Tensor:
         """Of the tokens `chosen` [B, T]; the beginning lies in the cache."""
         cache, model = DynamicCache(), self.lm.model
         for number, layer in enumerate(self.prefix):
-            keys, values = layer[:, None].expand(-1, len(asked.ids), -1, -1, -1)
+            keys, values = layer[:, None].expand(-1, len(batch.ids), -1, -1, -1)
             cache.update(keys, values, number)
-        with self.adapter.attached(self.lm, asked.traces):
+        with self.adapter.attached(self.lm, batch.traces):
             states = model.get_decoder()(
-                input_ids=asked.ids, attention_mask=asked.mask, position_ids=asked.positions, past_key_values=cache, use_cache=True
+                input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.positions, past_key_values=cache, use_cache=True
             )[0]
         return model.get_output_embeddings()(states[chosen])
 
-    def ask(self, cues: Sequence[Cue]) -> Asked:
+    def ask(self, cues: Sequence[Cue]) -> CueBatch:
         """Cues made ready: their traces run through the frozen model, question and answer as token ids."""
         encoder = self.encoder
         rows, labels = [], []
@@ -133,17 +133,17 @@ class AdapterTrainee:
             labels.append([*[IGNORE] * (len(lead) - 1), *answer, encoder.stop])
         ids, mask, positions = pad_left(self.lm, rows)
         begin = tokens_of(self.prefix)
-        told = torch.tensor([[IGNORE] * (ids.shape[1] - len(row)) + row for row in labels])
+        targets = torch.tensor([[IGNORE] * (ids.shape[1] - len(row)) + row for row in labels])
         whole = torch.cat([mask.new_ones(len(rows), begin), mask], dim=1)
-        return Asked(ids, whole, positions + begin, told, self._traces(cues))
+        return CueBatch(ids, whole, positions + begin, targets, self._traces(cues))
 
     def _traces(self, cues: Sequence[Cue]) -> Traces:
         encoder = self.encoder
         texts = sorted({text for cue in cues for text in cue.traces}, key=len)
         rows = [[*encoder.ids(text), encoder.newline] for text in texts]
         blocks = list(self.recipe.shape.blocks)
-        found: list[KV] = []
+        kvs: list[KV] = []
         for first in range(0, len(rows), 32):
-            found += [kv[blocks].clone() for kv in encode(self.lm, rows[first : first + 32], self.prefix)]
-        known = dict(zip(texts, found, strict=True))
+            kvs += [kv[blocks].clone() for kv in encode(self.lm, rows[first : first + 32], self.prefix)]
+        known = dict(zip(texts, kvs, strict=True))
         return lay_traces([[known[text] for text in cue.traces] for cue in cues], self.prefix[blocks])

@@ -55,7 +55,7 @@ def train(trainee: Trainee, folder: Path, say: Callable[[str], None] = print, ev
     quicken_products()
     first, seconds = resume(trainee, folder)
     started = time.perf_counter() - seconds
-    with freed_memory_kept():
+    with keep_freed_memory():
         for step in range(first, recipe.steps):
             numbers = trainee.learn(step)
             done, seconds = step + 1, time.perf_counter() - started
@@ -71,7 +71,7 @@ def train(trainee: Trainee, folder: Path, say: Callable[[str], None] = print, ev
 
 
 @contextmanager
-def freed_memory_kept() -> Iterator[None]:
+def keep_freed_memory() -> Iterator[None]:
     """While it lasts, glibc keeps what large tensors leave behind instead of giving it back and faulting it in again at every step.
 
     Made for steps that are all alike; measuring sees many lengths, and what is kept for each of them fills the memory. Nothing happens
@@ -103,10 +103,10 @@ def set_rates(optimizers: list[torch.optim.Optimizer], full: tuple[float, ...], 
             group["lr"] = rate * share
 
 
-def answer_loss(model: Any, batch: packed_examples.Batch, **kept: Any) -> tuple[Tensor, Tensor]:
+def answer_loss(model: Any, batch: packed_examples.Batch, **options: Any) -> tuple[Tensor, Tensor]:
     """The weighted mean loss of a batch's targets, and the mean loss of the answers alone; logits only where there is a loss."""
     with torch.autocast("cpu", torch.bfloat16):
-        hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False, **kept)[0]
+        hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False, **options)[0]
         chosen = batch.labels != packed_examples.IGNORE
         logits = model.lm_head(hidden[chosen])
     losses = cross_entropy(logits.float(), batch.labels[chosen], reduction="none")
@@ -119,11 +119,11 @@ def right_answers(model: Any, batch: packed_examples.Batch) -> list[tuple[str, b
     """Of every answer its skill, and whether each of its tokens is the likeliest: greedy decoding gives the answer just then."""
     with torch.autocast("cpu", torch.bfloat16):
         hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False)[0]
-        found = [
-            (skill, bool((model.lm_head(hidden[row, places]).argmax(-1) == batch.labels[row, places]).all()))
-            for row, places, skill in batch.skills
+        answers = [
+            (skill, bool((model.lm_head(hidden[row, positions]).argmax(-1) == batch.labels[row, positions]).all()))
+            for row, positions, skill in batch.skills
         ]
-    return found
+    return answers
 
 
 def log(folder: Path, line: Log) -> None:

@@ -22,17 +22,17 @@ def examine(model: Any, encoder: Encoder) -> Log:
     for name, lessons in _paper():
         for batch in encoder.batches(lessons, [], -(-len(lessons) // AT_ONCE)):
             marks[name] += [right for _, right in right_answers(model, batch)]
-    return {name: sum(found) / len(found) for name, found in marks.items()}
+    return {name: sum(drill_marks) / len(drill_marks) for name, drill_marks in marks.items()}
 
 
 def _paper() -> list[tuple[str, list[Lesson]]]:
-    found: list[tuple[str, list[Lesson]]] = []
+    paper: list[tuple[str, list[Lesson]]] = []
     for drill in mixture.SHARES:
         name = drill.__name__
         random = Random(f"exam/{name}")
         lessons = [drill(random, N_FACTS, "val") for _ in range(LESSONS)]
         lessons = [trim(random, lesson, N_FACTS) if drill is tasks.chains else lesson for lesson in lessons]
-        found.append((name, lessons))
+        paper.append((name, lessons))
         if not lessons[0].ordered:
-            found.append((f"{name}/blocks", [replace(lesson, blocks=True) for lesson in lessons]))
-    return found
+            paper.append((f"{name}/blocks", [replace(lesson, blocks=True) for lesson in lessons]))
+    return paper

@@ -93,14 +93,14 @@ def test_the_newest_lines_that_fit_are_kept(lm, decoding, limit):
             fit(small, FACTS, QUESTION, decoding, budget)
     else:
         fitted = fit(small, FACTS, QUESTION, decoding, budget)
-        assert (fitted.dropped, fitted.kept) == (least, range(least, len(FACTS)))
+        assert (fitted.dropped, fitted.shown) == (least, range(least, len(FACTS)))
         assert fitted.prompt == render(lm, FACTS[least:], QUESTION, decoding)
         assert fitted.tokens == tokens(least)
 
 
 def test_without_lines_the_prompt_is_the_question(lm):
     fitted = fit(lm, [], QUESTION, "short", 8)
-    assert (fitted.prompt, fitted.dropped, len(fitted.kept)) == (render(lm, [], QUESTION, "short"), 0, 0)
+    assert (fitted.prompt, fitted.dropped, len(fitted.shown)) == (render(lm, [], QUESTION, "short"), 0, 0)
 
 
 @pytest.mark.parametrize("decoding", ["short", "plain"])
@@ -118,8 +118,8 @@ def test_pieces_are_the_prompt(lm, decoding, shots):
 @pytest.mark.parametrize("decoding", ["short", "plain"])
 def test_the_question_is_the_first_part_of_the_tail(lm, decoding):
     pieces = split(lm, FACTS[:1], QUESTION, decoding)
-    assert lm.tokenizer.decode(pieces.tail[: pieces.asked]) == (QUESTION if decoding == "short" else f"Question: {QUESTION}")
-    assert 0 < pieces.asked < len(pieces.tail)
+    assert lm.tokenizer.decode(pieces.tail[: pieces.question_tokens]) == (QUESTION if decoding == "short" else f"Question: {QUESTION}")
+    assert 0 < pieces.question_tokens < len(pieces.tail)
 
 
 @pytest.mark.parametrize("decoding", ["short", "plain"])

@@ -11,7 +11,7 @@ from hippo_core.files import LabError
 from hippo_core.suites import SUITES, episodic, get_suite, lexicon, multi, semantic, settings_for
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.splits import SPLITS
-from hippo_core.suites.types import RUNGS, Fact, Place, World
+from hippo_core.suites.types import RUNGS, Fact, World, WorldSpec
 
 NAMES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic")
 FLAGGED = ("episodic", "episodic_cross", "episodic_capacity")  # suites whose tellers reward facts, or ask to keep them
@@ -208,14 +208,14 @@ def test_a_rumor_and_a_move_occur_and_are_asked_about():
 
 def test_settings_that_no_world_can_meet_are_an_error_and_no_hang():
     with pytest.raises(LabError, match="raise n_facts"):
-        multi.make_world(Random(0), multi.MultiSettings(n_facts=8, n_items=20), Place("test", 0, 0))
+        multi.make_world(Random(0), multi.MultiSettings(n_facts=8, n_items=20), WorldSpec("test", 0, 0))
     with pytest.raises(LabError, match="raise n_facts"):
-        semantic.make_world(Random(0), semantic.SemanticSettings(n_facts=12, n_items=40), Place("test", 0, 0))
+        semantic.make_world(Random(0), semantic.SemanticSettings(n_facts=12, n_items=40), WorldSpec("test", 0, 0))
 
 
 @pytest.mark.parametrize("split", ["train", "val", "test"])
 def test_a_world_of_thousands_of_facts_can_be_drawn_in_every_split(split):
-    world = episodic.make_world(Random(0), episodic.EpisodicSettings(n_facts=5000, n_items=25), Place(split, 0, 0))
+    world = episodic.make_world(Random(0), episodic.EpisodicSettings(n_facts=5000, n_items=25), WorldSpec(split, 0, 0))
     assert len({fact.text for fact in world.facts}) == 5000
     assert len(world.items) == 25
 
@@ -224,7 +224,7 @@ def test_questions_are_english_sentences():
     random = Random(3)
     settings = episodic.EpisodicSettings()
     for index in range(100):
-        for item in episodic.make_world(random, settings, Place("test", 0, index)).items:
+        for item in episodic.make_world(random, settings, WorldSpec("test", 0, index)).items:
             assert item.question[0].isupper() or item.rung == "noisy"
             assert item.question.endswith(("?", "."))
             assert "  " not in item.question
@@ -238,11 +238,11 @@ def test_an_article_fits_its_noun():
 def test_large_worlds_of_corrections_are_drawn_at_once_and_keep_to_their_split():
     settings = settings_for("episodic_multi", "default", {"n_facts": 128, "n_items": 10})
     worlds = {
-        split: get_suite("episodic_multi").make_world(Random(split), settings, Place(split, 0, 0)) for split in ("train", "val", "test")
+        split: get_suite("episodic_multi").make_world(Random(split), settings, WorldSpec(split, 0, 0)) for split in ("train", "val", "test")
     }
     texts = {split: {fact.text for fact in world.facts} for split, world in worlds.items()}
     assert all(len(world.facts) == 128 and len(world.items) == 10 for world in worlds.values())
     assert not texts["train"] & texts["test"] and not texts["val"] & texts["test"]
     few = settings_for("episodic_multi", "default", {"n_facts": 20_000, "n_items": 10})
     with pytest.raises(LabError, match="has names for"):
-        multi.make_world(Random(0), few, Place("val", 0, 0))
+        multi.make_world(Random(0), few, WorldSpec("val", 0, 0))

@@ -51,7 +51,7 @@ def test_yes_and_no_are_true_of_the_facts():
     random, seen = Random(4), set()
     for _ in range(60):
         settings = tasks.episodic.EpisodicSettings(n_facts=8, n_competitors=0)
-        events = tasks.episodic.make_events(random, settings, tasks.Place("train", 0, 0), False)
+        events = tasks.episodic.make_events(random, settings, tasks.WorldSpec("train", 0, 0), False)
         words = [wording.choose_words(random, event, usual=True) for event in events]
         branch = tasks.yes_or_no(random, events, words, random.randrange(8), True)
         named = [

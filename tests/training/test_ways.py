@@ -6,7 +6,7 @@ from hippo_core.models.load import load
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.training.injection_eval import compare_ways, question
+from hippo_core.training.injection_eval import compare_deliveries, question
 from hippo_core.training.skills import SEED
 
 
@@ -23,7 +23,7 @@ def test_a_question_has_its_gold_facts_and_so_many_traces_in_order_of_telling():
 
 def test_masked_all_ways_answer_alike_and_seen_they_answer_better():
     lm = load(load_spec("hippo-tiny"), "cpu")
-    found = compare_ways({"text": TextDelivery(lm), "kv": KVDelivery(lm, PassageKV(lm, prefix_of(lm, "short")))}, n=20, traces=(1, 3))
+    found = compare_deliveries({"text": TextDelivery(lm), "kv": KVDelivery(lm, PassageKV(lm, prefix_of(lm, "short")))}, n=20, traces=(1, 3))
     assert list(found["masked"]) == [False] * 4 + [True] * 2
     masked = found[found["masked"]]
     assert masked["em"].nunique() == masked["prompt_tokens"].nunique() == masked["trace_tokens"].nunique() == 1

@@ -23,8 +23,8 @@ def hopfield(memory: Tensor, cue: Tensor, beta: float, steps: int = 1, mask: Ten
     LabError for shapes or dtypes that do not fit, a beta that is not finite, fewer than one step, and as `versions.version` raises.
     """
     if memory.ndim != 2 or cue.ndim != 2 or memory.shape[1] != cue.shape[1] or {memory.dtype, cue.dtype} != {torch.float32}:
-        found = f"{memory.dtype} {[*memory.shape]} and {cue.dtype} {[*cue.shape]}"
-        raise LabError(f"hopfield expects memory [N, D] and cue [B, D] of float32 and one D, got {found}")
+        shapes = f"{memory.dtype} {[*memory.shape]} and {cue.dtype} {[*cue.shape]}"
+        raise LabError(f"hopfield expects memory [N, D] and cue [B, D] of float32 and one D, got {shapes}")
     if mask is not None and (mask.dtype != torch.bool or mask.shape != memory.shape[:1]):
         raise LabError(f"the mask must be bool [{len(memory)}], one entry a row of memory, got {mask.dtype} {[*mask.shape]}")
     if not math.isfinite(beta) or steps < 1:

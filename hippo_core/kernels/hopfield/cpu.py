@@ -22,7 +22,7 @@ def step(memory: Tensor, cue: Tensor, beta: float, mask: Tensor | None) -> Tenso
         return _many(memory, cue, beta, mask)
     out = np.zeros((1, cue.shape[1]), np.float32)
     allowed = np.ones(len(memory), np.bool_) if mask is None else mask.numpy()
-    _one(memory.numpy(), cue.numpy(), np.float32(beta), allowed, out)
+    _single(memory.numpy(), cue.numpy(), np.float32(beta), allowed, out)
     return torch.from_numpy(out)
 
 
@@ -45,7 +45,7 @@ def _many(memory: Tensor, cue: Tensor, beta: float, mask: Tensor | None) -> Tens
 
 
 @reordered
-def _one(memory: NDArray, cue: NDArray, beta: np.float32, allowed: NDArray, out: NDArray) -> None:
+def _single(memory: NDArray, cue: NDArray, beta: np.float32, allowed: NDArray, out: NDArray) -> None:
     """Write the completed cue [1, D] into `out`, which is 0."""
     z, total, scores = cue[0], out[0], np.empty(FEW, np.float32)
     most, weight = np.float32(LOWEST), np.float32(0)
@@ -69,18 +69,18 @@ def _one(memory: NDArray, cue: NDArray, beta: np.float32, allowed: NDArray, out:
 @reordered
 def _product(a: NDArray, b: NDArray) -> np.float32:
     total = np.float32(0)
-    for place in range(a.size):
-        total += a[place] * b[place]
+    for column in range(a.size):
+        total += a[column] * b[column]
     return total
 
 
 @reordered
 def _scale(a: NDArray, factor: np.float32) -> None:
-    for place in range(a.size):
-        a[place] *= factor
+    for column in range(a.size):
+        a[column] *= factor
 
 
 @reordered
 def _add(a: NDArray, factor: np.float32, b: NDArray) -> None:
-    for place in range(a.size):
-        a[place] += factor * b[place]
+    for column in range(a.size):
+        a[column] += factor * b[column]

@@ -44,15 +44,15 @@ def _part(
     """The maximum, the sum of weights and the weighted sum of `each` rows for some cues."""
     number = tl.program_id(0) * CUES + tl.arange(0, CUES)
     share = tl.program_id(1)
-    place = tl.arange(0, DIMS)
-    own = (number < cues)[:, None] & (place < dims)[None, :]
-    z = beta * tl.load(cue + number[:, None] * dims + place[None, :], mask=own, other=0.0)
+    column = tl.arange(0, DIMS)
+    own = (number < cues)[:, None] & (column < dims)[None, :]
+    z = beta * tl.load(cue + number[:, None] * dims + column[None, :], mask=own, other=0.0)
     largest = tl.full([CUES], LOWEST, tl.float32)
     sums, rest = tl.zeros([CUES], tl.float32), tl.zeros([CUES, DIMS], tl.float32)
     for start in range(share * each, min(rows, (share + 1) * each), BLOCK):
         row = start + tl.arange(0, BLOCK)
-        at = row.to(tl.int64)[:, None] * dims + place[None, :]
-        tile = tl.load(memory + at, mask=(row < rows)[:, None] & (place < dims)[None, :], other=0.0)
+        at = row.to(tl.int64)[:, None] * dims + column[None, :]
+        tile = tl.load(memory + at, mask=(row < rows)[:, None] & (column < dims)[None, :], other=0.0)
         here = tl.load(allowed + row, mask=row < rows, other=0) != 0
         scores = tl.where(here[None, :], tl.dot(z, tl.trans(tile), input_precision="ieee"), float("-inf"))
         larger = tl.maximum(largest, tl.max(scores, axis=1))
@@ -63,4 +63,4 @@ def _part(
     to = share.to(tl.int64) * cues + number
     tl.store(most + to, largest, mask=number < cues)
     tl.store(weight + to, sums, mask=number < cues)
-    tl.store(total + to[:, None] * dims + place[None, :], rest, mask=own)
+    tl.store(total + to[:, None] * dims + column[None, :], rest, mask=own)

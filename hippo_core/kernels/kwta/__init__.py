@@ -26,7 +26,7 @@ def kwta(x: Tensor, winners: int, impl: str = "cpu") -> Code:
         raise LabError(f"kwta expects float32 [N, D] with D of at least 1, got {x.dtype} {[*x.shape]}")
     if winners < 1:
         raise LabError(f"kwta expects at least 1 winner, got {winners}")
-    found = version("kwta", impl, x.device)
+    kernel = version("kwta", impl, x.device)
     x = x.detach().contiguous()
     largest = torch.maximum(x.amax(1), -x.amin(1))  # of each row's |x|; NaN and infinity stay what they are
     if not largest.isfinite().all():
@@ -34,4 +34,4 @@ def kwta(x: Tensor, winners: int, impl: str = "cpu") -> Code:
         raise LabError(
             f"kwta expects finite numbers, row {row} has {'NaN' if largest[row].isnan() else 'an infinite one'}; mend the encoder"
         )
-    return found.kwta(x, largest, winners)
+    return kernel.kwta(x, largest, winners)

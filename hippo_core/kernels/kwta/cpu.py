@@ -35,8 +35,8 @@ def _fill(x: NDArray, largest: NDArray, indices: NDArray, values: NDArray) -> No
 @compiled
 def _quantise(row: NDArray, largest: np.float32, sizes: NDArray) -> None:
     """|q| of every entry."""
-    for place in range(row.size):
-        sizes[place] = np.int8(abs(np.rint(row[place] / largest * np.float32(127))))
+    for column in range(row.size):
+        sizes[column] = np.int8(abs(np.rint(row[column] / largest * np.float32(127))))
 
 
 @compiled
@@ -71,9 +71,9 @@ def _collect(row: NDArray, sizes: NDArray, least: int, indices: NDArray, values:
     used = 0
     for start in range(0, row.size, PART):
         if _reach(sizes[start : start + PART], np.int8(least)):
-            for place in range(start, min(start + PART, row.size)):
-                size = sizes[place]
+            for column in range(start, min(start + PART, row.size)):
+                size = sizes[column]
                 if size > least or (size == least and spare > 0):
                     spare -= size == least
-                    indices[used], values[used] = place, size if row[place] > 0 else -size
+                    indices[used], values[used] = column, size if row[column] > 0 else -size
                     used += 1

@@ -27,8 +27,8 @@ def _fill(x, largest, indices, values, dims, winners, BLOCK: tl.constexpr):
     """Write the code of one row."""
     row = tl.program_id(0).to(tl.int64)
     most = tl.load(largest + row)
-    place = tl.arange(0, BLOCK)
-    entry = tl.load(x + row * dims + place, mask=place < dims, other=0.0)
+    column = tl.arange(0, BLOCK)
+    entry = tl.load(x + row * dims + column, mask=column < dims, other=0.0)
     scaled = tl.div_rn(entry, tl.where(most > 0, most, 1.0)) * 127.0
     q = ((scaled + 12582912.0) - 12582912.0).to(tl.int32)  # 1.5 * 2^23: above it float32 has no fractions, so this rounds, half to even
     size = tl.abs(q)
@@ -43,5 +43,5 @@ def _fill(x, largest, indices, values, dims, winners, BLOCK: tl.constexpr):
     level = size == low
     won = (size > low) | (level & (tl.cumsum(level.to(tl.int32)) <= spare))
     to = row * winners + tl.cumsum(won.to(tl.int32)) - 1
-    tl.store(indices + to, place, mask=won)
+    tl.store(indices + to, column, mask=won)
     tl.store(values + to, q.to(tl.int8), mask=won)

@@ -37,10 +37,10 @@ def sparse_recall(store: Code, cue: Code, top: int, mask: Tensor | None = None, 
     check_recall(cue, top, mask, len(store.indices))
     if {part.device for part in (cue.indices, *([] if mask is None else [mask]))} != {store.indices.device}:
         raise LabError(f"cue and mask must be on {store.indices.device}, as the store is; move them")
-    found = version("sparse_recall", impl, store.indices.device)
+    kernel = version("sparse_recall", impl, store.indices.device)
     if mask is None:
         mask = torch.ones(len(store.indices), dtype=torch.bool, device=store.indices.device)
-    return Recalled(*found.recall(store, cue, top, mask))
+    return Recalled(*kernel.recall(store, cue, top, mask))
 
 
 def check_recall(cue: Code, top: int, mask: Tensor | None, rows: int) -> None:

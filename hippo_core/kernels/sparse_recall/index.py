@@ -45,9 +45,9 @@ class SparseIndex:
         check_code(codes, "codes to add")
         indices, values = codes.indices.contiguous().numpy(), codes.values.contiguous().numpy()
         if codes.values.dtype != self.dtype or (indices.size and indices.max() >= self.dims):
-            found = f"{codes.values.dtype} and dimension {indices.max(initial=-1)}"
+            actual = f"{codes.values.dtype} and dimension {indices.max(initial=-1)}"
             raise LabError(
-                f"this index takes {self.dtype} values of dimensions below {self.dims}, got {found}; was it made by another encoder?"
+                f"this index takes {self.dtype} values of dimensions below {self.dims}, got {actual}; was it made by another encoder?"
             )
         first, start = self._rows, 0
         while start < len(indices):
@@ -58,14 +58,14 @@ class SparseIndex:
 
     def remove(self, rows: Tensor | NDArray | list[int] | range) -> None:
         """These rows are not recalled any more; to remove one twice is fine. LabError for a row that was never added, or what is no row."""
-        places = np.asarray(rows)
-        if not places.size:
+        row_ids = np.asarray(rows)
+        if not row_ids.size:
             return
-        if places.dtype.kind not in "iu":
-            raise LabError(f"rows to remove must be whole numbers, got {places.dtype}; of a mask take its nonzero()")
-        if places.min() < 0 or places.max() >= self._rows:
-            raise LabError(f"rows to remove must lie from 0 to {self._rows - 1}, got {places.min()} to {places.max()}")
-        self._alive[places] = False
+        if row_ids.dtype.kind not in "iu":
+            raise LabError(f"rows to remove must be whole numbers, got {row_ids.dtype}; of a mask take its nonzero()")
+        if row_ids.min() < 0 or row_ids.max() >= self._rows:
+            raise LabError(f"rows to remove must lie from 0 to {self._rows - 1}, got {row_ids.min()} to {row_ids.max()}")
+        self._alive[row_ids] = False
 
     def recall(self, cue: Code, top: int, mask: Tensor | None = None, threads: int = 1) -> Recalled:
         """As `sparse_recall` of the rows that are left: ids and scores int64 [B, top]. `mask` bool [len(self)] may forbid others.
@@ -76,20 +76,20 @@ class SparseIndex:
         alive = self._alive[: self._rows]
         store = Store(self._runs, self._chains, alive, BLOCK, self._largest)
         allowed = alive if mask is None else mask.contiguous().numpy()
-        found = search(store, cue.indices.contiguous().numpy(), cue.values.contiguous().numpy(), allowed, top, threads)
-        return Recalled(torch.from_numpy(found[0]), torch.from_numpy(found[1]))
+        recalled = search(store, cue.indices.contiguous().numpy(), cue.values.contiguous().numpy(), allowed, top, threads)
+        return Recalled(torch.from_numpy(recalled[0]), torch.from_numpy(recalled[1]))
 
     def _append(self, indices: NDArray, values: NDArray) -> None:
         """Chain rows that fit into the last block, and settle it when as many are chained as settled, or it is full."""
-        place = self._rows % BLOCK
-        if not place:
+        offset = self._rows % BLOCK
+        if not offset:
             self._open_block()
         self._chains = Chains(self._chains.heads, *(grown(part, self._links + indices.size) for part in self._chains[1:]))
-        self._links, largest = chain(indices, values, place, self._chains, self._links)
+        self._links, largest = chain(indices, values, offset, self._chains, self._links)
         self._alive = grown(self._alive, self._rows + len(indices))
         self._alive[self._rows : self._rows + len(indices)] = True
         self._rows, self._largest = self._rows + len(indices), max(self._largest, largest)
-        held = place + len(indices)
+        held = offset + len(indices)
         if held == BLOCK or held - self._settled >= max(FEW, self._settled):
             self._settle(held)
 

@@ -45,8 +45,8 @@ def chain(indices: NDArray, values: NDArray, first: int, chains: Chains, used: i
     largest = 0
     for number in range(indices.shape[0]):
         mass = 0
-        for place in range(indices.shape[1]):
-            dim, weight = indices[number, place], np.int64(values[number, place])
+        for column in range(indices.shape[1]):
+            dim, weight = indices[number, column], np.int64(values[number, column])
             if dim >= 0:
                 chains.dims[used] = dim
                 chains.links[used] = np.int64(chains.heads[dim]) << 32 | (first + number) << 16 | (weight & 0xFFFF)
@@ -65,18 +65,18 @@ def settle(old_starts: NDArray, old: NDArray, chains: Chains, used: int, runs: R
     """
     starts, postings = runs.starts[block], runs.postings[runs.bases[block] :]
     counts = np.diff(old_starts)
-    for place in range(used):
-        counts[chains.dims[place]] += 1
+    for link in range(used):
+        counts[chains.dims[link]] += 1
     starts[0] = 0
     starts[1:] = np.cumsum(counts)
     free = starts[:-1].copy()
     for dim in range(free.size):
-        for place in range(old_starts[dim], old_starts[dim + 1]):
-            postings[free[dim]] = old[place]
+        for number in range(old_starts[dim], old_starts[dim + 1]):
+            postings[free[dim]] = old[number]
             free[dim] += 1
-    for place in range(used):
-        dim = chains.dims[place]
-        postings[free[dim]] = np.int32(chains.links[place] & 0xFFFFFFFF)
+    for link in range(used):
+        dim = chains.dims[link]
+        postings[free[dim]] = np.int32(chains.links[link] & 0xFFFFFFFF)
         free[dim] += 1
     chains.heads[:] = -1
     return starts[-1]

@@ -18,9 +18,9 @@ def recall(store: Code, cue: Code, top: int, mask: Tensor) -> tuple[Tensor, Tens
     scores, order = torch.where(mask, scores, 0).sort(dim=1, descending=True, stable=True)
     ids = torch.full((cues, top), -1, dtype=torch.int64, device=mask.device)
     best = torch.zeros_like(ids)
-    kept = min(top, rows)
-    ids[:, :kept] = torch.where(scores > 0, order, -1)[:, :kept]
-    best[:, :kept] = scores.clamp(min=0)[:, :kept]
+    count = min(top, rows)
+    ids[:, :count] = torch.where(scores > 0, order, -1)[:, :count]
+    best[:, :count] = scores.clamp(min=0)[:, :count]
     return ids, best
 
 

@@ -32,8 +32,8 @@ def search(store: Store, indices: NDArray, values: NDArray, mask: NDArray, top: 
         return _find(store, mask, top, indices, values, (0, blocks))
     find = partial(_find, store, mask, top)
     if cues > 1:
-        found = at_once(find, [(indices[a:b], values[a:b], (0, blocks)) for a, b in parts(cues, threads)])
-        return np.concatenate([ids for ids, _ in found]), np.concatenate([scores for _, scores in found])
+        results = at_once(find, [(indices[a:b], values[a:b], (0, blocks)) for a, b in parts(cues, threads)])
+        return np.concatenate([ids for ids, _ in results]), np.concatenate([scores for _, scores in results])
     return merged(at_once(find, [(indices, values, between) for between in parts(blocks, threads)]), top)
 
 
@@ -61,10 +61,10 @@ def parts(count: int, threads: int) -> list[tuple[int, int]]:
 
 def at_once(find: partial, jobs: list[tuple]) -> list[tuple[NDArray, NDArray]]:
     """What `find` returns for each job: the first is done here, the others by threads of their own."""
-    found: list = [None] * len(jobs)
+    results: list = [None] * len(jobs)
 
     def do(number: int) -> None:
-        found[number] = find(*jobs[number])
+        results[number] = find(*jobs[number])
 
     others = [Thread(target=do, args=(number,)) for number in range(1, len(jobs))]
     for other in others:
@@ -72,11 +72,11 @@ def at_once(find: partial, jobs: list[tuple]) -> list[tuple[NDArray, NDArray]]:
     do(0)
     for other in others:
         other.join()
-    return found
+    return results
 
 
-def merged(found: list[tuple[NDArray, NDArray]], top: int) -> tuple[NDArray, NDArray]:
+def merged(results: list[tuple[NDArray, NDArray]], top: int) -> tuple[NDArray, NDArray]:
     """The best of several finds for the same cues; each one's rows stand behind those of the one before it."""
-    ids, scores = (np.concatenate([part[which] for part in found], axis=1) for which in (0, 1))
+    ids, scores = (np.concatenate([part[which] for part in results], axis=1) for which in (0, 1))
     order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
     return np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)

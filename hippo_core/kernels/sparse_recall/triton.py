@@ -28,17 +28,17 @@ def recall(store: Code, cue: Code, top: int, mask: Tensor) -> tuple[Tensor, Tens
     scores = torch.zeros_like(ids)
     if not (cues and rows and width and cue.indices.shape[1]):
         return ids, scores
-    table, places = _table(store, cue), max(16, _power_of_two(top))
+    table, slots = _table(store, cue), max(16, _power_of_two(top))
     padded = _power_of_two(width)
     block = max(16, TILE // padded)
     shares = min(_parts(rows, block), WAVES * _multiprocessors(mask.device))
     each = _parts(_parts(rows, shares), block) * block
-    best = torch.empty(cues, shares, places, dtype=torch.int64, device=mask.device)
+    best = torch.empty(cues, shares, slots, dtype=torch.int64, device=mask.device)
     indices, values = store.indices.contiguous(), store.values.contiguous()
     stream: Any = _stream[(cues, shares)]
-    stream(indices, values, mask, table, best, rows, width, table.shape[1], each, top, padded, block, places)
+    stream(indices, values, mask, table, best, rows, width, table.shape[1], each, top, padded, block, slots)
     join: Any = _join[(cues,)]
-    join(best, ids, scores, shares * places, top, places, 1024)
+    join(best, ids, scores, shares * slots, top, slots, 1024)
     return ids, scores
 
 
@@ -70,54 +70,54 @@ def _multiprocessors(device: torch.device) -> int:
 
 
 @triton.jit
-def _admit(kept, keys):
-    """`kept` with its worst replaced by better ones of `keys`. Keys are unique."""
-    worst, found = tl.min(kept), tl.max(keys)
-    while found > worst:
-        kept = tl.where(kept == worst, found, kept)
-        keys = tl.where(keys == found, NONE, keys)
-        worst, found = tl.min(kept), tl.max(keys)
-    return kept
+def _admit(held, keys):
+    """`held` with its worst replaced by better ones of `keys`. Keys are unique."""
+    worst, largest = tl.min(held), tl.max(keys)
+    while largest > worst:
+        held = tl.where(held == worst, largest, held)
+        keys = tl.where(keys == largest, NONE, keys)
+        worst, largest = tl.min(held), tl.max(keys)
+    return held
 
 
 @triton.jit
 def _empty(top, TOP: tl.constexpr):
     """`top` free places, worse than any row and unlike one another; the rest are never free."""
-    place = tl.arange(0, TOP).to(tl.int64)
-    return tl.where(place < top, -1 - place, FULL)
+    slot = tl.arange(0, TOP).to(tl.int64)
+    return tl.where(slot < top, -1 - slot, FULL)
 
 
 @triton.jit
 def _stream(indices, values, mask, table, best, rows, width, dims, each, top, WIDTH: tl.constexpr, BLOCK: tl.constexpr, TOP: tl.constexpr):
     """The best of `each` rows for one cue, as keys: the score above 32 bits that count down with the row."""
     cue, share = tl.program_id(0), tl.program_id(1)
-    kept = _empty(top, TOP)
-    place = tl.arange(0, WIDTH)
+    held = _empty(top, TOP)
+    column = tl.arange(0, WIDTH)
     for start in range(share * each, min(rows, (share + 1) * each), BLOCK):
         row = start + tl.arange(0, BLOCK)
-        at = row.to(tl.int64)[:, None] * width + place[None, :]
-        inside = (row < rows)[:, None] & (place < width)[None, :]
+        at = row.to(tl.int64)[:, None] * width + column[None, :]
+        inside = (row < rows)[:, None] & (column < width)[None, :]
         dim = tl.load(indices + at, mask=inside, other=-1)
         weight = tl.load(values + at, mask=inside, other=0).to(tl.int32)
         factor = tl.load(table + cue.to(tl.int64) * dims + dim, mask=(dim >= 0) & (dim < dims), other=0).to(tl.int32)
         score = tl.sum(weight * factor, axis=1)
         allowed = tl.load(mask + row, mask=row < rows, other=0) != 0
         keys = tl.where((score > 0) & allowed, (score.to(tl.int64) << 32) + (ROWS - row.to(tl.int64)), NONE)
-        kept = _admit(kept, keys)
+        held = _admit(held, keys)
     to = (cue.to(tl.int64) * tl.num_programs(1) + share) * TOP + tl.arange(0, TOP)
-    tl.store(best + to, tl.where(kept == FULL, NONE, kept))
+    tl.store(best + to, tl.where(held == FULL, NONE, held))
 
 
 @triton.jit
 def _join(best, ids, scores, count, top, TOP: tl.constexpr, BLOCK: tl.constexpr):
     """The best of all that the shares kept for one cue, sorted."""
     cue = tl.program_id(0).to(tl.int64)
-    kept = _empty(top, TOP)
+    held = _empty(top, TOP)
     for start in range(0, count, BLOCK):
         at = start + tl.arange(0, BLOCK)
         keys = tl.load(best + cue * count + at, mask=at < count, other=-1)
-        kept = _admit(kept, tl.where(keys > 0, keys, NONE))
-    kept = tl.sort(tl.where(kept == FULL, NONE, kept), descending=True)
-    place = tl.arange(0, TOP)
-    tl.store(ids + cue * top + place, tl.where(kept > 0, ROWS - (kept & ROWS), -1), mask=place < top)
-    tl.store(scores + cue * top + place, tl.where(kept > 0, kept >> 32, 0), mask=place < top)
+        held = _admit(held, tl.where(keys > 0, keys, NONE))
+    held = tl.sort(tl.where(held == FULL, NONE, held), descending=True)
+    slot = tl.arange(0, TOP)
+    tl.store(ids + cue * top + slot, tl.where(held > 0, ROWS - (held & ROWS), -1), mask=slot < top)
+    tl.store(scores + cue * top + slot, tl.where(held > 0, held >> 32, 0), mask=slot < top)

@@ -32,8 +32,8 @@ def walk(
         first = block * size
         postings = runs.postings[runs.bases[block] : runs.bases[block + 1]]
         for cue in range(indices.shape[0]):
-            for place in range(indices.shape[1]):
-                dim, factor = indices[cue, place], values[cue, place]
+            for column in range(indices.shape[1]):
+                dim, factor = indices[cue, column], values[cue, column]
                 if dim >= 0 and dim < chains.heads.size:
                     _follow_run(postings[runs.starts[block, dim] : runs.starts[block, dim + 1]], factor, sums)
                     if first + size >= alive.size:
@@ -48,11 +48,11 @@ def _follow_run(postings: NDArray, factor: int, sums: NDArray) -> None:
 
 
 @compiled
-def _follow_chain(place: int, chains: Chains, factor: int, sums: NDArray) -> None:
-    while place >= 0:
-        link = chains.links[place]
+def _follow_chain(number: int, chains: Chains, factor: int, sums: NDArray) -> None:
+    while number >= 0:
+        link = chains.links[number]
         sums[link >> 16 & 0xFFFF] += factor * np.int16(link)
-        place = link >> 32
+        number = link >> 32
 
 
 @compiled
@@ -61,19 +61,19 @@ def _keep(sums: NDArray, first: int, alive: NDArray, mask: NDArray, ids: NDArray
     for start in range(0, sums.size, PART):
         part = sums[start : start + PART]
         if _largest(part) > scores[-1]:
-            for place in range(part.size):
-                row = first + start + place
-                if part[place] > scores[-1] and alive[row] and mask[row]:
-                    _insert(row, part[place], ids, scores)
+            for offset in range(part.size):
+                row = first + start + offset
+                if part[offset] > scores[-1] and alive[row] and mask[row]:
+                    _insert(row, part[offset], ids, scores)
         part[:] = 0
 
 
 @compiled
 def _largest(part: NDArray) -> int:
-    found = part[0]
-    for place in range(part.size):
-        found = max(found, part[place])
-    return found
+    largest = part[0]
+    for index in range(part.size):
+        largest = max(largest, part[index])
+    return largest
 
 
 @compiled
@@ -86,6 +86,6 @@ def _insert(row: int, score: int, ids: NDArray, scores: NDArray) -> None:
             low = middle + 1
         else:
             high = middle
-    for place in range(ids.size - 1, low, -1):
-        ids[place], scores[place] = ids[place - 1], scores[place - 1]
+    for slot in range(ids.size - 1, low, -1):
+        ids[slot], scores[slot] = ids[slot - 1], scores[slot - 1]
     ids[low], scores[low] = row, score

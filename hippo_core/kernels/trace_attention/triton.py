@@ -19,9 +19,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> tuple
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
         raise LabError("impl 'triton' of trace_attention has no gradients; use impl 'reference' or 'cpu', or torch.no_grad()")
     if q.dtype == torch.float64 or q.shape[3] > WIDEST:
-        found = f"{q.dtype} of width {q.shape[3]}"
+        actual = f"{q.dtype} of width {q.shape[3]}"
         raise LabError(
-            f"impl 'triton' of trace_attention takes 16 or 32 bits and heads of {WIDEST} at most, got {found}; use impl 'reference'"
+            f"impl 'triton' of trace_attention takes 16 or 32 bits and heads of {WIDEST} at most, got {actual}; use impl 'reference'"
         )
     batch, heads, queries, dims = q.shape
     q, k, v, mask = q.contiguous(), k.contiguous(), v.contiguous(), mask.contiguous()
@@ -41,24 +41,24 @@ def _attend(
 ):
     """Queries of one head, of which `together` share keys."""
     head = tl.program_id(2).to(tl.int64) * tl.num_programs(1) + tl.program_id(1)  # over the batch: H is a multiple of `together`
-    query, place, token = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES), tl.arange(0, DIMS), tl.arange(0, TOKENS)
-    at = (head * queries + query)[:, None] * dims + place[None, :]
-    own = (query < queries)[:, None] & (place < dims)[None, :]
-    asked = tl.load(q + at, mask=own, other=0.0)
+    query, column, token = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES), tl.arange(0, DIMS), tl.arange(0, TOKENS)
+    at = (head * queries + query)[:, None] * dims + column[None, :]
+    own = (query < queries)[:, None] & (column < dims)[None, :]
+    q_tile = tl.load(q + at, mask=own, other=0.0)
     largest = tl.full([QUERIES], LOWEST, tl.float32)
     sums, rest = tl.zeros([QUERIES], tl.float32), tl.zeros([QUERIES, DIMS], tl.float32)
     for start in range(0, tokens, TOKENS):
         there = start + token < tokens
         seen = tl.load(mask + tl.program_id(2).to(tl.int64) * tokens + start + token, mask=there, other=0) != 0
-        to = (head // together * tokens + start + token)[:, None] * dims + place[None, :]
-        inside = there[:, None] & (place < dims)[None, :]
-        keys, told = tl.load(k + to, mask=inside, other=0.0), tl.load(v + to, mask=inside, other=0.0)
-        scores = tl.where(seen[None, :], scale * tl.dot(asked, tl.trans(keys), input_precision="ieee"), float("-inf"))
+        to = (head // together * tokens + start + token)[:, None] * dims + column[None, :]
+        inside = there[:, None] & (column < dims)[None, :]
+        keys, v_tile = tl.load(k + to, mask=inside, other=0.0), tl.load(v + to, mask=inside, other=0.0)
+        scores = tl.where(seen[None, :], scale * tl.dot(q_tile, tl.trans(keys), input_precision="ieee"), float("-inf"))
         larger = tl.maximum(largest, tl.max(scores, axis=1))
         old, part = tl.exp(largest - larger), tl.exp(scores - larger[:, None])
         sums = sums * old + tl.sum(part, axis=1)
-        rest = rest * old[:, None] + tl.dot(part.to(told.dtype), told, input_precision="ieee")
+        rest = rest * old[:, None] + tl.dot(part.to(v_tile.dtype), v_tile, input_precision="ieee")
         largest = larger
     some = sums > 0
-    tl.store(out + at, tl.where(some[:, None], rest / tl.where(some, sums, 1.0)[:, None], 0.0).to(asked.dtype), mask=own)
+    tl.store(out + at, tl.where(some[:, None], rest / tl.where(some, sums, 1.0)[:, None], 0.0).to(q_tile.dtype), mask=own)
     tl.store(lse + head * queries + query, tl.where(some, largest + tl.log(sums), float("-inf")), mask=query < queries)

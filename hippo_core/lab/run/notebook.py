@@ -76,7 +76,7 @@ class OpenCell:
         A folder of the user's own has validation worlds or none.
         """
         asked = self.parameters
-        if split == "val" and split not in build.kept_splits(asked.suite):
+        if split == "val" and split not in build.stored_splits(asked.suite):
             return []
         return build.load_dataset(asked.suite, asked.profile, asked.items, asked.seed, split or asked.split, *self._drawn_with())
 

@@ -32,8 +32,8 @@ def download(address: str, target: Path, size: int, checksum: str, web: httpx.Cl
             _refuse(part, address, f"it has {_length(part)} bytes, expected {size}")
         if _length(part) <= before:
             raise Unreachable(f"{shown(address)} cannot be had: {fault}")
-    if (found := sha256(part)) != checksum:
-        _refuse(part, address, f"its sha256 is {found[:12]}..., expected {checksum[:12]}...")
+    if (actual := sha256(part)) != checksum:
+        _refuse(part, address, f"its sha256 is {actual[:12]}..., expected {checksum[:12]}...")
     part.rename(target)
     return target
 
@@ -51,13 +51,13 @@ def _append(address: str, part: Path, size: int, web: httpx.Client, say: Say) ->
         with web.stream("GET", address, headers=headers) as answer:
             answer.raise_for_status()
             with part.open("ab" if answer.status_code == httpx.codes.PARTIAL_CONTENT else "wb") as file:
-                said = time.monotonic()
+                reported = time.monotonic()
                 for chunk in answer.iter_raw():
                     file.write(chunk[: size - file.tell()])
                     if file.tell() >= size:
                         break
-                    if time.monotonic() - said > EVERY:
-                        said = time.monotonic()
+                    if time.monotonic() - reported > EVERY:
+                        reported = time.monotonic()
                         say(f"  {file.tell() / 1e6:.0f} of {size / 1e6:.0f} MB")
     except httpx.HTTPStatusError as error:
         return f"the server answers {error.response.status_code}"

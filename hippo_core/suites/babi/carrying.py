@@ -29,7 +29,7 @@ class House:
     things: list[str]
     at: dict[str, tuple[str, int]] = field(default_factory=dict)  # of a person: room, statement
     held: dict[str, tuple[str, int]] = field(default_factory=dict)  # of a thing: who holds it, statement
-    left: dict[str, tuple[str, tuple[int, int]]] = field(default_factory=dict)  # of a thing put down: room, statements
+    lying: dict[str, tuple[str, tuple[int, int]]] = field(default_factory=dict)  # of a thing put down: room, statements
     trips: dict[str, list[tuple[str, tuple[int, ...]]]] = field(default_factory=dict)  # of a thing: rooms in turn, statements
     handled: dict[str, list[int]] = field(default_factory=dict)  # of a person: statements of taking
     freed: dict[str, int] = field(default_factory=dict)  # of a person: the last statement of putting down
@@ -38,11 +38,11 @@ class House:
         """What a person holds, each thing with the statement of its taking, in that order."""
         return {thing: line for thing, (holder, line) in self.held.items() if holder == who}
 
-    def rooms_told(self) -> set[str]:
+    def named_rooms(self) -> set[str]:
         """Rooms that a statement has named."""
         return {slots["where"] for slots in self.telling.slots if "where" in slots}
 
-    def things_told(self) -> set[str]:
+    def named_things(self) -> set[str]:
         """Things that a statement has named."""
         return {slots["what"] for slots in self.telling.slots if "what" in slots}
 
@@ -61,7 +61,7 @@ class House:
     def take(self, who: str, thing: str) -> None:
         """Somebody takes a thing up."""
         line = self.telling.say(TAKES, who=who, what=thing)
-        self.left.pop(thing, None)
+        self.lying.pop(thing, None)
         self.held[thing] = who, line
         self.handled.setdefault(who, []).append(line)
         self.trips.setdefault(thing, [(self.at.get(who, ("",))[0], ())])
@@ -71,7 +71,7 @@ class House:
         line = self.telling.say(PUTS, who=who, what=thing)
         del self.held[thing]
         room, moved = self.at[who]
-        self.left[thing] = room, (moved, line)
+        self.lying[thing] = room, (moved, line)
         self.freed[who] = line
 
     def act(self, carrying: float) -> None:
@@ -79,7 +79,7 @@ class House:
         who = self.telling.random.choice(self.people)
         if who in self.at and self.telling.random.random() < carrying:
             loaded = list(self.load(who))
-            free = [one for one in self.things if one not in self.held and (one not in self.left or self.left[one][0] == self.at[who][0])]
+            free = [one for one in self.things if one not in self.held and (one not in self.lying or self.lying[one][0] == self.at[who][0])]
             if free and (not loaded or self.telling.random.random() < 0.6):
                 return self.take(who, self.telling.random.choice(free))
             if loaded:
@@ -100,7 +100,7 @@ def one_supporting_fact(telling: Telling) -> None:
         state.act(0.0)
         who = telling.random.choice(list(state.at))
         room, line = state.at[who]
-        telling.ask("Where is {who}?", room, [line], state.rooms_told(), who=who)
+        telling.ask("Where is {who}?", room, [line], state.named_rooms(), who=who)
 
 
 def two_supporting_facts(telling: Telling) -> None:
@@ -108,11 +108,11 @@ def two_supporting_facts(telling: Telling) -> None:
     state = house(telling)
     for _ in range(telling.random.randint(6, 20)):
         state.act(0.5)
-        places = {thing: (state.at[who][0], (line, state.at[who][1])) for thing, (who, line) in state.held.items()} | state.left
-        if places:
-            what = telling.random.choice(list(places))
-            room, lines = places[what]
-            telling.ask("Where is the {what}?", room, lines, state.rooms_told(), what=what)
+        locations = {thing: (state.at[who][0], (line, state.at[who][1])) for thing, (who, line) in state.held.items()} | state.lying
+        if locations:
+            what = telling.random.choice(list(locations))
+            room, lines = locations[what]
+            telling.ask("Where is the {what}?", room, lines, state.named_rooms(), what=what)
 
 
 def three_supporting_facts(telling: Telling) -> None:
@@ -128,13 +128,13 @@ def three_supporting_facts(telling: Telling) -> None:
         ]
         if legs:
             what, where, room, lines = telling.random.choice(legs)
-            telling.ask("Where was the {what} before the {where}?", room, lines, state.rooms_told() - {where}, what=what, where=where)
+            telling.ask("Where was the {what} before the {where}?", room, lines, state.named_rooms() - {where}, what=what, where=where)
 
 
 def three_argument_relations(telling: Telling) -> None:
     """Task 5. Who gave what to whom? Only where one statement answers."""
     state, gifts = house(telling, people=3, things=4), []
-    asked = {
+    forms = {
         "what": "What did {who} give to {whom}?",
         "who": "Who gave the {what} to {whom}?",
         "whom": "To whom did {who} give the {what}?",
@@ -151,11 +151,11 @@ def three_argument_relations(telling: Telling) -> None:
         state.held[what] = whom, line
         gifts.append(({"who": who, "what": what, "whom": whom}, line))
         gift, line = telling.random.choice(gifts)
-        role = telling.random.choice(list(asked))
+        role = telling.random.choice(list(forms))
         cue = {name: value for name, value in gift.items() if name != role}
         if sum(all(other[name] == value for name, value in cue.items()) for other, _ in gifts) == 1:
-            told = state.things_told() if role == "what" else {who for other, _ in gifts for who in (other["who"], other["whom"])}
-            telling.ask(asked[role], gift[role], [line], told - set(cue.values()), **cue)
+            choices = state.named_things() if role == "what" else {who for other, _ in gifts for who in (other["who"], other["whom"])}
+            telling.ask(forms[role], gift[role], [line], choices - set(cue.values()), **cue)
 
 
 def yes_no(telling: Telling) -> None:
@@ -169,7 +169,7 @@ def yes_no(telling: Telling) -> None:
 
 def ask_whether_at(telling: Telling, state: House, who: str, known: dict[str, str], elsewhere: str, line: int, choices: int) -> None:
     """Ask whether a person is at a place: half of the time one of those `known`, with their answers; else another that was told."""
-    others = sorted(state.rooms_told() - set(known))
+    others = sorted(state.named_rooms() - set(known))
     if elsewhere and others and telling.random.random() < 0.5:
         where, answer = telling.random.choice(others), elsewhere
     else:
@@ -197,13 +197,13 @@ def ask_for_load(telling: Telling, question: str) -> None:
             continue
         who = telling.random.choice(fit)
         load = state.load(who)
-        told = len(state.things_told())
+        n_things = len(state.named_things())
         support = list(load.values()) or [state.freed[who]]
         if counted:
-            telling.ask(question, COUNTS[len(load)], support, told + 1, who=who)
+            telling.ask(question, COUNTS[len(load)], support, n_things + 1, who=who)
         else:
             orders = [", ".join(order) for order in permutations(load)] if load else ["nothing"]
-            telling.ask(question, orders[0], support, 2**told, orders[1:], who=who)
+            telling.ask(question, orders[0], support, 2**n_things, orders[1:], who=who)
 
 
 def negation(telling: Telling) -> None:
@@ -265,7 +265,7 @@ def follow(telling: Telling, named: Sequence[str], unnamed: Sequence[str], toget
         for who in group:
             state.at[who], lines[who] = (second, end), (begin, end)
         who = telling.random.choice(list(lines))
-        telling.ask("Where is {who}?", state.at[who][0], lines[who], state.rooms_told(), who=who)
+        telling.ask("Where is {who}?", state.at[who][0], lines[who], state.named_rooms(), who=who)
 
 
 def conjunction(telling: Telling) -> None:
@@ -277,7 +277,7 @@ def conjunction(telling: Telling) -> None:
         line = telling.say(TOGETHER, who=group[0], whom=group[1], where=where)
         state.at.update(dict.fromkeys(group, (where, line)))
         who = telling.random.choice(list(state.at))
-        telling.ask("Where is {who}?", state.at[who][0], [state.at[who][1]], state.rooms_told(), who=who)
+        telling.ask("Where is {who}?", state.at[who][0], [state.at[who][1]], state.named_rooms(), who=who)
 
 
 def time(telling: Telling) -> None:
@@ -290,9 +290,9 @@ def time(telling: Telling) -> None:
         lines[who, hour] = telling.say(tuple(f"{HOURS[hour]} {form}" for form in MOVES), who=who, where=where)
     for who, day in days.items():
         for before, after in pairwise(day):
-            told = state.rooms_told() - {day[after]}
+            choices = state.named_rooms() - {day[after]}
             support = lines[who, before], lines[who, after]
-            telling.ask("Where was {who} before the {where}?", day[before], support, told, who=who, where=day[after])
+            telling.ask("Where was {who} before the {where}?", day[before], support, choices, who=who, where=day[after])
 
 
 def motivations(telling: Telling) -> None:

@@ -14,7 +14,7 @@ from functools import cache
 from random import Random
 
 from hippo_core.files import LabError
-from hippo_core.suites.types import Fact, Item, Place, Split, World
+from hippo_core.suites.types import Fact, Item, Split, World, WorldSpec
 from hippo_core.text_files import read_text
 
 TASKS = (1, 2, 3)
@@ -88,15 +88,15 @@ def stories(tasks: tuple[int, ...], split: Split) -> tuple[Story, ...]:
     return tuple(story for task in sorted(set(tasks)) for story in read_stories(task, part)[cut])
 
 
-def make_world(random: Random, tasks: tuple[int, ...], n_items: int, place: Place) -> World:
+def make_world(random: Random, tasks: tuple[int, ...], n_items: int, spec: WorldSpec) -> World:
     """The story with this number in the seed's order, from the first again after the last; `random` chooses its questions."""
-    available = stories(tasks, place.split)
-    order = Random(f"babi/order/{place.seed}/{place.split}")
-    story = order.sample(available, len(available))[place.index % len(available)]
+    available = stories(tasks, spec.split)
+    order = Random(f"babi/order/{spec.seed}/{spec.split}")
+    story = order.sample(available, len(available))[spec.index % len(available)]
     return tell_story(random, story, n_items)
 
 
-def given(tasks: tuple[int, ...], n_items: int, split: Split, seed: int, n: int | None) -> Iterator[World]:
+def stream(tasks: tuple[int, ...], n_items: int, split: Split, seed: int, n: int | None) -> Iterator[World]:
     """Each story once. Where n is more than the stories there are, each is asked as many questions as it takes."""
     available = stories(tasks, split)
     most = sum(len(story.questions) for story in available)
@@ -104,19 +104,21 @@ def given(tasks: tuple[int, ...], n_items: int, split: Split, seed: int, n: int 
         raise LabError(f"babi has {most} {split} questions in tasks {', '.join(map(str, tasks))}; {n} were asked for: lower n")
     enough = max(n_items, -(-(n or 0) // len(available)))
     for index in range(len(available)):
-        yield make_world(Random(f"babi/questions/{seed}/{split}/{index}"), tasks, enough, Place(split, seed, index))
+        yield make_world(Random(f"babi/questions/{seed}/{split}/{index}"), tasks, enough, WorldSpec(split, seed, index))
 
 
 def tell_story(random: Random, story: Story, n_items: int) -> World:
     """The story with some of its questions, in their order. It ends with the last statement before the last of these."""
     chosen = sorted(random.sample(range(len(story.questions)), len(story.questions))[:n_items])
-    asked = [story.questions[number] for number in chosen]
-    needed = {fact for question in asked for fact in question.support}
+    questions = [story.questions[number] for number in chosen]
+    needed = {fact for question in questions for fact in question.support}
     facts = tuple(
         Fact(f"{story.id}.f{number}", story.id, text, statement_slots(text), number, provenance="told", asked=number in needed)
-        for number, text in enumerate(story.statements[: asked[-1].before])
+        for number, text in enumerate(story.statements[: questions[-1].before])
     )
-    return World(story.id, facts, tuple(make_item(story, facts, question, number) for number, question in zip(chosen, asked, strict=True)))
+    return World(
+        story.id, facts, tuple(make_item(story, facts, question, number) for number, question in zip(chosen, questions, strict=True))
+    )
 
 
 def make_item(story: Story, facts: tuple[Fact, ...], question: Question, number: int) -> Item:

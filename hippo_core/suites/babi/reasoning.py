@@ -38,8 +38,8 @@ def tell_plane(telling: Telling, edges: list[Edge], sides: dict[str, Point], for
     opposite = {name: next(other for other, (x, y) in sides.items() if (-x, -y) == step) for name, step in sides.items()}
     lines = {}
     for first, side, second in telling.random.sample(edges, len(edges)):
-        told = (first, side, second) if telling.random.random() < 0.5 else (second, opposite[side], first)
-        lines[frozenset((first, second))] = telling.say(forms, first=told[0], side=told[1], second=told[2])
+        edge = (first, side, second) if telling.random.random() < 0.5 else (second, opposite[side], first)
+        lines[frozenset((first, second))] = telling.say(forms, first=edge[0], side=edge[1], second=edge[2])
     return lines
 
 
@@ -67,9 +67,9 @@ def path_finding(telling: Telling) -> None:
         moves = [tuple(b - a for a, b in zip(points[here], points[there], strict=True)) for here, there in pairwise((start, middle, goal))]
         steps = [next(name for name, step in STEPS.items() if step == move) for move in moves]
         support = lines[frozenset((start, middle))], lines[frozenset((middle, goal))]
-        ways = 4 * 3  # never straight back
+        n_paths = 4 * 3  # never straight back
         text = "Which two steps lead from the {start} to the {goal}?"
-        telling.ask(text, ", ".join(steps), support, ways, [" then ".join(steps), " and ".join(steps)], start=start, goal=goal)
+        telling.ask(text, ", ".join(steps), support, n_paths, [" then ".join(steps), " and ".join(steps)], start=start, goal=goal)
 
 
 def two_steps(lines: dict[frozenset[str], int], names: list[str]) -> list[tuple[str, str, str]]:
@@ -133,9 +133,9 @@ def basic_deduction(telling: Telling) -> None:
             lines[what, kind] = telling.say(("{who} is {a_kind}.",), who=names[kind], a_kind=lexicon.article(kind))
     for kind in kinds:
         other = feared[kind]
-        told = {ANIMALS[one] for one in kinds if one != kind}
+        choices = {ANIMALS[one] for one in kinds if one != kind}
         support = lines["rule", kind], lines["member", kind]
-        telling.ask("What is {who} afraid of?", ANIMALS[other], support, told, [other, lexicon.article(other)], who=names[kind])
+        telling.ask("What is {who} afraid of?", ANIMALS[other], support, choices, [other, lexicon.article(other)], who=names[kind])
 
 
 def basic_induction(telling: Telling) -> None:
@@ -143,8 +143,8 @@ def basic_induction(telling: Telling) -> None:
     random = telling.random
     kinds, colors = random.sample(list(ANIMALS), 3), random.sample(COLORS, 3)
     people = telling.people(6)
-    known, asked = dict(zip(kinds, people[:3], strict=True)), dict(zip(kinds, people[3:], strict=True))
-    statements = [("kind", kind, who) for group in (known, asked) for kind, who in group.items()]
+    known, queried = dict(zip(kinds, people[:3], strict=True)), dict(zip(kinds, people[3:], strict=True))
+    statements = [("kind", kind, who) for group in (known, queried) for kind, who in group.items()]
     statements += [("color", kind, who) for kind, who in known.items()]
     lines = {}
     for what, kind, who in random.sample(statements, len(statements)):
@@ -153,5 +153,5 @@ def basic_induction(telling: Telling) -> None:
         else:
             lines[what, who] = telling.say(("{who} is {color}.", "{who} has the color {color}."), who=who, color=colors[kinds.index(kind)])
     for kind, color in zip(kinds, colors, strict=True):
-        support = lines["kind", asked[kind]], lines["kind", known[kind]], lines["color", known[kind]]
-        telling.ask("What color is {who}, if animals of one kind share it?", color, support, set(colors), who=asked[kind])
+        support = lines["kind", queried[kind]], lines["kind", known[kind]], lines["color", known[kind]]
+        telling.ask("What color is {who}, if animals of one kind share it?", color, support, set(colors), who=queried[kind])

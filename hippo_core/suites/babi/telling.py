@@ -53,12 +53,12 @@ class Telling:
 
     def say(self, forms: Sequence[str], **slots: str) -> int:
         """Add a statement in one of its forms; returns its number. CannotTell where no form belongs to the split."""
-        said = [form.format(**slots) for form in forms]
+        candidates = [form.format(**slots) for form in forms]
         if not any(role in slots for role in PEOPLE_ROLES):
-            said = [text for text in said if belongs(text, self.split)]
-        if not said:
+            candidates = [text for text in candidates if belongs(text, self.split)]
+        if not candidates:
             raise CannotTell
-        text = self.random.choice(said)
+        text = self.random.choice(candidates)
         self.texts.append(text[0].upper() + text[1:])
         self.slots.append(slots)
         return len(self.texts) - 1

@@ -21,10 +21,9 @@ from hippo_core.files import LabError, held_folder, new_folder, remove_left, roo
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.jsonl import read_worlds, write_worlds
-from hippo_core.suites.folder import has_split, is_own, place_of
-from hippo_core.suites.given import GivenSuite
+from hippo_core.suites.folder import has_split, is_own, own_folder
 from hippo_core.suites.splits import SPLITS
-from hippo_core.suites.types import Place, Settings, Split, World
+from hippo_core.suites.types import Settings, Split, World, WorldSpec
 
 CONTEXT_LIMIT = 512  # of hippo-tiny
 
@@ -60,20 +59,20 @@ def worlds(
 def drawn_worlds(suite_name: str, profile: str, n: int | None, seed: int, split: Split, settings: Settings) -> Iterator[World]:
     """Worlds with at least n items, as long as the suite has any."""
     suite = get_suite(suite_name)
-    if isinstance(suite, GivenSuite):
-        yield from suite.given(settings, split, seed, n)
+    if suite.stream:
+        yield from suite.stream(settings, split, seed, n)
         return
     for index in count():
-        yield suite.make_world(Random(f"{suite_name}/{profile}/{seed}/{split}/{index}"), settings, Place(split, seed, index))
+        yield suite.make_world(Random(f"{suite_name}/{profile}/{seed}/{split}/{index}"), settings, WorldSpec(split, seed, index))
 
 
 def cut(stream: Iterator[World], n: int) -> Iterator[World]:
     """Worlds up to n items in all."""
-    left = n
+    remaining = n
     for world in stream:
-        yield world if len(world.items) <= left else replace(world, items=world.items[:left])
-        left -= len(world.items)
-        if left <= 0:
+        yield world if len(world.items) <= remaining else replace(world, items=world.items[:remaining])
+        remaining -= len(world.items)
+        if remaining <= 0:
             return
 
 
@@ -88,8 +87,8 @@ def dataset_folder(
     """Where a data set lies, whether it is there or not."""
     suite = get_suite(suite_name)
     limit = f"_c{context_limit}" if suite.uses_context_limit else ""
-    told = f"_{card.digest(dict(overrides))[:8]}" if overrides else ""
-    return root() / "data/generated" / suite.name / profile / f"{n}_{seed}{limit}{told}"
+    suffix = f"_{card.digest(dict(overrides))[:8]}" if overrides else ""
+    return root() / "data/generated" / suite.name / profile / f"{n}_{seed}{limit}{suffix}"
 
 
 def write_dataset(
@@ -101,9 +100,9 @@ def write_dataset(
     overrides: Mapping[str, Any] | None = None,
 ) -> Path:
     """The folder of a data set; it is built unless a current one is there. Builders that run at the same time do not clash."""
-    told = (suite_name, profile, n, seed, context_limit, dict(overrides or {}))
+    arguments = (suite_name, profile, n, seed, context_limit, dict(overrides or {}))
     settings = suite_settings(suite_name, profile, context_limit, overrides)
-    folder = dataset_folder(*told)
+    folder = dataset_folder(*arguments)
     source = card.source(suite_name, settings)
     if folder.is_dir():
         if card.is_current(folder, source):
@@ -112,19 +111,19 @@ def write_dataset(
     try:
         with new_folder(folder) as building:
             counts = {}
-            for split in kept_splits(suite_name):
+            for split in stored_splits(suite_name):
                 stream = worlds(suite_name, profile, n, seed, split, context_limit, overrides)
                 counts[split] = write_worlds(building / split, stream, short=is_own(suite_name))
-            card.write(building, told, settings, source, counts)
+            card.write(building, arguments, settings, source, counts)
     except OSError:
         if not card.is_current(folder, source):  # another builder may have been quicker: then its folder, which holds the same, is there
             raise
     return folder
 
 
-def kept_splits(suite_name: str) -> tuple[Split, ...]:
+def stored_splits(suite_name: str) -> tuple[Split, ...]:
     """The splits that lie on disk; an own folder may have no val."""
-    return tuple(split for split in ("val", "test") if not is_own(suite_name) or has_split(place_of(suite_name), split))
+    return tuple(split for split in ("val", "test") if not is_own(suite_name) or has_split(own_folder(suite_name), split))
 
 
 def remove_outdated(folder: Path, source: str) -> None:

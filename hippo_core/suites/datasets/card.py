@@ -11,8 +11,7 @@ from hippo_core.files import LabError, sha256, write_json
 from hippo_core.source_code import closure
 from hippo_core.suites import SUITES, get_suite
 from hippo_core.suites.datasets.validate import EXEMPT
-from hippo_core.suites.folder import files_of, is_own, place_of
-from hippo_core.suites.given import GivenSuite
+from hippo_core.suites.folder import files_of, is_own, own_folder
 from hippo_core.suites.types import Settings
 
 VERSION = 1
@@ -37,11 +36,11 @@ def digest(value: Any) -> str:
 def source(suite_name: str, settings: Settings) -> str:
     """A hash of all that a data set depends on besides its name: code, material, settings. LabError where a file it reads is not there."""
     suite = get_suite(suite_name)
-    files = suite.files(settings) if isinstance(suite, GivenSuite) else ()
+    files = suite.files(settings)
     text_files.require(*files)
     own = {name: text_files.text_file(name).sha256 for name in files}
     if is_own(suite_name):
-        folder = place_of(suite_name)
+        folder = own_folder(suite_name)
         own = {str(path.relative_to(folder)): sha256(path) for path in files_of(folder)}
     return digest([VERSION, _code(suite_name), version("faker"), own, settings.model_dump(mode="json")])
 
@@ -67,15 +66,15 @@ def family(suite_name: str, settings: Settings) -> str:
     suite = get_suite(suite_name)
     if is_own(suite_name):
         return "own"
-    return "public" if isinstance(suite, GivenSuite) and suite.files(settings) else "drawn"
+    return "public" if suite.files(settings) else "drawn"
 
 
 Drawn = tuple[str, str, int, int, int, dict[str, Any]]  # the arguments of `write_dataset`
 
 
-def write(folder: Path, told: Drawn, settings: Settings, made_of: str, counts: dict[str, Any]) -> None:
+def write(folder: Path, arguments: Drawn, settings: Settings, made_of: str, counts: dict[str, Any]) -> None:
     """Write card and checksums of the worlds that lie in the folder."""
-    suite_name, profile, n, seed, context_limit, overrides = told
+    suite_name, profile, n, seed, context_limit, overrides = arguments
     suite = get_suite(suite_name)
     origin = family(suite_name, settings)
     material, licence = MATERIAL[origin]
@@ -97,7 +96,7 @@ def write(folder: Path, told: Drawn, settings: Settings, made_of: str, counts: d
         "material": material,
         "licence": licence,
         "source": made_of,
-        "rebuild": f'python -c "from hippo_core.suites.datasets.build import write_dataset; write_dataset{told!r}"',
+        "rebuild": f'python -c "from hippo_core.suites.datasets.build import write_dataset; write_dataset{arguments!r}"',
     }
     write_json(folder / CARD, content)
     files = sorted(path for path in folder.rglob("*.json*") if path.is_file())

@@ -42,7 +42,7 @@ def write_worlds(folder: Path, worlds: Iterable[World], short: bool = False) -> 
                 counts["rungs"][item.rung] += 1
                 counts["hops"][str(item.hops)] += 1
                 counts["slices"].update(item.slices)
-    return {**total, **{name: dict(sorted(found.items())) for name, found in counts.items()}}
+    return {**total, **{name: dict(sorted(counter.items())) for name, counter in counts.items()}}
 
 
 def short_fields(world: World) -> Callable[[Item], list[str]]:
@@ -57,12 +57,12 @@ def read_worlds(folder: Path) -> list[World]:
     facts: dict[str, list[Fact]] = {}
     for values in read_lines(folder / "facts.jsonl"):
         facts.setdefault(values["world"], []).append(Fact(**values))
-    everything = {world: tuple(fact.id for fact in told) for world, told in facts.items()}
+    everything = {world: tuple(fact.id for fact in world_facts) for world, world_facts in facts.items()}
     items: dict[str, list[Item]] = {world: [] for world in facts}
     for values in read_lines(folder / "items.jsonl"):
         values.update({name: tuple(values[name]) if name in values else everything[values["world"]] for name in TUPLES})
         items[values["world"]].append(Item(**values))
-    return [World(world, tuple(told), tuple(items[world])) for world, told in facts.items()]
+    return [World(world, tuple(world_facts), tuple(items[world])) for world, world_facts in facts.items()]
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -31,22 +31,22 @@ def build_all(
 
 def load(folder: Path, split: Split) -> list[World]:
     """The worlds of a built data set; none where it has no such split."""
-    told = card.read_card(folder)
-    if split not in told["splits"]:
+    meta = card.read_card(folder)
+    if split not in meta["splits"]:
         return []
-    return load_dataset(told["suite"], told["profile"], told["n"], told["seed"], split, told["context_limit"] or 0, told["overrides"])
+    return load_dataset(meta["suite"], meta["profile"], meta["n"], meta["seed"], split, meta["context_limit"] or 0, meta["overrides"])
 
 
 def card_table(folders: Sequence[Path]) -> pd.DataFrame:
     """One row a data set and split, from the cards: how many worlds, facts and questions, and a guesser's mean accuracy."""
     rows = []
     for folder in folders:
-        told = card.read_card(folder)
-        for split, counts in told["splits"].items():
+        meta = card.read_card(folder)
+        for split, counts in meta["splits"].items():
             chances = [item.chance for world in load(folder, split) for item in world.items]
             sizes = {name: counts[name] for name in ("worlds", "facts", "items")}
             chance = sum(chances) / len(chances)
-            rows.append({"suite": told["suite"], "split": split, **sizes, "chance": chance, "primary": told["primary"]})
+            rows.append({"suite": meta["suite"], "split": split, **sizes, "chance": chance, "primary": meta["primary"]})
     return pd.DataFrame(rows)
 
 
@@ -54,26 +54,26 @@ def broken_rules(folders: Sequence[Path], n_train: int = 200) -> pd.DataFrame:
     """All findings of the validator; for shared facts the first `n_train` questions of the train worlds stand for these."""
     rows = []
     for folder in folders:
-        told = card.read_card(folder)
-        suite, least = get_suite(told["suite"]), told["settings"]["n_competitors"]
-        splits = {split: load(folder, split) for split in told["splits"]}
-        found = [(split, finding) for split, kept in splits.items() for finding in rules(kept, suite, least)]
-        if not is_own(told["suite"]):
-            asked = (told["suite"], told["profile"], n_train, told["seed"], "train", told["context_limit"] or 0, told["overrides"])
-            splits["train"] = list(worlds(*asked))
-        found += [("all", finding) for finding in shared_facts(suite, **splits)]
-        rows += [(told["suite"], split, finding.rule, finding.world, finding.item, finding.message) for split, finding in found]
+        meta = card.read_card(folder)
+        suite, least = get_suite(meta["suite"]), meta["settings"]["n_competitors"]
+        splits = {split: load(folder, split) for split in meta["splits"]}
+        findings = [(split, finding) for split, split_worlds in splits.items() for finding in rules(split_worlds, suite, least)]
+        if not is_own(meta["suite"]):
+            arguments = (meta["suite"], meta["profile"], n_train, meta["seed"], "train", meta["context_limit"] or 0, meta["overrides"])
+            splits["train"] = list(worlds(*arguments))
+        findings += [("all", finding) for finding in shared_facts(suite, **splits)]
+        rows += [(meta["suite"], split, finding.rule, finding.world, finding.item, finding.message) for split, finding in findings]
     return pd.DataFrame(rows, columns=["suite", "split", "rule", "world", "item", "message"])
 
 
 def example(folder: Path, number: int = 0) -> str:
     """A world of the test split as text: what is taught, what is asked, the answer and where it comes from."""
     world = load(folder, "test")[number]
-    place = {fact.id: i for i, fact in enumerate(world.facts, 1)}
-    told = [f"{place[fact.id]:3d}  {fact.text}" for fact in world.facts[:SHOWN]]
-    lines = [f"{card.read_card(folder)['suite']}, world {world.id}", "", *told, *_others(world.facts), ""]
+    number_of = {fact.id: i for i, fact in enumerate(world.facts, 1)}
+    fact_lines = [f"{number_of[fact.id]:3d}  {fact.text}" for fact in world.facts[:SHOWN]]
+    lines = [f"{card.read_card(folder)['suite']}, world {world.id}", "", *fact_lines, *_others(world.facts), ""]
     for item in world.items[:SHOWN]:
-        gold = ", ".join(str(place[fact]) for fact in item.gold_facts)
+        gold = ", ".join(str(number_of[fact]) for fact in item.gold_facts)
         lines.append(f"  ?  {item.question}  ->  {item.answers[0]}   ({item.kind}, {item.rung}; from {gold})")
     return "\n".join([*lines, *_others(world.items)])
 
@@ -86,9 +86,9 @@ def composition(folders: Sequence[Path]) -> pd.DataFrame:
     """How many test questions there are of each kind and on each rung: columns suite, by, name, items."""
     rows = []
     for folder in folders:
-        told = card.read_card(folder)
+        meta = card.read_card(folder)
         for by in ("kinds", "rungs"):
-            rows += [(told["suite"], by, name, count) for name, count in told["splits"]["test"][by].items()]
+            rows += [(meta["suite"], by, name, count) for name, count in meta["splits"]["test"][by].items()]
     return pd.DataFrame(rows, columns=["suite", "by", "name", "items"])
 
 
@@ -111,23 +111,25 @@ def composition_figure(parts: pd.DataFrame) -> Figure:
 
 def _bar(axis: Axes, row: int, parts: pd.DataFrame, shade_of: Mapping[str, int]) -> None:
     """One suite's bar; a part that is too narrow for its label goes without."""
-    total, left = parts["items"].sum(), 0.0
+    total, offset = parts["items"].sum(), 0.0
     for name, count in zip(parts["name"], parts["items"], strict=True):
         width, shade, text = count / total, shade_of[name], f"{name} {count}"
-        axis.barh(row, width, left=left, color=SHADES[shade], edgecolor="white", height=0.8)
+        axis.barh(row, width, left=offset, color=SHADES[shade], edgecolor="white", height=0.8)
         if width > 0.0105 * len(text):
             ink = "white" if shade in DARK else "black"
-            axis.text(left + width / 2, row, text, ha="center", va="center", fontsize=7.5, color=ink)
-        left += width
+            axis.text(offset + width / 2, row, text, ha="center", va="center", fontsize=7.5, color=ink)
+        offset += width
 
 
 def sentence(table: pd.DataFrame, broken: pd.DataFrame) -> str:
     """What was built and whether it keeps the rules, in one sentence from the numbers."""
     suites, chance = table["suite"].nunique(), table["chance"].mean()
-    kept = "all rules are kept" if broken.empty else f"{len(broken)} findings break rules in {', '.join(sorted(broken['suite'].unique()))}"
+    verdict = (
+        "all rules are kept" if broken.empty else f"{len(broken)} findings break rules in {', '.join(sorted(broken['suite'].unique()))}"
+    )
     return (
         f"{suites} suite{'s' * (suites > 1)} with {table['items'].sum()} questions about {table['facts'].sum()} facts in "
-        f"{table['worlds'].sum()} worlds: {kept}; a blind guess is right in {chance:.0%} of the cases on average."
+        f"{table['worlds'].sum()} worlds: {verdict}; a blind guess is right in {chance:.0%} of the cases on average."
     )
 
 

@@ -60,11 +60,11 @@ class Known:
     @cached_property
     def by_value(self) -> dict[str, set[str]]:
         """The ids of the facts that have a slot of this value, in small letters."""
-        found: dict[str, set[str]] = {}
+        ids_by_value: dict[str, set[str]] = {}
         for name, fact in self.facts.items():
             for value in fact.slots.values():
-                found.setdefault(value.lower(), set()).add(name)
-        return found
+                ids_by_value.setdefault(value.lower(), set()).add(name)
+        return ids_by_value
 
     def _in_order(self, ids: Ids) -> bool:
         return all(self.facts[a].time <= self.facts[b].time for a, b in pairwise(ids))
@@ -73,14 +73,14 @@ class Known:
 def rules(worlds: Sequence[World], suite: Suite, n_competitors: int = 3) -> list[Finding]:
     """All rules about the worlds themselves that the suite is not exempt from."""
     exempt = EXEMPT.get(suite.name, {})
-    found = list(unique_ids(worlds))
+    findings = list(unique_ids(worlds))
     for world in worlds:
         known = Known(world)
-        found += one_gold(world)
+        findings += one_gold(world)
         for item in world.items:
-            found += [Finding(rule, world.id, item.id, message) for rule, check in ITEM_RULES.items() for message in check(item, known)]
-            found += too_few_competitors(known, item, n_competitors)
-    return [finding for finding in found if finding.rule not in exempt]
+            findings += [Finding(rule, world.id, item.id, message) for rule, check in ITEM_RULES.items() for message in check(item, known)]
+            findings += too_few_competitors(known, item, n_competitors)
+    return [finding for finding in findings if finding.rule not in exempt]
 
 
 def unique_ids(worlds: Sequence[World]) -> Iterator[Finding]:
@@ -128,12 +128,12 @@ def known_facts(item: Item, known: Known) -> Iterator[str]:
 def true_distance(item: Item, known: Known) -> Iterator[str]:
     """The distance counts the facts of the window after the last gold one."""
     window = known.positions(item.window)
-    places = [window[fact] for fact in item.gold_facts if fact in window]
-    if places and item.distance != len(item.window) - 1 - max(places):
-        yield f"its distance is {len(item.window) - 1 - max(places)}, not {item.distance}"
+    gold_positions = [window[fact] for fact in item.gold_facts if fact in window]
+    if gold_positions and item.distance != len(item.window) - 1 - max(gold_positions):
+        yield f"its distance is {len(item.window) - 1 - max(gold_positions)}, not {item.distance}"
 
 
-def answer_told(item: Item, known: Known) -> Iterator[str]:
+def answer_stated(item: Item, known: Known) -> Iterator[str]:
     """Where one fact is enough, a gold fact holds the answer."""
     gold = [known.facts[fact].text for fact in item.gold_facts if fact in known.facts]
     if item.hops == 1 and gold and not any(holds(text, answer) for text in gold for answer in item.answers):
@@ -164,7 +164,7 @@ def holds(text: str, words: str) -> bool:
 ITEM_RULES: dict[str, Callable[[Item, Known], Iterator[str]]] = {
     "known facts": known_facts,
     "distance": true_distance,
-    "answer told": answer_told,
+    "answer told": answer_stated,
     "answer hidden": answer_hidden,
     "leak": no_leak,
 }
@@ -183,14 +183,16 @@ def shared_facts(suite: Suite, **splits: Iterable[World]) -> list[Finding]:
     """Facts that are told in more than one split, by their text: `shared_facts(suite, val=..., test=..., train=...)`."""
     if "no shared facts" in EXEMPT.get(suite.name, {}):
         return []
-    told: dict[str, str] = {}
-    found = []
+    first_split: dict[str, str] = {}
+    findings = []
     for split, worlds in splits.items():
         for world in worlds:
             for fact in world.facts:
-                if told.setdefault(fact.text, split) != split:
-                    found.append(Finding("no shared facts", world.id, "", f"{fact.text!r} is told in {told[fact.text]} and in {split}"))
-    return found
+                if first_split.setdefault(fact.text, split) != split:
+                    findings.append(
+                        Finding("no shared facts", world.id, "", f"{fact.text!r} is told in {first_split[fact.text]} and in {split}")
+                    )
+    return findings
 
 
 def model_rules(question_only: "pd.DataFrame", oracle: "pd.DataFrame", suite: Suite) -> list[Finding]:
@@ -201,14 +203,14 @@ def model_rules(question_only: "pd.DataFrame", oracle: "pd.DataFrame", suite: Su
     if suite.name in AS_MEASURED:
         return []
     measured = model_measures(question_only, oracle)
-    found = []
+    findings = []
     if measured["question only"] > measured["chance"] + QUESTION_ONLY:
         expected = f"expected at most chance {measured['chance']:.3f} + {QUESTION_ONLY}"
-        found.append(Finding("question only", "", "", f"the question alone scores {measured['question only']:.3f}, {expected}"))
+        findings.append(Finding("question only", "", "", f"the question alone scores {measured['question only']:.3f}, {expected}"))
     if measured["oracle"] < ORACLE:
         message = f"with the gold facts the model scores {measured['oracle']:.3f}, expected at least {ORACLE}"
-        found.append(Finding("oracle", "", "", message))
-    return found
+        findings.append(Finding("oracle", "", "", message))
+    return findings
 
 
 def model_measures(question_only: "pd.DataFrame", oracle: "pd.DataFrame") -> dict[str, float]:

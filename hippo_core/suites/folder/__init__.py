@@ -14,11 +14,10 @@ from random import Random
 from typing import Literal
 from zlib import crc32
 
-from hippo_core.suites.folder.place import PREFIX, files_of, has_split, is_own, part_of, place_of
+from hippo_core.suites.folder.place import PREFIX, files_of, has_split, is_own, own_folder, part_of
 from hippo_core.suites.folder.preflight import count_questions, cut_short, require_folder
 from hippo_core.suites.folder.worlds import read_folder
-from hippo_core.suites.given import GivenSuite
-from hippo_core.suites.types import Place, Settings, Split, World
+from hippo_core.suites.types import Settings, Split, Suite, World, WorldSpec
 
 __all__ = [
     "PREFIX",
@@ -28,8 +27,8 @@ __all__ = [
     "folder_suite",
     "has_split",
     "is_own",
+    "own_folder",
     "part_of",
-    "place_of",
     "read_folder",
     "require_folder",
 ]
@@ -43,16 +42,16 @@ class FolderSettings(Settings):
     n_competitors: int = 0
 
 
-def folder_suite(name: str) -> GivenSuite:
+def folder_suite(name: str) -> Suite:
     """The suite in the folder that `folder:PATH` names, PATH from the repository's root or absolute. It is checked when it is read."""
-    folder = place_of(name)
+    folder = own_folder(name)
 
-    def given(settings: FolderSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
+    def stream(settings: FolderSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
         yield from read_folder(folder, split)
 
-    def make_world(random: Random, settings: FolderSettings, place: Place) -> World:
-        worlds = read_folder(folder, place.split)
-        return worlds[place.index % len(worlds)]
+    def make_world(random: Random, settings: FolderSettings, spec: WorldSpec) -> World:
+        worlds = read_folder(folder, spec.split)
+        return worlds[spec.index % len(worlds)]
 
     slug = re.sub(r"\W+", "-", folder.name.lower()).strip("-") or "own"
-    return GivenSuite(f"folder-{slug}-{crc32(str(folder).encode()):08x}", f"your own: {folder}", FolderSettings, make_world, given=given)
+    return Suite(f"folder-{slug}-{crc32(str(folder).encode()):08x}", f"your own: {folder}", FolderSettings, make_world, stream=stream)

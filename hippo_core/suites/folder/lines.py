@@ -108,7 +108,7 @@ def with_progress(lines: list[bytes], label: str) -> Iterable[bytes]:
 
 def read_line(where: str, raw: bytes) -> dict[str, Any]:
     """A line as an object."""
-    way_out = "each line must be a JSON object of its own"
+    remedy = "each line must be a JSON object of its own"
     try:
         text = raw.decode("utf-8")
         values = json.loads(text, object_pairs_hook=_once_each)
@@ -120,15 +120,15 @@ def read_line(where: str, raw: bytes) -> dict[str, Any]:
         got = f"{error.object[error.start]!a}, half of a pair"
         raise mistake(where, "whole characters", got, "write the character itself, or both halves of its pair") from None
     except json.JSONDecodeError as error:
-        raise mistake(where, "one JSON object", f"{error.msg} at column {error.colno}", way_out) from None
+        raise mistake(where, "one JSON object", f"{error.msg} at column {error.colno}", remedy) from None
     except Twice as error:
         raise mistake(where, "each field once", f"{str(error)!r} twice", "leave one of them out") from None
     except RecursionError:
-        raise mistake(where, "one JSON object", "one that is nested too deep", way_out) from None
+        raise mistake(where, "one JSON object", "one that is nested too deep", remedy) from None
     except ValueError as error:  # a number of more digits than Python reads
-        raise mistake(where, "one JSON object", str(error).partition(":")[0].partition(";")[0], way_out) from None
+        raise mistake(where, "one JSON object", str(error).partition(":")[0].partition(";")[0], remedy) from None
     if not isinstance(values, dict):
-        raise mistake(where, "one JSON object", type(values).__name__, way_out)
+        raise mistake(where, "one JSON object", type(values).__name__, remedy)
     return values
 
 
@@ -156,9 +156,9 @@ def check_fields(where: str, values: Mapping[str, Any], fields: Mapping[str, Fie
             raise mistake(where, f"{name} to be {fields[name].expected}", json.dumps(value, ensure_ascii=False)[:60], "mend this line")
 
 
-def mistake(where: str, expected: str, got: str, way_out: str) -> LabError:
+def mistake(where: str, expected: str, got: str, remedy: str) -> LabError:
     """The one line that a mistake in a user's file is answered with."""
-    return LabError(f"{where}: expected {expected}, got {got}; {way_out}")
+    return LabError(f"{where}: expected {expected}, got {got}; {remedy}")
 
 
 def _required(fields: Mapping[str, Field]) -> str:

@@ -15,7 +15,7 @@ def is_own(suite_name: str) -> bool:
     return suite_name.startswith(PREFIX)
 
 
-def place_of(suite_name: str) -> Path:
+def own_folder(suite_name: str) -> Path:
     """The folder that `folder:PATH` names, PATH from the repository's root or absolute; LabError where there is none."""
     folder = (root() / Path(suite_name.removeprefix(PREFIX)).expanduser()).resolve()
     if not folder.is_dir():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hippo_core.files import LabError
 from hippo_core.suites.folder.lines import raw_lines
-from hippo_core.suites.folder.place import files_of, has_split, part_of, place_of
+from hippo_core.suites.folder.place import files_of, has_split, own_folder, part_of
 from hippo_core.suites.folder.worlds import read_folder
 from hippo_core.suites.types import Split
 
@@ -20,18 +20,18 @@ def require_folder(suite_name: str, split: Split, n: int, calibrates: bool = Fal
         calibrates: whether there is a gate that is calibrated on validation worlds.
         shuffles: whether a world is shown what another one says.
     """
-    folder = place_of(suite_name)
+    folder = own_folder(suite_name)
     if calibrates and not has_split(folder, "val"):
-        ways = f"put facts.jsonl and items.jsonl into {folder / 'val'}, or say overrides='[episodic.use_gate=false]'"
-        raise LabError(f"the gate is calibrated on validation worlds, and {folder} has none; {ways}")
+        remedy = f"put facts.jsonl and items.jsonl into {folder / 'val'}, or say overrides='[episodic.use_gate=false]'"
+        raise LabError(f"the gate is calibrated on validation worlds, and {folder} has none; {remedy}")
     seen = tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in files_of(folder))
-    asked = _questions(folder, split, seen)
+    counts = _questions(folder, split, seen)
     for other in ("val", "test"):
         if has_split(folder, other):
             _questions(folder, other, seen)
-    if shuffles and (len(asked) == 1 or asked[0] >= n):
-        ways = "take a larger n" if len(asked) > 1 else "split the facts into worlds, or leave this preset out"
-        raise LabError(f"this preset shows what another world says, and the first {n} questions of {folder} are about one world; {ways}")
+    if shuffles and (len(counts) == 1 or counts[0] >= n):
+        remedy = "take a larger n" if len(counts) > 1 else "split the facts into worlds, or leave this preset out"
+        raise LabError(f"this preset shows what another world says, and the first {n} questions of {folder} are about one world; {remedy}")
 
 
 @lru_cache(maxsize=32)
@@ -42,7 +42,7 @@ def _questions(folder: Path, split: Split, seen: tuple[tuple[Path, int, int], ..
 
 def count_questions(suite_name: str, split: Split) -> int:
     """How many questions a split has, counted by lines."""
-    return sum(bool(line.strip()) for line in raw_lines(part_of(place_of(suite_name), split) / "items.jsonl"))
+    return sum(bool(line.strip()) for line in raw_lines(part_of(own_folder(suite_name), split) / "items.jsonl"))
 
 
 def cut_short(suite_name: str, split: Split, n: int) -> str:

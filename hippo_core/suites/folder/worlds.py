@@ -22,7 +22,7 @@ def read_folder(folder: Path, split: Split = "test") -> list[World]:
     items: dict[str, list[Item]] = {}
     for item in read_items(part / "items.jsonl", by_world):
         items.setdefault(item.world, []).append(item)
-    return [World(world, tuple(by_world[world].values()), tuple(asked)) for world, asked in items.items()]
+    return [World(world, tuple(by_world[world].values()), tuple(world_items)) for world, world_items in items.items()]
 
 
 def read_facts(path: Path) -> list[Fact]:
@@ -41,19 +41,19 @@ def read_items(path: Path, by_world: Mapping[str, Mapping[str, Fact]]) -> Iterat
     Both are in order of telling, however a line lists them. Where a line does not, all items of a world share one list.
     """
     everything = {world: tuple(facts) for world, facts in by_world.items()}
-    places = cached_by_identity(positions)
+    positions_of = cached_by_identity(positions)
     for where, values in read_lines(path, ITEM_FIELDS):
         world = values["world"]
         if world not in by_world:
             raise mistake(where, "a world that facts.jsonl has", repr(world), f"add its facts, or use one of {some(by_world)}")
         check_known(where, values, by_world[world])
-        told = places(everything[world])
+        order = positions_of(everything[world])
         lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-        lists |= {name: tuple(sorted(lists[name], key=told.__getitem__)) for name in ("window", "taught") if name in lists}
+        lists |= {name: tuple(sorted(lists[name], key=order.__getitem__)) for name in ("window", "taught") if name in lists}
         taught = lists.get("taught", everything[world])
         item = Item(**{"kind": "own", "taught": taught, "window": taught, **values, **lists})
-        check_taught(where, item, places(taught))
-        yield item if "distance" in values else replace(item, distance=distance(item, places(item.window)))
+        check_taught(where, item, positions_of(taught))
+        yield item if "distance" in values else replace(item, distance=distance(item, positions_of(item.window)))
 
 
 def distance(item: Item, window: Mapping[str, int]) -> int:

@@ -20,7 +20,7 @@ from hippo_core.suites.spatial.map import Map, draw_graph, draw_grid, name_place
 from hippo_core.suites.spatial.path import score_path
 from hippo_core.suites.spatial.settings import SpatialSettings
 from hippo_core.suites.splits import belongs
-from hippo_core.suites.types import Place, Split, Suite, World
+from hippo_core.suites.types import Split, Suite, World, WorldSpec
 
 ATTEMPTS = 500  # draws of a world before its settings count as impossible
 NAMINGS = 20  # tries to label a map before it is drawn anew
@@ -52,16 +52,16 @@ def draw_map(random: Random, settings: SpatialSettings, split: Split, is_grid: b
     return None
 
 
-def make_world(random: Random, settings: SpatialSettings, place: Place) -> World:
+def make_world(random: Random, settings: SpatialSettings, spec: WorldSpec) -> World:
     """One world. A draw that cannot carry its questions is thrown away and drawn again."""
     is_grid = random.random() >= settings.graph_share
     for _ in range(ATTEMPTS):
-        drawn = draw_map(random, settings, place.split, is_grid)
-        telling = tell_world(random, settings, place, *drawn) if drawn else None
-        items = draw_items(random, settings, place, telling) if telling else None
+        drawn = draw_map(random, settings, spec.split, is_grid)
+        telling = tell_world(random, settings, spec, *drawn) if drawn else None
+        items = draw_items(random, settings, spec, telling) if telling else None
         if telling and items:
-            asked = {fact for item in items for fact in item.gold_facts}
-            return World(place.id, tuple(replace(fact, asked=fact.id in asked) for fact in telling.facts), items)
+            gold = {fact for item in items for fact in item.gold_facts}
+            return World(spec.id, tuple(replace(fact, asked=fact.id in gold) for fact in telling.facts), items)
     raise LabError(
         f"spatial: {ATTEMPTS} draws gave no world that carries {settings.n_items} questions under these settings; "
         "lower n_items, n_competitors, dead_ends or obstacles, or enlarge the map"

@@ -9,7 +9,7 @@ from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.map import Map
 from hippo_core.suites.spatial.settings import SpatialSettings
 from hippo_core.suites.splits import belongs
-from hippo_core.suites.types import Fact, Place, Split
+from hippo_core.suites.types import Fact, Split, WorldSpec
 
 
 @dataclass(frozen=True)
@@ -35,24 +35,24 @@ class Telling:
         return [fact for fact in self.facts if slot in fact.slots]
 
 
-def tell_world(random: Random, settings: SpatialSettings, place: Place, drawn: Map, bars: list[tuple[str, str]]) -> Telling | None:
+def tell_world(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: Map, bars: list[tuple[str, str]]) -> Telling | None:
     """All facts of a world: first the map and what belongs to it, in any order, then the walkers' steps. None where words run out."""
-    told = [*tell_links(random, drawn), *tell_obstacles(random, bars, place.split)]
-    told += [*tell_objects(random, drawn, settings.n_objects, place.split), *tell_procedures(random, drawn, settings, place.split)]
-    random.shuffle(told)
-    new = place.split != "train" and random.random() < settings.new_names
-    walks = tell_walks(random, drawn, settings, place.split, lexicon.names(held_out=new)) if drawn.is_grid else []
+    map_sentences = [*tell_links(random, drawn), *tell_obstacles(random, bars, spec.split)]
+    map_sentences += [*tell_objects(random, drawn, settings.n_objects, spec.split), *tell_procedures(random, drawn, settings, spec.split)]
+    random.shuffle(map_sentences)
+    new = spec.split != "train" and random.random() < settings.new_names
+    walks = tell_walks(random, drawn, settings, spec.split, lexicon.names(held_out=new)) if drawn.is_grid else []
     if walks is None:
         return None
-    sentences = told + walks
+    sentences = map_sentences + walks
     facts = tuple(
         Fact(
-            id=f"{place.id}.f{number}",
-            world=place.id,
+            id=f"{spec.id}.f{number}",
+            world=spec.id,
             text=sentence.text,
             slots=sentence.slots,
             time=number,
-            context_key="the map" if number < len(told) else "the walks",
+            context_key="the map" if number < len(map_sentences) else "the walks",
             provenance="told",
         )
         for number, sentence in enumerate(sentences)
@@ -135,11 +135,11 @@ def tell_walks(random: Random, drawn: Map, settings: SpatialSettings, split: Spl
             continue
         steps = drawn.stroll(random, origin, settings.trajectory_steps)
         passed = drawn.walk(origin, steps)
-        told = [tell_walker_step(random, who, direction, split) for direction in steps]
-        if passed is None or passed[-1] == origin or None in told:
+        step_sentences = [tell_walker_step(random, who, direction, split) for direction in steps]
+        if passed is None or passed[-1] == origin or None in step_sentences:
             return None
         start = Sentence(random.choice(words.START_FORMS).format(who=who, origin=origin), {"who": who, "from": origin})
-        walks[who] = [start, *(sentence for sentence in told if sentence)]
+        walks[who] = [start, *(sentence for sentence in step_sentences if sentence)]
     turns = [who for who, walk in walks.items() for _ in walk]
     random.shuffle(turns)
     waiting = {who: iter(walk) for who, walk in walks.items()}

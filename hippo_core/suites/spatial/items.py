@@ -8,7 +8,7 @@ from random import Random
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.facts import Telling
 from hippo_core.suites.spatial.settings import SpatialSettings
-from hippo_core.suites.types import Item, Place
+from hippo_core.suites.types import Item, WorldSpec
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,18 @@ class Draft:
     rung: str = "exact"
 
 
-def draw_items(random: Random, settings: SpatialSettings, place: Place, telling: Telling) -> tuple[Item, ...] | None:
+def draw_items(random: Random, settings: SpatialSettings, spec: WorldSpec, telling: Telling) -> tuple[Item, ...] | None:
     """The world's questions in a random order; None where the map does not carry as many of a kind as the shares ask for."""
     drafts: list[Draft] = []
-    training = place.split == "train"
+    training = spec.split == "train"
     for kind, count in share_out(random, kind_shares(settings, telling.map.is_grid), settings.n_items).items():
         candidates = CANDIDATES[kind](random, settings, telling, training)
-        found = list(islice((draft for draft in candidates if competitors(telling, draft) >= settings.n_competitors), count))
-        if len(found) < count:
+        chosen = list(islice((draft for draft in candidates if competitors(telling, draft) >= settings.n_competitors), count))
+        if len(chosen) < count:
             return None
-        drafts += found
+        drafts += chosen
     random.shuffle(drafts)
-    return tuple(make_item(place, telling, draft, number) for number, draft in enumerate(drafts))
+    return tuple(make_item(spec, telling, draft, number) for number, draft in enumerate(drafts))
 
 
 def kind_shares(settings: SpatialSettings, is_grid: bool) -> dict[str, float]:
@@ -62,14 +62,14 @@ def share_out(random: Random, shares: dict[str, float], total: int) -> dict[str,
     return counts
 
 
-def make_item(place: Place, telling: Telling, draft: Draft, number: int) -> Item:
+def make_item(spec: WorldSpec, telling: Telling, draft: Draft, number: int) -> Item:
     """The draft as an item. All facts of the world stand before it."""
     taught = tuple(fact.id for fact in telling.facts)
     last = max(taught.index(fact) for fact in draft.gold)
     new_name = telling.new_names and "who" in draft.cue
     return Item(
-        id=f"{place.id}.q{number}",
-        world=place.id,
+        id=f"{spec.id}.q{number}",
+        world=spec.id,
         question=draft.question,
         answers=(draft.answer,),
         gold_facts=draft.gold,
@@ -101,9 +101,9 @@ def wordings(random: Random, kind: str, forms: tuple[str, ...], training: bool) 
 def link_facts(telling: Telling, start: str, steps: list[str]) -> tuple[str, ...]:
     """The ids of the facts that tell the links of a walk, in order of walking, each once."""
     ends = ("from", "to") if telling.map.is_grid else ("a", "b")
-    told = {frozenset(fact.slots[end] for end in ends): fact.id for fact in telling.having(ends[1]) if ends[0] in fact.slots}
+    fact_of = {frozenset(fact.slots[end] for end in ends): fact.id for fact in telling.having(ends[1]) if ends[0] in fact.slots}
     passed = telling.map.walk(start, steps) or []
-    return tuple(dict.fromkeys(told[frozenset(pair)] for pair in pairwise(passed)))
+    return tuple(dict.fromkeys(fact_of[frozenset(pair)] for pair in pairwise(passed)))
 
 
 def paths(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
@@ -136,9 +136,9 @@ def recalls(random: Random, settings: SpatialSettings, telling: Telling, trainin
     """What is at a place: first each thing once, then again in other words. chance: one of the world's things."""
     things = telling.having("object")
     random.shuffle(things)
-    asked = [wordings(random, "recall", words.RECALL_QUESTIONS, training) for _ in things]
+    forms_by_thing = [wordings(random, "recall", words.RECALL_QUESTIONS, training) for _ in things]
     for turn in range(len(words.RECALL_QUESTIONS)):
-        for fact, forms in zip(things, asked, strict=True):
+        for fact, forms in zip(things, forms_by_thing, strict=True):
             form, wording, held_out = forms[turn]
             rung = "exact" if form == telling.forms[fact.id] else "paraphrase"
             where = fact.slots["place"]
@@ -148,9 +148,9 @@ def recalls(random: Random, settings: SpatialSettings, telling: Telling, trainin
 
 def procedures(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
     """The steps of a procedure: the same one again and again in other words, then the next. chance: each step drawn at random."""
-    told = telling.having("steps")
-    random.shuffle(told)
-    for fact in told:
+    facts = telling.having("steps")
+    random.shuffle(facts)
+    for fact in facts:
         for form, wording, held_out in wordings(random, "procedure", words.PROCEDURE_QUESTIONS, training):
             rung = "exact" if form == telling.forms[fact.id] else "paraphrase"
             name, origin, steps = fact.slots["name"], fact.slots["from"], fact.slots["steps"]
@@ -163,9 +163,9 @@ def procedures(random: Random, settings: SpatialSettings, telling: Telling, trai
 def trajectories(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
     """Where a walker is after the last step: each walker once, then again in other words. chance: any place but the start."""
     walkers = list(dict.fromkeys(fact.slots["who"] for fact in telling.having("who")))
-    asked = [wordings(random, "trajectory", words.TRAJECTORY_QUESTIONS, training) for _ in walkers]
+    forms_by_walker = [wordings(random, "trajectory", words.TRAJECTORY_QUESTIONS, training) for _ in walkers]
     for turn in range(len(words.TRAJECTORY_QUESTIONS)):
-        for who, forms in zip(walkers, asked, strict=True):
+        for who, forms in zip(walkers, forms_by_walker, strict=True):
             form, wording, held_out = forms[turn]
             walk = [fact for fact in telling.having("who") if fact.slots["who"] == who]
             origin, steps = walk[0].slots["from"], [fact.slots["direction"] for fact in walk[1:]]

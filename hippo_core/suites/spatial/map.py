@@ -62,8 +62,8 @@ class Map:
         """The steps of a random walk that turns back only where there is no other way."""
         words, here, before = [], start, None
         for _ in range(length):
-            ways = list(self.steps[here].items())
-            onward = [(word, place) for word, place in ways if place != before] or ways
+            exits = list(self.steps[here].items())
+            onward = [(word, place) for word, place in exits if place != before] or exits
             word, place = random.choice(onward)
             words.append(word)
             here, before = place, here
@@ -71,19 +71,19 @@ class Map:
 
     def count_walks(self, start: str, goal: str, length: int) -> int:
         """How many different walks of this length lead from start to goal."""
-        ways = {start: 1}
+        counts = {start: 1}
         for _ in range(length):
             following: dict[str, int] = {}
-            for place, count in ways.items():
+            for place, count in counts.items():
                 for near in self.steps[place].values():
                     following[near] = following.get(near, 0) + count
-            ways = following
-        return ways.get(goal, 0)
+            counts = following
+        return counts.get(goal, 0)
 
     def without(self, links: set[frozenset[str]]) -> "Map":
         """The map with these links (pairs of places) taken out."""
-        kept = {a: {word: b for word, b in near.items() if frozenset((a, b)) not in links} for a, near in self.steps.items()}
-        return Map(kept, self.is_grid)
+        remaining = {a: {word: b for word, b in near.items() if frozenset((a, b)) not in links} for a, near in self.steps.items()}
+        return Map(remaining, self.is_grid)
 
 
 def read_map(facts: Iterable[Fact]) -> Map:

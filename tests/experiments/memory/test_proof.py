@@ -163,7 +163,7 @@ def test_a_question_costs_all_that_was_run_for_it(benches):
     pieces = [split(lm, (), question, "short") for question in rows["question"]]
     blocks = max(load_key_model(lm).head.settings.blocks) / lm.config.num_hidden_layers
     key = [len(lm.encode(question)) * blocks for question in rows["question"]]  # runs through the first blocks alone
-    predicted = [count * (1 + piece.asked) for count, piece in zip(rows["candidates"], pieces, strict=True)]
+    predicted = [count * (1 + piece.question_tokens) for count, piece in zip(rows["candidates"], pieces, strict=True)]
     answered = [len(piece.tail) + said for piece, said in zip(pieces, rows["generated_tokens"], strict=True)]
     assert rows["computed_tokens"].tolist() == pytest.approx(np.sum([key, predicted, answered], axis=0).tolist())
     assert (rows["retrieval_ms"] >= rows["completion_ms"]).all() and (rows["completion_ms"] > 0).all()

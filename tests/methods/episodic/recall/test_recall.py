@@ -84,7 +84,7 @@ def test_predictive_completion_is_the_likelihood_of_the_cue_in_the_plain_prompt(
     found = recaller(traces, encoder, dataclasses.replace(OFF, completion="predictive"), known=known).recall(cue)
     for trace, nats in zip(found.traces, found.features["predictive"], strict=True):
         pieces = split(lm, [trace.text], cue, "short")
-        plain = ([*pieces.prefix, *pieces.blocks[0]], pieces.tail[: pieces.asked])
+        plain = ([*pieces.prefix, *pieces.blocks[0]], pieces.tail[: pieces.question_tokens])
         assert nats == pytest.approx(token_likelihood(lm, [plain])[0].nats, rel=1e-4)
 
 
