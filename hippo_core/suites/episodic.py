@@ -19,9 +19,8 @@ from typing import Annotated, NamedTuple
 from pydantic import Field, ValidationInfo, field_validator
 
 from hippo_core.suites import lexicon, wording
-from hippo_core.suites.attempts import attempts
 from hippo_core.suites.lexicon import Group
-from hippo_core.suites.splits import belongs
+from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import RUNGS, Fact, Item, Settings, Suite, World, WorldSpec
 from hippo_core.suites.wording import Event, Words
 

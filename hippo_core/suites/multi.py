@@ -12,8 +12,7 @@ from pydantic import Field
 
 from hippo_core.files import LabError
 from hippo_core.suites import lexicon
-from hippo_core.suites.attempts import attempts
-from hippo_core.suites.splits import belongs
+from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
 from hippo_core.suites.wording import add_noise
 

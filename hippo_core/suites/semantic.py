@@ -15,8 +15,7 @@ from typing import Annotated
 from pydantic import Field
 
 from hippo_core.suites import lexicon
-from hippo_core.suites.attempts import attempts
-from hippo_core.suites.splits import belongs
+from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, Item, Settings, Suite, World, WorldSpec
 
 
@@ -233,11 +232,8 @@ def choose_questions(random: Random, draft: Draft, chains: list[Chain], settings
         if chain is None:
             return []
         pool.remove(chain)
-        cue = (
-            {"who": chain.who, "relation": FRAMES[chain.frame].relation}
-            if hops == 2
-            else {"friend": chain.friend, "relation": FRAMES[chain.frame].relation}
-        )
+        cue = {"who": chain.who} if hops == 2 else {"friend": chain.friend}
+        cue["relation"] = FRAMES[chain.frame].relation
         if chain.thing:
             cue["what"] = chain.thing.split(" ", 1)[1]
         gold = [chain.firm.fact, chain.link] if hops == 2 else [chain.firm.fact, chain.link, chain.friendship]

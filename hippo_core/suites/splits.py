@@ -1,10 +1,17 @@
-"""Which split a fact belongs to: a hash of its content decides, so that train, val and test can never share one."""
+"""Drawing by splits: a hash of a fact's content says where it may be told, so that train, val and test can never share one.
 
+A world that breaks a rule is thrown away and drawn again, and settings that no world can meet are an error, not a hang.
+"""
+
+from collections.abc import Iterator
 from zlib import crc32
 
-from hippo_core.suites.types import Split
+from hippo_core.files import LabError
+from hippo_core.suites.types import Settings, Split
 
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
+MOST = 20_000
+PER_PART = 40  # a split accepts a quarter of what is drawn, and of that much is there already
 
 
 def split_of(key: str) -> Split:
@@ -16,3 +23,10 @@ def split_of(key: str) -> Split:
 def belongs(key: str, split: Split) -> bool:
     """Whether a fact with this content may be told in this split."""
     return split_of(key) == split
+
+
+def attempts(settings: Settings, what: str, parts: int = 1) -> Iterator[int]:
+    """Count attempts at drawing `what`, which is made of `parts` of which each may take some; LabError when all are used up."""
+    most = max(MOST, PER_PART * parts)
+    yield from range(most)
+    raise LabError(f"no {what} in {most} attempts that meets {settings!r}; raise n_facts, or lower n_items or n_competitors")

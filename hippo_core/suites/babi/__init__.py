@@ -15,9 +15,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from hippo_core.suites.attempts import attempts
 from hippo_core.suites.babi import carrying, public, reasoning
 from hippo_core.suites.babi.telling import CannotTell, Question, Task, Telling
+from hippo_core.suites.splits import attempts
 from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
 
 TASKS: dict[int, Task] = {

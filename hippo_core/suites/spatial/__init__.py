@@ -14,11 +14,10 @@ from random import Random
 
 from hippo_core.files import LabError
 from hippo_core.suites.spatial import words as words
-from hippo_core.suites.spatial.facts import tell_world
+from hippo_core.suites.spatial.facts import SpatialSettings, tell_world
 from hippo_core.suites.spatial.items import draw_items
 from hippo_core.suites.spatial.map import Map, draw_graph, draw_grid, name_places
 from hippo_core.suites.spatial.path import score_path
-from hippo_core.suites.spatial.settings import SpatialSettings
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import Split, Suite, World, WorldSpec
 

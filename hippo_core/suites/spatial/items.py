@@ -6,8 +6,7 @@ from itertools import islice, pairwise
 from random import Random
 
 from hippo_core.suites.spatial import words as words
-from hippo_core.suites.spatial.facts import Telling
-from hippo_core.suites.spatial.settings import SpatialSettings
+from hippo_core.suites.spatial.facts import SpatialSettings, Telling
 from hippo_core.suites.types import Item, WorldSpec
 
 

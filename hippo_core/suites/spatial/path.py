@@ -8,34 +8,10 @@ from hippo_core.suites.types import Item, PathScore, World
 
 PATH_KINDS = ("grid_path", "graph_path", "procedure")
 # Words that say nothing about the way. Any other word that is no step makes the answer something else than a path.
-FILLER = frozenset(
-    (
-        "a",
-        "and",
-        "at",
-        "by",
-        "first",
-        "finally",
-        "from",
-        "go",
-        "goes",
-        "going",
-        "head",
-        "heads",
-        "last",
-        "lastly",
-        "next",
-        "one",
-        "step",
-        "steps",
-        "the",
-        "then",
-        "through",
-        "to",
-        "via",
-        "walk",
-    )
-)
+FILLER = frozenset((
+    "a", "and", "at", "by", "first", "finally", "from", "go", "goes", "going", "head", "heads", "last", "lastly", "next", "one", "step",
+    "steps", "the", "then", "through", "to", "via", "walk",
+))  # fmt: skip
 
 
 def read_steps(spoken: str, words: frozenset[str]) -> list[str] | None:
