@@ -1,4 +1,4 @@
-"""Fit the recency rule of retrieval (hippo_core/retrieval/recency.py): how much an earlier version counts, for each rag that has the rule.
+"""Fit the recency rule of retrieval (hippo_core/retrieval/ranking.py): how much an earlier version counts, for each rag that has the rule.
 
 The worlds are those that the weights of a memory are fitted on (seed 2025, validation, no held-out words), in which versions matter or
 not, and so is the fit: a conditional logit of the right fact among the best. What it prints stands in params/presets/baselines.
@@ -18,8 +18,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.fusion import Example, fit, fused
 from hippo_core.retrieval.lexicon import grams
 from hippo_core.retrieval.question_likelihood import after_text
-from hippo_core.retrieval.ranking import ranked, standardised
-from hippo_core.retrieval.recency import AMONG, superseded
+from hippo_core.retrieval.ranking import AMONG, ranked, standardised, superseded
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
 from hippo_core.training.recall_weights import SEED, TRAINED_WORDS

@@ -20,7 +20,8 @@ class _Enough(Exception):
 def early_states(lm: LanguageModel, texts: Sequence[str], blocks: Sequence[int], batch_size: int = 64) -> list[Tensor]:
     """What goes into each of `blocks` (0: the embeddings), side by side: a text's states [T, len(blocks) * D], fp32, on the CPU.
 
-    Each text is opened by a special token, whose states are left out (see `token_states`). A text without a token gives T = 0.
+    Each text is opened by a special token, whose states are left out: in trained models the first position is a sink that says
+    nothing about the words. A text without a token gives T = 0.
     LabError for a block that the model does not have.
     """
     layers = lm.model.get_decoder().layers

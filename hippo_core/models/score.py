@@ -1,9 +1,8 @@
-"""What a model makes of given text: log-likelihood of continuations, loss a token and a byte, hidden states."""
+"""What a model makes of given text: log-likelihood of continuations, loss a token and a byte."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -107,7 +106,8 @@ def text_loss(lm: LanguageModel, texts: Sequence[str], window: int | None = None
     the last token of the one before it and nothing else, so every token is predicted once. The very first token of a text is
     predicted only where the tokenizer has a token that opens texts.
     """
-    rows = [row for text in texts for row in _windows(_opened(lm, text), window or lm.spec.context_limit)]
+    opening = lm.encode(lm.template.begin)
+    rows = [row for text in texts for row in _windows(opening + lm.encode(text), window or lm.spec.context_limit)]
     if not rows:
         raise LabError("no token to predict: the texts are empty")
     rows.sort(key=len, reverse=True)
@@ -132,51 +132,10 @@ def _nats(lm: LanguageModel, rows: list[list[int]]) -> float:
     return nats
 
 
-def loss_per_token(lm: LanguageModel, text: str) -> float:
-    """The mean loss of one text in nats a token."""
-    return text_loss(lm, [text]).per_token
-
-
-@torch.inference_mode()
-def token_states(lm: LanguageModel, texts: Sequence[str], layer: int, batch_size: int = 32) -> list[tuple[list[int], Tensor]]:
-    """Token ids and their hidden states [T, D] (fp32, on the CPU) after block `layer` (0: the embeddings; -1: the last).
-
-    Each text is opened by a special token, whose state is left out: in trained models the first position is a sink that says
-    nothing about the words.
-    """
-    opening = [opener(lm)]
-    rows = [lm.encode(text) for text in texts]
-    order = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
-    states: dict[int, tuple[list[int], Tensor]] = {}
-    for start in range(0, len(order), batch_size):
-        batch = order[start : start + batch_size]
-        ids, mask, positions = pad_left(lm, [opening + rows[row] for row in batch])
-        out = lm.model(
-            input_ids=ids, attention_mask=mask, position_ids=positions, output_hidden_states=True, use_cache=False, logits_to_keep=1
-        )
-        for row, state in zip(batch, out.hidden_states[layer].float().cpu(), strict=True):
-            states[row] = rows[row], state[state.shape[0] - len(rows[row]) :]
-    return [states[row] for row in range(len(rows))]
-
-
-def hidden(lm: LanguageModel, texts: Sequence[str], layer: int, pool: Literal["mean", "last"] = "mean") -> Tensor:
-    """One vector a text [N, D] (fp32, CPU): the mean, or the last, of its tokens' states after block `layer`; zero for an empty text."""
-    width = lm.config.hidden_size
-    pooled = torch.zeros(len(texts), width)
-    for row, (tokens, states) in enumerate(token_states(lm, texts, layer)):
-        if tokens:
-            pooled[row] = states.mean(0) if pool == "mean" else states[-1]
-    return pooled
-
-
 def opener(lm: LanguageModel) -> int:
     """The token that opens a text; the one that ends texts where there is none."""
     token = lm.tokenizer.bos_token_id
     return lm.tokenizer.eos_token_id if token is None else token
-
-
-def _opened(lm: LanguageModel, text: str) -> list[int]:
-    return lm.encode(lm.template.begin) + lm.encode(text)
 
 
 def _split(lm: LanguageModel, context: str, continuation: str) -> tuple[list[int], list[int]]:

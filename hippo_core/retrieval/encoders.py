@@ -20,7 +20,7 @@ def query_tokens(index: WorldIndex, question: str, encoder: str | None) -> int:
 def _vectors(encoder: str) -> ModuleType:
     """The module of an encoder; imported only when it is asked for, as it needs torch."""
     if encoder == "minilm":
-        from hippo_core.retrieval import minilm_vectors as vectors
+        from hippo_core.retrieval import minilm as vectors
     else:
         from hippo_core.retrieval import model_vectors as vectors
     return vectors

@@ -6,6 +6,7 @@ that occurs once. The taught facts' mean vector is taken off every vector, the q
 component, which a handful of facts does not fix.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize, pad
 
-from hippo_core.models.score import token_states
+from hippo_core.models.early_layers import early_states
 from hippo_core.retrieval.world_index import WorldIndex
 
 SMOOTHING = 1e-3
@@ -31,7 +32,7 @@ class DenseIndex:
 def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
     """The cosine of each taught fact with the question."""
     dense = index.once(("dense", taught), lambda: _dense(index, taught))
-    [(tokens, states)] = token_states(index.lm, [question], _middle(index))
+    [(tokens, states)] = _states(index, [question])
     return (dense.unit @ normalize(_vector(tokens, states, dense.counts) - dense.mean, dim=0)).numpy()
 
 
@@ -41,7 +42,9 @@ def query_tokens(index: WorldIndex, question: str) -> int:
 
 
 def _dense(index: WorldIndex, taught: tuple[str, ...]) -> DenseIndex:
-    states_by_fact = index.once("states", lambda: _states_of_all_facts(index))
+    states_by_fact = index.once(
+        "states", lambda: dict(zip(index.passages, _states(index, [fact.text for fact in index.traces]), strict=True))
+    )
     known = [states_by_fact[fact] for fact in taught]
     counts = torch.bincount(torch.tensor([token for tokens, _ in known for token in tokens], dtype=torch.long), minlength=1)
     vectors = torch.stack([_vector(tokens, states, counts) for tokens, states in known])
@@ -49,13 +52,10 @@ def _dense(index: WorldIndex, taught: tuple[str, ...]) -> DenseIndex:
     return DenseIndex(normalize(vectors - mean, dim=-1), mean, counts)
 
 
-def _states_of_all_facts(index: WorldIndex) -> dict[str, tuple[list[int], Tensor]]:
-    states = token_states(index.lm, [fact.text for fact in index.traces], _middle(index))
-    return dict(zip(index.passages, states, strict=True))
-
-
-def _middle(index: WorldIndex) -> int:
-    return (index.lm.config.num_hidden_layers + 1) // 2
+def _states(index: WorldIndex, texts: Sequence[str]) -> list[tuple[list[int], Tensor]]:
+    """Of each text its tokens and their states [T, D] after the middle block."""
+    middle = (index.lm.config.num_hidden_layers + 1) // 2
+    return list(zip(map(index.lm.encode, texts), early_states(index.lm, texts, [middle], batch_size=32), strict=True))
 
 
 def _vector(tokens: list[int], states: Tensor, counts: Tensor) -> Tensor:

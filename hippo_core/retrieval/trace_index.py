@@ -15,10 +15,10 @@ from hippo_core.files import unknown
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.kwta import kwta
 from hippo_core.kernels.sparse_recall.index import SparseIndex
-from hippo_core.models import minilm
-from hippo_core.retrieval import minilm_code
+from hippo_core.models.minilm import pieces
 from hippo_core.retrieval.key_encoder import KeyModel
 from hippo_core.retrieval.lexicon import Lexicon, grams, words
+from hippo_core.retrieval.minilm import codes as minilm_codes
 from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.store.trace import Trace
@@ -70,7 +70,7 @@ class TraceIndex:
             self.rows["key"] = rows_of([trace.payload.key for trace in self.traces])
         self._device = device
         if "minilm" in channels:
-            self.rows["minilm"] = minilm_code.rows(texts, device)
+            self.rows["minilm"] = minilm_codes(texts, device)
         self._indexes = {name: index_of(rows) for name, rows in self.rows.items()}
 
     def cue(self, text: str, key: SparseMatrix | None = None) -> dict[str, SparseMatrix]:
@@ -79,12 +79,12 @@ class TraceIndex:
         if "key" in self.rows and self.encoder:
             codes["key"] = key or self.encoder.matrix([text])
         if "minilm" in self.rows:
-            codes["minilm"] = minilm_code.rows([text], self._device)
+            codes["minilm"] = minilm_codes([text], self._device)
         return codes
 
     def cue_tokens(self, text: str) -> float:
         """Tokens that are run for a cue's codes, those of the key each counting the share of the model's blocks that they go through."""
-        tokens = float(minilm.pieces(text, self._device)) if "minilm" in self.rows else 0.0
+        tokens = float(pieces(text, self._device)) if "minilm" in self.rows else 0.0
         if "key" in self.rows and self.encoder:
             lm, head = self.encoder.model.lm, self.encoder.model.head
             tokens += len(lm.encode(text)) * max(head.settings.blocks) / lm.config.num_hidden_layers

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hippo_core.retrieval.recency import AMONG, latest_first, superseded
+from hippo_core.retrieval.ranking import AMONG, latest_first, superseded
 from hippo_core.suites.types import Fact
 from tests.methods.asking import asker, choose, index_of
 from tests.models.handmade import worlds

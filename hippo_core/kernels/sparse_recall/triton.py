@@ -28,11 +28,12 @@ def recall(store: Code, cue: Code, top: int, mask: Tensor) -> tuple[Tensor, Tens
     scores = torch.zeros_like(ids)
     if not (cues and rows and width and cue.indices.shape[1]):
         return ids, scores
-    table, slots = _table(store, cue), max(16, _power_of_two(top))
-    padded = _power_of_two(width)
+    table, slots = _table(store, cue), max(16, int(triton.next_power_of_2(top)))
+    padded = triton.next_power_of_2(width)
     block = max(16, TILE // padded)
-    shares = min(_parts(rows, block), WAVES * _multiprocessors(mask.device))
-    each = _parts(_parts(rows, shares), block) * block
+    at_once = torch.cuda.get_device_properties(mask.device).multi_processor_count if mask.is_cuda else 1
+    shares = min(triton.cdiv(rows, block), WAVES * at_once)
+    each = triton.cdiv(triton.cdiv(rows, shares), block) * block
     best = torch.empty(cues, shares, slots, dtype=torch.int64, device=mask.device)
     indices, values = store.indices.contiguous(), store.values.contiguous()
     stream: Any = _stream[(cues, shares)]
@@ -53,20 +54,6 @@ def _table(store: Code, cue: Code) -> Tensor:
             raise LabError(f"impl 'triton' keeps scores below 2^31, these codes may reach {most}; scale the values down or use impl 'cpu'")
         return table
     return table.to(torch.int16) if 128 * weights.shape[1] < 2**15 else table
-
-
-def _parts(count: int, size: int) -> int:
-    """How many parts of at most `size` make `count`."""
-    return -(-count // size)
-
-
-def _power_of_two(count: int) -> int:
-    """The next one from `count` on."""
-    return 1 << (count - 1).bit_length()
-
-
-def _multiprocessors(device: torch.device) -> int:
-    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
 
 
 @triton.jit

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from hippo_core.experiments.parameters import resolve
 from hippo_core.files import LabError
 from hippo_core.lab.run.cells import Cell
-from hippo_core.models.packages.pins import available, packages
+from hippo_core.models.packages.pins import available, missing, packages
 from hippo_core.models.spec import load_spec
-from hippo_core.models.weights import missing
 
 
 def materials(cells: Iterable[Cell]) -> tuple[list[str], list[str]]:

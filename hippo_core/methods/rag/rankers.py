@@ -3,7 +3,7 @@
 The order of telling, not of score, so that "the last mention wins" can still be read off the prompt. Scores are rounded to six
 decimals before they are compared, and ties go to the passage told first, so that a ranking does not hang on rounding. The time is that
 of a query; the index is built before. So are the tokens: those that a model or an encoder runs for the query. A preset with
-`recency` puts earlier versions behind the last one (retrieval/recency.py).
+`recency` puts earlier versions behind the last one (retrieval/ranking.py).
 """
 
 import time
@@ -17,8 +17,7 @@ from hippo_core.methods.base import Count, Method, MethodSettings, Query, Retrie
 from hippo_core.retrieval.bm25 import bm25_scores
 from hippo_core.retrieval.encoders import dense_scores, query_tokens
 from hippo_core.retrieval.lexicon import grams
-from hippo_core.retrieval.ranking import ranked, standardised
-from hippo_core.retrieval.recency import latest_first
+from hippo_core.retrieval.ranking import latest_first, ranked, standardised
 from hippo_core.retrieval.synonyms import meanings
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace

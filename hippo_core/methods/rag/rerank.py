@@ -12,8 +12,7 @@ from hippo_core.methods.rag.rankers import DenseSettings, Rag
 from hippo_core.retrieval.bm25 import bm25_scores
 from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.lexicon import grams
-from hippo_core.retrieval.ranking import ranked, standardised
-from hippo_core.retrieval.recency import latest_first
+from hippo_core.retrieval.ranking import latest_first, ranked, standardised
 from hippo_core.retrieval.world_index import WorldIndex
 
 

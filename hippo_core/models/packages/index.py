@@ -10,12 +10,12 @@ import re
 import ssl
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from urllib.request import url2pathname
 
 import httpx
+from bs4 import BeautifulSoup
 
 from hippo_core.files import LabError, sha256
 from hippo_core.models.packages.pins import Package
@@ -142,8 +142,8 @@ def _fetched_links(page: str, web: httpx.Client) -> Links:
 
 def _html_links(text: str, page: str) -> Links:
     links: Links = {}
-    for href in _Anchors.of(text):
-        address, fragment = urldefrag(href)
+    for anchor in BeautifulSoup(text, "html.parser").find_all("a", href=True):
+        address, fragment = urldefrag(str(anchor["href"]))
         listed = re.search(r"\bsha256=([0-9a-f]{64})", fragment)
         links[unquote(urlsplit(address).path.rpartition("/")[2])] = (_absolute(page, address), listed[1] if listed else None)
     return links
@@ -162,20 +162,3 @@ def _path(address: str) -> Path | None:
     if parts.scheme == "file":
         return Path(url2pathname(parts.path))
     return Path(address).expanduser() if "://" not in address else None
-
-
-class _Anchors(HTMLParser):
-    """The targets of a page's links."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.targets: list[str] = []
-
-    @classmethod
-    def of(cls, text: str) -> list[str]:
-        parser = cls()
-        parser.feed(text)
-        return parser.targets
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.targets += [value for name, value in attrs if tag == "a" and name == "href" and value]

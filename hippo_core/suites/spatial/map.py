@@ -71,14 +71,8 @@ class Map:
 
     def count_walks(self, start: str, goal: str, length: int) -> int:
         """How many different walks of this length lead from start to goal."""
-        counts = {start: 1}
-        for _ in range(length):
-            following: dict[str, int] = {}
-            for place, count in counts.items():
-                for near in self.steps[place].values():
-                    following[near] = following.get(near, 0) + count
-            counts = following
-        return counts.get(goal, 0)
+        adjacency = np.array([[int(b in self.steps[a].values()) for b in self.places] for a in self.places])
+        return int(np.linalg.matrix_power(adjacency, length)[self.places.index(start), self.places.index(goal)])
 
     def without(self, links: set[frozenset[str]]) -> "Map":
         """The map with these links (pairs of places) taken out."""
@@ -122,7 +116,10 @@ def draw_grid(random: Random, size: int, obstacles: float) -> tuple[Links, list[
                     links[i][word] = number[near]
                 elif near in blocked:
                     bars.setdefault(near, []).append((i, word))
-        if is_connected(links):
+        graph = rustworkx.PyGraph()
+        graph.add_nodes_from(list(links))
+        graph.add_edges_from_no_data([(a, b) for a, near in links.items() for b in near.values()])
+        if rustworkx.is_connected(graph):
             return links, [random.choice(bars[cell]) for cell in sorted(bars)]
 
 
@@ -143,17 +140,6 @@ def draw_graph(random: Random, places: int, extra: int, max_degree: int = 4) -> 
             break
         join(*random.choice(pairs))
     return links
-
-
-def is_connected(links: Links) -> bool:
-    """Whether every node can be reached from every other one."""
-    seen, waiting = {0}, [0]
-    while waiting:
-        for near in links[waiting.pop()].values():
-            if near not in seen:
-                seen.add(near)
-                waiting.append(near)
-    return len(seen) == len(links)
 
 
 def name_places(random: Random, links: Links, labels: Sequence[str], allowed: Sequence[frozenset[int]], is_grid: bool) -> Map | None:

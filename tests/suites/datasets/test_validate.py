@@ -3,12 +3,11 @@
 from dataclasses import replace
 from itertools import product
 
-import pandas as pd
 import pytest
 
 from hippo_core.suites import PROFILES, SUITES, get_suite, settings_for
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.suites.datasets.validate import model_rules, rules, shared_facts
+from hippo_core.suites.datasets.validate import rules, shared_facts
 from hippo_core.suites.types import Fact, Item, World
 
 OWN = get_suite("episodic")
@@ -98,16 +97,3 @@ def test_shared_facts_are_found_and_named():
     assert [finding.rule for finding in shared_facts(OWN, val=[GOOD], test=[GOOD])] == ["no shared facts"] * len(FACTS)
     assert shared_facts(OWN, val=[GOOD]) == []
     assert shared_facts(get_suite("babi"), val=[GOOD], test=[GOOD]) == []
-
-
-def rows(score, chance=0.1):
-    return pd.DataFrame({"score": [score] * 10, "chance": [chance] * 10})
-
-
-@pytest.mark.parametrize(
-    ("alone", "oracle", "found"),
-    [(0.2, 0.8, []), (0.21, 0.8, ["question only"]), (0.2, 0.79, ["oracle"]), (1.0, 0.0, ["question only", "oracle"])],
-)
-def test_the_model_rules(alone, oracle, found):
-    assert [finding.rule for finding in model_rules(rows(alone), rows(oracle), OWN)] == found
-    assert model_rules(rows(alone), rows(oracle), get_suite("spatial")) == []

@@ -12,7 +12,7 @@ from hippo_core.methods.episodic.recall import RecallConfig, Recaller
 from hippo_core.models.early_layers import early_states
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import split
-from hippo_core.models.score import token_likelihood, token_states
+from hippo_core.models.score import opener, token_likelihood
 from hippo_core.retrieval.trace_index import TraceIndex, dense, name_of
 from tests.methods.episodic.recall.conftest import TEXTS
 
@@ -104,8 +104,10 @@ def test_early_states_are_those_of_the_whole_model_whatever_the_batch(lm):
     for batch_size in (1, 64):
         found = early_states(lm, texts, (0, 1), batch_size)
         for text, states in zip(texts, found, strict=True):
-            [(_, first)], [(_, second)] = token_states(lm, [text], 0), token_states(lm, [text], 1)
-            torch.testing.assert_close(states, torch.cat([first, second], -1), atol=1e-4, rtol=1e-4)
+            ids = torch.tensor([[opener(lm), *lm.encode(text)]])
+            with torch.inference_mode():
+                whole = lm.model(input_ids=ids, output_hidden_states=True).hidden_states
+            torch.testing.assert_close(states, torch.cat(whole[:2], -1)[0, 1:], atol=1e-4, rtol=1e-4)
     with pytest.raises(LabError, match="has blocks 0 to"):
         early_states(lm, texts, (99,))
 

