@@ -13,6 +13,7 @@ from hippo_core.files import root, sha256
 from hippo_core.lab.run import notebook_files
 from hippo_core.models.spec import load_spec
 from hippo_core.source_code import closure
+from hippo_core.suites.datasets import card
 
 ABOUT_WEIGHTS = ("README.md", "card.json", "training.json", "curve.png")  # files beside weights: how they were made and measured
 OF_MEMORY = ("adapter.*", "key.*", "recall.*")  # files beside weights that only memories read
@@ -109,6 +110,6 @@ def lock() -> str:
 def forget() -> None:
     """Compute everything anew when it is asked for next."""
     source_code.forget()
-    of_code = (notebook_files.cells, notebook, library, _checksum, all_sources, report_sources)
+    of_code = (notebook_files.cells, notebook, library, _checksum, all_sources, report_sources, card.code)
     for cached in (*of_code, weights, memory_weights, shots, lock):
         cached.cache_clear()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -42,13 +43,14 @@ def source(suite_name: str, settings: Settings) -> str:
     if is_own(suite_name):
         folder = own_folder(suite_name)
         own = {str(path.relative_to(folder)): sha256(path) for path in files_of(folder)}
-    return digest([VERSION, _code(suite_name), version("faker"), own, settings.model_dump(mode="json")])
+    return digest([VERSION, code(suite_name), version("faker"), own, settings.model_dump(mode="json")])
 
 
-def _code(suite_name: str) -> dict[str, str]:
-    """Checksums of the modules that a suite is made by, of the user's own as of ours."""
+@cache
+def code(suite_name: str) -> str:
+    """A hash of the modules that a suite is made by, of the user's own as of ours."""
     made_by = "hippo_core.suites.folder" if is_own(suite_name) else SUITES.get(suite_name, suite_name).partition(":")[0]
-    return {module: sha256(path) for module, path in closure([made_by, "hippo_core.suites.datasets.build"]).items()}
+    return digest({module: sha256(path) for module, path in closure([made_by, "hippo_core.suites.datasets.build"]).items()})
 
 
 def is_current(folder: Path, expected: str) -> bool:
