@@ -8,8 +8,8 @@ from hippo_core.experiments import load_experiment
 from hippo_core.experiments.parameters import Parameters, assignments, check
 from hippo_core.files import root
 from hippo_core.lab.grid import summary
-from hippo_core.lab.grid.grid_status import grid_status_of, supersede
-from hippo_core.lab.grid.progress.output import Output
+from hippo_core.lab.grid.grid_status import stand, supersede
+from hippo_core.lab.grid.progress.output import Said
 from hippo_core.lab.grid.running import ALONE, RunOptions, run, stops_cleanly
 from hippo_core.lab.run import execute, notebook_files, record_files
 from hippo_core.lab.run.cells import cells_of, dataset_cell
@@ -33,7 +33,7 @@ def run_single(name: str, words: Sequence[str], again: bool) -> int:
     with record_files.locked(run_folder(parameters.run_id), alone=False):
         if is_complete(cell.record):
             print(f"kept aside: {record_files.short(set_aside(cell.record))}")
-        outcomes = run(grid_status_of(cells).waiting, ALONE)
+        outcomes = run(stand(cells).waiting, ALONE)
     failed = summary.failures(outcomes)
     for line in failed or (*summary.warnings(outcomes), summary.result(cell), f"record: {where}"):
         print(line)
@@ -48,7 +48,7 @@ def build_datasets(words: Sequence[str]) -> int:
     execute.fix_threads(1)
     with record_files.locked(run_folder(given["run_id"]), alone=True):
         supersede(cells)
-        waiting = grid_status_of(cells).waiting
+        waiting = stand(cells).waiting
         outcomes = run(waiting, RunOptions(), skipped=len(cells) - len(waiting))
     for line in (*summary.failures(outcomes), f"{len(cells) - len(waiting)} there already, {len(outcomes)} built, under data/generated"):
         print(line)
@@ -74,7 +74,7 @@ def run_any_notebook(name: str, words: Sequence[str]) -> int:
     return 0
 
 
-class Terminal(Output):
+class Terminal(Said):
     """Shows what a notebook prints as it prints it."""
 
     def write(self, text: str) -> int:

@@ -8,39 +8,39 @@ from dataclasses import replace
 from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.expand import Grid, expand
-from hippo_core.lab.grid.grid_status import estimate, grid_status_of, supersede
+from hippo_core.lab.grid.grid_status import estimate, stand, supersede
 from hippo_core.lab.grid.progress.eta import duration, expected, seconds_left
 from hippo_core.lab.grid.progress.status import StatusFile
 from hippo_core.lab.grid.running import ALONE, RunOptions, run
 from hippo_core.lab.run import execute, record_files
 from hippo_core.lab.run.cells import report_cell
-from hippo_core.lab.run.execute import DEFAULT_OPTIONS, CellOptions, Outcome
+from hippo_core.lab.run.execute import USUAL, Outcome, Way
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.results.records import RUNS, is_complete, prepared_of, records_of, run_folder
 from hippo_core.results.records.archive import Archive
 
 
-def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], options: RunOptions) -> int:
+def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: RunOptions) -> int:
     """Run what is left of a grid and its report, and say how it went; 1 where a cell failed."""
     started = time.monotonic()
-    grid = expand(name, run_id, only, models, options.threads_each)
-    if options.executor == "local":
+    grid = expand(name, run_id, only, models, how.threads_each)
+    if how.executor == "local":
         require_threads(grid.threads)
     execute.fix_threads(grid.threads)
     locked = record_files.locked(run_folder(grid.run_id), alone=True)
-    with locked, _archive(options.archive, grid) as archive, StatusFile(grid.run_id) as file:
+    with locked, _archive(how.archive, grid) as archive, StatusFile(grid.run_id) as file:
         supersede(grid.cells)
         if archive:
             _exchange(archive, grid)
-        status = grid_status_of(grid.cells)
-        _say_start(grid, len(status.finished), len(status.waiting))
-        if status.waiting:
+        standing = stand(grid.cells)
+        _say_start(grid, len(standing.finished), len(standing.waiting))
+        if standing.waiting:
             from hippo_core.lab.grid.power import declare  # a second of imports
 
             _say_power(declare(grid))
-        cell_options = CellOptions(options.kernel, grid.threads, grid.timeout, grid.memory, options.archive)
-        outcomes = run(status.waiting, options, cell_options, len(status.finished), file, grid)
-        outcomes += _report(grid.run_id, force=bool(outcomes), cell_options=replace(cell_options, archive=""), file=file)
+        way = Way(how.kernel, grid.threads, grid.timeout, grid.memory, how.archive)
+        outcomes = run(standing.waiting, how, way, len(standing.finished), file, grid)
+        outcomes += _report(grid.run_id, force=bool(outcomes), way=replace(way, archive=""), file=file)
     _say_end(grid.run_id, outcomes, len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes), time.monotonic() - started)
     return int(any(outcome.state == "failed" for outcome in outcomes))
 
@@ -73,9 +73,9 @@ def _say_start(grid: Grid, finished: int, waiting: int) -> None:
     print(f"grid {grid.name}, run {grid.run_id}: {len(grid.cells)} cells, {finished} finished, {left}{later}", flush=True)
 
 
-def _say_power(warning: str) -> None:
-    if warning:
-        print(f"power: {warning}", flush=True)
+def _say_power(told: str) -> None:
+    if told:
+        print(f"power: {told}", flush=True)
 
 
 def _say_end(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> None:
@@ -83,7 +83,7 @@ def _say_end(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: fl
         print(line)
 
 
-def _report(run_id: str, force: bool, cell_options: CellOptions = DEFAULT_OPTIONS, file: StatusFile | None = None) -> list[Outcome]:
+def _report(run_id: str, force: bool, way: Way = USUAL, file: StatusFile | None = None) -> list[Outcome]:
     """Run the report of a run over its finished records, where something is new or it is not there; older executed reports go."""
     finished = [record.name for record in records_of(run_folder(run_id), split=None)]
     if not finished:
@@ -93,7 +93,7 @@ def _report(run_id: str, force: bool, cell_options: CellOptions = DEFAULT_OPTION
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
         record_files.remove(old)
-    return run([cell], ALONE, cell_options, file=file)
+    return run([cell], ALONE, way, file=file)
 
 
 def run_report(run_id: str) -> int:
@@ -110,22 +110,22 @@ def run_report(run_id: str) -> int:
     return int(outcomes[0].state == "failed")
 
 
-def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], options: RunOptions) -> None:
+def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: RunOptions) -> None:
     """Print every cell with its state and the seconds that earlier records say it takes."""
     from hippo_core.lab.grid.power import power  # a second of imports
 
-    grid = expand(name, run_id, only, models, options.threads_each)
-    status = grid_status_of(grid.cells)
-    waiting = {cell.id: seconds for cell, seconds in zip(status.waiting, estimate(status.waiting), strict=True)}
+    grid = expand(name, run_id, only, models, how.threads_each)
+    standing = stand(grid.cells)
+    waiting = {cell.id: seconds for cell, seconds in zip(standing.waiting, estimate(standing.waiting), strict=True)}
     for cell in grid.cells:
         seconds = waiting.get(cell.id)
         state = "-" if cell.id not in waiting else "?" if seconds is None else f"{seconds:.0f} s"
         print(f"{'run ' if cell.id in waiting else 'skip'} {state:>6}  {cell.id:24}  {cell.label}")
     for preset, count in grid.not_there.items():
         print(f"not there yet: {preset} ({count} cells)")
-    takes = expected(status.waiting, [], {name: seconds for name, seconds in waiting.items() if seconds is not None})
-    left = seconds_left(status.waiting, {}, takes, options.jobs)
-    total = f"about {duration(left)} with {options.jobs} jobs" if takes else "no earlier record to judge the time by"
+    takes = expected(standing.waiting, [], {name: seconds for name, seconds in waiting.items() if seconds is not None})
+    left = seconds_left(standing.waiting, {}, takes, how.jobs)
+    total = f"about {duration(left)} with {how.jobs} jobs" if takes else "no earlier record to judge the time by"
     _say_power(power(grid.cells))
     print(f"grid {name}: {grid.title}")
     print(f"{len(grid.cells)} cells: {len(grid.cells) - len(waiting)} to skip, {len(waiting)} to run" + (f", {total}" if waiting else ""))

@@ -91,7 +91,7 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
     those that the file gives each cell."""
     (file, blocks), run = load_grid(name), run_id or name
     each = threads or file.threads
-    cells: dict[str, Cell] = {}
+    found: dict[str, Cell] = {}
     not_there: dict[str, int] = {}
     known = cache(load_preset)
     for number, block in enumerate(blocks):
@@ -108,11 +108,11 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
             given = {"run_id": run, "threads": each, "batch_size": file.batch_size, **values}
             for overrides in _encoded(preset.settings, values["overrides"], block.encoders):
                 where = f"params/grids/{name}.yaml, block {number + 1}"
-                _add(cells, experiment, _once({**given, "overrides": overrides}, where, experiment.parameters))
-    if not cells and not not_there:
+                _add(found, experiment, _once({**given, "overrides": overrides}, where, experiment.parameters))
+    if not found and not not_there:
         raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
-    ordered = sorted(cells.values(), key=lambda cell: (cell.phase != DATASETS, cell.phase))
-    return Grid(name, file.title, run, tuple(ordered), not_there, each, file.timeout, file.memory)
+    cells = sorted(found.values(), key=lambda cell: (cell.phase != DATASETS, cell.phase))
+    return Grid(name, file.title, run, tuple(cells), not_there, each, file.timeout, file.memory)
 
 
 def _combinations(block: Block, models: tuple[str, ...]) -> Iterator[dict[str, Any]]:
@@ -140,8 +140,8 @@ def _is_there(preset: str) -> bool:
     return (root() / "params" / "presets" / f"{preset}.yaml").is_file()
 
 
-def _add(cells: dict[str, Cell], experiment: Experiment, parameters: Parameters) -> None:
+def _add(found: dict[str, Cell], experiment: Experiment, parameters: Parameters) -> None:
     for cell in cells_of(experiment, parameters):
-        other = cells.setdefault(cell.id, cell)
+        other = found.setdefault(cell.id, cell)
         if other.parameters != cell.parameters:
             raise LabError(f"'{other.label}' and '{cell.label}' would both write {cell.record}; leave one of them out of the grid")

@@ -14,19 +14,19 @@ from hippo_core.files import LabError, root
 from hippo_core.lab.run.cells import Cell
 from hippo_core.results.records import DONE, RUNS, is_complete, read_meta, set_aside
 
-NOT_COMPARED = ("run_id", "record_dir", "threads", "batch_size")  # parameters that say where and how, not what
+HOW = ("run_id", "record_dir", "threads", "batch_size")  # parameters that say where and how, not what
 SAMPLE = 40  # records that an estimate looks at: there may be thousands
 
 
 @dataclass(frozen=True)
-class GridStatus:
+class Standing:
     """Cells with a whole record, and cells left to run."""
 
     finished: tuple[Cell, ...]
     waiting: tuple[Cell, ...]
 
 
-def grid_status_of(cells: Sequence[Cell]) -> GridStatus:
+def stand(cells: Sequence[Cell]) -> Standing:
     """Look at the record of each cell. A data set, or a store, is left out where no cell that needs it is left."""
     whole = {cell.id for cell in cells if is_complete(cell.record)}
     sources = {need for cell in cells for need in cell.needs}
@@ -34,7 +34,7 @@ def grid_status_of(cells: Sequence[Cell]) -> GridStatus:
     for cell in reversed(cells):  # needs come first
         if cell.id in wanted:
             wanted |= set(cell.needs) - whole
-    return GridStatus(tuple(cell for cell in cells if cell.id in whole), tuple(cell for cell in cells if cell.id in wanted))
+    return Standing(tuple(cell for cell in cells if cell.id in whole), tuple(cell for cell in cells if cell.id in wanted))
 
 
 def supersede(cells: Iterable[Cell]) -> int:
@@ -54,12 +54,12 @@ def supersede(cells: Iterable[Cell]) -> int:
 def _is_older(record: Path, here: list[Cell]) -> bool:
     if "." in record.name or record.name in {cell.id for cell in here} or not (record / "meta.json").is_file():
         return False
-    old = _compared(read_meta(record)["parameters"])
-    return any(old == _compared(cell.parameters) for cell in here)
+    old = _what(read_meta(record)["parameters"])
+    return any(old == _what(cell.parameters) for cell in here)
 
 
-def _compared(parameters: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in parameters.items() if name not in NOT_COMPARED}
+def _what(told: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in told.items() if name not in HOW}
 
 
 def estimate(cells: Sequence[Cell]) -> list[float | None]:
@@ -75,29 +75,29 @@ Kind = tuple[str | None, str | None]  # model and mode
 
 def _kind(cell: Cell) -> tuple[str, Kind, Path, int]:
     """Notebook, model and mode, the place of its records below a run (preset and suite), and size."""
-    subfolder = Path(*cell.record.parts[len(root().parts) + 2 : -2])
-    return cell.phase, (cell.parameters.get("model"), cell.parameters.get("mode")), subfolder, cell.parameters.get("n", 0)
+    place = Path(*cell.record.parts[len(root().parts) + 2 : -2])
+    return cell.phase, (cell.parameters.get("model"), cell.parameters.get("mode")), place, cell.parameters.get("n", 0)
 
 
-def _wider(phase: str, kind: Kind, subfolder: Path, size: int) -> tuple[str, Kind, Path, int]:
+def _wider(phase: str, kind: Kind, place: Path, size: int) -> tuple[str, Kind, Path, int]:
     """The same at any place."""
-    return phase, kind, Path(*("*" for _ in subfolder.parts)), size
+    return phase, kind, Path(*("*" for _ in place.parts)), size
 
 
-def _history(phase: str, kind: Kind, subfolder: Path, size: int) -> list[float]:
+def _history(phase: str, kind: Kind, place: Path, size: int) -> list[float]:
     """The seconds of finished records of a notebook, model and mode at a place, of those that are nearest in size."""
 
     def nearness(folder: Path) -> tuple[int, float]:
         number = folder.name.split("_")[0]
         return abs(int(number) - size) if number.isdecimal() else 0, -folder.stat().st_mtime
 
-    folders = sorted((root() / RUNS).glob(f"*/{subfolder}/*"), key=nearness)
+    folders = sorted((root() / RUNS).glob(f"*/{place}/*"), key=nearness)
     records = islice((path.parent for folder in folders for path in folder.glob("*/meta.json")), SAMPLE)
-    by_nearness: dict[int, list[float]] = {}
+    found: dict[int, list[float]] = {}
     for record in records:
         with suppress(LabError, OSError, KeyError):
             meta = read_meta(record)
-            parameters = meta["parameters"]
-            if (meta["phase"], parameters.get("model"), parameters.get("mode")) == (phase, *kind):
-                by_nearness.setdefault(nearness(record.parent)[0], []).append(meta["cell_seconds"])
-    return by_nearness[min(by_nearness)] if by_nearness else []
+            told = meta["parameters"]
+            if (meta["phase"], told.get("model"), told.get("mode")) == (phase, *kind):
+                found.setdefault(nearness(record.parent)[0], []).append(meta["cell_seconds"])
+    return found[min(found)] if found else []

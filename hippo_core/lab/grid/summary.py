@@ -76,8 +76,8 @@ def command(cell: Cell) -> str:
         words = [f"{name}={_word(value)}" for name, value in cell.parameters.items()]
         return " ".join(["python -m hippo_core notebook", cell.phase, *words])
     usual = load_experiment(cell.experiment).parameters(run_id=ALONE).model_dump()
-    output = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in ALWAYS}
-    return " ".join(["python -m hippo_core run", cell.experiment, *(f"{name}={_word(value)}" for name, value in output.items())])
+    said = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in ALWAYS}
+    return " ".join(["python -m hippo_core run", cell.experiment, *(f"{name}={_word(value)}" for name, value in said.items())])
 
 
 def _word(value: object) -> str:

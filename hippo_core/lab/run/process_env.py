@@ -28,7 +28,8 @@ def arrange() -> None:
     papermill's log stays out of the terminal: the lab itself says what went wrong with a kernel.
     """
     logging.getLogger("papermill").handlers = [logging.NullHandler()]
-    os.environ["TMPDIR"] = tempfile.tempdir = str(folder())
+    place = str(folder())
+    os.environ["TMPDIR"] = tempfile.tempdir = place
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(hard, FILES)
     if soft < wanted:
@@ -46,6 +47,6 @@ def folder() -> Path:
 
 @atexit.register
 def _remove() -> None:
-    for folder in _made:
-        shutil.rmtree(folder, ignore_errors=True)
-        remove_left(folder.parent, PREFIX)
+    for place in _made:
+        shutil.rmtree(place, ignore_errors=True)
+        remove_left(place.parent, PREFIX)

@@ -50,13 +50,13 @@ def describe_run(cell: Cell, experiment: Experiment, parameters: Parameters, res
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the libraries that a row can depend on."""
-    installed = {"python": platform.python_version()}
+    found = {"python": platform.python_version()}
     for name in LIBRARIES:
         try:
-            installed[name] = version(name)
+            found[name] = version(name)
         except PackageNotFoundError:
-            installed[name] = "absent"
-    return installed
+            found[name] = "absent"
+    return found
 
 
 def git_sha() -> str | None:

@@ -36,8 +36,8 @@ def discard(record: Path) -> None:
 
 def sweep(run: Path) -> None:
     """Remove what killed runners and kernels left of a run, in its records and its report; only for one who holds the run alone."""
-    for folder in (run, root() / "reports" / run.name):
-        for left in list(folder.rglob(".*.*")):
+    for place in (run, root() / "reports" / run.name):
+        for left in list(place.rglob(".*.*")):
             if left.is_dir():
                 shutil.rmtree(left, ignore_errors=True)
             else:

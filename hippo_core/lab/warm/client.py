@@ -191,9 +191,9 @@ def close(for_good: bool = True) -> None:
 
 def _read_line(line: socket.socket) -> dict[str, Any]:
     """An answer; empty where the other side has gone."""
-    answer = b""
-    while not answer.endswith(b"\n"):
+    found = b""
+    while not found.endswith(b"\n"):
         if not (heard := line.recv(4096)):
             return {}
-        answer += heard
-    return json.loads(answer)
+        found += heard
+    return json.loads(found)

@@ -20,18 +20,18 @@ LINES, ENDED, FAILED = 5, 4, 10  # lines of a cell's output, ended and failed ce
 
 @cache
 def _environment() -> Environment:
-    templates = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    templates.filters["duration"] = duration
-    return templates
+    found = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    found.filters["duration"] = duration
+    return found
 
 
 def head(run_id: str, stage: Stage, failed: int) -> str:
     """The name of the run and its stage, with the style of all. `failed`: cells."""
     style = Markup((HERE / "view.css").read_text(encoding="utf-8"))
     bad = stage == "ended" and failed
-    look, output = ("ended failures", f"ended, {failed} failed") if bad else (stage, WORDS.get(stage, stage))
+    look, said = ("ended failures", f"ended, {failed} failed") if bad else (stage, WORDS.get(stage, stage))
     text = Markup('<style>{}</style><div class="hippo-grid"><b>{}</b><span class="stage {}">{}</span></div>')
-    return str(text.format(style, run_id, look, output))
+    return str(text.format(style, run_id, look, said))
 
 
 def body(stage: Stage, status: Status | None, note: str = "", output: str = "") -> str:

@@ -8,7 +8,7 @@ from rich.ansi import AnsiDecoder
 LINES, WIDTH = 20, 500  # what is kept: lines, and characters of a line
 
 
-class Output:
+class Said:
     """A place to write text to that keeps its last lines, blank ones left out; a carriage return begins the line again.
 
     Any thread may write. Colours and other escapes of a terminal are taken out when the lines are read, not when they are written.
