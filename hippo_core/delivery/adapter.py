@@ -36,8 +36,8 @@ class AdapterDelivery:
 
         asks = [Ask(tail, (prefix,), tokens_of(prefix)) for tail in ready.tails]
         answers = ask(self.lm, asks, max_new_tokens, stops(self.lm, self.decoding), batch_size, beside)
-        found = ready.delivered(answers)
-        return found if masked else [replace(one, prompt_tokens=one.prompt_tokens + one.trace_tokens) for one in found]
+        delivered = ready.delivered(answers)
+        return delivered if masked else [replace(one, prompt_tokens=one.prompt_tokens + one.trace_tokens) for one in delivered]
 
     def make_ready(self, questions: Sequence[Question]) -> float:
         """See `Delivery`."""

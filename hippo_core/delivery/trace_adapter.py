@@ -70,9 +70,9 @@ class TraceAdapter(nn.Module):
     def _hook(self, rotary: nn.Module, number: int, traces: Traces) -> Any:
         part = self.parts[number]
 
-        def look(block: Any, inputs: tuple[Tensor, ...], told: dict[str, Any], out: Tensor) -> Tensor:
+        def look(block: Any, inputs: tuple[Tensor, ...], options: dict[str, Any], out: Tensor) -> Tensor:
             keys, values = traces.layers[number]
-            turn = rotary(out, told["position_ids"] + traces.offset[:, None])
+            turn = rotary(out, options["position_ids"] + traces.offset[:, None])
             return out + part(block, out, turn, keys, values, traces.mask)
 
         return look

@@ -98,10 +98,10 @@ def _counted(values: dict[str, Any], where: str, form: type[Parameters]) -> dict
     """The values with the number of all questions in the place of `n: all`, which a folder of the user's own knows."""
     if values.get("n") != "all":
         return values
-    asked = validated(form, {**values, "n": 1}, where)
-    if not is_own(asked.suite):
-        raise LabError(f"n=all is for folder:PATH, which has so many questions and no more; give suite {asked.suite} a number, as in n=50")
-    return {**values, "n": max(1, count_questions(asked.suite, asked.split))}
+    draft = validated(form, {**values, "n": 1}, where)
+    if not is_own(draft.suite):
+        raise LabError(f"n=all is for folder:PATH, which has so many questions and no more; give suite {draft.suite} a number, as in n=50")
+    return {**values, "n": max(1, count_questions(draft.suite, draft.split))}
 
 
 def resolve(parameters: Parameters) -> Resolved:
@@ -129,18 +129,18 @@ def forget() -> None:
 
 def assignments(texts: Iterable[str]) -> dict[str, Any]:
     """`["k=5", "swaps=0.5"]` as `{"k": 5, "swaps": 0.5}`; values are read as YAML. LabError for a text that is no assignment."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise LabError(f"expected key=value, got {text!r}")
-        if name.strip() in found:
+        if name.strip() in values:
             raise LabError(f"{name.strip()} is given twice")
         try:
-            found[name.strip()] = yaml.safe_load(value)
+            values[name.strip()] = yaml.safe_load(value)
         except yaml.YAMLError:
             raise LabError(f"the value in {text!r} is not valid YAML") from None
-    return found
+    return values
 
 
 def sides(texts: Iterable[str], suite: Suite, preset: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -71,10 +71,10 @@ def load_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Preset
 
 def method_class(path: str, where: str) -> type[Method]:
     """The class that `package.module:Class` names, of this package or of any other."""
-    found = imported(path, f"{where}: method")
-    if not (isinstance(found, type) and issubclass(found, Method)):
+    method = imported(path, f"{where}: method")
+    if not (isinstance(method, type) and issubclass(method, Method)):
         raise LabError(f"{where}: method {path} is no subclass of hippo_core.methods.base.Method")
-    return found
+    return method
 
 
 def settings_of(name: str) -> frozenset[str]:
@@ -84,10 +84,10 @@ def settings_of(name: str) -> frozenset[str]:
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     """`{"replay": {"rate": 0.5}}` as `{"replay.rate": 0.5}`."""
-    found: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for key, value in values.items():
-        found |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {f"{above}{key}": value}
-    return found
+        flattened |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {f"{above}{key}": value}
+    return flattened
 
 
 @cache

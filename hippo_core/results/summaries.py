@@ -50,10 +50,10 @@ def regimes_of(rows: Frame) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _interval(values: bytes, clusters: tuple[str, ...]) -> tuple[float, float, float]:
-    found = cluster_interval(
+    interval = cluster_interval(
         np.frombuffer(values), np.array(clusters, dtype=object), bounds=None if max(np.frombuffer(values)) > 1 else (0.0, 1.0)
     )
-    return found.mean, found.low, found.high
+    return interval.mean, interval.low, interval.high
 
 
 def estimate(rows: Frame, by: Sequence[str], value: str = "score") -> Frame:
@@ -63,13 +63,13 @@ def estimate(rows: Frame, by: Sequence[str], value: str = "score") -> Frame:
     """
     rows = labelled(rows)
     rows = rows[rows[value].notna()]
-    found = []
+    estimates = []
     for names, group in rows.groupby(list(by), sort=False, observed=True):
         mean, low, high = _interval(group[value].to_numpy(float).tobytes(), tuple(group["cluster"]))
         chance = group["chance"].mean() if "chance" in group else float("nan")
         counts = len(group), group["cluster"].nunique()
-        found.append((*names, mean, low, high, *counts, chance))
-    return pd.DataFrame(found, columns=[*by, "mean", "low", "high", "n", "n_worlds", "chance"])
+        estimates.append((*names, mean, low, high, *counts, chance))
+    return pd.DataFrame(estimates, columns=[*by, "mean", "low", "high", "n", "n_worlds", "chance"])
 
 
 def order_of(rows: Frame, column: str) -> list:

@@ -30,7 +30,7 @@ def existing(folder: Path | str, session_id: str) -> Path:
     """The file of a store; LabError, naming the sessions that are there, where it is missing."""
     path = store_path(folder, session_id)
     if not path.is_file():
-        others = sorted(found.parent.name for found in path.parent.parent.glob(f"*/{FILE}"))
+        others = sorted(file.parent.name for file in path.parent.parent.glob(f"*/{FILE}"))
         raise LabError(f"no store at {path}; sessions there: {', '.join(others) or 'none'}; teach first, or name one of them")
     return path
 

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 def sentence(parameters: Parameters, metrics: Mapping[str, Any]) -> str:
     """The result as a sentence, from its numbers."""
-    found = metrics["metrics"][parameters.suite]
-    how = f" ({', '.join(parameters.overrides)})" if parameters.overrides else ""
-    if found["em"] is None:
-        return f"{parameters.preset}{how} on {parameters.suite} ({parameters.regime}): nothing could be scored."
-    who = f"{parameters.model} with {parameters.preset}{how}"
-    right = f"{who} answers {found['em']:.0%} of {found['n_items']} {parameters.suite} questions right"
-    bounds = "" if found["low"] is None else f" (95% interval {found['low']:.0%} to {found['high']:.0%}, {found['n_worlds']} worlds)"
-    chance = "" if found["chance"] is None else f"; a guess gets {found['chance']:.0%}"
+    means = metrics["metrics"][parameters.suite]
+    overrides = f" ({', '.join(parameters.overrides)})" if parameters.overrides else ""
+    if means["em"] is None:
+        return f"{parameters.preset}{overrides} on {parameters.suite} ({parameters.regime}): nothing could be scored."
+    who = f"{parameters.model} with {parameters.preset}{overrides}"
+    right = f"{who} answers {means['em']:.0%} of {means['n_items']} {parameters.suite} questions right"
+    bounds = "" if means["low"] is None else f" (95% interval {means['low']:.0%} to {means['high']:.0%}, {means['n_worlds']} worlds)"
+    chance = "" if means["chance"] is None else f"; a guess gets {means['chance']:.0%}"
     return f"{right}, {parameters.regime}{bounds}{chance}."
 
 

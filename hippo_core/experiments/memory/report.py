@@ -14,12 +14,12 @@ def sentence(parameters: Parameters, metrics: Mapping[str, Any]) -> str:
     """The result as a sentence, from its numbers."""
     if parameters.stage == "test":
         return answered.sentence(parameters, metrics)
-    who, found = f"{parameters.model} with {parameters.preset}", metrics["telemetry"]
+    who, telemetry = f"{parameters.model} with {parameters.preset}", metrics["telemetry"]
     if parameters.stage == "teach":
-        kept = f"{found['inserted']} stored, {found['aggregated']} added to a trace, {found['refused']} refused"
-        return f"{who} was told {found['attempts']} facts of {parameters.suite}: {kept}."
-    recalled = "" if found["recalled"] is None else f", {found['recalled']:.0%} of them recalled from a noisy cue"
-    return f"{who} replayed {found['items']} traces of {parameters.suite} in {found['cycles']} cycles{recalled}."
+        counts = f"{telemetry['inserted']} stored, {telemetry['aggregated']} added to a trace, {telemetry['refused']} refused"
+        return f"{who} was told {telemetry['attempts']} facts of {parameters.suite}: {counts}."
+    recalled = "" if telemetry["recalled"] is None else f", {telemetry['recalled']:.0%} of them recalled from a noisy cue"
+    return f"{who} replayed {telemetry['items']} traces of {parameters.suite} in {telemetry['cycles']} cycles{recalled}."
 
 
 def figure(parameters: Parameters, rows: "pd.DataFrame") -> bytes:

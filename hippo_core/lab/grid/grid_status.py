@@ -14,7 +14,7 @@ from hippo_core.files import LabError, root
 from hippo_core.lab.run.cells import Cell
 from hippo_core.results.records import DONE, RUNS, is_complete, read_meta, set_aside
 
-HOW = ("run_id", "record_dir", "threads", "batch_size")  # parameters that say where and how, not what
+EXECUTION_KEYS = ("run_id", "record_dir", "threads", "batch_size")  # parameters that say where and how, not what
 SAMPLE = 40  # records that an estimate looks at: there may be thousands
 
 
@@ -58,8 +58,8 @@ def _is_older(record: Path, here: list[Cell]) -> bool:
     return any(old == _what(cell.parameters) for cell in here)
 
 
-def _what(told: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in told.items() if name not in HOW}
+def _what(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name not in EXECUTION_KEYS}
 
 
 def estimate(cells: Sequence[Cell]) -> list[float | None]:
@@ -75,29 +75,29 @@ Kind = tuple[str | None, str | None]  # model and mode
 
 def _kind(cell: Cell) -> tuple[str, Kind, Path, int]:
     """Notebook, model and mode, the place of its records below a run (preset and suite), and size."""
-    place = Path(*cell.record.parts[len(root().parts) + 2 : -2])
-    return cell.phase, (cell.parameters.get("model"), cell.parameters.get("mode")), place, cell.parameters.get("n", 0)
+    folder = Path(*cell.record.parts[len(root().parts) + 2 : -2])
+    return cell.phase, (cell.parameters.get("model"), cell.parameters.get("mode")), folder, cell.parameters.get("n", 0)
 
 
-def _wider(phase: str, kind: Kind, place: Path, size: int) -> tuple[str, Kind, Path, int]:
+def _wider(phase: str, kind: Kind, folder: Path, size: int) -> tuple[str, Kind, Path, int]:
     """The same at any place."""
-    return phase, kind, Path(*("*" for _ in place.parts)), size
+    return phase, kind, Path(*("*" for _ in folder.parts)), size
 
 
-def _history(phase: str, kind: Kind, place: Path, size: int) -> list[float]:
+def _history(phase: str, kind: Kind, subfolder: Path, size: int) -> list[float]:
     """The seconds of finished records of a notebook, model and mode at a place, of those that are nearest in size."""
 
     def nearness(folder: Path) -> tuple[int, float]:
         number = folder.name.split("_")[0]
         return abs(int(number) - size) if number.isdecimal() else 0, -folder.stat().st_mtime
 
-    folders = sorted((root() / RUNS).glob(f"*/{place}/*"), key=nearness)
+    folders = sorted((root() / RUNS).glob(f"*/{subfolder}/*"), key=nearness)
     records = islice((path.parent for folder in folders for path in folder.glob("*/meta.json")), SAMPLE)
-    found: dict[int, list[float]] = {}
+    seconds_by_distance: dict[int, list[float]] = {}
     for record in records:
         with suppress(LabError, OSError, KeyError):
             meta = read_meta(record)
-            told = meta["parameters"]
-            if (meta["phase"], told.get("model"), told.get("mode")) == (phase, *kind):
-                found.setdefault(nearness(record.parent)[0], []).append(meta["cell_seconds"])
-    return found[min(found)] if found else []
+            parameters = meta["parameters"]
+            if (meta["phase"], parameters.get("model"), parameters.get("mode")) == (phase, *kind):
+                seconds_by_distance.setdefault(nearness(record.parent)[0], []).append(meta["cell_seconds"])
+    return seconds_by_distance[min(seconds_by_distance)] if seconds_by_distance else []

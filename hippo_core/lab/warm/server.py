@@ -224,8 +224,8 @@ def _threads() -> int:
 def _line(end: socket.socket) -> bytes:
     """What comes up to a line's end; a broken-off line is empty."""
     with end.makefile("rb", buffering=0) as stream:
-        found = stream.readline()
-    return found if found.endswith(b"\n") else b""
+        line = stream.readline()
+    return line if line.endswith(b"\n") else b""
 
 
 def _say(end: socket.socket, **words: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import ipywidgets
 
-from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.grid.progress.status import Status, absent, look
 from hippo_core.lab.widgets.page import Stage, body, head
 
@@ -81,9 +81,9 @@ class GridView(ipywidgets.VBox):
 
     def _printed(self) -> str:
         """The last lines of what the grid printed."""
-        said = Said()
-        said.write(self._output.read_text(encoding="utf-8", errors="replace") if self._output else "")
-        return "\n".join(said.lines)
+        printed = Output()
+        printed.write(self._output.read_text(encoding="utf-8", errors="replace") if self._output else "")
+        return "\n".join(printed.lines)
 
 
 def _loop() -> asyncio.AbstractEventLoop | None:

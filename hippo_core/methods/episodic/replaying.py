@@ -79,8 +79,8 @@ class ReplayCycle:
         for trace in drawn:
             random = Random(f"replay/{SEED}/{self.world}/{trace.source}/{self.cycle}")
             cue, begin = corrupt(trace.text, self.memory.settings.replay.noise_level, random), time.perf_counter()
-            found = recaller.recall(cue).traces
-            yield Rehearsal(trace, cue, bool(found) and found[0].id == trace.id, (time.perf_counter() - begin) * 1e3)
+            ranking = recaller.recall(cue).traces
+            yield Rehearsal(trace, cue, bool(ranking) and ranking[0].id == trace.id, (time.perf_counter() - begin) * 1e3)
 
     def _take_in(self, hits: Sequence[Rehearsal]) -> None:
         """New keys: the old one and that of the noisy cue in proportion, and again only the strongest units."""
@@ -106,15 +106,15 @@ class ReplayCycle:
         self.store.delete(list(gone))
         return set(gone)
 
-    def _row(self, one: Rehearsal, after: dict[int, float], merged: set[int]) -> dict[str, object]:
+    def _row(self, rehearsal: Rehearsal, after: dict[int, float], merged: set[int]) -> dict[str, object]:
         return {
             "cycle": self.cycle,
             "world": self.world,
-            "trace_id": one.trace.id,
-            "cue": one.cue,
-            "recalled": float(one.hit),
-            "salience_before": one.trace.salience,
-            "salience_after": after.get(one.trace.id, float("nan")),
-            "merged": float(one.trace.id in merged),
-            "ms": one.ms,
+            "trace_id": rehearsal.trace.id,
+            "cue": rehearsal.cue,
+            "recalled": float(rehearsal.hit),
+            "salience_before": rehearsal.trace.salience,
+            "salience_after": after.get(rehearsal.trace.id, float("nan")),
+            "merged": float(rehearsal.trace.id in merged),
+            "ms": rehearsal.ms,
         }

@@ -79,14 +79,14 @@ def weighed(
     surprises = surprise(memory, lines)
     rows, index = rows_of(keys), SparseIndex(memory.encoder.expansion)
     stored: list[int] = []  # numbers of statements, by row of the index
-    said: dict[tuple[str, ...], int] = {}
+    stored_texts: dict[tuple[str, ...], int] = {}
     decisions = []
     for number, (one, nats) in enumerate(zip(observations, surprises, strict=True)):
         terms = GateFeatures(nats, novelty(index, rows, stored, number), one.reward, one.pin)
-        decision = gate.decide(one.statement, terms, said.get(tuple(words(one.statement.text))))
+        decision = gate.decide(one.statement, terms, stored_texts.get(tuple(words(one.statement.text))))
         decisions.append(decision)
         if decision.action == "insert":
-            said[tuple(words(one.statement.text))] = number
+            stored_texts[tuple(words(one.statement.text))] = number
             index.add(_code(rows, number))
             stored.append(number)
     return decisions
@@ -99,8 +99,8 @@ def surprise(memory: Parts, lines: Sequence[list[int]]) -> list[float]:
 
 def novelty(index: SparseIndex, rows: SparseMatrix, stored: Sequence[int], number: int) -> float:
     """1 less the highest cosine of a statement's key with the stored ones'; 1 where nothing is stored."""
-    found = index.recall(_code(rows, number), NEAREST).ids[0].numpy() if stored else np.empty(0, np.int64)
-    near = np.array([stored[int(row)] for row in found if row >= 0], dtype=np.int64)
+    nearest = index.recall(_code(rows, number), NEAREST).ids[0].numpy() if stored else np.empty(0, np.int64)
+    near = np.array([stored[int(row)] for row in nearest if row >= 0], dtype=np.int64)
     return 1.0 - max(0.0, float(rows.cosines(near, rows.one(number)).max())) if len(near) else 1.0
 
 
@@ -143,8 +143,8 @@ def calibration(memory: Parts, worlds: Iterable[Sequence[Observation]]) -> dict[
             break
     if not samples:
         raise LabError("a gate is calibrated on validation worlds, this suite has none; use episodic.use_gate=false")
-    found = calibrate(samples, gate.write_rate, gate)
-    return asdict(found if gate.tau is None else replace(found, tau=gate.tau))
+    fitted = calibrate(samples, gate.write_rate, gate)
+    return asdict(fitted if gate.tau is None else replace(fitted, tau=gate.tau))
 
 
 def samples_of(memory: Parts, observations: Sequence[Observation]) -> list[GateFeatures]:
@@ -156,6 +156,6 @@ def samples_of(memory: Parts, observations: Sequence[Observation]) -> list[GateF
     decisions = weighed(memory, observations, memory.encoder.keys(texts), lines, everything)
     memory.known.forget()
     return [
-        GateFeatures(one.raw["surprise"], one.raw["novelty"], told.reward, told.pin)
-        for one, told in zip(decisions, observations, strict=True)
+        GateFeatures(one.raw["surprise"], one.raw["novelty"], observation.reward, observation.pin)
+        for one, observation in zip(decisions, observations, strict=True)
     ]

@@ -55,20 +55,20 @@ def records_of(run: Path, split: str | None = "test", dry_run: bool = False) -> 
 
 def prepared_of(run: Path, dry_run: bool = False) -> list[Path]:
     """The finished records of a run's cells that taught or replayed, sorted by path; without dry runs unless asked for."""
-    found = [record for record in record_folders(run) if any((record / ROWS[mode]).is_file() for mode in ("teach", "replay"))]
-    return [record for record in found if dry_run or not read_meta(record)["parameters"].get("dry_run", False)]
+    records = [record for record in record_folders(run) if any((record / ROWS[mode]).is_file() for mode in ("teach", "replay"))]
+    return [record for record in records if dry_run or not read_meta(record)["parameters"].get("dry_run", False)]
 
 
 def _origins(run: Path, split: str | None, dry_run: bool) -> dict[Path, dict[str, Any]]:
     """The `meta.json` of each of these records."""
-    found = {}
+    origins = {}
     for record in record_folders(run):
         if not (record / "metrics.csv").is_file():
             continue
-        told = (meta := read_meta(record))["parameters"]
-        if (split is None or told.get("split", "test") == split) and (dry_run or not told.get("dry_run", False)):
-            found[record] = meta
-    return found
+        parameters = (meta := read_meta(record))["parameters"]
+        if (split is None or parameters.get("split", "test") == split) and (dry_run or not parameters.get("dry_run", False)):
+            origins[record] = meta
+    return origins
 
 
 def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "pd.DataFrame":
@@ -86,9 +86,9 @@ def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "
         raise LabError(f"no finished record with rows at {run}; run a grid first: make grid")
     keys = [_key(record, meta, run) for record, meta in sorted(origins.items(), key=lambda one: _below(one[0], run))]
     by_header: dict[bytes, dict[int, bytes]] = {}
-    for place, key in enumerate(keys):
+    for number, key in enumerate(keys):
         header, _, body = (run / key["record"] / "metrics.csv").read_bytes().partition(b"\n")
-        by_header.setdefault(header, {})[place] = body
+        by_header.setdefault(header, {})[number] = body
     try:
         table: Any = pd.concat([_table(header, bodies) for header, bodies in by_header.items()], ignore_index=True)
     except ValueError as error:
@@ -128,10 +128,10 @@ def _key(record: Path, meta: dict[str, Any], run: Path) -> dict[str, Any]:
     return key | {"cell": record.name, "record": _below(record, run)}
 
 
-def key_of(told: dict[str, Any], resolved: dict[str, Any]) -> dict[str, Any]:
+def key_of(parameters: dict[str, Any], resolved: dict[str, Any]) -> dict[str, Any]:
     """The columns of KEYS for a cell of these parameters, as far as these say them; `resolved`: its sections `preset` and `suite`."""
-    overrides = sorted(told.get("overrides") or [])
-    key = {name: told.get(name) for name in KEYS}
+    overrides = sorted(parameters.get("overrides") or [])
+    key = {name: parameters.get(name) for name in KEYS}
     key |= {"overrides": ";".join(overrides), "encoder": (resolved.get("preset") or {}).get("encoder") or ""}
     return key | _sides(overrides, set((resolved.get("suite") or {}).get("settings") or {}))
 

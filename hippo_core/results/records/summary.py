@@ -86,11 +86,11 @@ def _stages(rows: Frame) -> dict[str, float | None]:
 
 
 def _compute(rows: Frame, seconds: float) -> dict[str, Any]:
-    read, said = int(rows["prompt_tokens"].sum()), int(rows["generated_tokens"].sum())
+    read, generated = int(rows["prompt_tokens"].sum()), int(rows["generated_tokens"].sum())
     return {
-        "tokens": read + said,
+        "tokens": read + generated,
         "input_tokens": read,
-        "generated_tokens": said,
+        "generated_tokens": generated,
         "computed_tokens": float(rows["computed_tokens"].sum()) if "computed_tokens" in rows else None,
         "runtime_s": round(seconds, 3),
         "time_s_per_100": round(100 * seconds / len(rows), 3),

@@ -24,15 +24,15 @@ def teach_telemetry(rows: Frame) -> dict[str, Any]:
     actions = rows["action"].value_counts()
     counts = {name: int(actions.get(action, 0)) for name, action in _ACTIONS.items()}
     written, evicted = rows["action"] != "refuse", rows.get("evicted", 0.0 * rows["asked"]).astype(bool)
-    asked, kept = rows["asked"].astype(bool), written & ~evicted
+    asked, remaining = rows["asked"].astype(bool), written & ~evicted
     return {
         "attempts": len(rows),
         **counts,
         "evicted": int((written & evicted).sum()),
         "write_rate": _known(written.mean()),
         "asked_rate": _known(asked.mean()),
-        "precision": _known(asked[kept].mean()),
-        "recall": _known(kept[asked].mean()),
+        "precision": _known(asked[remaining].mean()),
+        "recall": _known(remaining[asked].mean()),
         **_salience(rows[rows["S"].notna()]),
         "goes_with_asked": {term: _correlation(rows, term) for term in TERMS if term in rows},
         "ms_mean": _known(rows["ms"].mean()),
@@ -54,11 +54,11 @@ def _salience(rows: Frame) -> dict[str, Any]:
     """The spread of S, and the area under the curve of precision and recall over all thresholds on it."""
     from hippo_core.methods.episodic.gate_scores import QUANTILES, gate_scores
 
-    found = gate_scores(rows["S"].to_numpy(dtype=float), rows["action"] != "refuse", rows["asked"].to_numpy(dtype=bool))
-    spread = {f"{100 * share:g}%": _known(value) for share, value in zip(QUANTILES, found.quantiles, strict=True)}
+    scores = gate_scores(rows["S"].to_numpy(dtype=float), rows["action"] != "refuse", rows["asked"].to_numpy(dtype=bool))
+    spread = {f"{100 * share:g}%": _known(value) for share, value in zip(QUANTILES, scores.quantiles, strict=True)}
     return {
-        "pr_auc": _known(found.average_precision),
-        "S": {"mean": _known(found.mean), "sd": _known(found.sd), "quantiles": spread},
+        "pr_auc": _known(scores.average_precision),
+        "S": {"mean": _known(scores.mean), "sd": _known(scores.sd), "quantiles": spread},
     }
 
 

@@ -17,10 +17,10 @@ class Links:
     def items(self, condition: str, regime: str, **where: str) -> str:
         """The page of a condition's items: its cell's page where there is one cell, else the setting's page."""
         here = self._cells(condition, regime)
-        told = "".join(f"&{name}={quote(str(value))}" for name, value in where.items())
+        fragment = "".join(f"&{name}={quote(str(value))}" for name, value in where.items())
         if len(here) == 1 and here[0].listed:
-            return f"items/{here[0].page}" + (f"#{told[1:]}" if told else "")
-        return f"items/{self.pairs_page}#a={quote(_column(condition, self.regime(condition, regime)))}{told}"
+            return f"items/{here[0].page}" + (f"#{fragment[1:]}" if fragment else "")
+        return f"items/{self.pairs_page}#a={quote(_column(condition, self.regime(condition, regime)))}{fragment}"
 
     def differing(self, a: tuple[str, str], b: tuple[str, str], side: str = "both") -> str:
         """The setting's page, showing only the items where a and b differ (`side`: where only one of them is right)."""

@@ -19,25 +19,25 @@ def glance(run: Run, links: dict[str, Links]) -> list[dict[str, Any]]:
 
 def glance_validation(run: Run) -> list[dict[str, Any]]:
     """The same of validation worlds, on which choices are made; a model that was asked nothing there is left out."""
-    found = []
+    matrices = []
     for model in run.models:
         rows = run.validation[run.validation["model"] == model]
-        places = {place: place.removeprefix(f"{model} · ") for place in sorted(set(rows["place"]), key=natural)}
-        found += [{"model": model, **_matrix(rows, "place", places, {})}] if len(rows) else []
-    return found
+        names = {name: name.removeprefix(f"{model} · ") for name in sorted(set(rows["place"]), key=natural)}
+        matrices += [{"model": model, **_matrix(rows, "place", names, {})}] if len(rows) else []
+    return matrices
 
 
-def _matrix(rows: Frame, column: str, places: dict[str, str], links: dict[str, Links]) -> dict[str, Any]:
+def _matrix(rows: Frame, column: str, names: dict[str, str], links: dict[str, Links]) -> dict[str, Any]:
     """The matrix of one model's conditions and places, which are the values of a column, each with its name."""
     table = summaries.estimate(rows, [column, "condition", "regime"]).set_index([column, "condition", "regime"])
     lines = []
     for name in ordered(rows["condition"]):
         for regime in summaries.regimes_of(rows[rows["condition"] == name]):
-            cells = [_tinted(table, one, name, regime, links.get(one)) for one in places]
-            said = "" if regime == "delayed" and shared_between_regimes(name) else regime
-            lines.append({"name": look(name).label, "look": look(name), "regime": said, "cells": cells})
-    chance = [share(rows.loc[rows[column] == one, "chance"].mean()) for one in places]
-    return {"columns": [_in_words(name) for name in places.values()], "lines": lines, "chance": chance}
+            cells = [_tinted(table, one, name, regime, links.get(one)) for one in names]
+            regime_label = "" if regime == "delayed" and shared_between_regimes(name) else regime
+            lines.append({"name": look(name).label, "look": look(name), "regime": regime_label, "cells": cells})
+    chance = [share(rows.loc[rows[column] == one, "chance"].mean()) for one in names]
+    return {"columns": [_in_words(name) for name in names.values()], "lines": lines, "chance": chance}
 
 
 def _in_words(setting: str) -> str:
@@ -84,10 +84,10 @@ def _shares(counts: dict[str, int]) -> str:
 
 def _identity(meta: dict[str, Any]) -> list[tuple[str, str]]:
     """What identifies the code and machine of a record; the data and config hashes of each stand in the table of records."""
-    found = [("commit", meta.get("git_sha")), ("device", meta.get("device")), ("threads", meta.get("threads"))]
-    found += sorted(meta.get("versions", {}).items())
-    found += [(f"{name} sha256", value) for name, value in sorted(meta.get("checksums", {}).items()) if name != "data"]
-    return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in found if value is not None]
+    identity = [("commit", meta.get("git_sha")), ("device", meta.get("device")), ("threads", meta.get("threads"))]
+    identity += sorted(meta.get("versions", {}).items())
+    identity += [(f"{name} sha256", value) for name, value in sorted(meta.get("checksums", {}).items()) if name != "data"]
+    return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in identity if value is not None]
 
 
 def cells(run: Run) -> list[dict[str, Any]]:

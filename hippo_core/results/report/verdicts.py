@@ -55,7 +55,7 @@ def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str
         "family": verdict.family,
         "verdict": verdict.verdict,
         "mark": MARKS[verdict.verdict],
-        "place": _place(verdict),
+        "place": _scope(verdict),
         "kind": kind,
         "value": value,
         "interval": interval,
@@ -84,10 +84,10 @@ def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str
 
 def questions(judged: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The judged rows of a model gathered by question: one line where it was asked once, else a summary line over its suites."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    rows_by_question: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in judged:
-        found.setdefault((row["question"], row["text"]), []).append(row)
-    return [_question(question, text, rows) for (question, text), rows in found.items()]
+        rows_by_question.setdefault((row["question"], row["text"]), []).append(row)
+    return [_question(question, text, rows) for (question, text), rows in rows_by_question.items()]
 
 
 def _question(question: str, text: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _target(verdict: Verdict) -> str:
     return signs.get(verdict.rule, "") + share(verdict.target)
 
 
-def _place(verdict: Verdict) -> str:
+def _scope(verdict: Verdict) -> str:
     profile = "" if verdict.profile == "default" else verdict.profile
     worlds = verdict.worlds.replace(";", ", ")
     rival = OWN_VECTORS if OWN_VECTORS in verdict.reason else ""
@@ -149,10 +149,10 @@ def _room(verdict: Verdict) -> str:
 
 def _gathered(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """What was not judged, a line a question and reason, with all its places."""
-    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    lines_by_reason: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for line in lines:
-        found.setdefault((line["question"], line["text"], line["reason"]), []).append(line)
-    return [{**rows[0], "places": [row["place"] for row in rows]} for rows in found.values()]
+        lines_by_reason.setdefault((line["question"], line["text"], line["reason"]), []).append(line)
+    return [{**rows[0], "places": [row["place"] for row in rows]} for rows in lines_by_reason.values()]
 
 
 def _evidence(cell: Cell, several: bool) -> dict[str, str]:

@@ -78,9 +78,9 @@ def _judge() -> list[Verdict]:
 
 
 def _write_sweeps() -> list[dict[str, Any]]:
-    found, pictures = views.sweeps(_SHARED["run"])
+    sweep_views, pictures = views.sweeps(_SHARED["run"])
     _write_pictures(_SHARED["out"], pictures)
-    return found
+    return sweep_views
 
 
 def _write_pictures(out: Path, pictures: Mapping[str, bytes]) -> None:

@@ -97,8 +97,8 @@ def scored(values: ArrayLike, clusters: ArrayLike) -> tuple[NDArray[np.float64],
 
 def numbered(clusters: NDArray[Any]) -> NDArray[np.int64]:
     """For each the number of its world in the order of the worlds' names, which are compared as text."""
-    places, names = pd.factorize(clusters, use_na_sentinel=False)
-    return np.unique(np.asarray(names).astype(str), return_inverse=True)[1][places]
+    codes, names = pd.factorize(clusters, use_na_sentinel=False)
+    return np.unique(np.asarray(names).astype(str), return_inverse=True)[1][codes]
 
 
 def _sums(groups: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -126,11 +126,11 @@ def bootstrap(
 def times_drawn(size: int, draws: int, seed: int) -> NDArray[np.uint8]:
     """How often each of `size` worlds is drawn, (draws, size). A report asks for the same draws hundreds of times."""
     random = np.random.default_rng(seed)
-    found = np.empty((draws, size), np.uint8)  # a world in many is never drawn 256 times
-    for chunk in np.split(found, range(CHUNK, draws, CHUNK)):
-        places = random.integers(0, size, chunk.shape) + size * np.arange(len(chunk))[:, None]
-        chunk[:] = np.bincount(places.ravel(), minlength=chunk.size).reshape(chunk.shape)
-    return found
+    counts = np.empty((draws, size), np.uint8)  # a world in many is never drawn 256 times
+    for chunk in np.split(counts, range(CHUNK, draws, CHUNK)):
+        drawn = random.integers(0, size, chunk.shape) + size * np.arange(len(chunk))[:, None]
+        chunk[:] = np.bincount(drawn.ravel(), minlength=chunk.size).reshape(chunk.shape)
+    return counts
 
 
 def without_variation(

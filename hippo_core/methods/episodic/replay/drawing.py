@@ -26,9 +26,9 @@ def draw(
     count = replay.count(len(queue.items) + queue.dropped)
     generator = np.random.default_rng([seed, cycle])
     if replay.policy == "uniform":
-        return tuple(queue.items[place].trace for place in generator.permutation(len(queue.items))[:count])
+        return tuple(queue.items[index].trace for index in generator.permutation(len(queue.items))[:count])
     noise = replay.noise_level * generator.standard_normal(len(queue.items))
     priority = priorities(queue.items, now, shares) + noise
-    candidates = [place for place, item in enumerate(queue.items) if replay.policy == "priority" or due(schedule or {}, item.trace, cycle)]
-    chosen = in_order([queue.items[place] for place in candidates], priority[candidates], count)
+    candidates = [index for index, item in enumerate(queue.items) if replay.policy == "priority" or due(schedule or {}, item.trace, cycle)]
+    chosen = in_order([queue.items[index] for index in candidates], priority[candidates], count)
     return tuple(item.trace for item in chosen)

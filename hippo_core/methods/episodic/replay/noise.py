@@ -9,19 +9,19 @@ def corrupt(text: str, level: float, random: Random) -> str:
     A word of up to two letters can only be dropped, and where all others are gone the last word stays as it is.
     """
     words = text.split()
-    kept: list[str] = []
+    words_left: list[str] = []
     for number, word in enumerate(words):
         if random.random() >= level:
-            kept.append(word)
+            words_left.append(word)
         elif len(word) > 2 and random.random() < 0.5:
-            kept.append(misspelt(word, random))
-        elif not kept and number == len(words) - 1:
-            kept.append(word)
-    return " ".join(kept)
+            words_left.append(misspelt(word, random))
+        elif not words_left and number == len(words) - 1:
+            words_left.append(word)
+    return " ".join(words_left)
 
 
 def misspelt(word: str, random: Random) -> str:
     """A letter lost, or two neighbours swapped."""
-    place = random.randrange(len(word) - 1)
-    swapped = word[:place] + word[place + 1] + word[place] + word[place + 2 :]
-    return swapped if random.random() < 0.5 else word[:place] + word[place + 1 :]
+    index = random.randrange(len(word) - 1)
+    swapped = word[:index] + word[index + 1] + word[index] + word[index + 2 :]
+    return swapped if random.random() < 0.5 else word[:index] + word[index + 1 :]

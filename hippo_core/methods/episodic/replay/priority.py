@@ -44,19 +44,19 @@ def priorities(items: Sequence[Queued], now: int, shares: Shares = Shares()) -> 
 def in_order(items: Sequence[Queued], priority: NDArray[np.float64], count: int, alike: float = ALIKE) -> tuple[Queued, ...]:
     """The first `count` by falling priority, ties by id, but that none follows a trace whose key has a cosine of `alike` or more with its
     own while another is left: it is put off, not lost, and comes when a less similar one has been in between."""
-    waiting = sorted(range(len(items)), key=lambda place: (-round(float(priority[place]), DIGITS), items[place].trace))
+    waiting = sorted(range(len(items)), key=lambda index: (-round(float(priority[index]), DIGITS), items[index].trace))
     near = _neighbours([item.key for item in items], alike)
     chosen: list[int] = []
     while waiting and len(chosen) < count:
         shunned = near[chosen[-1]] if chosen else frozenset[int]()
-        turn = next((turn for turn, place in enumerate(waiting) if place not in shunned), 0)  # where all are alike, the first
+        turn = next((turn for turn, index in enumerate(waiting) if index not in shunned), 0)  # where all are alike, the first
         chosen.append(waiting.pop(turn))
-    return tuple(items[place] for place in chosen)
+    return tuple(items[index] for index in chosen)
 
 
 def _neighbours(keys: Sequence[SparseKey], alike: float) -> list[frozenset[int]]:
     """Of each key, the places of those that interfere with it."""
-    found = []
+    neighbours = []
     for start in range(0, len(keys), TOGETHER):
-        found += [frozenset(np.flatnonzero(row).tolist()) for row in cosines(keys[start : start + TOGETHER], keys) >= alike]
-    return found
+        neighbours += [frozenset(np.flatnonzero(row).tolist()) for row in cosines(keys[start : start + TOGETHER], keys) >= alike]
+    return neighbours
