@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hippo_core.delivery.adapter_file import load_adapter
 from hippo_core.delivery.kv import check_known, make_ready, prefix_of, prepare
-from hippo_core.delivery.trace_adapter import TraceAdapter
-from hippo_core.delivery.trace_batch import lay_traces
+from hippo_core.delivery.trace_adapter import TraceAdapter, lay_traces, load_adapter
 from hippo_core.delivery.types import Delivered, Question
 from hippo_core.models.ask import Ask, ask
 from hippo_core.models.kv import tokens_of
@@ -40,11 +38,9 @@ class AdapterDelivery:
         return delivered if masked else [replace(one, prompt_tokens=one.prompt_tokens + one.trace_tokens) for one in delivered]
 
     def make_ready(self, questions: Sequence[Question]) -> float:
-        """See `Delivery`."""
         return make_ready(self.known, questions, self.decoding)
 
     def forget(self) -> None:
-        """See `Delivery`."""
         self.known.forget()
 
 

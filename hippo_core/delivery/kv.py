@@ -63,11 +63,9 @@ class KVDelivery:
         return ready.delivered(answers)
 
     def make_ready(self, questions: Sequence[Question]) -> float:
-        """See `Delivery`."""
         return make_ready(self.known, questions, self.decoding)
 
     def forget(self) -> None:
-        """See `Delivery`."""
         self.known.forget()
 
 

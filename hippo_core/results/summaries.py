@@ -5,6 +5,7 @@ Seeds are pooled: a world of one seed and a world of another are different clust
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,19 @@ import pandas as pd
 from hippo_core.files import LabError
 from hippo_core.results.figures.palette import REGIMES, base, condition_name, ordered, shared_between_regimes
 from hippo_core.results.frames import Frame
-from hippo_core.results.reference_baseline import PLAIN_RAGS, rivals
 from hippo_core.results.statistics import Comparison, cluster_interval, compare
+
+Option = TypeVar("Option")
+
+PLAIN_RAGS = ("baselines/rag_bm25", "baselines/rag_dense", "baselines/rag_hybrid")  # those that "the best rag" is chosen from
+OWN_VECTORS = "rag with the model's own vectors"  # what a verdict says where there is no other
+
+
+def rivals(options: Sequence[Option], encoders: Sequence[str | None]) -> list[Option]:
+    """The options that may stand for the best rag: those with the encoder `own` only where none has the encoder `minilm`."""
+    published = "minilm" in encoders
+    return [option for option, encoder in zip(options, encoders, strict=True) if not (published and encoder == "own")]
+
 
 PAIRING = ("key", "cluster", "seed", "world", "question", "answer", "score")
 RUNGS = ("exact", "partial", "paraphrase", "noisy")

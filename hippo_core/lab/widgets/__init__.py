@@ -2,5 +2,3 @@
 
 from hippo_core.lab.widgets.start import start
 from hippo_core.lab.widgets.view import GridView, watch
-
-__all__ = ["GridView", "start", "watch"]

@@ -33,7 +33,6 @@ class Rerank(Rag):
         latest_first(index, query.taught, query.text, self._first(index, query), np.zeros(len(query.taught)), self.settings.recency)
 
     def order(self, index: WorldIndex, query: Query) -> tuple[list[int], float]:
-        """See `Rag`."""
         from hippo_core.retrieval.question_likelihood import after_text
 
         first = self._first(index, query)

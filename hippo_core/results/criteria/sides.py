@@ -9,7 +9,7 @@ import pandas as pd
 
 from hippo_core.results.criteria.criterion import Criteria, Criterion, Side, Where
 from hippo_core.results.frames import Frame
-from hippo_core.results.reference_baseline import OWN_VECTORS, rivals
+from hippo_core.results.summaries import OWN_VECTORS, rivals
 
 
 class NotJudged(Exception):

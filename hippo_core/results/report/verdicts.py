@@ -8,11 +8,11 @@ from typing import Any
 from hippo_core.results.criteria import Verdict, load_criteria
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, count, missing, probability, share, span
-from hippo_core.results.reference_baseline import OWN_VECTORS
 from hippo_core.results.report.comparisons import needed
 from hippo_core.results.report.links import Links
 from hippo_core.results.report.runs import Cell, Run
 from hippo_core.results.report.svg import dot_and_bar, strip
+from hippo_core.results.summaries import OWN_VECTORS
 
 COLOURS = {"met": "#0b6b4f", "missed": "#a63603", "not judged": "#6b7280"}
 MARKS = {"met": "✓", "missed": "✗", "not judged": "–"}
