@@ -99,6 +99,5 @@ def _checked(name: str) -> tuple[Path, bytes]:
 
 @cache
 def _content(path: Path) -> tuple[bytes, str]:
-    """The bytes of a file and their SHA-256, read once a process."""
     content = path.read_bytes()
     return content, sha256(content).hexdigest()

@@ -13,6 +13,7 @@ from hippo_core.methods.base import Mode
 from hippo_core.methods.presets import Preset, load_preset, settings_of
 from hippo_core.models.spec import ModelSpec, load_spec, validated
 from hippo_core.results.records import run_folder
+from hippo_core.results.records.read import side_of
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import suite_settings
 from hippo_core.suites.folder import count_questions, is_own, require_folder
@@ -145,15 +146,13 @@ def assignments(texts: Iterable[str]) -> dict[str, Any]:
 
 def sides(texts: Iterable[str], suite: Suite, preset: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Overrides apart: those of the suite's settings and those of the preset. `suite.` or `preset.` before a key says which is meant."""
-    found: dict[str, dict[str, Any]] = {"suite": {}, "preset": {}}
+    apart: dict[str, dict[str, Any]] = {"suite": {}, "preset": {}}
     legal = {"suite": set(suite.settings.model_fields), "preset": set(settings_of(preset))}
     for key, value in assignments(texts).items():
-        side, dot, name = key.partition(".")
-        wanted = [side] if dot and side in legal else [side for side in legal if key in legal[side]]
-        name = name if dot and side in legal else key
-        if len(wanted) > 1:
+        side, name = side_of(key, legal["suite"])
+        if key in legal["suite"] & legal["preset"]:
             raise LabError(f"override {key!r} is a setting of the suite and of the preset; write suite.{key}=... or preset.{key}=...")
-        if not wanted or name not in legal[wanted[0]]:
+        if name not in legal[side]:
             raise unknown("override", key, legal["suite"] | legal["preset"])
-        found[wanted[0]][name] = value
-    return found["suite"], found["preset"]
+        apart[side][name] = value
+    return apart["suite"], apart["preset"]

@@ -74,7 +74,6 @@ def token_f1(prediction: str, answers: Sequence[str]) -> float:
 
 
 def _bag_f1(predicted: list[str], gold: list[str]) -> float:
-    """2 x words in common / words in all."""
     shared = sum((Counter(predicted) & Counter(gold)).values())
     return 2 * shared / (len(predicted) + len(gold)) if shared else 0.0
 

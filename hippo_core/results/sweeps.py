@@ -83,7 +83,6 @@ def _points(kind: Mapping[str, str]) -> Iterator[tuple[tuple[int, str], Point]]:
 
 
 def _settings(overrides: str) -> dict[str, str]:
-    """What "n_facts=8;window=4" says, by name."""
     return dict(one.split("=", 1) for one in overrides.split(";") if one)
 
 
@@ -102,7 +101,6 @@ def _but(settings: Mapping[str, str], *without: str) -> str:
 
 
 def _long(points: Mapping[tuple[str, str], Point]) -> dict[tuple[str, str], Point]:
-    """The points of those lines that are long enough."""
     values: dict[tuple[str, str], set[float]] = {}
     for point in points.values():
         values.setdefault((point.line, point.panel), set()).add(point.x)
@@ -110,7 +108,6 @@ def _long(points: Mapping[tuple[str, str], Point]) -> dict[tuple[str, str], Poin
 
 
 def _placed(rows: Frame, points: Mapping[tuple[str, str], Point]) -> Frame:
-    """The rows that have a point, with it."""
     keys = list(zip(rows["suite_overrides"], rows["condition"], strict=True))
     there = [key in points for key in keys]
     mine = [points[key] for key in keys if key in points]

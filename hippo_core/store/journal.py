@@ -96,7 +96,6 @@ class Journal:
         return [rows.row_trace(row, self.file.codec) for row in table_rows]
 
     def _write_payloads(self, payloads: Mapping[int, Any]) -> None:
-        """Other payloads in the places of those that are there."""
         changed = [replace(trace, payload=payloads[trace.id]) for trace in self.all_of(list(payloads))]
         self.file.many(rows.REPAYLOAD, [rows.payload_row(trace, self.file.codec) for trace in changed])
 

@@ -8,7 +8,6 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +30,10 @@ class TraceStore:
     """Traces, and what a gate decided about each statement. Two tellings in the same order give the same file."""
 
     def __init__(self, file: StoreFile) -> None:
-        self.file, self.journal = file, Journal(file)
+        self.file, self.journal = file, (journal := Journal(file))
+        self.note, self.together, self.close = file.note, file.together, file.close
+        self.maintenance, self.history, self.rollback = journal.maintenance, journal.history, journal.rollback
+        self.purge, self.update_payloads = journal.purge, journal.replace_payloads
 
     @classmethod
     def open(cls, folder: Path | str, session_id: str, expect: Identity | None = None, read_only: bool = False) -> Self:
@@ -60,7 +62,6 @@ class TraceStore:
 
     @classmethod
     def _made(cls, path: Path, fill: Callable[[sqlite3.Connection], None], identity: Identity) -> Self:
-        """A new store whose file is there whole or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = hold(path.parent)
         try:
@@ -153,10 +154,6 @@ class TraceStore:
         before = self.journal.saliences(None if ids is None else self.journal.living(ids))
         self.journal.set_salience({trace: (1 - rate) * salience for trace, salience in before.items()}, before, "decay")
 
-    def update_payloads(self, payloads: Mapping[int, Any]) -> None:
-        """Give traces other payloads; LabError, before anything changes, for one that is not of the store's kind."""
-        self.journal.replace_payloads(payloads)
-
     def delete(self, ids: Sequence[int]) -> None:
         """Delete these traces."""
         self.journal.rise("gone", dict.fromkeys(map(int, ids), 1), "delete")
@@ -217,34 +214,6 @@ class TraceStore:
     def path(self) -> Path:
         """Its file."""
         return self.file.path
-
-    def note(self, name: str, value: Any) -> None:
-        """Keep a JSON value with the store, such as a gate's calibration; it is found in `meta`. A note of the same name is replaced."""
-        self.file.note(name, value)
-
-    def together(self) -> AbstractContextManager[None]:
-        """What is written within is on the disk when the block ends, all of it; none of it after an error. Blocks may be nested."""
-        return self.file.together()
-
-    def maintenance(self, kind: str) -> AbstractContextManager[None]:
-        """One batch, one transaction, of all that is done within; `kind` says in `history` what it was. Blocks may be nested."""
-        return self.journal.maintenance(kind)
-
-    def history(self) -> list[str]:
-        """The kinds of the batches that can be undone, oldest first."""
-        return self.journal.history()
-
-    def rollback(self, batches: int = 1) -> None:
-        """Undo the last `batches` batches: every trace is as it was, but for what was told since."""
-        self.journal.rollback(batches)
-
-    def purge(self) -> int:
-        """Forget how to undo, and remove for good what is gone; how many tombstones went."""
-        return self.journal.purge()
-
-    def close(self) -> None:
-        """Give the store back; a second call does nothing."""
-        self.file.close()
 
     def __enter__(self) -> Self:
         return self

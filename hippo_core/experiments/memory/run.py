@@ -79,7 +79,6 @@ def _untaught(world: World) -> Iterator[dict[str, object]]:
 
 
 def _teach_row(fact: Fact, decision: Decision) -> dict[str, object]:
-    """What is kept of one decision; a term that was not weighed is not a number."""
     return {
         "fact_id": fact.id,
         "world": fact.world,
@@ -137,7 +136,6 @@ def test(
 
 
 def _sleep(method: Memory, store: TraceStore) -> dict[str, float]:
-    """What the store says of its replay."""
     noted, due = store.meta.get("replay", {"items": 0, "cycles": 0}), method.replay_cycles
     return {"replayed": float(noted["items"] > 0), "replay_cycles_missing": max(0, due - noted["cycles"]) / due if due else math.nan}
 

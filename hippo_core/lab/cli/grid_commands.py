@@ -1,7 +1,7 @@
 """What the commands of a grid do: run what is left of it and report, plan it, write its report again."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -33,7 +33,10 @@ def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, .
         if archive:
             _exchange(archive, grid)
         standing = stand(grid.cells)
-        _say_start(grid, len(standing.finished), len(standing.waiting))
+        absent = f"; not there yet: {', '.join(grid.not_there)} ({sum(grid.not_there.values())} cells)" if grid.not_there else ""
+        to_run = f"{len(standing.waiting)} to run" if standing.waiting else "nothing to be done"
+        cells = f"{len(grid.cells)} cells, {len(standing.finished)} finished, {to_run}{absent}"
+        print(f"grid {grid.name}, run {grid.run_id}: {cells}", flush=True)
         if standing.waiting:
             from hippo_core.lab.grid.power import declare  # a second of imports
 
@@ -41,13 +44,15 @@ def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, .
         execution = ExecutionOptions(options.kernel, grid.threads, grid.timeout, grid.memory, options.archive)
         outcomes = run(standing.waiting, options, execution, len(standing.finished), file, grid)
         outcomes += _report(grid.run_id, force=bool(outcomes), execution=replace(execution, archive=""), file=file)
-    _say_end(grid.run_id, outcomes, len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes), time.monotonic() - started)
+    skipped = len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes)
+    lines = summary.summary_lines(grid.run_id, outcomes, skipped, time.monotonic() - started)
+    for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *lines):
+        print(line)
     return int(any(outcome.state == "failed" for outcome in outcomes))
 
 
 @contextmanager
 def _archive(url: str, grid: Grid) -> Iterator[Archive | None]:
-    """The archive of a run, tried and held, where one is asked for."""
     if not url:
         yield None
         return
@@ -58,7 +63,6 @@ def _archive(url: str, grid: Grid) -> Iterator[Archive | None]:
 
 
 def _exchange(archive: Archive, grid: Grid) -> None:
-    """Bring what the archive has of this grid's records, and copy there what it lacks."""
     there = archive.finished(grid.run_id)
     names = {cell.record.relative_to(root() / RUNS).as_posix(): cell for cell in grid.cells}
     archive.pull(sorted(there & names.keys()))
@@ -67,20 +71,9 @@ def _exchange(archive: Archive, grid: Grid) -> None:
             archive.push(names[name].record)
 
 
-def _say_start(grid: Grid, finished: int, waiting: int) -> None:
-    later = f"; not there yet: {', '.join(grid.not_there)} ({sum(grid.not_there.values())} cells)" if grid.not_there else ""
-    remaining = f"{waiting} to run" if waiting else "nothing to be done"
-    print(f"grid {grid.name}, run {grid.run_id}: {len(grid.cells)} cells, {finished} finished, {remaining}{later}", flush=True)
-
-
 def _say_power(message: str) -> None:
     if message:
         print(f"power: {message}", flush=True)
-
-
-def _say_end(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> None:
-    for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *summary.summary_lines(run_id, outcomes, skipped, seconds)):
-        print(line)
 
 
 def _report(run_id: str, force: bool, execution: ExecutionOptions = DEFAULTS, file: StatusFile | None = None) -> list[Outcome]:

@@ -165,7 +165,6 @@ def papermill_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
 
 
 def _plain_origin(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Configuration and origin of a cell whose notebook writes no rows of its own (data sets, report)."""
     parameters = {name: value for name, value in cell.parameters.items() if name not in PLACE}
     meta = {"git_sha": git_sha(), "config_hash": fingerprints.digest(parameters), "cell": cell.id, "phase": cell.phase}
     return {"parameters": parameters}, meta | {"parameters": cell.parameters, "mode": cell.phase, "versions": versions()}

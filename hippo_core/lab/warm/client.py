@@ -168,7 +168,6 @@ def running() -> bool:
 
 
 def _leave(python: str, old: ForkServer) -> None:
-    """Ask this server no more; it goes on for the kernels that it has."""
     with _starting:
         if _servers.get(python) is old:
             _retired.append(_servers.pop(python))
@@ -190,7 +189,6 @@ def close(for_good: bool = True) -> None:
 
 
 def _read_line(line: socket.socket) -> dict[str, Any]:
-    """An answer; empty where the other side has gone."""
     received = b""
     while not received.endswith(b"\n"):
         if not (heard := line.recv(4096)):

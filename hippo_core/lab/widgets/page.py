@@ -58,6 +58,5 @@ def headline(stage: Stage, status: Status | None) -> str:
 
 
 def _shares(status: Status) -> dict[str, float]:
-    """The parts of the bar in percent."""
     counts = {"done": status.done, "failed": status.failed, "running": len(status.running)}
     return {name: 100 * count / max(1, status.total) for name, count in counts.items() if count}

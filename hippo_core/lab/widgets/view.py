@@ -80,7 +80,6 @@ class GridView(ipywidgets.VBox):
         return "gone" if status.state == "running" else status.state
 
     def _printed(self) -> str:
-        """The last lines of what the grid printed."""
         printed = Output()
         printed.write(self._output.read_text(encoding="utf-8", errors="replace") if self._output else "")
         return "\n".join(printed.lines)

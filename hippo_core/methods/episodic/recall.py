@@ -91,12 +91,10 @@ class Recaller:
         return Recall(traces, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, (encoded - proposed) * 1e3)
 
     def _mask(self, sources: Set[str] | None) -> torch.Tensor | None:
-        """Which rows may be recalled; None where all may."""
         allowed = None if sources is None else [trace.source in sources for trace in self.index.traces]
         return None if allowed is None or all(allowed) else torch.tensor(allowed)
 
     def _encode(self, rows: Rows) -> None:
-        """Have the keys and values of these rows ready, where completion needs them."""
         if self.known and self.config.completion == "predictive":
             self.known.get([self.index.traces[row].payload.token_ids for row in rows])
 
@@ -119,7 +117,6 @@ class Recaller:
         return {}, 0
 
     def _ordered(self, rows: Rows, features: Features, weights: str) -> tuple[Rows, Features, NDArray[np.float64]]:
-        """Rows, features and scores, best first."""
         scores = np.round(fused(features, self.config.weights[weights]), 6)
         order = np.lexsort((rows, -scores))
         return rows[order], {name: values[order] for name, values in features.items()}, scores[order]

@@ -26,7 +26,7 @@ from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.retrieval.trace_index import rows_of
 from hippo_core.store import TraceStore
-from hippo_core.store.trace import Decision, Statement, Trace
+from hippo_core.store.trace import Decision
 
 CALIBRATED_ON = 512  # statements of validation worlds, in whole worlds, at least
 SEED = 1337  # of the control that writes by chance
@@ -43,20 +43,13 @@ def write(
     """
     texts = [one.statement.text for one in observations]
     keys, lines = memory.encoder.keys(texts), lines_of(memory.lm, texts, memory.settings.decoding)
-    decisions = weighed(memory, observations, keys, lines, gate) if gate else [_unweighed(one.statement) for one in observations]
+    decisions = (
+        weighed(memory, observations, keys, lines, gate)
+        if gate
+        else [Decision(one.statement, 0.0, {}, {}, "insert") for one in observations]
+    )
     traces = [
-        Trace(
-            world=one.statement.world,
-            source=one.statement.source,
-            text=one.statement.text,
-            payload=Payload(tuple(ids), key),
-            slots=one.slots,
-            salience=salience_of(decision.S),
-            pinned=one.pin and protects_pins,
-            provenance=one.provenance,
-            context_key=one.context_key,
-            time=one.statement.time,
-        )
+        one.trace(payload=Payload(tuple(ids), key), salience=salience_of(decision.S), pinned=one.pin and protects_pins)
         for one, key, ids, decision in zip(observations, keys, lines, decisions, strict=True)
     ]
     if gate:  # what it read of them leaves behind what they are recalled by
@@ -113,13 +106,8 @@ def _written(decisions: Sequence[Decision]) -> list[int]:
 
 
 def _known(decision: Decision, number: int, ids: Mapping[int, int]) -> Decision:
-    """The decision with the store's id of the trace that it is about."""
     about = number if decision.action == "insert" else decision.trace_id
     return replace(decision, trace_id=None if about is None else ids[about])
-
-
-def _unweighed(statement: Statement) -> Decision:
-    return Decision(statement, 0.0, {}, {}, "insert")
 
 
 def gate_of(settings: Episodic, calibration: Mapping[str, Any] | None) -> Gate | None:

@@ -45,7 +45,6 @@ class Rerank(Rag):
         return [*best, *first[len(best) :]], sum(one.computed_tokens for one in judged)
 
     def _first(self, index: WorldIndex, query: Query) -> list[int]:
-        """Positions by the sum of the z-scores of BM25 over words, over pieces of words, and cosine."""
         lexical = [bm25_scores(index, query.taught, query.text), bm25_scores(index, query.taught, query.text, grams)]
         dense = dense_scores(index, query.taught, query.text, self.settings.encoder)
         return ranked(np.sum([standardised(scores) for scores in [*lexical, dense]], axis=0))

@@ -181,7 +181,6 @@ class Criteria(Form):
 
 
 def _variants(criterion: Criterion) -> Iterator[tuple[str, str, str]]:
-    """Each suite with each kind of worlds, and the id that the criterion has there."""
     for suite, worlds in product(criterion.suites, criterion.worlds):
         several = ([suite] if len(criterion.suites) > 1 else []) + ([worlds] if worlds and len(criterion.worlds) > 1 else [])
         yield suite, worlds, "/".join([criterion.id, *several])

@@ -106,7 +106,6 @@ def _judge_model(
 
 
 def _claims(singles: Sequence[Criterion], evidence: Mapping[str, Evidence | str]) -> dict[str, dict[str, float]]:
-    """By family, the p values of the superiority claims that could be judged, by id."""
     claims: dict[str, dict[str, float]] = {}
     for criterion in singles:
         seen = evidence[criterion.id]
@@ -177,7 +176,6 @@ def _reached(criterion: Criterion, value: float) -> bool:
 
 
 def _support(criterion: Criterion, margin: float) -> tuple[float, float]:
-    """The open range in which the interval must lie."""
     if isinstance(criterion.target, tuple):
         return criterion.target[0] - margin, criterion.target[1] + margin
     if criterion.same:

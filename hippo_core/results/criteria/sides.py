@@ -101,7 +101,6 @@ def pick(criteria: Criteria, criterion: Criterion, side: Side, options: Sequence
 
 
 def _shown(rows: Frame) -> float:
-    """The mean recall at the number of facts that stand in the prompts."""
     known = rows["n_shown"].max() if "n_shown" in rows and len(rows) else math.nan
     column = "" if math.isnan(known) else f"recall_{known:.0f}"
     return float(rows[column].mean()) if column in rows else math.nan
@@ -115,7 +114,6 @@ def _by_validation(criteria: Criteria, criterion: Criterion, options: Sequence[S
 
 
 def _highest(tables: Sequence[pd.DataFrame], metric: str) -> int:
-    """The place of the table with the highest mean of what was scored; one without a score comes last."""
     values = [table[metric].to_numpy(dtype=float) for table in tables]
     known = [column[~np.isnan(column)] for column in values]
     means = [float(column.mean()) if len(column) else -math.inf for column in known]
@@ -123,5 +121,4 @@ def _highest(tables: Sequence[pd.DataFrame], metric: str) -> int:
 
 
 def _text_column(rows: Frame, column: str) -> Frame:
-    """A column of text that rows may lack."""
     return rows[column].fillna("").astype(str) if column in rows else pd.Series("", index=rows.index)

@@ -157,7 +157,6 @@ def body_for(names: int, least: float) -> float:
 
 
 def _beside(panel: Axes, heights: list[float]) -> list[float]:
-    """Heights of names in a column, LABEL inches apart at least."""
     inches = panel.get_window_extent().height / panel.figure.dpi
     return _spread(heights, LABEL * AXIS / inches)
 

@@ -112,7 +112,6 @@ def accuracy_by(rows: Frame, column: str, joined: bool = False, title: str = "")
 
 
 def _tilted(values: list) -> bool:
-    """Whether the names of the values need to be written aslant."""
     return max(len(str(value)) for value in values) * len(values) > 12
 
 

@@ -61,6 +61,5 @@ def _panel(panel: Axes, table: Frame, values: list[float], lines: list[str]) -> 
 
 
 def _ends(table: Frame, lines: list[str]) -> dict[str, float]:
-    """The value of each line where it ends."""
     last = table.sort_values("x").groupby("line")["mean"].last()
     return {name: last[name] for name in lines if name in last.index}

@@ -13,7 +13,6 @@ _SPAN = "baselines/span_short"
 
 
 def _find(table: Frame, **where: str) -> Row | None:
-    """The one row of an estimate that fits, or None."""
     for column, value in where.items():
         table = table[table[column] == value]
     return None if table.empty else table.iloc[0]
@@ -27,7 +26,6 @@ def _leader(table: Frame) -> Row | None:
 
 
 def _memory(rows: Frame) -> str | None:
-    """The first of the memories, or None."""
     return next((name for name in ordered(rows["condition"]) if name.startswith("memory/")), None)
 
 

@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -92,12 +92,8 @@ def _rows(a: Path, b: Path) -> Iterator[str]:
                 yield f"row {number}: {where or 'not the same number of cells'}"
 
 
-def _json(a: Path, b: Path) -> Iterator[str]:
-    return _values(json.loads(a.read_text(encoding="utf-8")), json.loads(b.read_text(encoding="utf-8")))
-
-
-def _yaml(a: Path, b: Path) -> Iterator[str]:
-    return _values(yaml.safe_load(a.read_text(encoding="utf-8")), yaml.safe_load(b.read_text(encoding="utf-8")))
+def _parsed(parse: Callable[[str], Any]) -> Callable[[Path, Path], Iterator[str]]:
+    return lambda a, b: _values(*(parse(path.read_text(encoding="utf-8")) for path in (a, b)))
 
 
 def _values(a: Any, b: Any, where: str = "") -> Iterator[str]:
@@ -153,4 +149,4 @@ def _bytes(a: Path, b: Path) -> Iterator[str]:
         yield "other bytes"
 
 
-COMPARE = {".csv": _rows, ".json": _json, ".yaml": _yaml, ".ipynb": _notebook, ".sqlite": _tables}
+COMPARE = {".csv": _rows, ".json": _parsed(json.loads), ".yaml": _parsed(yaml.safe_load), ".ipynb": _notebook, ".sqlite": _tables}

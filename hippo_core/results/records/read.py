@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Container
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,6 @@ def prepared_of(run: Path, dry_run: bool = False) -> list[Path]:
 
 
 def _origins(run: Path, split: str | None, dry_run: bool) -> dict[Path, dict[str, Any]]:
-    """The `meta.json` of each of these records."""
     origins = {}
     for record in record_folders(run):
         if not (record / "metrics.csv").is_file():
@@ -131,19 +131,19 @@ def _key(record: Path, meta: dict[str, Any], run: Path) -> dict[str, Any]:
 def key_of(parameters: dict[str, Any], resolved: dict[str, Any]) -> dict[str, Any]:
     """The columns of KEYS for a cell of these parameters, as far as these say them; `resolved`: its sections `preset` and `suite`."""
     overrides = sorted(parameters.get("overrides") or [])
+    of_suite = (resolved.get("suite") or {}).get("settings") or {}
+    sides: dict[str, list[str]] = {"preset": [], "suite": []}
+    for text in overrides:
+        side, name = side_of(text.partition("=")[0].strip(), of_suite)
+        if (side, name) != ("preset", "encoder"):  # which has a column of its own
+            sides[side].append(text.removeprefix(f"{side}."))
     key = {name: parameters.get(name) for name in KEYS}
     key |= {"overrides": ";".join(overrides), "encoder": (resolved.get("preset") or {}).get("encoder") or ""}
-    return key | _sides(overrides, set((resolved.get("suite") or {}).get("settings") or {}))
+    return key | {f"{side}_overrides": ";".join(texts) for side, texts in sides.items()}
 
 
-def _sides(overrides: list[str], of_suite: set[str]) -> dict[str, str]:
-    """The overrides of the preset (but for its encoder) and those of the suite, which are those of the settings in `of_suite`."""
-    sides: dict[str, list[str]] = {"preset_overrides": [], "suite_overrides": []}
-    for text in overrides:
-        plain = text.removeprefix("suite.").removeprefix("preset.")
-        name = plain.split("=")[0].strip()
-        if name in of_suite and not text.startswith("preset."):
-            sides["suite_overrides"].append(plain)
-        elif name != "encoder":
-            sides["preset_overrides"].append(plain)
-    return {side: ";".join(texts) for side, texts in sides.items()}
+def side_of(key: str, of_suite: Container[str]) -> tuple[str, str]:
+    """Whether an override is one of the suite, whose settings are `of_suite`, or of the preset, and the name of the setting. `suite.` or
+    `preset.` before a key says which is meant."""
+    side, _, name = key.partition(".")
+    return (side, name) if side in ("suite", "preset") else ("suite" if key in of_suite else "preset", key)

@@ -3,12 +3,12 @@
 import math
 from typing import TYPE_CHECKING, Any
 
+from hippo_core.results.frames import Frame
 from hippo_core.results.records.telemetry import recall_telemetry, replay_telemetry, teach_telemetry
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Frame = Any  # a pandas DataFrame or Series: what its methods return is wider than the type checker can follow
 
 MEANS = {
     "em_raw": "em_raw",

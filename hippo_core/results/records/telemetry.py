@@ -6,7 +6,7 @@ A cell that teaches or replays answers nothing, so this stands in the place of s
 import math
 from typing import Any
 
-Frame = Any  # a pandas DataFrame or Series: what its methods return is wider than the type checker can follow
+from hippo_core.results.frames import Frame
 
 # Columns that the rows of a memory's test have besides those of every test: how often it was asked, what its codes brought, what was
 # put before the question, how many traces of the item's world there are, the time of each part, and what of it a replay touched.
@@ -44,14 +44,12 @@ _ACTIONS = {"inserted": "insert", "aggregated": "aggregate", "refused": "refuse"
 
 
 def _correlation(rows: Frame, term: str) -> float | None:
-    """Pearson's r of a term with the hidden label; None where it was not weighed or either of them never varies."""
     values, asked = rows[term].astype(float), rows["asked"].astype(float)
     varies = values.notna().all() and values.nunique() > 1 and asked.nunique() > 1
     return _known(values.corr(asked)) if varies else None
 
 
 def _salience(rows: Frame) -> dict[str, Any]:
-    """The spread of S, and the area under the curve of precision and recall over all thresholds on it."""
     from hippo_core.methods.episodic.gate_scores import QUANTILES, gate_scores
 
     scores = gate_scores(rows["S"].to_numpy(dtype=float), rows["action"] != "refuse", rows["asked"].to_numpy(dtype=bool))

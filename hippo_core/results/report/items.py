@@ -82,7 +82,6 @@ def _shown_text(text: str) -> str:
 
 
 def _score(score: float) -> str:
-    """A score of 0 or 1 without decimals, another with two."""
     return f"{score:.0f}" if score in (0, 1) else share(score)
 
 
@@ -112,7 +111,6 @@ _NOTHING = {"score": "", "look": "quiet", "mark": NONE, "pred": "", "link": ""}
 
 
 def _answers(rows: Frame, where: dict[str, str]) -> dict[str, dict[str, str]]:
-    """By item key: mark, wrong answer, and the way to the item in its cell's page."""
     answers = {}
     for row in rows[["key", "item_id", "record", "score", "pred"]].to_dict("records"):
         verdict = _verdict(row["score"])

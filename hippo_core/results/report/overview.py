@@ -41,7 +41,6 @@ def _matrix(rows: Frame, column: str, names: dict[str, str], links: dict[str, Li
 
 
 def _in_words(setting: str) -> str:
-    """A setting as the head of a narrow column: the suite's name may be broken between its words."""
     suite, *rest = setting.split(" · ")
     return " · ".join([suite.replace("_", " "), *rest])
 
@@ -78,7 +77,6 @@ def versions(run: Run) -> list[tuple[str, str]]:
 
 
 def _shares(counts: dict[str, int]) -> str:
-    """The one value of all records, or each value with the number of its records."""
     return next(iter(counts)) if len(counts) == 1 else "; ".join(f"{value} ({n} records)" for value, n in counts.items())
 
 

@@ -130,7 +130,6 @@ def load_run(folder: Path) -> Run:
 
 
 def _rows(folder: Path) -> tuple[Frame, bool]:
-    """All rows; those of dry runs only where there are no others."""
     try:
         return read_rows(folder, split=None), False
     except LabError:
@@ -146,7 +145,6 @@ def _costs(rows: Frame) -> Frame:
 
 
 def _conditions(rows: Frame) -> Frame:
-    """Rows with the columns `condition` (preset and what sets it apart), `cluster` (seed and world) and `key` (seed and item)."""
     seed = rows["seed"].astype(str).astype(object)
     condition = _each(rows[["preset", "encoder", "preset_overrides", "stage"]], _condition)
     return rows.assign(condition=condition, cluster=seed + "/" + rows["world"], key=seed + "/" + rows["item_id"])

@@ -61,12 +61,10 @@ def _has(rows: Frame, word: str) -> Frame:
 
 
 def _rungs(rows: Frame) -> list[str]:
-    """The cues that have held-out words."""
     return summaries.order_of(rows[_has(rows, "new_synonym") | _has(rows, "new_template")], "rung")
 
 
 def _estimates(rows: Frame, measure: str) -> Estimates:
-    """Mean, interval and number of each condition and regime."""
     table = summaries.estimate(rows, ["condition", "regime"], measure)
     return {(line["condition"], line["regime"]): line for line in table.to_dict("records")}
 
@@ -76,7 +74,6 @@ def _line(name: str, regime: str, measure: str, estimates: list[dict[str, Any] |
 
 
 def _cell(estimate: dict[str, Any] | None) -> dict[str, str]:
-    """The mean with its interval and number; of a small group the number alone."""
     if estimate is None:
         return {"mean": NONE, "interval": NONE, "n": "0"}
     n = count(estimate["n"])

@@ -41,7 +41,6 @@ def strip(
 
 
 def _picture(domain: tuple[float, float], guide: float | None, target: object, alt: str, marks: list[str]) -> Markup:
-    """The axis with its guide line and target ticks, and the marks over them."""
     parts = [_line(_x(domain[0], domain), MIDDLE, _x(domain[1], domain), MIDDLE, RULE, 1)]
     if not missing(guide):
         parts.append(_line(_x(guide, domain), 1, _x(guide, domain), HEIGHT - 1, CHANCE, 1, "3 2"))
@@ -67,5 +66,4 @@ def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float,
 
 
 def _tick(x: float) -> str:
-    """A small triangle that points at the axis from below: the target."""
     return f'<path d="M{x:.1f} {MIDDLE + 3:.1f} l3.5 6.5 h-7 z" fill="{QUIET}"/>'

@@ -25,7 +25,6 @@ def telemetry(run: Run) -> dict[str, Any]:
 
 
 def _recall(run: Run) -> list[dict[str, Any]]:
-    """A line for each setting, condition and regime that a memory answered in."""
     if "requests" not in run.numbers:
         return []
     answered = run.numbers[run.numbers["requests"].notna()]
@@ -45,7 +44,6 @@ def _recalled(setting: str, name: str, regime: str, rows: Frame) -> dict[str, An
 
 
 def _prepared(run: Run, record: Path) -> dict[str, Any]:
-    """A line for a cell that taught or replayed."""
     meta, telemetry = read_meta(record), read_metrics(record)["telemetry"]
     parameters, mode = meta["parameters"], meta["mode"]
     model = parameters["model"] if len(run.models) > 1 else ""

@@ -43,7 +43,6 @@ def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str
     kind, domain, guide = _scale(verdict)
     signed = kind == "difference"
     value, interval = share(verdict.value, verdict.low, verdict.high, signed), span(verdict.low, verdict.high, signed)
-    target = _mark(verdict)
     paired, several = not missing(verdict.only_a), len({cell.seed for cell in cells}) > 1
     return {
         "id": mark + verdict.id,
@@ -63,9 +62,9 @@ def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str
         "order": verdict.value,
         "domain": domain,
         "guide": guide,
-        "ticks": target,
+        "ticks": verdict.target,
         "bar": dot_and_bar(
-            verdict.value, verdict.low, verdict.high, domain, COLOURS[verdict.verdict], f"{kind} {value}, {interval}", guide, target
+            verdict.value, verdict.low, verdict.high, domain, COLOURS[verdict.verdict], f"{kind} {value}, {interval}", guide, verdict.target
         ),
         "n": count(verdict.n) if verdict.n else NONE,
         "worlds": count(verdict.n_worlds) if verdict.n_worlds else NONE,
@@ -122,12 +121,8 @@ def _scale(verdict: Verdict) -> tuple[str, tuple[float, float], float | None]:
     return "ratio", (0.0, 2.0), 1.0
 
 
-def _mark(verdict: Verdict) -> float | tuple[float, float]:
-    return tuple(verdict.target) if isinstance(verdict.target, tuple | list) else verdict.target  # type: ignore[return-value]
-
-
 def _target(verdict: Verdict) -> str:
-    if isinstance(verdict.target, tuple | list):
+    if isinstance(verdict.target, tuple):
         return f"{share(verdict.target[0])} to {share(verdict.target[1])}"
     if verdict.rule == "same":
         return "all the same"
@@ -148,7 +143,6 @@ def _room(verdict: Verdict) -> str:
 
 
 def _gathered(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What was not judged, a line a question and reason, with all its places."""
     lines_by_reason: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for line in lines:
         lines_by_reason.setdefault((line["question"], line["text"], line["reason"]), []).append(line)

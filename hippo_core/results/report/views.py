@@ -106,7 +106,6 @@ def sweeps(run: Run) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
 
 
 def _swept(run: Run, sweep: Sweep) -> str:
-    """What all points of a sweep share."""
     model, worlds = sweep.shared("model") if len(run.models) > 1 else "", "validation worlds" if sweep.shared("split") == "val" else ""
     seeds = listing(sorted(sweep.rows["seed"].unique()))
     parts = [

@@ -103,7 +103,6 @@ def numbered(clusters: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _sums(groups: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum of each world."""
     return np.bincount(groups, values).astype(np.float64)
 
 

@@ -96,7 +96,6 @@ class DaskCluster:
         return replace(outcome, notebook=f"{archive.url}/{name}/{Path(outcome.notebook).name}") if outcome.notebook else outcome
 
     def _heard(self, event: tuple[float, dict[str, str]]) -> None:
-        """A worker passes on what a notebook says."""
         message = event[1]
         if output := self._outputs.get(message["cell"]):
             output.write(message["text"])

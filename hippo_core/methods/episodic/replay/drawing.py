@@ -55,7 +55,6 @@ def in_order(items: Sequence[Queued], priority: NDArray[np.float64], count: int,
 
 
 def _neighbours(keys: Sequence[SparseKey], alike: float) -> list[frozenset[int]]:
-    """Of each key, the places of those that interfere with it."""
     neighbours = []
     for start in range(0, len(keys), TOGETHER):
         neighbours += [frozenset(np.flatnonzero(row).tolist()) for row in cosines(keys[start : start + TOGETHER], keys) >= alike]
