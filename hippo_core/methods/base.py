@@ -141,7 +141,7 @@ class Method:
     @cached_property
     def delivery(self) -> "Delivery":
         """How what it brings reaches the model."""
-        from hippo_core.delivery.load import load_delivery
+        from hippo_core.delivery import load_delivery
 
         return load_delivery(self.settings.delivery, self.lm, self.settings.decoding, self.kept_kv)
 

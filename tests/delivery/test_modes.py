@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from hippo_core.delivery import load_delivery
 from hippo_core.delivery.adapter import AdapterDelivery
 from hippo_core.delivery.kv import KVDelivery, prefix_of
-from hippo_core.delivery.load import load_delivery
 from hippo_core.delivery.text import TextDelivery
 from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, load_adapter
 from hippo_core.delivery.types import Question

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from hippo_core.results import summaries
-from hippo_core.results.figures import plots, titles
+from hippo_core.results.figures import drawing, titles
 from hippo_core.results.figures.sweep_plot import sweep_figure
 from hippo_core.results.report import tables
 from hippo_core.results.sweeps import sweeps
@@ -83,7 +83,7 @@ def test_the_claim_is_where_one_line_is_clearly_ahead_and_else_where_the_ends_ar
 def test_the_table_has_the_numbers_of_the_figure_and_the_figure_is_the_same_for_any_order_of_rows():
     cells = [*sizes(MEMORY, (0.9, 0.8, 0.7)), *sizes(RAG, (0.5, 0.4, 0.3))]
     [found], [again] = of(*cells), of(*reversed(cells))
-    assert plots.png(sweep_figure(found)) == plots.png(sweep_figure(again))
+    assert drawing.png(sweep_figure(found)) == drawing.png(sweep_figure(again))
     right, first = tables.sweep_tables(found)
     assert (right["measure"], first["measure"], right["values"]) == ("answers right", "right fact first", ["8", "32", "128"])
     assert [[one["mean"] for one in line["cells"]] for line in right["lines"]] == [["0.50", "0.40", "0.30"], ["0.90", "0.80", "0.70"]]

@@ -27,12 +27,12 @@ def sentence(parameters: Parameters, metrics: Mapping[str, Any]) -> str:
 
 def figure(parameters: Parameters, rows: "pd.DataFrame") -> bytes:
     """Accuracy by rung of the cue, or by kind of question where the suite has one rung only (PNG)."""
-    from hippo_core.results.figures import plots
+    from hippo_core.results.figures import drawing, plots
 
     by = "rung" if len(set(rows["rung"])) > 1 else "kind"
     right = f"answers {rows['score'].mean():.0%} of {rows['score'].count()} {parameters.suite} questions right"
     title = f"{parameters.preset.split('/')[-1]} {right}"
-    return plots.png(plots.accuracy_by(rows.assign(preset=parameters.preset, regime=parameters.regime), by, title=title))
+    return drawing.png(plots.accuracy_by(rows.assign(preset=parameters.preset, regime=parameters.regime), by, title=title))
 
 
 class AnswerParameters(Parameters):

@@ -39,9 +39,9 @@ def figure(parameters: Parameters, rows: "pd.DataFrame") -> bytes:
     """Accuracy by rung or kind of a test; of a cell that teaches or replays, how salience is spread (PNG)."""
     if parameters.stage == "test":
         return answer.figure(parameters, rows)
-    from hippo_core.results.figures import plots, salience
+    from hippo_core.results.figures import drawing, salience
 
-    return plots.png(salience.FIGURES[parameters.stage](rows))
+    return drawing.png(salience.FIGURES[parameters.stage](rows))
 
 
 REGIMES: dict[Mode, str] = {"teach": "delayed", "replay": "after_sleep"}  # that cells of these modes count as

@@ -5,8 +5,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from hippo_core.delivery import ON_DISK
 from hippo_core.delivery.kv import prefix_of
-from hippo_core.delivery.load import ON_DISK
 from hippo_core.files import LabError, root
 from hippo_core.methods.episodic.payload import Payload, PayloadCodec
 from hippo_core.methods.episodic.recall import RecallConfig, Recaller

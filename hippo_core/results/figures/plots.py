@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from hippo_core.results import summaries
 from hippo_core.results.figures import titles
 from hippo_core.results.figures.drawing import (
-    HEADER,
     STYLE,
     WIDTH,
     Margins,
@@ -24,24 +23,12 @@ from hippo_core.results.figures.drawing import (
     grid,
     label_ends,
     label_points,
-    png,
     room,
 )
 from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look, ordered
 from hippo_core.results.frames import Frame
 
 STACKED = 0.95  # inches between panels one below the other, for the axis of one and the heading of the next
-
-__all__ = [
-    "HEADER",
-    "WIDTH",
-    "accuracy_by",
-    "conditions_overview",
-    "png",
-    "recall_at_k",
-    "rungs_by_condition",
-    "tokens_against_accuracy",
-]
 
 
 def conditions_overview(rows: Frame) -> Figure:

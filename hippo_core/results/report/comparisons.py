@@ -6,7 +6,7 @@ from hippo_core.results import summaries
 from hippo_core.results.figures.palette import INK, QUIET, look, ordered
 from hippo_core.results.formatting import NONE, count, probability, share, span
 from hippo_core.results.frames import Frame
-from hippo_core.results.report.links import Links
+from hippo_core.results.report.pages import Links
 from hippo_core.results.report.svg import dot_and_bar
 from hippo_core.results.statistics import Comparison
 

@@ -7,7 +7,7 @@ from hippo_core.results import summaries
 from hippo_core.results.figures.palette import look, ordered, shared_between_regimes
 from hippo_core.results.formatting import NONE, listing, share, span
 from hippo_core.results.frames import Frame
-from hippo_core.results.report.links import Links
+from hippo_core.results.report.pages import Links
 from hippo_core.results.report.runs import Run, natural
 
 

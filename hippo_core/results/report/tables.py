@@ -8,7 +8,7 @@ from hippo_core.results.figures.sweep_plot import MEASURES
 from hippo_core.results.formatting import NONE, count, quantity, share, span
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.report import warnings
-from hippo_core.results.report.links import Links
+from hippo_core.results.report.pages import Links
 from hippo_core.results.report.svg import dot_and_bar
 from hippo_core.results.sweeps import Sweep, on_axis
 

@@ -9,7 +9,7 @@ from hippo_core.results.criteria import Verdict, load_criteria
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, count, missing, probability, share, span
 from hippo_core.results.report.comparisons import needed
-from hippo_core.results.report.links import Links
+from hippo_core.results.report.pages import Links
 from hippo_core.results.report.runs import Cell, Run
 from hippo_core.results.report.svg import dot_and_bar, strip
 from hippo_core.results.summaries import OWN_VECTORS

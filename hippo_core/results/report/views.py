@@ -8,13 +8,12 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from hippo_core.results import summaries
-from hippo_core.results.figures import plots, titles
+from hippo_core.results.figures import drawing, plots, titles
 from hippo_core.results.figures.sweep_plot import sweep_figure
 from hippo_core.results.formatting import listing, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.report import comparisons, tables, warnings
-from hippo_core.results.report.links import Links
-from hippo_core.results.report.pages import slug
+from hippo_core.results.report.pages import Links, slug
 from hippo_core.results.report.runs import Run
 from hippo_core.results.report.slices import slices
 from hippo_core.results.sweeps import Sweep
@@ -58,7 +57,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
     numbers = run.numbers
     rows, validation = numbers[numbers["setting"] == name], run.validation_of(name)
     drawn = {key: (claim(rows), draw, caption) for key, claim, draw, caption in FIGURES if _can_draw(key, rows)}
-    pictures = {key: plots.png(draw(rows)) for key, (_, draw, _) in drawn.items()}
+    pictures = {key: drawing.png(draw(rows)) for key, (_, draw, _) in drawn.items()}
     blocks = comparisons.comparisons(rows, validation, links)
     view = {
         "name": name,
@@ -88,7 +87,7 @@ def sweeps(run: Run) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
     all_sweeps += [one for one in find(run.validation) if (one.axis, one.shared("model"), one.shared("suite")) not in known]
     views, pictures = [], {}
     for number, sweep in enumerate(all_sweeps, 1):
-        file, data = f"figures/sweep_{number}_{slug(sweep.axis)}.png", plots.png(sweep_figure(sweep))
+        file, data = f"figures/sweep_{number}_{slug(sweep.axis)}.png", drawing.png(sweep_figure(sweep))
         claim = titles.apart(sweep.axis, summaries.estimate(sweep.rows, ["panel", "line", "x"]))
         views.append(
             {
@@ -132,7 +131,7 @@ def _figure(file: str, name: str, claim: str, caption: str, data: bytes) -> dict
     """A picture for the page. `crop` is the share of its width that the title takes, which the page shows as text instead."""
     width, height = struct.unpack(">II", data[16:24])
     picture = base64.b64encode(data).decode()
-    crop = f"{100 * plots.HEADER / plots.WIDTH:.3f}"
+    crop = f"{100 * drawing.HEADER / drawing.WIDTH:.3f}"
     return {
         "name": name,
         "file": file,

@@ -7,7 +7,7 @@ with a trace that is seen); the store that says something else is asked for whol
 import numpy as np
 import pytest
 
-from hippo_core.delivery.load import load_delivery
+from hippo_core.delivery import load_delivery
 from hippo_core.delivery.types import Question
 from hippo_core.models.generate import generate
 from hippo_core.models.load import load

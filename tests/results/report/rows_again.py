@@ -9,8 +9,7 @@ import pandas as pd
 from hippo_core.files import LabError
 from hippo_core.results.frames import Frame
 from hippo_core.results.report import overview, tables
-from hippo_core.results.report.links import Links
-from hippo_core.results.report.pages import markdown, slug
+from hippo_core.results.report.pages import Links, markdown, slug
 from hippo_core.results.report.rows import KEYS, MEASURES, PACKED, PLAIN, SHARES
 from hippo_core.results.report.runs import Run
 from hippo_core.results.report.slices import slices
