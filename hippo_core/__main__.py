@@ -24,13 +24,13 @@ def main() -> None:
     except Terminated:
         sys.exit(_say("stopped (SIGTERM); what is finished is kept, call again to go on", 143))
     except OSError as error:
-        place = error.filename or "a file"
+        path = error.filename or "a file"
         if error.errno in FULL:
-            sys.exit(_say(f"the disk is full (while writing {place}); free some space and call again", 2))
+            sys.exit(_say(f"the disk is full (while writing {path}); free some space and call again", 2))
         if error.errno in FORBIDDEN:
             why = os.strerror(error.errno).lower()
             must = "executed/, reports/ and data/generated/ must be writable"
-            sys.exit(_say(f"no access to {place} ({why}); {must}: mend that, or point HIPPO_ROOT at a copy of the lab", 2))
+            sys.exit(_say(f"no access to {path} ({why}); {must}: mend that, or point HIPPO_ROOT at a copy of the lab", 2))
         raise
 
 

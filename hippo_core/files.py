@@ -128,8 +128,8 @@ def held_folder(parent: Path, prefix: str) -> tuple[Path, int]:
 
 def remove_left(parent: Path, prefix: str) -> None:
     """Remove the folders of `held_folder` that nobody holds any more."""
-    for left in parent.glob(f"{glob.escape(prefix)}*"):
-        _remove_unheld(left)
+    for leftover in parent.glob(f"{glob.escape(prefix)}*"):
+        _remove_unheld(leftover)
 
 
 def _remove_unheld(folder: Path) -> None:

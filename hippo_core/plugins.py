@@ -24,12 +24,12 @@ def imported(path: str, what: str) -> Any:
     module, _, attribute = path.partition(":")
     _see_root()
     try:
-        found = import_module(module)
+        loaded = import_module(module)
     except ModuleNotFoundError as error:
         raise _missing(error.name, what) from None
-    if not hasattr(found, attribute):
+    if not hasattr(loaded, attribute):
         raise LabError(f"{what}: module {module} has no {attribute!r}")
-    return getattr(found, attribute)
+    return getattr(loaded, attribute)
 
 
 def located(path: str, what: str) -> str:

@@ -52,21 +52,21 @@ def closure(modules: Iterable[str]) -> dict[str, Path]:
 def imports(module: str, path: Path) -> frozenset[str]:
     """The modules that a module imports when it runs, anywhere in its file, with full names; `from a import b` counts as a and as a.b."""
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    found: set[str] = set()
+    names: set[str] = set()
     for node in _statements(parsed(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             start = package[: len(package) - node.level + 1] if node.level else []
             source = ".".join([*start, *([node.module] if node.module else [])])
-            found |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
-    return frozenset(found)
+            names |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
+    return frozenset(names)
 
 
 def forget() -> None:
     """Look for modules, and read them, anew when they are asked for next."""
     imports.cache_clear()
-    _place_of.cache_clear()
+    _folder_of.cache_clear()
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -82,10 +82,10 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 def _file(module: str) -> Path | None:
     """The file of a module, or the `__init__.py` of a package; None for a name that is neither."""
     top = _top(module)
-    place = root() if top == "hippo_core" else _place_of(top)
-    if place is None:
+    folder = root() if top == "hippo_core" else _folder_of(top)
+    if folder is None:
         return None
-    path = place.joinpath(*module.split("."))
+    path = folder.joinpath(*module.split("."))
     return next((file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file()), None)
 
 
@@ -94,7 +94,7 @@ def _top(module: str) -> str:
 
 
 @cache
-def _place_of(top: str) -> Path | None:
+def _folder_of(top: str) -> Path | None:
     """The folder that a top-level package or module lies in; None for one of Python's own, or that is not there."""
     spec = None if top in sys.stdlib_module_names or not top else find_spec(top)
     if spec is None:

@@ -90,15 +90,14 @@ def _checked(name: str) -> tuple[Path, bytes]:
     require(name)
     entry = text_file(name)
     path = (data_folder() or root()) / entry.path
-    content, found = _content(path)
-    if found != entry.sha256:
-        came = f"expected SHA-256 {entry.sha256} ({entry.bytes} bytes), got {found} ({len(content)} bytes)"
+    content, checksum = _content(path)
+    if checksum != entry.sha256:
+        came = f"expected SHA-256 {entry.sha256} ({entry.bytes} bytes), got {checksum} ({len(content)} bytes)"
         raise LabError(f"{name} at {path}: {came}; take it from {entry.source} at {entry.commit}")
     return path, content
 
 
 @cache
 def _content(path: Path) -> tuple[bytes, str]:
-    """The bytes of a file and their SHA-256, read once a process."""
     content = path.read_bytes()
     return content, sha256(content).hexdigest()

@@ -6,7 +6,7 @@ import pytest
 
 from hippo_core.experiments import named
 from hippo_core.files import root
-from hippo_core.results.report.rows import contradicted, read_run, rows_file, tables_of
+from tests.results.report.rows_again import contradicted, read_run, rows_file, tables_of
 
 PAGES = {path: path.read_text(encoding="utf-8") for path in (root() / "README.md", *sorted((root() / "docs").glob("*.md")))}
 RESULTS = {"results.md": ""}  # pages with results, and the heading that these stand below

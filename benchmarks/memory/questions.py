@@ -17,7 +17,7 @@ from statistics import median
 import pandas as pd
 import torch
 
-from hippo_core.delivery import load as deliveries
+from hippo_core import delivery as deliveries
 from hippo_core.experiments.answer.run import answer
 from hippo_core.experiments.memory.run import observation, teach, test
 from hippo_core.files import LabError

@@ -4,9 +4,9 @@ import resource
 import time
 
 import torch
+from trace_size import QWEN, Shape, shape_of, trace_bytes, traces_per_gb
 from transformers import AutoConfig
 
-from hippo_core.delivery.size import QWEN, Shape, shape_of, trace_bytes, traces_per_gb
 from hippo_core.files import root
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.sparse_recall.index import SparseIndex

@@ -7,11 +7,22 @@ adapter   the question alone is run, and a trained adapter lets some blocks look
 Importing this brings no torch.
 """
 
-from hippo_core.files import unknown
-from hippo_core.plugins import is_path, located
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hippo_core.files import root, unknown
+from hippo_core.plugins import imported, is_path, located
+
+if TYPE_CHECKING:
+    from hippo_core.delivery.types import Delivery
+    from hippo_core.models.language_model import LanguageModel
+    from hippo_core.models.passage_kv import Precision, StoreKV
+    from hippo_core.models.prompt import Decoding
 
 DELIVERIES = ("text", "kv", "adapter")
 BESIDE_PROMPT = ("kv", "adapter")  # of these, deliveries whose passages are no part of an item's prompt
+ON_DISK = "data/generated/kv"  # below the lab's root; named by what they hold, so that many runs share them
 
 
 def module_of(name: str) -> str:
@@ -22,3 +33,22 @@ def module_of(name: str) -> str:
     if not is_path(name):
         raise unknown("delivery", name, (*DELIVERIES, "package.module:Class"))
     return located(name, "delivery")
+
+
+def load_delivery(
+    name: str,
+    lm: "LanguageModel",
+    decoding: "Decoding" = "short",
+    store_kv: "StoreKV" = "memory",
+    folder: Path | None = None,
+    precision: "Precision" = "bfloat16",
+) -> "Delivery":
+    """The delivery of this name for a loaded model; `store_kv`, `folder` and `precision` say how passages' KV are kept (`PassageKV`; text
+    has none). LabError for an unknown name, and for adapter where the model has none."""
+    module = module_of(name)
+    if name not in DELIVERIES:
+        return imported(name, "delivery")(lm, decoding)
+    if name == "text":
+        return import_module(module).TextDelivery(lm, decoding)
+    folder = root() / ON_DISK if store_kv == "disk" and folder is None else folder
+    return import_module(module).load(lm, decoding, store_kv, folder, precision)

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hippo_core.delivery.adapter_file import load_adapter
 from hippo_core.delivery.kv import check_known, make_ready, prefix_of, prepare
-from hippo_core.delivery.trace_adapter import TraceAdapter
-from hippo_core.delivery.trace_batch import lay_traces
+from hippo_core.delivery.trace_adapter import TraceAdapter, lay_traces, load_adapter
 from hippo_core.delivery.types import Delivered, Question
 from hippo_core.models.ask import Ask, ask
 from hippo_core.models.kv import tokens_of
@@ -36,15 +34,13 @@ class AdapterDelivery:
 
         asks = [Ask(tail, (prefix,), tokens_of(prefix)) for tail in ready.tails]
         answers = ask(self.lm, asks, max_new_tokens, stops(self.lm, self.decoding), batch_size, beside)
-        found = ready.delivered(answers)
-        return found if masked else [replace(one, prompt_tokens=one.prompt_tokens + one.trace_tokens) for one in found]
+        delivered = ready.delivered(answers)
+        return delivered if masked else [replace(one, prompt_tokens=one.prompt_tokens + one.trace_tokens) for one in delivered]
 
     def make_ready(self, questions: Sequence[Question]) -> float:
-        """See `Delivery`."""
         return make_ready(self.known, questions, self.decoding)
 
     def forget(self) -> None:
-        """See `Delivery`."""
         self.known.forget()
 
 

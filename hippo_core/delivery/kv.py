@@ -63,11 +63,9 @@ class KVDelivery:
         return ready.delivered(answers)
 
     def make_ready(self, questions: Sequence[Question]) -> float:
-        """See `Delivery`."""
         return make_ready(self.known, questions, self.decoding)
 
     def forget(self) -> None:
-        """See `Delivery`."""
         self.known.forget()
 
 
@@ -103,20 +101,20 @@ def prepare(known: PassageKV, questions: Sequence[Question], decoding: Decoding,
     pieces = [split(lm, question.passages, question.text, decoding) for question in questions]
     for question, piece in zip(questions, pieces, strict=True):
         _check_length(lm, question, len(piece.prefix) + max(map(len, piece.blocks), default=0) + len(piece.tail) + max_new_tokens)
-    found = known.get([block for piece in pieces for block in piece.blocks])
+    encoded = known.get([block for piece in pieces for block in piece.blocks])
     share = max(1, len(questions))
     return Ready(
         [render(lm, (), question.text, decoding) for question in questions],
         [piece.tail for piece in pieces],
-        _by_question(found, [len(piece.blocks) for piece in pieces]),
+        _by_question(encoded, [len(piece.blocks) for piece in pieces]),
         [sum(map(len, piece.blocks)) for piece in pieces],
-        found.computed_tokens / share,
+        encoded.computed_tokens / share,
         (time.perf_counter() - begin) * 1000 / share,
     )
 
 
-def _by_question(found: KVBatch, counts: Sequence[int]) -> list[tuple[KV, ...]]:
-    traces = iter(found.traces)
+def _by_question(encoded: KVBatch, counts: Sequence[int]) -> list[tuple[KV, ...]]:
+    traces = iter(encoded.traces)
     return [tuple(next(traces) for _ in range(count)) for count in counts]
 
 

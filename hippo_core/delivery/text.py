@@ -40,7 +40,6 @@ class TextDelivery:
         """Nothing is kept."""
 
     def _bare(self, question: Question) -> int:
-        """Tokens of the prompt without passages."""
         return len(self.lm.encode(render(self.lm, (), question.text, self.decoding)))
 
     def _hidden(

@@ -10,18 +10,54 @@ arXiv 2204.14198, section 2.2); unlike there nothing starts from random weights.
 batch and taken away after it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
-from hippo_core.delivery.trace_batch import Traces
 from hippo_core.files import LabError
 from hippo_core.kernels.trace_attention import trace_attention
+from hippo_core.models import artifacts
+from hippo_core.models.kv import KV, tokens_of
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.spec import validated
+
+
+@dataclass
+class Traces:
+    """What the rows of a batch look at: for each of the adapter's blocks keys and values [B, G, S, d]; which of the S tokens a row
+    sees [B, S] bool; how far its question stands behind its place without traces, for the rotation [B] int64."""
+
+    layers: list[tuple[Tensor, Tensor]]
+    mask: Tensor
+    offset: Tensor
+
+    def keep(self, index: Tensor) -> None:
+        """Drop all rows but these."""
+        self.layers = [(keys[index], values[index]) for keys, values in self.layers]
+        self.mask, self.offset = self.mask[index], self.offset[index]
+
+
+def lay_traces(rows: Sequence[Sequence[KV]], like: KV, masked: bool = False) -> Traces:
+    """The traces of each row side by side; KV hold the adapter's blocks only. `like`: any such KV, for shape and type where a row, or
+    all, have none. `masked`: the traces lie there and no row sees one."""
+    lengths = [sum(map(tokens_of, row)) for row in rows]
+    layers, _, heads, _, size = like.shape
+    store = like.new_zeros(layers, 2, len(rows), heads, max(1, *lengths), size)
+    for number, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+        if row:
+            store[:, :, number, :, :length] = torch.cat(list(row), dim=3)
+    longest = [max(map(tokens_of, row), default=0) for row in rows]
+    seen = torch.tensor([0 if masked else length for length in lengths], device=like.device)
+    mask = torch.arange(store.shape[4], device=like.device) < seen[:, None]
+    offset = torch.tensor([0 if masked else tokens for tokens in longest], device=like.device)
+    return Traces([(keys, values) for keys, values in store], mask, offset)
+
 
 UNDERSTOOD = ("llama", "mistral", "phi3", "qwen2")  # model types whose attention is q, rotation, softmax, o and nothing else
 
@@ -70,9 +106,9 @@ class TraceAdapter(nn.Module):
     def _hook(self, rotary: nn.Module, number: int, traces: Traces) -> Any:
         part = self.parts[number]
 
-        def look(block: Any, inputs: tuple[Tensor, ...], told: dict[str, Any], out: Tensor) -> Tensor:
+        def look(block: Any, inputs: tuple[Tensor, ...], options: dict[str, Any], out: Tensor) -> Tensor:
             keys, values = traces.layers[number]
-            turn = rotary(out, told["position_ids"] + traces.offset[:, None])
+            turn = rotary(out, options["position_ids"] + traces.offset[:, None])
             return out + part(block, out, turn, keys, values, traces.mask)
 
         return look
@@ -135,3 +171,20 @@ def _rotate(q: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     first, second = turned.chunk(2, dim=-1)
     turned = turned * cosine[:, None] + torch.cat((-second, first), dim=-1) * sine[:, None]
     return torch.cat((turned, rest), dim=-1).to(q.dtype)
+
+
+PART = "adapter"
+
+
+def save_adapter(adapter: TraceAdapter, lm: LanguageModel, folder: Path, made: dict[str, Any]) -> None:
+    """Write the adapter's tensors and its JSON: shape, base and `made` (recipe, command, date, what it reaches)."""
+    artifacts.save_part(lm, PART, {"settings": adapter.settings.model_dump(mode="json"), **made}, adapter, folder)
+
+
+def load_adapter(lm: LanguageModel, folder: Path | None = None) -> TraceAdapter:
+    """The adapter of a loaded model from `folder` (default: the model's). LabError where there is none, where it was fitted on other
+    weights, and where its tensors are not those that its settings ask for."""
+    made = artifacts.read_part(lm, PART, folder)
+    adapter = TraceAdapter(lm, validated(AdapterSettings, made.get("settings", {}), f"{PART}.json"))
+    artifacts.fill(adapter, (folder or artifacts.folder_of(lm)) / f"{PART}.safetensors")
+    return adapter.eval().requires_grad_(False)

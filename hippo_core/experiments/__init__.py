@@ -4,5 +4,3 @@ A descriptor (`Experiment`) is all that the lab knows of one. Ours are named bel
 """
 
 from hippo_core.experiments.base import Experiment, experiment_of, load_experiment, named
-
-__all__ = ["Experiment", "experiment_of", "load_experiment", "named"]

@@ -61,10 +61,10 @@ def load_experiment(name: str) -> Experiment:
     """The experiment of this name or module path; LabError with what is legal otherwise."""
     if name not in OURS and not is_path(name):
         raise unknown("experiment", name, [*OURS, "package.module:NAME"])
-    found = imported(OURS.get(name, name), f"experiment {name}")
-    if not isinstance(found, Experiment):
+    experiment = imported(OURS.get(name, name), f"experiment {name}")
+    if not isinstance(experiment, Experiment):
         raise LabError(f"experiment {name} is no hippo_core.experiments.Experiment")
-    return found
+    return experiment
 
 
 def experiment_of(preset: Preset) -> Experiment:

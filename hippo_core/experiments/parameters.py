@@ -13,6 +13,7 @@ from hippo_core.methods.base import Mode
 from hippo_core.methods.presets import Preset, load_preset, settings_of
 from hippo_core.models.spec import ModelSpec, load_spec, validated
 from hippo_core.results.records import run_folder
+from hippo_core.results.records.read import side_of
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import suite_settings
 from hippo_core.suites.folder import count_questions, is_own, require_folder
@@ -100,10 +101,10 @@ def _counted(values: dict[str, Any], where: str, form: type[Parameters]) -> dict
     """The values with the number of all questions in the place of `n: all`, which a folder of the user's own knows."""
     if values.get("n") != "all":
         return values
-    asked = validated(form, {**values, "n": 1}, where)
-    if not is_own(asked.suite):
-        raise LabError(f"n=all is for folder:PATH, which has so many questions and no more; give suite {asked.suite} a number, as in n=50")
-    return {**values, "n": max(1, count_questions(asked.suite, asked.split))}
+    draft = validated(form, {**values, "n": 1}, where)
+    if not is_own(draft.suite):
+        raise LabError(f"n=all is for folder:PATH, which has so many questions and no more; give suite {draft.suite} a number, as in n=50")
+    return {**values, "n": max(1, count_questions(draft.suite, draft.split))}
 
 
 def resolve(parameters: Parameters) -> Resolved:
@@ -145,31 +146,29 @@ def forget() -> None:
 
 def assignments(texts: Iterable[str]) -> dict[str, Any]:
     """`["k=5", "swaps=0.5"]` as `{"k": 5, "swaps": 0.5}`; values are read as YAML. LabError for a text that is no assignment."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise LabError(f"expected key=value, got {text!r}")
-        if name.strip() in found:
+        if name.strip() in values:
             raise LabError(f"{name.strip()} is given twice")
         try:
-            found[name.strip()] = yaml.safe_load(value)
+            values[name.strip()] = yaml.safe_load(value)
         except yaml.YAMLError:
             raise LabError(f"the value in {text!r} is not valid YAML") from None
-    return found
+    return values
 
 
 def sides(texts: Iterable[str], suite: Suite, preset: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Overrides apart: those of the suite's settings and those of the preset. `suite.` or `preset.` before a key says which is meant."""
-    found: dict[str, dict[str, Any]] = {"suite": {}, "preset": {}}
+    apart: dict[str, dict[str, Any]] = {"suite": {}, "preset": {}}
     legal = {"suite": set(suite.settings.model_fields), "preset": set(settings_of(preset))}
     for key, value in assignments(texts).items():
-        side, dot, name = key.partition(".")
-        wanted = [side] if dot and side in legal else [side for side in legal if key in legal[side]]
-        name = name if dot and side in legal else key
-        if len(wanted) > 1:
+        side, name = side_of(key, legal["suite"])
+        if key in legal["suite"] & legal["preset"]:
             raise LabError(f"override {key!r} is a setting of the suite and of the preset; write suite.{key}=... or preset.{key}=...")
-        if not wanted or name not in legal[wanted[0]]:
+        if name not in legal[side]:
             raise unknown("override", key, legal["suite"] | legal["preset"])
-        found[wanted[0]][name] = value
-    return found["suite"], found["preset"]
+        apart[side][name] = value
+    return apart["suite"], apart["preset"]

@@ -39,13 +39,13 @@ def _altered(world: World, others: Sequence[World]) -> World:
 def _other_value(world: World, item: Item, fact: Fact, slot: str, others: Sequence[World]) -> str:
     """One of the values that the slot has in other worlds: of those that this world does not know, that take the same article, and that
     stand in the likest facts."""
-    said, old = " ".join(one.text for one in world.facts), fact.slots[slot]
+    texts, old = " ".join(one.text for one in world.facts), fact.slots[slot]
     likeness: dict[str, tuple[bool, bool, int]] = {}
     for other in (one for there in others for one in there.facts if slot in one.slots):
         value = other.slots[slot]
         if value != old:
             alike = sum(other.slots.get(name) == words for name, words in fact.slots.items() if name != slot)
-            fits = (value not in said, (value[0] in "aeiou") == (old[0] in "aeiou"), alike)
+            fits = (value not in texts, (value[0] in "aeiou") == (old[0] in "aeiou"), alike)
             likeness[value] = max(fits, likeness.get(value, fits))
     if not likeness:
         raise LabError(f"no other world has another {slot} than {old!r} to tell in world {world.id}; give more questions (n)")

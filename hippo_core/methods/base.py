@@ -91,6 +91,12 @@ class Observation:
     provenance: str = ""
     context_key: str = ""
 
+    def trace(self, **more: Any) -> Trace:
+        """The trace of its statement, with what a method adds or says otherwise."""
+        statement = self.statement
+        occasion = {"provenance": self.provenance, "context_key": self.context_key, "time": statement.time}
+        return Trace(statement.world, statement.source, statement.text, **{"slots": self.slots, "pinned": self.pin, **occasion, **more})
+
 
 class Part(BaseModel):
     """A part of some settings; an unknown key is an error."""
@@ -135,7 +141,7 @@ class Method:
     @cached_property
     def delivery(self) -> "Delivery":
         """How what it brings reaches the model."""
-        from hippo_core.delivery.load import load_delivery
+        from hippo_core.delivery import load_delivery
 
         return load_delivery(self.settings.delivery, self.lm, self.settings.decoding, self.kept_kv)
 
@@ -226,25 +232,11 @@ class Memory(Method):
         self, observations: Sequence[Observation], store: "TraceStore", calibration: Mapping[str, Any] | None = None
     ) -> list[Decision]:
         """Tell the statements of one world, in order, to a store that has none of it yet; what was decided about each."""
-        decisions = [Decision(one.statement, 0.0, {}, {}, "insert") for one in observations]
-        traces = [
-            Trace(
-                one.statement.world,
-                one.statement.source,
-                one.statement.text,
-                slots=one.slots,
-                pinned=one.pin,
-                provenance=one.provenance,
-                context_key=one.context_key,
-                time=one.statement.time,
-            )
-            for one in observations
-        ]
         with store.together():
-            ids = store.append(traces)
-            known = [Decision(one.statement, one.S, {}, {}, "insert", trace) for one, trace in zip(decisions, ids, strict=True)]
-            store.log(known)
-        return known
+            ids = store.append(one.trace() for one in observations)
+            decisions = [Decision(one.statement, 0.0, {}, {}, "insert", trace) for one, trace in zip(observations, ids, strict=True)]
+            store.log(decisions)
+        return decisions
 
     def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
         """Rehearse one world of a store, and change it; a row a trace and cycle."""

@@ -12,8 +12,6 @@ class Window(Method):
     sees_window = True
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
-        """See `Method`."""
-
         def retrieve(query: Query) -> Retrieved:
             window = set(query.window)
             return Retrieved(tuple(trace for trace in traces if trace.source in window))
@@ -33,8 +31,6 @@ class LongContext(Method):
     Settings = LongContextSettings
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
-        """See `Method`."""
-
         def retrieve(query: Query) -> Retrieved:
             taught = set(query.taught)
             return Retrieved(tuple(trace for trace in traces if trace.source in taught)[-(self.settings.k or 0) :])

@@ -58,8 +58,8 @@ def em_raw(prediction: str, answers: Sequence[str]) -> int:
 
 def em_norm(prediction: str, answers: Sequence[str]) -> int:
     """1 where the normalised prediction equals a normalised accepted answer."""
-    said = normalise(prediction)
-    return int(em_raw(prediction, answers) or (bool(said) and said in {normalise(answer) for answer in answers}))
+    predicted = normalise(prediction)
+    return int(em_raw(prediction, answers) or (bool(predicted) and predicted in {normalise(answer) for answer in answers}))
 
 
 def token_f1(prediction: str, answers: Sequence[str]) -> float:
@@ -73,16 +73,15 @@ def token_f1(prediction: str, answers: Sequence[str]) -> float:
     return max((_bag_f1(normalise(prediction).split(), normalise(answer).split()) for answer in answers), default=0.0)
 
 
-def _bag_f1(said: list[str], gold: list[str]) -> float:
-    """2 x words in common / words in all."""
-    shared = sum((Counter(said) & Counter(gold)).values())
-    return 2 * shared / (len(said) + len(gold)) if shared else 0.0
+def _bag_f1(predicted: list[str], gold: list[str]) -> float:
+    shared = sum((Counter(predicted) & Counter(gold)).values())
+    return 2 * shared / (len(predicted) + len(gold)) if shared else 0.0
 
 
 def format_violation(prediction: str) -> int:
     """1 where the answer ends in punctuation, or holds a full stop or a line break."""
-    said = prediction.strip()
-    return int(bool(said) and (unicodedata.category(said[-1]).startswith("P") or "." in said or "\n" in said))
+    stripped = prediction.strip()
+    return int(bool(stripped) and (unicodedata.category(stripped[-1]).startswith("P") or "." in stripped or "\n" in stripped))
 
 
 def refusal(prediction: str) -> int:
@@ -157,8 +156,8 @@ def _check_row(suite: Suite, world: World, item: Item, row: dict) -> None:
     gold = " | ".join(item.answers)
     if str(row["answer"]) != gold:
         raise LabError(f"row table: item {item.id!r} has the answer {row['answer']!r}, the suite says {gold!r}")
-    said = row["pred"] if isinstance(row["pred"], str) else ""  # an empty cell of a CSV file is read as NaN
-    for column, due in score_item(suite, world, item, said).items():
+    prediction = row["pred"] if isinstance(row["pred"], str) else ""  # an empty cell of a CSV file is read as NaN
+    for column, due in score_item(suite, world, item, prediction).items():
         got = float(row[column])
         if not ((math.isnan(got) and math.isnan(due)) or math.isclose(got, due, abs_tol=1e-6)):
-            raise LabError(f"row table: item {item.id!r} has {column} {got:g}, its prediction {said!r} earns {due:g}")
+            raise LabError(f"row table: item {item.id!r} has {column} {got:g}, its prediction {prediction!r} earns {due:g}")

@@ -5,6 +5,7 @@ Seeds are pooled: a world of one seed and a world of another are different clust
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,19 @@ import pandas as pd
 from hippo_core.files import LabError
 from hippo_core.results.figures.palette import REGIMES, base, condition_name, ordered, shared_between_regimes
 from hippo_core.results.frames import Frame
-from hippo_core.results.reference_baseline import PLAIN_RAGS, rivals
 from hippo_core.results.statistics import Comparison, cluster_interval, compare
+
+Option = TypeVar("Option")
+
+PLAIN_RAGS = ("baselines/rag_bm25", "baselines/rag_dense", "baselines/rag_hybrid")  # those that "the best rag" is chosen from
+OWN_VECTORS = "rag with the model's own vectors"  # what a verdict says where there is no other
+
+
+def rivals(options: Sequence[Option], encoders: Sequence[str | None]) -> list[Option]:
+    """The options that may stand for the best rag: those with the encoder `own` only where none has the encoder `minilm`."""
+    published = "minilm" in encoders
+    return [option for option, encoder in zip(options, encoders, strict=True) if not (published and encoder == "own")]
+
 
 PAIRING = ("key", "cluster", "seed", "world", "question", "answer", "score")
 RUNGS = ("exact", "partial", "paraphrase", "noisy")
@@ -50,10 +62,10 @@ def regimes_of(rows: Frame) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _interval(values: bytes, clusters: tuple[str, ...]) -> tuple[float, float, float]:
-    found = cluster_interval(
+    interval = cluster_interval(
         np.frombuffer(values), np.array(clusters, dtype=object), bounds=None if max(np.frombuffer(values)) > 1 else (0.0, 1.0)
     )
-    return found.mean, found.low, found.high
+    return interval.mean, interval.low, interval.high
 
 
 def estimate(rows: Frame, by: Sequence[str], value: str = "score") -> Frame:
@@ -63,13 +75,13 @@ def estimate(rows: Frame, by: Sequence[str], value: str = "score") -> Frame:
     """
     rows = labelled(rows)
     rows = rows[rows[value].notna()]
-    found = []
+    estimates = []
     for names, group in rows.groupby(list(by), sort=False, observed=True):
         mean, low, high = _interval(group[value].to_numpy(float).tobytes(), tuple(group["cluster"]))
         chance = group["chance"].mean() if "chance" in group else float("nan")
         counts = len(group), group["cluster"].nunique()
-        found.append((*names, mean, low, high, *counts, chance))
-    return pd.DataFrame(found, columns=[*by, "mean", "low", "high", "n", "n_worlds", "chance"])
+        estimates.append((*names, mean, low, high, *counts, chance))
+    return pd.DataFrame(estimates, columns=[*by, "mean", "low", "high", "n", "n_worlds", "chance"])
 
 
 def order_of(rows: Frame, column: str) -> list:

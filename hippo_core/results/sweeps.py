@@ -14,7 +14,7 @@ from hippo_core.results.summaries import RUNGS
 
 COMPANIONS = ("n_items", "window")  # how much of a world is asked and shown goes with its size and is no axis of its own
 LEAST = 3  # values of an axis
-PLACE = ["model", "suite", "profile", "regime", "n", "split"]
+SHARED_COLUMNS = ["model", "suite", "profile", "regime", "n", "split"]
 NAMED = ["suite_overrides", "condition", "preset", "encoder", "preset_overrides"]
 
 
@@ -34,14 +34,14 @@ class Sweep:
     axis: str
     rows: Frame
 
-    def told(self, name: str) -> str:
+    def shared(self, name: str) -> str:
         """What all rows share."""
         return str(self.rows[name].iloc[0])
 
     @property
     def panels(self) -> list[str]:
         """What the panels show: cues from the easiest to the hardest, numbers as numbers."""
-        return sorted(set(self.rows["panel"]), key=_place)
+        return sorted(set(self.rows["panel"]), key=_panel_key)
 
     def title(self, panel: str) -> str:
         """A panel in words; nothing where it is the only one."""
@@ -51,19 +51,19 @@ class Sweep:
 
 def sweeps(rows: Frame) -> list[Sweep]:
     """Every axis in the rows of a run; those of its suites first."""
-    found = []
-    for _, alike in rows.groupby(PLACE, sort=False):
+    matches = []
+    for _, alike in rows.groupby(SHARED_COLUMNS, sort=False):
         kinds = [dict(zip(NAMED, kind, strict=True)) for kind in alike[NAMED].drop_duplicates().itertuples(index=False)]
         axes: dict[tuple[int, str], dict[tuple[str, str], Point]] = {}
         for kind in kinds:
             for axis, point in _points(kind):
                 axes.setdefault(axis, {})[kind["suite_overrides"], kind["condition"]] = point
-        found += [(place, axis, _placed(alike, _long(points))) for (place, axis), points in axes.items() if _long(points)]
-    return [Sweep(axis, there) for _, axis, there in sorted(found, key=lambda one: one[0])]
+        matches += [(order, axis, _placed(alike, _long(points))) for (order, axis), points in axes.items() if _long(points)]
+    return [Sweep(axis, there) for _, axis, there in sorted(matches, key=lambda one: one[0])]
 
 
-def _place(panel: str) -> tuple[list[int], list[float], str]:
-    rungs = [place for place, rung in enumerate(RUNGS) if f"[{rung}]" in panel]
+def _panel_key(panel: str) -> tuple[list[int], list[float], str]:
+    rungs = [index for index, rung in enumerate(RUNGS) if f"[{rung}]" in panel]
     return rungs, [float(number) for number in re.findall(r"\d+\.?\d*", panel)], panel
 
 
@@ -83,7 +83,6 @@ def _points(kind: Mapping[str, str]) -> Iterator[tuple[tuple[int, str], Point]]:
 
 
 def _settings(overrides: str) -> dict[str, str]:
-    """What "n_facts=8;window=4" says, by name."""
     return dict(one.split("=", 1) for one in overrides.split(";") if one)
 
 
@@ -102,7 +101,6 @@ def _but(settings: Mapping[str, str], *without: str) -> str:
 
 
 def _long(points: Mapping[tuple[str, str], Point]) -> dict[tuple[str, str], Point]:
-    """The points of those lines that are long enough."""
     values: dict[tuple[str, str], set[float]] = {}
     for point in points.values():
         values.setdefault((point.line, point.panel), set()).add(point.x)
@@ -110,7 +108,6 @@ def _long(points: Mapping[tuple[str, str], Point]) -> dict[tuple[str, str], Poin
 
 
 def _placed(rows: Frame, points: Mapping[tuple[str, str], Point]) -> Frame:
-    """The rows that have a point, with it."""
     keys = list(zip(rows["suite_overrides"], rows["condition"], strict=True))
     there = [key in points for key in keys]
     mine = [points[key] for key in keys if key in points]

@@ -9,5 +9,3 @@ from hippo_core.store.identity import Identity
 from hippo_core.store.jsonl import export_store, import_store
 from hippo_core.store.places import store_path
 from hippo_core.store.trace_store import TraceStore
-
-__all__ = ["Codec", "Identity", "NoPayload", "TraceStore", "export_store", "import_store", "store_path"]

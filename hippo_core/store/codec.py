@@ -43,21 +43,17 @@ class NoPayload:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self, payload: Any) -> None:
-        """See `Codec`."""
         if payload is not None:
             raise LabError(f"expected no payload, got {type(payload).__name__}; give the method a codec of its own")
 
     def encode(self, payload: Any) -> bytes:
-        """See `Codec`."""
         return b""
 
     def decode(self, data: bytes) -> Any:
-        """See `Codec`."""
         if data:
             raise LabError(f"expected no payload, got {len(data)} bytes")
 
     def to_json(self, payload: Any, dense: bool = False) -> dict[str, Any]:
-        """See `Codec`."""
         return {}
 
     def from_json(self, values: Mapping[str, Any]) -> Any:
@@ -71,22 +67,17 @@ class Undecoded:
     settings: Mapping[str, Any]
 
     def check(self, payload: Any) -> None:
-        """See `Codec`."""
         if not isinstance(payload, bytes):
             raise LabError("a store that is opened without a method takes payloads as bytes; open it with the identity of its method")
 
     def encode(self, payload: Any) -> bytes:
-        """See `Codec`."""
         return payload
 
     def decode(self, data: bytes) -> Any:
-        """See `Codec`."""
         return data
 
     def to_json(self, payload: Any, dense: bool = False) -> dict[str, Any]:
-        """See `Codec`."""
         return {"hex": payload.hex()}
 
     def from_json(self, values: Mapping[str, Any]) -> Any:
-        """See `Codec`."""
         return bytes.fromhex(values["hex"])

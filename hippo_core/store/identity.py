@@ -51,16 +51,16 @@ def from_values(values: Mapping[str, Any], where: str) -> Identity:
         raise LabError(f"{where} does not say its {missing.args[0]}: it is damaged; teach anew") from None
 
 
-def check_version(found: Any, where: str) -> None:
+def check_version(version: Any, where: str) -> None:
     """LabError for a store of another schema."""
-    if found != SCHEMA_VERSION:
-        way = "teach anew" if isinstance(found, int) and found < SCHEMA_VERSION else "use the lab that wrote it"
-        raise LabError(f"{where} has schema version {found}, this lab reads version {SCHEMA_VERSION}; {way}")
+    if version != SCHEMA_VERSION:
+        remedy = "teach anew" if isinstance(version, int) and version < SCHEMA_VERSION else "use the lab that wrote it"
+        raise LabError(f"{where} has schema version {version}, this lab reads version {SCHEMA_VERSION}; {remedy}")
 
 
-def check_same(found: Identity, expected: Identity, where: str) -> None:
+def check_same(stored: Identity, expected: Identity, where: str) -> None:
     """LabError that names every part in which a store differs from what is asked of it."""
-    wanted, got = expected.parts, found.parts
+    wanted, got = expected.parts, stored.parts
     names = [*wanted, *(name for name in got if name not in wanted)]
     if other := [f"{name} expected {wanted.get(name)!r}, got {got.get(name)!r}" for name in names if wanted.get(name) != got.get(name)]:
         raise LabError(f"{where} was written with another model or memory: {'; '.join(other)}; teach anew, or use what it was written with")

@@ -44,13 +44,13 @@ class Journal:
 
     def rollback(self, batches: int = 1) -> None:
         """Undo the last `batches` batches: every trace is as it was, but for what was told since."""
-        found = [batch for (batch,) in self.file.rows("SELECT id FROM batches ORDER BY id DESC")]
-        if not 1 <= batches <= len(found):
-            raise LabError(f"expected from 1 to {len(found)} batches to undo, as many as there are, got {batches}")
+        batch_ids = [batch for (batch,) in self.file.rows("SELECT id FROM batches ORDER BY id DESC")]
+        if not 1 <= batches <= len(batch_ids):
+            raise LabError(f"expected from 1 to {len(batch_ids)} batches to undo, as many as there are, got {batches}")
         if self.batch is not None:
             raise LabError("a maintenance block is under way: end it before its batch can be undone")
         with self.file.together():
-            for batch in found[:batches]:
+            for batch in batch_ids[:batches]:
                 self._undo(batch)
 
     def purge(self) -> int:
@@ -80,10 +80,10 @@ class Journal:
 
     def living(self, ids: Sequence[int]) -> list[int]:
         """Each of these ids once, in order; LabError where one is not there, or is gone."""
-        found = self.ids("id IN (SELECT value FROM json_each(?))", (json.dumps([int(one) for one in ids]),))
-        if missing := sorted(set(ids) - set(found)):
+        living = self.ids("id IN (SELECT value FROM json_each(?))", (json.dumps([int(one) for one in ids]),))
+        if missing := sorted(set(ids) - set(living)):
             raise LabError(f"{self.file.path} has no trace {missing[0]} ({len(missing)} such ids); give ids that `traces` returns")
-        return found
+        return living
 
     def saliences(self, ids: Sequence[int] | None) -> dict[int, float]:
         """Of these traces, or of all that are there."""
@@ -92,11 +92,10 @@ class Journal:
 
     def all_of(self, ids: Sequence[int]) -> list[Trace]:
         """These traces, gone or not, by id."""
-        found = self.file.rows(f"{rows.SELECT} WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id", (json.dumps(list(ids)),))
-        return [rows.row_trace(row, self.file.codec) for row in found]
+        table_rows = self.file.rows(f"{rows.SELECT} WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id", (json.dumps(list(ids)),))
+        return [rows.row_trace(row, self.file.codec) for row in table_rows]
 
     def _write_payloads(self, payloads: Mapping[int, Any]) -> None:
-        """Other payloads in the places of those that are there."""
         changed = [replace(trace, payload=payloads[trace.id]) for trace in self.all_of(list(payloads))]
         self.file.many(rows.REPAYLOAD, [rows.payload_row(trace, self.file.codec) for trace in changed])
 
@@ -123,5 +122,5 @@ class Journal:
             self._write_payloads(payloads)
 
     def _remember(self, field: Field, values: Mapping[int, float | bytes]) -> None:
-        kept = ((self.batch, trace, field, value) for trace, value in values.items())
-        self.file.many("INSERT INTO undo (batch, trace, field, value) VALUES (?, ?, ?, ?)", kept)
+        undo_rows = ((self.batch, trace, field, value) for trace, value in values.items())
+        self.file.many("INSERT INTO undo (batch, trace, field, value) VALUES (?, ?, ?, ?)", undo_rows)

@@ -11,8 +11,8 @@ from hippo_core.store.codec import Codec
 from hippo_core.store.trace import Decision, Statement, Trace
 
 WIDEST = 2**63  # SQLite's integers have 64 bits
-TOLD = ("world", "source", "text", "slots", "payload", "pinned", "provenance", "context_key", "time")
-COLUMNS = ("id", *TOLD, "checksum", "salience", "uses", "evidence")
+TOLD_COLUMNS = ("world", "source", "text", "slots", "payload", "pinned", "provenance", "context_key", "time")
+COLUMNS = ("id", *TOLD_COLUMNS, "checksum", "salience", "uses", "evidence")
 INSERT = f"INSERT INTO traces ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM traces"
 REPAYLOAD = "UPDATE traces SET payload = ?, checksum = ? WHERE id = ?"
@@ -48,13 +48,13 @@ def check_text(name: str, text: str) -> None:
 
 def trace_row(trace: Trace, identifier: int, codec: Codec) -> tuple[Any, ...]:
     """The values of COLUMNS, under this id."""
-    told = (
+    columns = (
         *(trace.world, trace.source, trace.text),
         json.dumps(dict(trace.slots), ensure_ascii=False),
         codec.encode(trace.payload),
         *(int(trace.pinned), trace.provenance, trace.context_key, trace.time),
     )
-    return (identifier, *told, checksum(identifier, told), float(trace.salience), trace.uses, trace.evidence)
+    return (identifier, *columns, checksum(identifier, columns), float(trace.salience), trace.uses, trace.evidence)
 
 
 def payload_row(trace: Trace, codec: Codec) -> tuple[bytes, int, int]:
@@ -65,10 +65,10 @@ def payload_row(trace: Trace, codec: Codec) -> tuple[bytes, int, int]:
 
 def row_trace(row: tuple[Any, ...], codec: Codec) -> Trace:
     """A trace as it was written; ValueError where the row was changed by something else than the store."""
-    identifier, (*told, found, salience, uses, evidence) = row[0], row[1:]
-    if checksum(identifier, tuple(told)) != found:
+    identifier, (*columns, stored_checksum, salience, uses, evidence) = row[0], row[1:]
+    if checksum(identifier, tuple(columns)) != stored_checksum:
         raise ValueError(f"trace {identifier} does not match its checksum")
-    world, source, text, slots, payload, pinned, provenance, context_key, time = told
+    world, source, text, slots, payload, pinned, provenance, context_key, time = columns
     return Trace(
         *(world, source, text),
         slots=json.loads(slots),
@@ -84,9 +84,9 @@ def row_trace(row: tuple[Any, ...], codec: Codec) -> Trace:
     )
 
 
-def checksum(identifier: int, told: tuple[Any, ...]) -> int:
+def checksum(identifier: int, columns: tuple[Any, ...]) -> int:
     """CRC-32 of what was told, and of its payload."""
-    return zlib.crc32(repr((identifier, told)).encode())
+    return zlib.crc32(repr((identifier, columns)).encode())
 
 
 def check_decision(decision: Decision) -> None:
@@ -104,9 +104,9 @@ def check_decision(decision: Decision) -> None:
 
 def decision_row(decision: Decision) -> tuple[Any, ...]:
     """The values of DECISION."""
-    told = decision.statement
-    terms = (_json(decision.contributions), _json(decision.raw))
-    return (told.source, told.world, told.text, told.time, float(decision.S), *terms, decision.action, decision.trace_id)
+    statement, terms = decision.statement, (_json(decision.contributions), _json(decision.raw))
+    row = (statement.source, statement.world, statement.text, statement.time, float(decision.S))
+    return (*row, *terms, decision.action, decision.trace_id)
 
 
 def row_decision(row: tuple[Any, ...]) -> Decision:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.store.codec import Codec
-from hippo_core.store.errors import in_our_words
 from hippo_core.store.identity import SCHEMA_VERSION
-from hippo_core.store.places import sync_folder
+from hippo_core.store.places import in_our_words, sync_folder
 from hippo_core.store.rows import INSERT, trace_row
 from hippo_core.store.trace import Trace
 
@@ -43,8 +42,8 @@ CREATE INDEX undo_of_batch ON undo (batch);
 def make_file(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
     """A new database at `path`, filled, synced and then named. The caller holds the folder, so what a killed maker left can go."""
     building = path.with_name(f".{path.name}.new")
-    for left in path.parent.glob(f"{building.name}*"):
-        left.unlink()
+    for leftover in path.parent.glob(f"{building.name}*"):
+        leftover.unlink()
     with in_our_words(path), closing(sqlite3.connect(building, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
         fill(connection)

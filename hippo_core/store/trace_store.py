@@ -8,7 +8,6 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +30,10 @@ class TraceStore:
     """Traces, and what a gate decided about each statement. Two tellings in the same order give the same file."""
 
     def __init__(self, file: StoreFile) -> None:
-        self.file, self.journal = file, Journal(file)
+        self.file, self.journal = file, (journal := Journal(file))
+        self.note, self.together, self.close = file.note, file.together, file.close
+        self.maintenance, self.history, self.rollback = journal.maintenance, journal.history, journal.rollback
+        self.purge, self.update_payloads = journal.purge, journal.replace_payloads
 
     @classmethod
     def open(cls, folder: Path | str, session_id: str, expect: Identity | None = None, read_only: bool = False) -> Self:
@@ -61,7 +63,6 @@ class TraceStore:
 
     @classmethod
     def _made(cls, path: Path, fill: Callable[[sqlite3.Connection], None], identity: Identity) -> Self:
-        """A new store whose file is there whole or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = hold(path.parent)
         try:
@@ -79,22 +80,22 @@ class TraceStore:
         LabError, before anything is written, where one cannot be stored (see `rows.check`).
         """
         self.file.check_writable()
-        told = list(traces)
-        for trace in told:
+        batch = list(traces)
+        for trace in batch:
             rows.check(trace, self.file.codec)
         with self.together():
             [[last]] = self.file.rows("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'traces'")
-            ids = list(range(last + 1, last + 1 + len(told)))
-            self.file.many(rows.INSERT, (rows.trace_row(trace, number, self.file.codec) for trace, number in zip(told, ids, strict=True)))
+            ids = list(range(last + 1, last + 1 + len(batch)))
+            self.file.many(rows.INSERT, (rows.trace_row(trace, number, self.file.codec) for trace, number in zip(batch, ids, strict=True)))
         return ids
 
     def log(self, decisions: Iterable[Decision]) -> None:
         """Keep what a gate decided, in this order."""
-        told = list(decisions)
-        for decision in told:
+        logged = list(decisions)
+        for decision in logged:
             rows.check_decision(decision)
         with self.together():
-            self.file.many(rows.LOG, map(rows.decision_row, told))
+            self.file.many(rows.LOG, map(rows.decision_row, logged))
 
     def decisions(self) -> list[Decision]:
         """All that was logged, in order."""
@@ -102,14 +103,14 @@ class TraceStore:
 
     def refused(self) -> list[Refused]:
         """The statements that were not written, in order of telling."""
-        found = self.file.rows(f"{rows.READ_LOG} WHERE action = 'refuse' ORDER BY id")
-        return [Refused(decision.statement, decision.S) for decision in self._decoded(rows.row_decision, found)]
+        table_rows = self.file.rows(f"{rows.READ_LOG} WHERE action = 'refuse' ORDER BY id")
+        return [Refused(decision.statement, decision.S) for decision in self._decoded(rows.row_decision, table_rows)]
 
     def traces(self, world: str | None = None) -> list[Trace]:
         """The traces of a world, or of all, by id. A world that is not there has none."""
         of_world = ("", ()) if world is None else (" AND world = ?", (world,))
-        found = self.file.rows(f"{rows.SELECT} WHERE NOT gone{of_world[0]} ORDER BY id", of_world[1])
-        return self._decoded(partial(rows.row_trace, codec=self.file.codec), found)
+        table_rows = self.file.rows(f"{rows.SELECT} WHERE NOT gone{of_world[0]} ORDER BY id", of_world[1])
+        return self._decoded(partial(rows.row_trace, codec=self.file.codec), table_rows)
 
     def size(self, world: str | None = None) -> int:
         """How many traces a world has, or all have."""
@@ -117,10 +118,10 @@ class TraceStore:
         [[count]] = self.file.rows(f"SELECT count(*) FROM traces WHERE NOT gone{of_world[0]}", of_world[1])
         return count
 
-    def _decoded(self, decode: Callable[[tuple[Any, ...]], T], found: list[tuple[Any, ...]]) -> list[T]:
+    def _decoded(self, decode: Callable[[tuple[Any, ...]], T], table_rows: list[tuple[Any, ...]]) -> list[T]:
         """Rows as what they were before; LabError where one was changed by something else than a store."""
         try:
-            return [decode(row) for row in found]
+            return [decode(row) for row in table_rows]
         except (ValueError, LabError) as error:
             raise self.file.damaged(error) from None
 
@@ -151,12 +152,8 @@ class TraceStore:
         """salience <- (1 - rate) * salience, of all that are there or of these."""
         if not 0 <= rate <= 1:
             raise LabError(f"a decay rate is from 0 to 1, got {rate}")
-        found = self.journal.saliences(None if ids is None else self.journal.living(ids))
-        self.journal.set_salience({trace: (1 - rate) * salience for trace, salience in found.items()}, found, "decay")
-
-    def update_payloads(self, payloads: Mapping[int, Any]) -> None:
-        """Give traces other payloads; LabError, before anything changes, for one that is not of the store's kind."""
-        self.journal.replace_payloads(payloads)
+        before = self.journal.saliences(None if ids is None else self.journal.living(ids))
+        self.journal.set_salience({trace: (1 - rate) * salience for trace, salience in before.items()}, before, "decay")
 
     def delete(self, ids: Sequence[int]) -> None:
         """Delete these traces."""
@@ -164,9 +161,9 @@ class TraceStore:
 
     def delete_provenance(self, provenance: str) -> int:
         """Delete all traces of this provenance; how many those were."""
-        found = self.journal.ids("provenance = ?", (provenance,))
-        self.journal.rise("gone", dict.fromkeys(found, 1), "delete")
-        return len(found)
+        ids = self.journal.ids("provenance = ?", (provenance,))
+        self.journal.rise("gone", dict.fromkeys(ids, 1), "delete")
+        return len(ids)
 
     def evict(self, budget: int | Mapping[str, int]) -> int:
         """Keep at most so many traces in each world, or in each world that is named; how many went.
@@ -174,7 +171,7 @@ class TraceStore:
         The lowest salience goes first, of equals the oldest; a pinned trace only when no unpinned one is left.
         """
         budgets = dict(budget) if isinstance(budget, Mapping) else dict.fromkeys(self.worlds(), budget)
-        if any(kept < 0 for kept in budgets.values()):
+        if any(count < 0 for count in budgets.values()):
             raise LabError(f"a budget is a number of traces, 0 or more, got {budget}")
         ranked = {world: self.journal.ids("world = ?", (world,), "pinned, salience, id") for world in budgets}
         going = [trace for world, ids in ranked.items() for trace in ids[: max(0, len(ids) - budgets[world])]]
@@ -187,9 +184,9 @@ class TraceStore:
             raise LabError(f"an age is 0 or more, in the world's order of telling, got {age}")
         latest = self.file.rows("SELECT world, max(time) FROM traces GROUP BY world")
         limits = {world: max(-WIDEST, time - age) for world, time in latest}
-        found = [trace for limit in limits.items() for trace in self.journal.ids("world = ? AND time < ? AND NOT pinned", limit)]
-        self.journal.rise("gone", dict.fromkeys(found, 1), "evict")
-        return len(found)
+        ids = [trace for limit in limits.items() for trace in self.journal.ids("world = ? AND time < ? AND NOT pinned", limit)]
+        self.journal.rise("gone", dict.fromkeys(ids, 1), "evict")
+        return len(ids)
 
     def worlds(self) -> list[str]:
         """The worlds that have traces, in the order of their names."""
@@ -198,11 +195,11 @@ class TraceStore:
     def _shift(self, ids: Sequence[int], by: float, kind: str) -> None:
         if not math.isfinite(by):
             raise LabError(f"salience changes by a finite number, got {by}; mend what computes it")
-        found = self.journal.saliences(self.journal.living(ids))
-        after = {trace: max(0.0, salience + by) for trace, salience in found.items()}
+        before = self.journal.saliences(self.journal.living(ids))
+        after = {trace: max(0.0, salience + by) for trace, salience in before.items()}
         if not all(map(math.isfinite, after.values())):
             raise LabError(f"salience would grow beyond all numbers by {by}; give less")
-        self.journal.set_salience(after, found, kind)
+        self.journal.set_salience(after, before, kind)
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -218,34 +215,6 @@ class TraceStore:
     def path(self) -> Path:
         """Its file."""
         return self.file.path
-
-    def note(self, name: str, value: Any) -> None:
-        """Keep a JSON value with the store, such as a gate's calibration; it is found in `meta`. A note of the same name is replaced."""
-        self.file.note(name, value)
-
-    def together(self) -> AbstractContextManager[None]:
-        """What is written within is on the disk when the block ends, all of it; none of it after an error. Blocks may be nested."""
-        return self.file.together()
-
-    def maintenance(self, kind: str) -> AbstractContextManager[None]:
-        """One batch, one transaction, of all that is done within; `kind` says in `history` what it was. Blocks may be nested."""
-        return self.journal.maintenance(kind)
-
-    def history(self) -> list[str]:
-        """The kinds of the batches that can be undone, oldest first."""
-        return self.journal.history()
-
-    def rollback(self, batches: int = 1) -> None:
-        """Undo the last `batches` batches: every trace is as it was, but for what was told since."""
-        self.journal.rollback(batches)
-
-    def purge(self) -> int:
-        """Forget how to undo, and remove for good what is gone; how many tombstones went."""
-        return self.journal.purge()
-
-    def close(self) -> None:
-        """Give the store back; a second call does nothing."""
-        self.file.close()
 
     def __enter__(self) -> Self:
         return self

@@ -9,11 +9,10 @@ from typing import Any
 import pandas as pd
 import torch
 
+from hippo_core.delivery import load_delivery
 from hippo_core.delivery.adapter import AdapterDelivery
-from hippo_core.delivery.adapter_file import save_adapter
 from hippo_core.delivery.kv import prefix_of
-from hippo_core.delivery.load import load_delivery
-from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter
+from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, save_adapter
 from hippo_core.delivery.types import Delivery
 from hippo_core.files import root as repository
 from hippo_core.files import unknown

@@ -14,7 +14,7 @@ import pandas as pd
 
 from hippo_core.delivery.kv import prefix_of
 from hippo_core.methods.episodic.payload import Payload
-from hippo_core.methods.episodic.recall import Completion, Places, RecallConfig, Recaller
+from hippo_core.methods.episodic.recall import Completion, RecallConfig, Recaller, Rows
 from hippo_core.methods.episodic.settings import EpisodicSettings
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
@@ -49,7 +49,7 @@ class Cue:
     rung: str
     text: str
     code: Mapping[str, SparseMatrix]
-    rows: Places
+    rows: Rows
     features: Features
     gold: str
 
@@ -154,7 +154,7 @@ def completed(
     known.forget()
 
 
-def right_of(index: TraceIndex, rows: Places, cue: Cue) -> int | None:
+def right_of(index: TraceIndex, rows: Rows, cue: Cue) -> int | None:
     """The place of the gold trace among rows."""
     return next((position for position, row in enumerate(rows) if index.traces[row].source == cue.gold), None)
 

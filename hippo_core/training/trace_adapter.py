@@ -10,8 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import DynamicCache
 
-from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter
-from hippo_core.delivery.trace_batch import Traces, lay_traces
+from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, Traces, lay_traces
 from hippo_core.models.kv import KV, encode, tokens_of
 from hippo_core.models.language_model import LanguageModel, pad_left
 from hippo_core.training.cues import Cue, draw_cues

@@ -3,12 +3,11 @@
 import pytest
 import torch
 
+from hippo_core.delivery import load_delivery
 from hippo_core.delivery.adapter import AdapterDelivery
-from hippo_core.delivery.adapter_file import load_adapter
 from hippo_core.delivery.kv import KVDelivery, prefix_of
-from hippo_core.delivery.load import load_delivery
 from hippo_core.delivery.text import TextDelivery
-from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter
+from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, load_adapter
 from hippo_core.delivery.types import Question
 from hippo_core.files import LabError
 from hippo_core.models.generate import generate

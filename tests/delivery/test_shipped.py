@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippo_core.delivery.load import load_delivery
+from hippo_core.delivery import load_delivery
 from hippo_core.delivery.types import Question
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.training.injection_eval import question

@@ -3,8 +3,8 @@
 import pytest
 from transformers import AutoConfig
 
+from benchmarks.memory.trace_size import QWEN, shape_of, trace_bytes, traces_per_gb
 from hippo_core.delivery.kv import prefix_of
-from hippo_core.delivery.size import QWEN, shape_of, trace_bytes, traces_per_gb
 from hippo_core.files import LabError, root
 from hippo_core.models.passage_kv import PassageKV
 from tests.models.handmade import TOLD

@@ -7,9 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from hippo_core.delivery.adapter_file import load_adapter, save_adapter
-from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter
-from hippo_core.delivery.trace_batch import lay_traces
+from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, lay_traces, load_adapter, save_adapter
 from hippo_core.files import LabError
 from hippo_core.models.kv import encode, inputs, tokens_of
 from hippo_core.models.prompt import split

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippo_core.delivery.load import load_delivery
+from hippo_core.delivery import load_delivery
 from hippo_core.experiments.answer.run import COLUMNS, answer, recall_at
 from hippo_core.files import LabError
 from hippo_core.methods.presets import load_preset, preset_names

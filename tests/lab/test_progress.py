@@ -22,7 +22,7 @@ from hippo_core.files import LabError
 from hippo_core.lab.grid.engine import ready
 from hippo_core.lab.grid.progress import eta, screen, status, watch
 from hippo_core.lab.grid.progress.live import Progress
-from hippo_core.lab.grid.progress.output import LINES, Said
+from hippo_core.lab.grid.progress.output import LINES, Output
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 from tests.lab.conftest import make_lab
@@ -105,7 +105,7 @@ def test_progress_counts_only_what_is_left():
     cells = [cell("a"), cell("b"), cell("c")]
     progress = Progress(cells, 1, earlier=dict.fromkeys("abc", 600.0))
     assert progress.seconds_left() == 1800
-    progress.began(cells[0], Said())
+    progress.began(cells[0], Output())
     assert 1700 < progress.seconds_left() <= 1800
     progress.ended(Outcome(cells[0], "done", 300.0))
     assert progress.seconds_left() == 600  # twice as fast as older records say
@@ -113,7 +113,7 @@ def test_progress_counts_only_what_is_left():
     progress.ended(Outcome(cells[2], "done", 300.0))
     assert progress.seconds_left() == 0
     now = progress.status()
-    assert (now.total, now.done, now.failed, now.left) == (3, 2, 1, 0)
+    assert (now.total, now.done, now.failed, now.remaining) == (3, 2, 1, 0)
     assert [failure.message for failure in now.failures] == ["not run"]
 
 
@@ -127,7 +127,7 @@ def test_a_countdown_runs_down_between_two_computations():
 
 @given(st.text(alphabet="ab \n\r", max_size=60), st.lists(st.integers(0, 60), max_size=5))
 def test_a_tail_does_not_depend_on_how_the_text_came(text, cuts):
-    whole, pieces = Said(), Said()
+    whole, pieces = Output(), Output()
     whole.write(text)
     places = [0, *sorted(cuts), len(text)]
     for begin, end in pairwise(places):
@@ -137,7 +137,7 @@ def test_a_tail_does_not_depend_on_how_the_text_came(text, cuts):
 
 
 def test_a_tail_is_what_a_terminal_would_show():
-    said = Said()
+    said = Output()
     assert (said.lines, said.line) == ([], "")
     for done in range(3):
         said.write(f"\r{done} of 3")
@@ -152,7 +152,7 @@ def test_a_tail_is_what_a_terminal_would_show():
 
 
 def test_many_threads_may_write_to_a_tail():
-    said = Said()
+    said = Output()
     threads = [threading.Thread(target=lambda: [said.write("whole line\n") for _ in range(2000)]) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -210,7 +210,7 @@ def test_parts_of_a_grid_add_up(place):
         file.next_part()
         file.show(a_status(total=1, done=0, failed=0, skipped=0, started=1050.0, failures=[], last=[]))
         now = status.read("quick")
-    assert (now.total, now.done, now.failed, now.skipped, now.left, now.started) == (3, 1, 1, 3, 1, 1000.0)
+    assert (now.total, now.done, now.failed, now.skipped, now.remaining, now.started) == (3, 1, 1, 3, 1, 1000.0)
     assert [ended.id for ended in now.last] == ["d", "f"]
 
 
@@ -304,7 +304,7 @@ def test_a_grid_is_watched_from_another_process(tmp_path, monkeypatch):
     monkeypatch.setenv("HIPPO_ROOT", str(place))
     grid = run(place, "grid", "quick")
     now = until(both_speak)
-    assert (now.total, now.done, now.failed, now.left, now.pid) == (4, 1, 0, 3, grid.pid)
+    assert (now.total, now.done, now.failed, now.remaining, now.pid) == (4, 1, 0, 3, grid.pid)
     watching = run(place, "watch", "quick")
     first = watching.stdout.readline()
     (place / "go").touch()

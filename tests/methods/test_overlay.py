@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hippo_core.files import LabError
-from hippo_core.methods.overlay import merged, nested
-from hippo_core.methods.presets import flat, load_preset, preset_names
+from hippo_core.methods.presets import flat, load_preset, merged, nested, preset_names
 
 KEYS = st.sampled_from("abcd")
 TREES = st.recursive(st.integers() | st.lists(st.integers(), max_size=2), lambda inner: st.dictionaries(KEYS, inner, max_size=3))

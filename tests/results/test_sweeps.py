@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from hippo_core.results import summaries
-from hippo_core.results.figures import plots, titles
-from hippo_core.results.figures.sweep_plot import along
+from hippo_core.results.figures import drawing, titles
+from hippo_core.results.figures.sweep_plot import sweep_figure
 from hippo_core.results.report import tables
 from hippo_core.results.sweeps import sweeps
 from tests.results import invented
@@ -83,8 +83,8 @@ def test_the_claim_is_where_one_line_is_clearly_ahead_and_else_where_the_ends_ar
 def test_the_table_has_the_numbers_of_the_figure_and_the_figure_is_the_same_for_any_order_of_rows():
     cells = [*sizes(MEMORY, (0.9, 0.8, 0.7)), *sizes(RAG, (0.5, 0.4, 0.3))]
     [found], [again] = of(*cells), of(*reversed(cells))
-    assert plots.png(along(found)) == plots.png(along(again))
-    right, first = tables.along(found)
+    assert drawing.png(sweep_figure(found)) == drawing.png(sweep_figure(again))
+    right, first = tables.sweep_tables(found)
     assert (right["measure"], first["measure"], right["values"]) == ("answers right", "right fact first", ["8", "32", "128"])
     assert [[one["mean"] for one in line["cells"]] for line in right["lines"]] == [["0.50", "0.40", "0.30"], ["0.90", "0.80", "0.70"]]
 
@@ -93,7 +93,7 @@ def test_a_line_may_stand_at_fewer_values_of_an_axis_than_another():
     cells = [cell(MEMORY, 0.4 + phi / 2, f"flag_correlation={phi};n_facts=32;n_items=10") for phi in (0.0, 0.2, 0.35, 0.7)]
     [found] = of(*cells, *(cell(RAG, 0.4, f"flag_correlation={phi};n_facts=32;n_items=10") for phi in (0.0, 0.35, 0.7)))
     assert (found.axis, found.panels) == ("flag_correlation", ["n_facts=32"])
-    right = tables.along(found)[0]
+    right = tables.sweep_tables(found)[0]
     assert right["values"] == ["0", "0.2", "0.35", "0.7"]
     assert [[one["mean"] for one in line["cells"]] for line in right["lines"]] == [
         ["0.40", "–", "0.40", "0.40"],

@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from hippo_core.delivery.adapter import AdapterDelivery
-from hippo_core.delivery.adapter_file import load_adapter
 from hippo_core.delivery.kv import prefix_of
-from hippo_core.delivery.trace_adapter import AdapterSettings
+from hippo_core.delivery.trace_adapter import AdapterSettings, load_adapter
 from hippo_core.delivery.types import Question
 from hippo_core.files import LabError
 from hippo_core.models.load import load

@@ -1,12 +1,38 @@
 """The experiment `answer`: one suite, one method that needs no teaching, one regime; every question is asked once."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
-from hippo_core.experiments.answer.report import figure, sentence
 from hippo_core.experiments.base import Experiment
 from hippo_core.experiments.parameters import Parameters
 from hippo_core.files import LabError
 from hippo_core.methods.presets import Preset
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def sentence(parameters: Parameters, metrics: Mapping[str, Any]) -> str:
+    """The result as a sentence, from its numbers."""
+    means = metrics["metrics"][parameters.suite]
+    overrides = f" ({', '.join(parameters.overrides)})" if parameters.overrides else ""
+    if means["em"] is None:
+        return f"{parameters.preset}{overrides} on {parameters.suite} ({parameters.regime}): nothing could be scored."
+    who = f"{parameters.model} with {parameters.preset}{overrides}"
+    right = f"{who} answers {means['em']:.0%} of {means['n_items']} {parameters.suite} questions right"
+    bounds = "" if means["low"] is None else f" (95% interval {means['low']:.0%} to {means['high']:.0%}, {means['n_worlds']} worlds)"
+    chance = "" if means["chance"] is None else f"; a guess gets {means['chance']:.0%}"
+    return f"{right}, {parameters.regime}{bounds}{chance}."
+
+
+def figure(parameters: Parameters, rows: "pd.DataFrame") -> bytes:
+    """Accuracy by rung of the cue, or by kind of question where the suite has one rung only (PNG)."""
+    from hippo_core.results.figures import drawing, plots
+
+    by = "rung" if len(set(rows["rung"])) > 1 else "kind"
+    right = f"answers {rows['score'].mean():.0%} of {rows['score'].count()} {parameters.suite} questions right"
+    title = f"{parameters.preset.split('/')[-1]} {right}"
+    return drawing.png(plots.accuracy_by(rows.assign(preset=parameters.preset, regime=parameters.regime), by, title=title))
 
 
 class AnswerParameters(Parameters):
@@ -15,7 +41,6 @@ class AnswerParameters(Parameters):
     regime: Literal["immediate", "delayed"] = "delayed"
 
     def check_preset(self, preset: Preset) -> None:
-        """See `Parameters`."""
         if preset.taught:
             raise LabError(f"preset {preset.name} is a memory, which is taught before it is asked: run memory preset={preset.name}")
 

@@ -32,7 +32,7 @@ RECALL_AT = (1, 3, 5, 10)
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnsweredItem:
     """An item with what was retrieved for it, the passages that there were, and, once it is asked, the answer. `encode_ms`: its share of
     the time in which passages that were met for the first time were run to keys and values."""
 
@@ -71,7 +71,7 @@ def passages_of(world: World) -> list[Trace]:
 
 def ask(
     suite: Suite, worlds: Sequence[World], method: Method, regime: Regime, passages: Mapping[str, Sequence[Trace]], batch_size: int
-) -> Iterator[Asked]:
+) -> Iterator[AnsweredItem]:
     """Every item of the worlds, in their order, asked with what the method brings of its world's `passages`.
 
     What a memory or a delivery keeps of worlds is let go of as soon as these were asked about.
@@ -80,15 +80,15 @@ def ask(
         raise LabError(f"suite {suite.name} has no window: its facts are taught in another session; use regime=delayed")
     keeps = bool(method.stages) or method.settings.delivery != "text"
     for together in groups(worlds, batch_size if keeps else None):
-        found = [one for number in together for one in _retrieved(worlds, number, method, regime, passages)]
-        questions = [Question(item.question, tuple(trace.text for trace in kept.shown)) for _, item, kept in found]
-        encode_ms = method.delivery.make_ready(questions) / max(1, len(found)) if method.stages else 0.0
+        drawn = [one for number in together for one in _retrieved(worlds, number, method, regime, passages)]
+        questions = [Question(item.question, tuple(trace.text for trace in result.shown)) for _, item, result in drawn]
+        encode_ms = method.delivery.make_ready(questions) / max(1, len(drawn)) if method.stages else 0.0
         answers = method.delivery.ask(questions, suite.answer_budget, batch_size, masked=method.settings.control == "empty")
         texts = {worlds[number].id: texts_of(worlds[number]) for number in together}
-        for (world, item, kept), given in zip(found, answers, strict=True):
-            one = Asked(world, item, kept, passages.get(world.id, ()), given, encode_ms)
-            check_no_leak(one, texts[world.id], method, regime)
-            yield one
+        for (world, item, result), delivered in zip(drawn, answers, strict=True):
+            answered = AnsweredItem(world, item, result, passages.get(world.id, ()), delivered, encode_ms)
+            check_no_leak(answered, texts[world.id], method, regime)
+            yield answered
         method.forget()
 
 
@@ -120,17 +120,17 @@ def texts_of(world: World) -> Texts:
     return Texts({fact.id: fact.text for fact in world.facts})
 
 
-def check_no_leak(one: Asked, texts: Texts, method: Method, regime: Regime) -> None:
+def check_no_leak(answered: AnsweredItem, texts: Texts, method: Method, regime: Regime) -> None:
     """Raise LabError where the text of a fact stands in the item's own prompt that was not put there: text is, keys and values are not;
     and in another session the window is not, unless a control chose it. `texts` are those of the item's world."""
-    allowed = [] if method.settings.delivery in BESIDE_PROMPT else [trace.text for trace in one.retrieved.shown]
+    allowed = [] if method.settings.delivery in BESIDE_PROMPT else [trace.text for trace in answered.retrieved.shown]
     if method.sees_window and regime == "delayed" and method.settings.control not in CHOOSING:
         allowed = []
-    prompt = one.answer.prompt
+    prompt = answered.answer.prompt
     for text in sorted(allowed, key=len, reverse=True):
         prompt = prompt.replace(text, "")
     if leaked := texts.inside(prompt):
-        raise LabError(f"leak: the prompt of item {one.item.id} holds facts, though they may not be shown: {', '.join(leaked)}")
+        raise LabError(f"leak: the prompt of item {answered.item.id} holds facts, though they may not be shown: {', '.join(leaked)}")
 
 
 def recall_at(ranking: Sequence[Trace] | None, gold: tuple[str, ...], k: int) -> float:
@@ -140,11 +140,11 @@ def recall_at(ranking: Sequence[Trace] | None, gold: tuple[str, ...], k: int) ->
     return len(set(gold) & {trace.source for trace in ranking[:k]}) / len(set(gold))
 
 
-def row_of(lm: LanguageModel, suite: Suite, one: Asked) -> dict[str, Any]:
+def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str, Any]:
     """The columns of an item, but for `idx`."""
-    item, retrieved, given = one.item, one.retrieved, one.answer
-    shown = retrieved.shown[given.dropped :]
-    tokens = given.prompt_tokens + given.generated_tokens
+    item, retrieved, delivered = answered.item, answered.retrieved, answered.answer
+    shown = retrieved.shown[delivered.dropped :]
+    tokens = delivered.prompt_tokens + delivered.generated_tokens
     return {
         "item_id": item.id,
         "world": item.world,
@@ -155,26 +155,26 @@ def row_of(lm: LanguageModel, suite: Suite, one: Asked) -> dict[str, Any]:
         "distance": item.distance,
         "slices": ";".join(item.slices),
         "question": item.question,
-        "prompt": given.prompt,
+        "prompt": delivered.prompt,
         "answer": " | ".join(item.answers),
-        "pred": given.text,
-        **score_item(suite, one.world, item, given.text),
+        "pred": delivered.text,
+        **score_item(suite, answered.world, item, delivered.text),
         "shown": ";".join(trace.source for trace in shown),
         "n_shown": len(shown),
-        "n_dropped": given.dropped,
+        "n_dropped": delivered.dropped,
         **{f"recall_{k}": recall_at(retrieved.ranking, item.gold_facts, k) for k in RECALL_AT},
-        "prompt_tokens": given.prompt_tokens,
-        "generated_tokens": given.generated_tokens,
-        "trace_tokens": given.trace_tokens,
-        "computed_tokens": retrieved.computed_tokens + given.computed_tokens + given.generated_tokens,
-        "first_logprob": round(given.first_logprob, 6),
+        "prompt_tokens": delivered.prompt_tokens,
+        "generated_tokens": delivered.generated_tokens,
+        "trace_tokens": delivered.trace_tokens,
+        "computed_tokens": retrieved.computed_tokens + delivered.computed_tokens + delivered.generated_tokens,
+        "first_logprob": round(delivered.first_logprob, 6),
         "kv_mb": kv_cache_mb(lm.config, tokens, lm.model.dtype.itemsize),
-        "latency_ms": given.latency_ms,
+        "latency_ms": delivered.latency_ms,
         "retrieval_ms": retrieved.retrieval_ms,
-        "flags": ";".join(_flags(lm, given)),
+        "flags": ";".join(_flags(lm, delivered)),
     }
 
 
-def _flags(lm: LanguageModel, given: Delivered) -> list[str]:
-    flags = {"truncated": given.dropped > 0, "generic_template": lm.template.origin == "generic"}
+def _flags(lm: LanguageModel, delivered: Delivered) -> list[str]:
+    flags = {"truncated": delivered.dropped > 0, "generic_template": lm.template.origin == "generic"}
     return [flag for flag, stands in flags.items() if stands]

@@ -9,19 +9,45 @@ are tested on one taught store.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hippo_core.experiments.answer import experiment as answer
 from hippo_core.experiments.base import Experiment
-from hippo_core.experiments.memory.report import figure, sentence
 from hippo_core.experiments.parameters import Parameters, Resolved
 from hippo_core.files import LabError, root
 from hippo_core.methods.base import Mode
 from hippo_core.methods.presets import Preset
+from hippo_core.results.records import prepared_telemetry
 from hippo_core.store.places import existing, require_free
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from hippo_core.methods.base import Memory
+
+
+def sentence(parameters: Parameters, metrics: Mapping[str, Any]) -> str:
+    """The result as a sentence, from its numbers."""
+    if parameters.stage == "test":
+        return answer.sentence(parameters, metrics)
+    who, telemetry = f"{parameters.model} with {parameters.preset}", prepared_telemetry(metrics)
+    if parameters.stage == "teach":
+        counts = f"{telemetry['inserted']} stored, {telemetry['aggregated']} added to a trace, {telemetry['refused']} refused"
+        return f"{who} was told {telemetry['attempts']} facts of {parameters.suite}: {counts}."
+    recalled = "" if telemetry["recalled"] is None else f", {telemetry['recalled']:.0%} of them recalled from a noisy cue"
+    return f"{who} replayed {telemetry['items']} traces of {parameters.suite} in {telemetry['cycles']} cycles{recalled}."
+
+
+def figure(parameters: Parameters, rows: "pd.DataFrame") -> bytes:
+    """Accuracy by rung or kind of a test; of a cell that teaches or replays, how salience is spread (PNG)."""
+    if parameters.stage == "test":
+        return answer.figure(parameters, rows)
+    from hippo_core.results.figures import drawing, salience
+
+    return drawing.png(salience.FIGURES[parameters.stage](rows))
+
 
 REGIMES: dict[Mode, str] = {"teach": "delayed", "replay": "after_sleep"}  # that cells of these modes count as
 
@@ -38,11 +64,9 @@ class MemoryParameters(Parameters):
 
     @property
     def stage(self) -> Mode:
-        """See `Parameters`."""
         return self.mode
 
     def check_preset(self, preset: Preset) -> None:
-        """See `Parameters`."""
         if not preset.taught:
             raise LabError(f"preset {preset.name} is no memory, so that nothing can be taught: run answer preset={preset.name}")
         if self.persist and self.mode == "test":

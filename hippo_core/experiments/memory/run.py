@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hippo_core.experiments.answer.run import COLUMNS, Asked, Regime, ask, row_of
+from hippo_core.experiments.answer.run import COLUMNS, AnsweredItem, Regime, ask, row_of
 from hippo_core.methods.altering import altered, answering_slot
 from hippo_core.methods.base import Memory, Observation
 from hippo_core.models.prompt import too_long
@@ -67,9 +67,9 @@ def _taught(method: Memory, store: TraceStore, world: World, calibration: object
     decisions = method.teach([observation(fact) for fact in world.facts], store, calibration)  # type: ignore[arg-type]
     each = (time.perf_counter() - begin) * 1e3 / max(1, len(world.facts))
     method.forget()
-    left = {trace.id for trace in store.traces(world.id)}
+    stored = {trace.id for trace in store.traces(world.id)}
     for fact, decision in zip(world.facts, decisions, strict=True):
-        evicted = decision.trace_id is not None and decision.trace_id not in left
+        evicted = decision.trace_id is not None and decision.trace_id not in stored
         yield _teach_row(fact, decision) | {"evicted": evicted, "ms": each}
 
 
@@ -79,7 +79,6 @@ def _untaught(world: World) -> Iterator[dict[str, object]]:
 
 
 def _teach_row(fact: Fact, decision: Decision) -> dict[str, object]:
-    """What is kept of one decision; a term that was not weighed is not a number."""
     return {
         "fact_id": fact.id,
         "world": fact.world,
@@ -143,33 +142,36 @@ def test(
 
 
 def _sleep(method: Memory, store: TraceStore) -> dict[str, float]:
-    """What the store says of its replay."""
     noted, due = store.meta.get("replay", {"items": 0, "cycles": 0}), method.replay_cycles
     return {"replayed": float(noted["items"] > 0), "replay_cycles_missing": max(0, due - noted["cycles"]) / due if due else math.nan}
 
 
-def memory_columns(one: Asked) -> dict[str, object]:
+def memory_columns(answered: AnsweredItem) -> dict[str, object]:
     """What rows of a memory have besides those of every method."""
-    retrieved = one.retrieved
+    retrieved = answered.retrieved
     searched = not math.isnan(retrieved.recall_ms)
     scored = zip((retrieved.ranking or ())[:LISTED], retrieved.scores, strict=False)
     return {
-        "follows_store": follows_store(one),
+        "follows_store": follows_store(answered),
         "requests": float(searched),
         "candidates": len(retrieved.ranking or ()),
         "k_used": len(retrieved.shown),
-        "store_size": len(one.passages),
+        "store_size": len(answered.passages),
         "recall_ms": retrieved.recall_ms,
         "completion_ms": retrieved.completion_ms if searched else math.nan,
-        "encode_ms": retrieved.encode_ms + one.encode_ms,
+        "encode_ms": retrieved.encode_ms + answered.encode_ms,
         "scores": json.dumps({trace.source: round(score, 4) for trace, score in scored}),
-        "store_written": float(bool(one.passages)),
+        "store_written": float(bool(answered.passages)),
         "replay_contribution": sum(trace.uses > 0 for trace in retrieved.shown) / len(retrieved.shown) if retrieved.shown else math.nan,
     }
 
 
-def follows_store(one: Asked) -> float:
+def follows_store(answered: AnsweredItem) -> float:
     """Whether an answer is what the gold trace of its question says in the store: 1 or 0, NaN where there is no such trace."""
-    slot = answering_slot(one.item, {fact.id: fact for fact in one.world.facts})
-    said = [trace.slots[slot] for trace in one.passages if slot is not None and trace.source in one.item.gold_facts and slot in trace.slots]
-    return float(normalise(one.answer.text) == normalise(said[0])) if said else math.nan
+    slot = answering_slot(answered.item, {fact.id: fact for fact in answered.world.facts})
+    stored = [
+        trace.slots[slot]
+        for trace in answered.passages
+        if slot is not None and trace.source in answered.item.gold_facts and slot in trace.slots
+    ]
+    return float(normalise(answered.answer.text) == normalise(stored[0])) if stored else math.nan

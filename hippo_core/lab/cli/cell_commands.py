@@ -9,7 +9,7 @@ from hippo_core.experiments.parameters import Parameters, assignments, check
 from hippo_core.files import root
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.grid_status import stand, supersede
-from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.grid.running import ALONE, RunOptions, run, stops_cleanly
 from hippo_core.lab.run import execute, notebook_files, record_files
 from hippo_core.lab.run.cells import cells_of, dataset_cell
@@ -42,11 +42,11 @@ def run_single(name: str, words: Sequence[str], again: bool) -> int:
 
 def build_datasets(words: Sequence[str]) -> int:
     """Build the data sets of every suite, or of the one that `suite=` names."""
-    given: dict[str, Any] = {"run_id": "datasets", **assignments(words)}
-    suites = [given.pop("suite")] if "suite" in given else list(SUITES)
-    cells = [dataset_cell(check({**given, "suite": suite}, "datasets", Parameters)[0]) for suite in suites]
+    values: dict[str, Any] = {"run_id": "datasets", **assignments(words)}
+    suites = [values.pop("suite")] if "suite" in values else list(SUITES)
+    cells = [dataset_cell(check({**values, "suite": suite}, "datasets", Parameters)[0]) for suite in suites]
     execute.fix_threads(1)
-    with record_files.locked(run_folder(given["run_id"]), alone=True):
+    with record_files.locked(run_folder(values["run_id"]), alone=True):
         supersede(cells)
         waiting = stand(cells).waiting
         outcomes = run(waiting, RunOptions(), skipped=len(cells) - len(waiting))
@@ -59,12 +59,12 @@ def run_any_notebook(name: str, words: Sequence[str]) -> int:
     """Run a notebook with some parameters set, its output on the terminal; keep it executed under executed/notebooks."""
     source = notebook_files.notebook_path(name)
     target = root() / RUNS / "notebooks" / f"{name}.ipynb"
-    given = assignments(words)
-    notebook_files.check_values(source, given)
+    values = assignments(words)
+    notebook_files.check_values(source, values)
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with stops_cleanly():
-            execute.run_notebook(source, target, given, Terminal())
+            execute.run_notebook(source, target, values, Terminal())
     except OSError:
         raise
     except Exception as error:  # whatever the notebook raised is given in one line; the notebook has the traceback
@@ -74,7 +74,7 @@ def run_any_notebook(name: str, words: Sequence[str]) -> int:
     return 0
 
 
-class Terminal(Said):
+class Terminal(Output):
     """Shows what a notebook prints as it prints it."""
 
     def write(self, text: str) -> int:

@@ -43,8 +43,8 @@ def grid(
     threads: Threads = "",
 ) -> None:
     """Run the cells of a grid that have no record yet, then its report."""
-    how = RunOptions(jobs, kernel, executor, scheduler, records, threads)
-    raise typer.Exit(grid_commands.run_grid(name, run_id, tuple(only or ()), tuple(model or ()), how))
+    options = RunOptions(jobs, kernel, executor, scheduler, records, threads)
+    raise typer.Exit(grid_commands.run_grid(name, run_id, tuple(only or ()), tuple(model or ()), options))
 
 
 @app.command("grid-plan")

@@ -1,7 +1,7 @@
 """What the commands of a grid do: run what is left of it and report, plan it, write its report again."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -14,40 +14,45 @@ from hippo_core.lab.grid.progress.status import StatusFile
 from hippo_core.lab.grid.running import ALONE, RunOptions, run
 from hippo_core.lab.run import execute, record_files
 from hippo_core.lab.run.cells import report_cell
-from hippo_core.lab.run.execute import USUAL, Outcome, Way
+from hippo_core.lab.run.execute import DEFAULTS, ExecutionOptions, Outcome
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.results.records import RUNS, is_complete, prepared_of, records_of, run_folder
 from hippo_core.results.records.archive import Archive
 
 
-def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: RunOptions) -> int:
+def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], options: RunOptions) -> int:
     """Run what is left of a grid and its report, and say how it went; 1 where a cell failed."""
     started = time.monotonic()
-    grid = expand(name, run_id, only, models, how.threads_each)
-    if how.executor == "local":
+    grid = expand(name, run_id, only, models, options.threads_each)
+    if options.executor == "local":
         require_threads(grid.threads)
     execute.fix_threads(grid.threads)
     locked = record_files.locked(run_folder(grid.run_id), alone=True)
-    with locked, _archive(how.archive, grid) as archive, StatusFile(grid.run_id) as file:
+    with locked, _archive(options.archive, grid) as archive, StatusFile(grid.run_id) as file:
         supersede(grid.cells)
         if archive:
             _exchange(archive, grid)
         standing = stand(grid.cells)
-        _say_start(grid, len(standing.finished), len(standing.waiting))
+        absent = f"; not there yet: {', '.join(grid.not_there)} ({sum(grid.not_there.values())} cells)" if grid.not_there else ""
+        to_run = f"{len(standing.waiting)} to run" if standing.waiting else "nothing to be done"
+        cells = f"{len(grid.cells)} cells, {len(standing.finished)} finished, {to_run}{absent}"
+        print(f"grid {grid.name}, run {grid.run_id}: {cells}", flush=True)
         if standing.waiting:
             from hippo_core.lab.grid.power import declare  # a second of imports
 
             _say_power(declare(grid))
-        way = Way(how.kernel, grid.threads, grid.timeout, grid.memory, how.archive)
-        outcomes = run(standing.waiting, how, way, len(standing.finished), file, grid)
-        outcomes += _report(grid.run_id, force=bool(outcomes), way=replace(way, archive=""), file=file)
-    _say_end(grid.run_id, outcomes, len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes), time.monotonic() - started)
+        execution = ExecutionOptions(options.kernel, grid.threads, grid.timeout, grid.memory, options.archive)
+        outcomes = run(standing.waiting, options, execution, len(standing.finished), file, grid)
+        outcomes += _report(grid.run_id, force=bool(outcomes), execution=replace(execution, archive=""), file=file)
+    skipped = len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes)
+    lines = summary.summary_lines(grid.run_id, outcomes, skipped, time.monotonic() - started)
+    for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *lines):
+        print(line)
     return int(any(outcome.state == "failed" for outcome in outcomes))
 
 
 @contextmanager
 def _archive(url: str, grid: Grid) -> Iterator[Archive | None]:
-    """The archive of a run, tried and held, where one is asked for."""
     if not url:
         yield None
         return
@@ -58,7 +63,6 @@ def _archive(url: str, grid: Grid) -> Iterator[Archive | None]:
 
 
 def _exchange(archive: Archive, grid: Grid) -> None:
-    """Bring what the archive has of this grid's records, and copy there what it lacks."""
     there = archive.finished(grid.run_id)
     names = {cell.record.relative_to(root() / RUNS).as_posix(): cell for cell in grid.cells}
     archive.pull(sorted(there & names.keys()))
@@ -67,23 +71,12 @@ def _exchange(archive: Archive, grid: Grid) -> None:
             archive.push(names[name].record)
 
 
-def _say_start(grid: Grid, finished: int, waiting: int) -> None:
-    later = f"; not there yet: {', '.join(grid.not_there)} ({sum(grid.not_there.values())} cells)" if grid.not_there else ""
-    left = f"{waiting} to run" if waiting else "nothing to be done"
-    print(f"grid {grid.name}, run {grid.run_id}: {len(grid.cells)} cells, {finished} finished, {left}{later}", flush=True)
+def _say_power(message: str) -> None:
+    if message:
+        print(f"power: {message}", flush=True)
 
 
-def _say_power(told: str) -> None:
-    if told:
-        print(f"power: {told}", flush=True)
-
-
-def _say_end(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> None:
-    for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *summary.summary_lines(run_id, outcomes, skipped, seconds)):
-        print(line)
-
-
-def _report(run_id: str, force: bool, way: Way = USUAL, file: StatusFile | None = None) -> list[Outcome]:
+def _report(run_id: str, force: bool, execution: ExecutionOptions = DEFAULTS, file: StatusFile | None = None) -> list[Outcome]:
     """Run the report of a run over its finished records, where something is new or it is not there; older executed reports go."""
     finished = [record.name for record in records_of(run_folder(run_id), split=None)]
     if not finished:
@@ -93,7 +86,7 @@ def _report(run_id: str, force: bool, way: Way = USUAL, file: StatusFile | None 
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
         record_files.remove(old)
-    return run([cell], ALONE, way, file=file)
+    return run([cell], ALONE, execution, file=file)
 
 
 def run_report(run_id: str) -> int:
@@ -110,11 +103,11 @@ def run_report(run_id: str) -> int:
     return int(outcomes[0].state == "failed")
 
 
-def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], how: RunOptions) -> None:
+def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], options: RunOptions) -> None:
     """Print every cell with its state and the seconds that earlier records say it takes."""
     from hippo_core.lab.grid.power import power  # a second of imports
 
-    grid = expand(name, run_id, only, models, how.threads_each)
+    grid = expand(name, run_id, only, models, options.threads_each)
     standing = stand(grid.cells)
     waiting = {cell.id: seconds for cell, seconds in zip(standing.waiting, estimate(standing.waiting), strict=True)}
     for cell in grid.cells:
@@ -124,8 +117,8 @@ def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, 
     for preset, count in grid.not_there.items():
         print(f"not there yet: {preset} ({count} cells)")
     takes = expected(standing.waiting, [], {name: seconds for name, seconds in waiting.items() if seconds is not None})
-    left = seconds_left(standing.waiting, {}, takes, how.jobs)
-    total = f"about {duration(left)} with {how.jobs} jobs" if takes else "no earlier record to judge the time by"
+    seconds_remaining = seconds_left(standing.waiting, {}, takes, options.jobs)
+    total = f"about {duration(seconds_remaining)} with {options.jobs} jobs" if takes else "no earlier record to judge the time by"
     _say_power(power(grid.cells))
     print(f"grid {name}: {grid.title}")
     print(f"{len(grid.cells)} cells: {len(grid.cells) - len(waiting)} to skip, {len(waiting)} to run" + (f", {total}" if waiting else ""))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from hippo_core.lab.grid.executors import Executor
 from hippo_core.lab.grid.progress.live import Progress
-from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 
@@ -25,8 +25,8 @@ def run_cells(cells: Sequence[Cell], executor: Executor, progress: Progress) -> 
             while waiting or running or crashed.waiting:
                 busy = list(running.values())
                 for cell in _next(waiting, crashed, busy, outcomes, executor):
-                    progress.began(cell, said := Said())
-                    running[executor.submit(cell, said, cell.id in crashed.seen)] = cell
+                    progress.began(cell, output := Output())
+                    running[executor.submit(cell, output, cell.id in crashed.seen)] = cell
                 # a cluster may have no workers just now: then there is nothing to wait for but time
                 finished, _ = wait(running or [Future()], timeout=1.0, return_when=FIRST_COMPLETED)
                 for future in finished:

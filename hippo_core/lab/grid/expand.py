@@ -91,7 +91,7 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
     those that the file gives each cell."""
     (file, blocks), run = load_grid(name), run_id or name
     each = threads or file.threads
-    found: dict[str, Cell] = {}
+    cells_by_id: dict[str, Cell] = {}
     not_there: dict[str, int] = {}
     known = cache(load_preset)
     for number, block in enumerate(blocks):
@@ -105,13 +105,13 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
             if values["regime"] == "after_sleep" and "replay" not in preset.method.stages:
                 continue
             experiment = load_experiment(block.experiment) if block.experiment else experiment_of(preset)
-            given = {"run_id": run, "threads": each, "batch_size": file.batch_size, **values}
+            values = {"run_id": run, "threads": each, "batch_size": file.batch_size, **values}
             for overrides in _encoded(preset.settings, values["overrides"], block.encoders):
                 where = f"params/grids/{name}.yaml, block {number + 1}"
-                _add(found, experiment, _once({**given, "overrides": overrides}, where, experiment.parameters))
-    if not found and not not_there:
+                _add(cells_by_id, experiment, _once({**values, "overrides": overrides}, where, experiment.parameters))
+    if not cells_by_id and not not_there:
         raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
-    cells = sorted(found.values(), key=lambda cell: (cell.phase != DATASETS, cell.phase))
+    cells = sorted(cells_by_id.values(), key=lambda cell: (cell.phase != DATASETS, cell.phase))
     return Grid(name, file.title, run, tuple(cells), not_there, each, file.timeout, file.memory)
 
 
@@ -129,19 +129,19 @@ def _encoded(settings: Any, overrides: list[str], encoders: Sequence[str]) -> li
     return [overrides if encoder == settings.encoder else [*overrides, f"encoder={encoder}"] for encoder in encoders]
 
 
-def _once(given: dict[str, Any], where: str, form: type[Parameters]) -> Parameters:
+def _once(values: dict[str, Any], where: str, form: type[Parameters]) -> Parameters:
     """The parameters of a cell; where both regimes give the same prompts, the delayed cell stands for both."""
-    delayed, resolved = check({**given, "regime": "delayed"}, where, form)
-    once = resolved.coincides and given["regime"] != "after_sleep"
-    return delayed if once else check(given, where, form)[0]
+    delayed, resolved = check({**values, "regime": "delayed"}, where, form)
+    once = resolved.coincides and values["regime"] != "after_sleep"
+    return delayed if once else check(values, where, form)[0]
 
 
 def _is_there(preset: str) -> bool:
     return (root() / "params" / "presets" / f"{preset}.yaml").is_file()
 
 
-def _add(found: dict[str, Cell], experiment: Experiment, parameters: Parameters) -> None:
+def _add(cells_by_id: dict[str, Cell], experiment: Experiment, parameters: Parameters) -> None:
     for cell in cells_of(experiment, parameters):
-        other = found.setdefault(cell.id, cell)
+        other = cells_by_id.setdefault(cell.id, cell)
         if other.parameters != cell.parameters:
             raise LabError(f"'{other.label}' and '{cell.label}' would both write {cell.record}; leave one of them out of the grid")

@@ -1,7 +1,6 @@
 """How a grid stands: which cells have a whole record, which records are of older code, and what the rest would take."""
 
 import shutil
-import statistics
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError, root
+from hippo_core.lab.grid.progress.eta import History, guess, note
 from hippo_core.lab.run.cells import Cell
 from hippo_core.results.records import DONE, RUNS, is_complete, read_meta, set_aside
 
-HOW = ("run_id", "record_dir", "threads", "batch_size")  # parameters that say where and how, not what
+EXECUTION_KEYS = ("run_id", "record_dir", "threads", "batch_size")  # parameters that say where and how, not what
 SAMPLE = 40  # records that an estimate looks at: there may be thousands
 
 
@@ -58,46 +58,33 @@ def _is_older(record: Path, here: list[Cell]) -> bool:
     return any(old == _what(cell.parameters) for cell in here)
 
 
-def _what(told: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in told.items() if name not in HOW}
+def _what(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name not in EXECUTION_KEYS}
 
 
 def estimate(cells: Sequence[Cell]) -> list[float | None]:
-    """Seconds that each cell would take, from the records of all runs: the median of the same notebook, mode, model, suite and preset
-    at the nearest size, else of the same notebook, mode and model, else None. Of many records SAMPLE are looked at, the newest folders'."""
-    history, kinds = cache(_history), [_kind(cell) for cell in cells]
-    seconds = {kind: history(*kind) or history(*_wider(*kind)) for kind in set(kinds)}
-    return [statistics.median(seconds[kind]) if seconds[kind] else None for kind in kinds]
+    """Seconds that each cell would take, from the records of all runs: as `guess` has it, of those of its preset and suite, else of all.
+    Of many records SAMPLE are looked at, the newest folders'."""
+    history = cache(_history)
+    estimates: list[float | None] = []
+    for cell in cells:
+        folder, size = Path(*cell.record.parts[len(root().parts) + 2 : -2]), cell.parameters.get("n", 0)
+        own = guess(cell, history(folder, size))
+        estimates.append(own if own is not None else guess(cell, history(Path(*("*" for _ in folder.parts)), size)))
+    return estimates
 
 
-Kind = tuple[str | None, str | None]  # model and mode
-
-
-def _kind(cell: Cell) -> tuple[str, Kind, Path, int]:
-    """Notebook, model and mode, the place of its records below a run (preset and suite), and size."""
-    place = Path(*cell.record.parts[len(root().parts) + 2 : -2])
-    return cell.phase, (cell.parameters.get("model"), cell.parameters.get("mode")), place, cell.parameters.get("n", 0)
-
-
-def _wider(phase: str, kind: Kind, place: Path, size: int) -> tuple[str, Kind, Path, int]:
-    """The same at any place."""
-    return phase, kind, Path(*("*" for _ in place.parts)), size
-
-
-def _history(phase: str, kind: Kind, place: Path, size: int) -> list[float]:
-    """The seconds of finished records of a notebook, model and mode at a place, of those that are nearest in size."""
+def _history(subfolder: Path, size: int) -> History:
+    """What the finished records at a place below a run took, those that are nearest in size."""
 
     def nearness(folder: Path) -> tuple[int, float]:
         number = folder.name.split("_")[0]
         return abs(int(number) - size) if number.isdecimal() else 0, -folder.stat().st_mtime
 
-    folders = sorted((root() / RUNS).glob(f"*/{place}/*"), key=nearness)
-    records = islice((path.parent for folder in folders for path in folder.glob("*/meta.json")), SAMPLE)
-    found: dict[int, list[float]] = {}
-    for record in records:
+    history = History()
+    folders = sorted((root() / RUNS).glob(f"*/{subfolder}/*"), key=nearness)
+    for record in islice((path.parent for folder in folders for path in folder.glob("*/meta.json")), SAMPLE):
         with suppress(LabError, OSError, KeyError):
             meta = read_meta(record)
-            told = meta["parameters"]
-            if (meta["phase"], told.get("model"), told.get("mode")) == (phase, *kind):
-                found.setdefault(nearness(record.parent)[0], []).append(meta["cell_seconds"])
-    return found[min(found)] if found else []
+            note(history, meta["phase"], meta["parameters"], meta["cell_seconds"])
+    return history

@@ -41,11 +41,13 @@ def _claims(cells: Sequence[Cell]) -> list[Claim]:
 
 def _row(cell: Cell) -> dict[str, object]:
     """A cell of the test as a row of the plan, with as many worlds as its questions can come from; empty for another cell."""
-    asked = cell.asked
-    if asked is None or (asked.stage, asked.split) != ("test", "test"):
+    parameters = cell.experiment_parameters
+    if parameters is None or (parameters.stage, parameters.split) != ("test", "test"):
         return {}
-    resolved = resolve(asked)
+    resolved = resolve(parameters)
     settings = resolved.settings.model_dump()
-    key = key_of({**asked.model_dump(), "mode": asked.stage}, {"preset": resolved.preset.described(), "suite": {"settings": settings}})
+    key = key_of(
+        {**parameters.model_dump(), "mode": parameters.stage}, {"preset": resolved.preset.described(), "suite": {"settings": settings}}
+    )
     a_world = max(1, min(resolved.settings.n_items, resolved.settings.n_facts))  # questions, at least
-    return key | {"stage": "test", "cell": cell.id, "item_id": "", "world": "", "n_worlds": -(-asked.items // a_world)}
+    return key | {"stage": "test", "cell": cell.id, "item_id": "", "world": "", "n_worlds": -(-parameters.items // a_world)}

@@ -16,7 +16,7 @@ from hippo_core.lab.grid.grid_status import estimate
 from hippo_core.lab.grid.progress.live import Progress
 from hippo_core.lab.grid.progress.status import StatusFile
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import USUAL, Kernel, Outcome, Way
+from hippo_core.lab.run.execute import DEFAULTS, ExecutionOptions, Kernel, Outcome
 from hippo_core.lab.run.preflight import materials, require_encoders, require_weights
 
 EXECUTORS = ("local", "dask")
@@ -54,26 +54,31 @@ ALONE = RunOptions(jobs=1)
 
 
 def run(
-    cells: Sequence[Cell], how: RunOptions, way: Way = USUAL, skipped: int = 0, file: StatusFile | None = None, grid: Grid | None = None
+    cells: Sequence[Cell],
+    options: RunOptions,
+    execution: ExecutionOptions = DEFAULTS,
+    skipped: int = 0,
+    file: StatusFile | None = None,
+    grid: Grid | None = None,
 ) -> list[Outcome]:
     """Run these cells, of which those of a grid may go to a cluster, and show how they come along; `skipped` others are done."""
     if not cells:
         return []
-    if how.executor == "local":
+    if options.executor == "local":
         models, encoders = materials(cells)
         require_weights(models)
         require_encoders(encoders)
     earlier = {cell.id: seconds for cell, seconds in zip(cells, estimate(cells), strict=True) if seconds is not None}
-    with stops_cleanly(), contextlib.closing(_executor(cells, how, way, grid)) as executor:
+    with stops_cleanly(), contextlib.closing(_executor(cells, options, execution, grid)) as executor:
         return run_cells(cells, executor, Progress(cells, max(1, executor.room([])), skipped, earlier, file))
 
 
-def _executor(cells: Sequence[Cell], how: RunOptions, way: Way, grid: Grid | None) -> Executor:
-    if how.executor == "local" or grid is None:
-        return Local(cells, how.jobs, way)
+def _executor(cells: Sequence[Cell], options: RunOptions, execution: ExecutionOptions, grid: Grid | None) -> Executor:
+    if options.executor == "local" or grid is None:
+        return Local(cells, options.jobs, execution)
     from hippo_core.lab.grid.executors.dask import DaskCluster  # a second of imports
 
-    return DaskCluster(cells, how.scheduler, way, grid)
+    return DaskCluster(cells, options.scheduler, execution, grid)
 
 
 @contextlib.contextmanager

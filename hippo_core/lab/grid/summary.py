@@ -66,8 +66,8 @@ def warnings(outcomes: Sequence[Outcome]) -> list[str]:
 
 def result(cell: Cell) -> str:
     """The result of a finished cell in one line."""
-    asked = cell.asked
-    return load_experiment(cell.experiment).sentence(asked, read_metrics(cell.record)) if asked else cell.label
+    parameters = cell.experiment_parameters
+    return load_experiment(cell.experiment).sentence(parameters, read_metrics(cell.record)) if parameters else cell.label
 
 
 def command(cell: Cell) -> str:
@@ -76,8 +76,8 @@ def command(cell: Cell) -> str:
         words = [f"{name}={_word(value)}" for name, value in cell.parameters.items()]
         return " ".join(["python -m hippo_core notebook", cell.phase, *words])
     usual = load_experiment(cell.experiment).parameters(run_id=ALONE).model_dump()
-    said = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in ALWAYS}
-    return " ".join(["python -m hippo_core run", cell.experiment, *(f"{name}={_word(value)}" for name, value in said.items())])
+    changed = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in ALWAYS}
+    return " ".join(["python -m hippo_core run", cell.experiment, *(f"{name}={_word(value)}" for name, value in changed.items())])
 
 
 def _word(value: object) -> str:

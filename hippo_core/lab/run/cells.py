@@ -38,7 +38,7 @@ class Cell:
     source: Path | None = None
 
     @property
-    def asked(self) -> Parameters | None:
+    def experiment_parameters(self) -> Parameters | None:
         """The parameters of a cell of an experiment; None for another."""
         return load_experiment(self.experiment).parameters.model_validate(self.parameters) if self.experiment else None
 
@@ -88,24 +88,24 @@ def cells_of(experiment: Experiment, parameters: Parameters) -> tuple[Cell, ...]
 
 
 def _asking_cell(experiment: Experiment, parameters: Parameters, data: Cell, source: Cell | None) -> Cell:
-    given = parameters.model_dump()
+    values = parameters.model_dump()
     asks = parameters.stage == "test"
     needs = tuple(cell.id for cell in (data, source) if cell and (asks or cell is not data or source is None))
     prefix = f"{parameters.regime}-{parameters.stage}"
-    identity = cell_id(prefix, experiment.notebook, given, needs, checksums(experiment, parameters))
+    identity = cell_id(prefix, experiment.notebook, values, needs, checksums(experiment, parameters))
     where = (parameters.run_id, parameters.preset, parameters.suite, parameters.n, parameters.seed)
     extra = [getattr(parameters, name) for name in ("split", "model") if getattr(parameters, name) != Parameters.model_fields[name].default]
     size = f"{parameters.n}_{parameters.seed}"
     kind = parameters.regime if asks else parameters.stage
     label = " ".join([parameters.suite, parameters.preset, kind, size, *extra, *parameters.overrides])
     record = record_folder(*where, identity)
-    return Cell(experiment.phase, given, identity, record, label, needs, experiment.name, source.record if source else None)
+    return Cell(experiment.phase, values, identity, record, label, needs, experiment.name, source.record if source else None)
 
 
 def dataset_cell(parameters: Parameters) -> Cell:
     """The cell of `01_build_datasets` that builds what such a cell reads; both splits at once."""
     resolved = resolve(parameters)
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "run_id": parameters.run_id,
         "suites": [parameters.suite],
         "profile": parameters.profile,
@@ -114,14 +114,14 @@ def dataset_cell(parameters: Parameters) -> Cell:
         "context_limit": resolved.spec.context_limit if resolved.suite.uses_context_limit else CONTEXT_LIMIT,
         "overrides": [f"{name}={json.dumps(value)}" for name, value in sorted(resolved.suite_overrides.items())],
     }
-    identity = cell_id(f"{parameters.profile}-build", DATASETS, given, (), {"data": card.source(parameters.suite, resolved.settings)})
+    identity = cell_id(f"{parameters.profile}-build", DATASETS, values, (), {"data": card.source(parameters.suite, resolved.settings)})
     record = record_folder(parameters.run_id, "datasets", parameters.suite, parameters.items, parameters.seed, identity)
     size = f"{parameters.items}_{parameters.seed}"
-    return Cell(DATASETS, given, identity, record, " ".join([parameters.suite, "data", parameters.profile, size, *given["overrides"]]))
+    return Cell(DATASETS, values, identity, record, " ".join([parameters.suite, "data", parameters.profile, size, *values["overrides"]]))
 
 
 def report_cell(run_id: str, finished: list[str]) -> Cell:
     """The cell of `05_report` over the records that are finished now."""
-    given: dict[str, Any] = {"run_id": run_id}
-    identity = cell_id("report", REPORT, given, tuple(finished), {"results": fingerprints.report_sources(), "lock": fingerprints.lock()})
-    return Cell(REPORT, given, identity, run_folder(run_id) / "report" / identity, f"report of {run_id}")
+    values: dict[str, Any] = {"run_id": run_id}
+    identity = cell_id("report", REPORT, values, tuple(finished), {"results": fingerprints.report_sources(), "lock": fingerprints.lock()})
+    return Cell(REPORT, values, identity, run_folder(run_id) / "report" / identity, f"report of {run_id}")

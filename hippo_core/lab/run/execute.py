@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from hippo_core.experiments.parameters import PLACE
 from hippo_core.files import FULL, LabError, root, write_json
-from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run import fingerprints, notebook_files, process_env, ram, record_files
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.provenance import git_sha, versions
@@ -23,7 +23,7 @@ KERNELS: dict[Kernel, str] = {"warm": WARM, "cold": "python3"}
 
 
 @dataclass(frozen=True)
-class Way:
+class ExecutionOptions:
     """How cells are run: the kind of their kernels, the threads of each, how many seconds one step of a notebook may take and how many
     GB of memory a kernel (None: any), and the address of an archive that records are copied to (empty: none)."""
 
@@ -34,7 +34,7 @@ class Way:
     archive: str = ""
 
 
-USUAL = Way()
+DEFAULTS = ExecutionOptions()
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Outcome:
     notebook: str = ""
 
 
-def execute(cell: Cell, said: Said, stopping: Event, way: Way = USUAL) -> Outcome:
+def execute(cell: Cell, output: Output, stopping: Event, execution: ExecutionOptions = DEFAULTS) -> Outcome:
     """Run a cell and keep its record, or, where it fails, its notebook and its error. A record that somebody has finished meanwhile stays.
 
     A full disk raises LabError, for no cell can go on then. Where `stopping` is set by the time it ends, nothing is kept.
@@ -61,17 +61,17 @@ def execute(cell: Cell, said: Said, stopping: Event, way: Way = USUAL) -> Outcom
         if is_complete(cell.record):
             return Outcome(cell, "done", 0.0)
         folder = record_files.open_folder(cell.record)
-        outcome = _attempt(cell, folder, said, started, way)
+        outcome = _attempt(cell, folder, output, started, execution)
         if stopping.is_set() or is_complete(cell.record):
             shutil.rmtree(folder)
             return outcome
         if outcome.state == "done":
-            write_json(folder / "meta.json", {**read_meta(folder), "cell_seconds": round(outcome.seconds, 3), "kernel": way.kernel})
+            write_json(folder / "meta.json", {**read_meta(folder), "cell_seconds": round(outcome.seconds, 3), "kernel": execution.kernel})
             record_files.keep(folder, cell.record)
         else:
-            kept = record_files.keep_failed(folder, cell.record, outcome.message)
-            outcome = replace(outcome, notebook=record_files.short(kept))
-        return _copied(outcome, way.archive)
+            notebook = record_files.keep_failed(folder, cell.record, outcome.message)
+            outcome = replace(outcome, notebook=record_files.short(notebook))
+        return _copied(outcome, execution.archive)
     except OSError as error:
         full = disk_full(cell) if error.errno in FULL else None  # before space is freed
         record_files.discard(cell.record)
@@ -93,12 +93,18 @@ def _copied(outcome: Outcome, archive: str) -> Outcome:
     return outcome
 
 
-def _attempt(cell: Cell, folder: Path, said: Said, started: float, way: Way) -> Outcome:
+def _attempt(cell: Cell, folder: Path, output: Output, started: float, execution: ExecutionOptions) -> Outcome:
     message, crashed = "", False
     try:
         if not cell.experiment:
             begin_record(folder, *_plain_origin(cell))
-        run_notebook(notebook_files.notebook_path(cell.notebook), folder / record_files.NOTEBOOK, given(cell, folder), said, way)
+        run_notebook(
+            notebook_files.notebook_path(cell.notebook),
+            folder / record_files.NOTEBOOK,
+            papermill_parameters(cell, folder),
+            output,
+            execution,
+        )
         message = "" if read_meta(folder)["cell"] == cell.id else "code or settings were changed while the grid ran; call it again"
     except Exception as error:  # whatever a notebook or its kernel raises fails this cell and no other
         message, crashed = reason(error), is_crash(error)
@@ -131,7 +137,7 @@ def is_crash(error: Exception) -> bool:
     return no_kernel or isinstance(error, CellTimeoutError | DeadKernelError) or ram.ran_out(error)
 
 
-def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: Said, way: Way = USUAL) -> None:
+def run_notebook(source: Path, target: Path, parameters: dict[str, Any], output: Output, execution: ExecutionOptions = DEFAULTS) -> None:
     """Execute a notebook file; its parameters are checked against its own first, for papermill only warns of unknown ones."""
     import papermill
 
@@ -139,35 +145,34 @@ def run_notebook(source: Path, target: Path, parameters: dict[str, Any], said: S
     process_env.arrange()
     quiet = ["--log-level=50"]  # a kernel's own log would run through the table; what goes wrong in a cell stands in the notebook
     quiet += ["--HistoryManager.hist_file=:memory:"]  # else every kernel writes to one data base, and to the user's own history
-    limits = ram.limit(way.memory) if way.memory else []
+    limits = ram.limit(execution.memory) if execution.memory else []
     patience: dict[str, Any] = {"start_timeout": 300, "iopub_timeout": 60}  # seconds; a busy machine is no error
     names = {
-        "kernel_name": KERNELS[way.kernel],
-        "execution_timeout": way.timeout,
+        "kernel_name": KERNELS[execution.kernel],
+        "execution_timeout": execution.timeout,
         "progress_bar": False,
-        "stdout_file": said,
+        "stdout_file": output,
         "extra_arguments": quiet + limits,
     }
     papermill.execute_notebook(str(source), str(target), parameters=parameters, **names, **patience)
 
 
-def given(cell: Cell, folder: Path) -> dict[str, Any]:
+def papermill_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
     """The parameters of a cell as papermill gets them, with the folder that its record grows in where its notebook asks for it."""
     known = notebook_files.defaults(notebook_files.notebook_path(cell.notebook))
-    told = {name: value for name, value in cell.parameters.items() if name in known or name not in PLACE}
-    return told | ({"record_dir": record_files.short(folder)} if "record_dir" in known else {})
+    parameters = {name: value for name, value in cell.parameters.items() if name in known or name not in PLACE}
+    return parameters | ({"record_dir": record_files.short(folder)} if "record_dir" in known else {})
 
 
 def _plain_origin(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Configuration and origin of a cell whose notebook writes no rows of its own (data sets, report)."""
-    told = {name: value for name, value in cell.parameters.items() if name not in PLACE}
-    meta = {"git_sha": git_sha(), "config_hash": fingerprints.digest(told), "cell": cell.id, "phase": cell.phase}
-    return {"parameters": told}, meta | {"parameters": cell.parameters, "mode": cell.phase, "versions": versions()}
+    parameters = {name: value for name, value in cell.parameters.items() if name not in PLACE}
+    meta = {"git_sha": git_sha(), "config_hash": fingerprints.digest(parameters), "cell": cell.id, "phase": cell.phase}
+    return {"parameters": parameters}, meta | {"parameters": cell.parameters, "mode": cell.phase, "versions": versions()}
 
 
 def disk_full(cell: Cell) -> LabError:
     """The error for a full disk; it says which, where that can be seen."""
-    full = [place for place in (str(root() / RUNS), tempfile.gettempdir()) if shutil.disk_usage(place).free < 1 << 20]
+    full = [path for path in (str(root() / RUNS), tempfile.gettempdir()) if shutil.disk_usage(path).free < 1 << 20]
     where = f" at {' and '.join(full)}" if full else ""
     return LabError(f"the disk is full{where} (while running {cell.label}); free some space and call again: finished records are kept")
 

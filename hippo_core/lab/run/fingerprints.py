@@ -90,9 +90,9 @@ def weights(model: str) -> str:
 
 
 def _folder(path: Path) -> str:
-    found = [path] if path.is_file() else sorted(file for file in path.glob("*") if file.is_file())
-    about = [*ABOUT_WEIGHTS, *(file.name for pattern in OF_MEMORY for file in found if file.match(pattern))]
-    return of_files([file for file in found if file.name not in about], path.parent)
+    files = [path] if path.is_file() else sorted(file for file in path.glob("*") if file.is_file())
+    about = [*ABOUT_WEIGHTS, *(file.name for pattern in OF_MEMORY for file in files if file.match(pattern))]
+    return of_files([file for file in files if file.name not in about], path.parent)
 
 
 @cache

@@ -75,15 +75,17 @@ class OpenCell:
 
         A folder of the user's own has validation worlds or none.
         """
-        asked = self.parameters
-        if split == "val" and split not in build.stored_splits(asked.suite):
+        parameters = self.parameters
+        if split == "val" and split not in build.stored_splits(parameters.suite):
             return []
-        return build.load_dataset(asked.suite, asked.profile, asked.items, asked.seed, split or asked.split, *self._drawn_with())
+        return build.load_dataset(
+            parameters.suite, parameters.profile, parameters.items, parameters.seed, split or parameters.split, *self._drawn_with()
+        )
 
     def dataset(self) -> dict[str, str]:
         """The checksums of the files that the worlds came from."""
-        asked = self.parameters
-        folder = build.dataset_folder(asked.suite, asked.profile, asked.items, asked.seed, *self._drawn_with())
+        parameters = self.parameters
+        folder = build.dataset_folder(parameters.suite, parameters.profile, parameters.items, parameters.seed, *self._drawn_with())
         return json.loads((folder / "checksums.json").read_text(encoding="utf-8"))
 
     def _drawn_with(self) -> tuple[int, dict[str, Any]]:
@@ -130,13 +132,13 @@ def begin(name: str, namespace: Mapping[str, Any]) -> OpenCell:
     fingerprints.forget()
     known = experiment.parameters.model_fields
     refuse_unknown(namespace.get("In", ()), set(known))
-    asked, _ = check({one: namespace[one] for one in known if one in namespace}, experiment.phase, experiment.parameters)
-    require_threads(asked.threads)
-    *_, cell = chain = cells_of(experiment, asked)
-    parameters: Any = cell.asked
+    requested, _ = check({name: namespace[name] for name in known if name in namespace}, experiment.phase, experiment.parameters)
+    require_threads(requested.threads)
+    *_, cell = chain = cells_of(experiment, requested)
+    parameters: Any = cell.experiment_parameters
     if cell.source and not records.is_complete(cell.source):
         _make_source(chain[-2], cell, by_hand=not parameters.record_dir)
-    record = _place(parameters, cell)
+    record = _record_path(parameters, cell)
     config, meta = describe_run(cell, experiment, parameters, resolve(parameters))
     records.begin_record(record, config, meta)
     source = cell.source / STORE if cell.source else experiment.reads(parameters, resolve(parameters))
@@ -168,18 +170,19 @@ def finish(open_cell: OpenCell, rows: "pd.DataFrame") -> dict[str, Any]:
     """
     import scrapbook
 
-    asked = open_cell.parameters
+    parameters = open_cell.parameters
     added: dict[str, Any] = {"device": open_cell.device, "dataset": open_cell.dataset()}
     if open_cell.warnings:
         added["warnings"] = open_cell.warnings
-    if asked.stage == "test":
+    if parameters.stage == "test":
         added["stages"] = _checked_stages(open_cell, rows)
     seconds = time.monotonic() - open_cell.started
-    metrics = records.build_metrics(rows, asked.suite, asked.n, asked.seed, asked.preset, seconds, asked.stage, _algorithm(open_cell))
-    records.finish_record(open_cell.record, rows, metrics, {"seconds": round(seconds, 3), **added}, asked.stage)
-    for name in records.SCRAPS[asked.stage]:
+    cell = parameters.suite, parameters.n, parameters.seed, parameters.preset
+    metrics = records.build_metrics(rows, *cell, seconds, parameters.stage, _algorithm(open_cell))
+    records.finish_record(open_cell.record, rows, metrics, {"seconds": round(seconds, 3), **added}, parameters.stage)
+    for name in records.SCRAPS[parameters.stage]:
         scrapbook.glue(name, metrics[name])
-    if not asked.record_dir:
+    if not parameters.record_dir:
         records.seal(open_cell.record)
     return metrics
 
@@ -218,7 +221,7 @@ def refuse_unknown(inputs: Sequence[str], known: Collection[str]) -> None:
         raise unknown("parameter", stranger, known)
 
 
-def _place(parameters: Any, cell: Cell) -> Path:
+def _record_path(parameters: Any, cell: Cell) -> Path:
     """Where the record grows: the runner's folder, else its own place, free of an earlier record."""
     if parameters.record_dir:
         return record_files.claimed(root() / parameters.record_dir)

@@ -37,10 +37,10 @@ def cells(path: Path) -> tuple[tuple[str, tuple[str, ...], str], ...]:
 
 def parameters_cell(path: Path) -> str:
     """The source of the one cell tagged `parameters`."""
-    found = [source for kind, tags, source in cells(path) if kind == "code" and "parameters" in tags]
-    if len(found) != 1:
-        raise LabError(f"{path}: expected one code cell tagged 'parameters', found {len(found)}")
-    return found[0]
+    sources = [source for kind, tags, source in cells(path) if kind == "code" and "parameters" in tags]
+    if len(sources) != 1:
+        raise LabError(f"{path}: expected one code cell tagged 'parameters', found {len(sources)}")
+    return sources[0]
 
 
 def defaults(path: Path) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from hippo_core.models.spec import load_spec
 
 def materials(cells: Iterable[Cell]) -> tuple[list[str], list[str]]:
     """The models and the encoders that cells need where they run, by name."""
-    asked = [one for one in (cell.asked for cell in cells) if one]
-    encoders = {encoder for one in asked for encoder in resolve(one).preset.settings.requires}
-    return sorted({one.model for one in asked}), sorted(encoders)
+    parameters = [one for one in (cell.experiment_parameters for cell in cells) if one]
+    encoders = {encoder for one in parameters for encoder in resolve(one).preset.settings.requires}
+    return sorted({one.model for one in parameters}), sorted(encoders)
 
 
 def require_weights(models: Iterable[str]) -> None:

@@ -28,8 +28,8 @@ def arrange() -> None:
     papermill's log stays out of the terminal: the lab itself says what went wrong with a kernel.
     """
     logging.getLogger("papermill").handlers = [logging.NullHandler()]
-    place = str(folder())
-    os.environ["TMPDIR"] = tempfile.tempdir = place
+    path = str(folder())
+    os.environ["TMPDIR"] = tempfile.tempdir = path
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(hard, FILES)
     if soft < wanted:
@@ -47,6 +47,6 @@ def folder() -> Path:
 
 @atexit.register
 def _remove() -> None:
-    for place in _made:
-        shutil.rmtree(place, ignore_errors=True)
-        remove_left(place.parent, PREFIX)
+    for path in _made:
+        shutil.rmtree(path, ignore_errors=True)
+        remove_left(path.parent, PREFIX)

@@ -50,13 +50,13 @@ def describe_run(cell: Cell, experiment: Experiment, parameters: Parameters, res
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the libraries that a row can depend on."""
-    found = {"python": platform.python_version()}
+    versions_by_name = {"python": platform.python_version()}
     for name in LIBRARIES:
         try:
-            found[name] = version(name)
+            versions_by_name[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "absent"
-    return found
+            versions_by_name[name] = "absent"
+    return versions_by_name
 
 
 def git_sha() -> str | None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import psutil
 
-LEFT = 0.9  # of the machine's memory is for cells
+USABLE = 0.9  # of the machine's memory is for cells
 CGROUP = Path("/sys/fs/cgroup/memory.max")
 SIGNS = ("can't allocate memory", "out of memory", "unable to allocate", "cannot allocate memory")
 
@@ -16,7 +16,7 @@ def share(jobs: int) -> float:
     """
     total = psutil.virtual_memory().total
     confined = CGROUP.read_text().strip() if CGROUP.is_file() else "max"
-    return LEFT * min(total, int(confined) if confined.isdigit() else total) / min(jobs, 2) / 1e9
+    return USABLE * min(total, int(confined) if confined.isdigit() else total) / min(jobs, 2) / 1e9
 
 
 def limit(gb: float) -> list[str]:

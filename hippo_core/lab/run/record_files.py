@@ -30,18 +30,18 @@ def open_folder(record: Path) -> Path:
 
 def discard(record: Path) -> None:
     """Remove the hidden folders of a record that was not made."""
-    for left in record.parent.glob(f".{record.name}.*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in record.parent.glob(f".{record.name}.*"):
+        shutil.rmtree(leftover, ignore_errors=True)
 
 
 def sweep(run: Path) -> None:
     """Remove what killed runners and kernels left of a run, in its records and its report; only for one who holds the run alone."""
-    for place in (run, root() / "reports" / run.name):
-        for left in list(place.rglob(".*.*")):
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
+    for folder in (run, root() / "reports" / run.name):
+        for leftover in list(folder.rglob(".*.*")):
+            if leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
             else:
-                left.unlink(missing_ok=True)
+                leftover.unlink(missing_ok=True)
 
 
 def remove(record: Path) -> None:

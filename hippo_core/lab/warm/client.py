@@ -138,11 +138,11 @@ def launch(python: str, argv: list[str], env: dict[str, str], cwd: str) -> Forke
 
     Refused where there is no way; Ended after `close`.
     """
-    asked = start(python)
+    server = start(python)
     try:
-        return asked.launch(argv, env, cwd)
+        return server.launch(argv, env, cwd)
     except Refused:
-        _leave(python, asked)
+        _leave(python, server)
     return start(python).launch(argv, env, cwd)
 
 
@@ -168,13 +168,12 @@ def running() -> bool:
 
 
 def _leave(python: str, old: ForkServer) -> None:
-    """Ask this server no more; it goes on for the kernels that it has."""
     with _starting:
         if _servers.get(python) is old:
-            _left.append(_servers.pop(python))
+            _retired.append(_servers.pop(python))
 
 
-_left: list[ForkServer] = []
+_retired: list[ForkServer] = []
 
 
 @atexit.register
@@ -183,17 +182,16 @@ def close(for_good: bool = True) -> None:
     if for_good:
         _ended.set()
     with _starting:
-        for server in [*_servers.values(), *_left]:
+        for server in [*_servers.values(), *_retired]:
             server.close()
         _servers.clear()
-        _left.clear()
+        _retired.clear()
 
 
 def _read_line(line: socket.socket) -> dict[str, Any]:
-    """An answer; empty where the other side has gone."""
-    found = b""
-    while not found.endswith(b"\n"):
+    received = b""
+    while not received.endswith(b"\n"):
         if not (heard := line.recv(4096)):
             return {}
-        found += heard
-    return json.loads(found)
+        received += heard
+    return json.loads(received)

@@ -36,8 +36,8 @@ class WarmProvisioner(LocalProvisioner):
         """Fork it; an ordinary process where that is refused."""
         try:
             python, argv = _parts(cmd)
-            if given := [name for name in ("stdin", "stdout", "stderr") if kwargs.get(name) is not None]:
-                raise client.Refused(f"{', '.join(given)} of its own")
+            if redirected := [name for name in ("stdin", "stdout", "stderr") if kwargs.get(name) is not None]:
+                raise client.Refused(f"{', '.join(redirected)} of its own")
             ask = partial(client.launch, python, argv, dict(kwargs["env"]), str(kwargs.get("cwd") or Path.cwd()))
             self.process = await asyncio.get_running_loop().run_in_executor(None, ask)
         except client.Refused as error:

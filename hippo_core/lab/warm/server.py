@@ -128,7 +128,6 @@ class Server:
         return f"{threads} threads run in the fork server" if threads > 1 else ""
 
     def _signal(self, kernel: Kernel) -> None:
-        """Pass on the signals that an owner sends; an owner that has gone away leaves nothing behind."""
         numbers = kernel.line.recv(64)
         for number in numbers or (signal.SIGKILL,):
             _send(kernel, number)
@@ -137,7 +136,6 @@ class Server:
             kernel.line.close()
 
     def _reap(self) -> None:
-        """Tell the owners of kernels that have ended how they ended."""
         running = {kernel.pid: kernel for kernel in self.kernels.values()}
         while True:
             try:
@@ -222,10 +220,9 @@ def _threads() -> int:
 
 
 def _line(end: socket.socket) -> bytes:
-    """What comes up to a line's end; a broken-off line is empty."""
     with end.makefile("rb", buffering=0) as stream:
-        found = stream.readline()
-    return found if found.endswith(b"\n") else b""
+        line = stream.readline()
+    return line if line.endswith(b"\n") else b""
 
 
 def _say(end: socket.socket, **words: Any) -> None:

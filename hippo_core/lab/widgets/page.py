@@ -20,18 +20,20 @@ LINES, ENDED, FAILED = 5, 4, 10  # lines of a cell's output, ended and failed ce
 
 @cache
 def _environment() -> Environment:
-    found = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    found.filters["duration"] = duration
-    return found
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["duration"] = duration
+    return environment
 
 
 def head(run_id: str, stage: Stage, failed: int) -> str:
     """The name of the run and its stage, with the style of all. `failed`: cells."""
     style = Markup((HERE / "view.css").read_text(encoding="utf-8"))
     bad = stage == "ended" and failed
-    look, said = ("ended failures", f"ended, {failed} failed") if bad else (stage, WORDS.get(stage, stage))
+    look, label = ("ended failures", f"ended, {failed} failed") if bad else (stage, WORDS.get(stage, stage))
     text = Markup('<style>{}</style><div class="hippo-grid"><b>{}</b><span class="stage {}">{}</span></div>')
-    return str(text.format(style, run_id, look, said))
+    return str(text.format(style, run_id, look, label))
 
 
 def body(stage: Stage, status: Status | None, note: str = "", output: str = "") -> str:
@@ -51,11 +53,10 @@ def headline(stage: Stage, status: Status | None) -> str:
     took = duration(status.updated - status.started)
     if stage not in ("running", "stopping"):
         return f"{WORDS.get(stage, stage).capitalize()} after {took}"
-    left = status.seconds_left
-    return "Stopping" if stage == "stopping" else "Time left not known yet" if left is None else f"About {duration(left)} left"
+    remaining = status.seconds_left
+    return "Stopping" if stage == "stopping" else "Time left not known yet" if remaining is None else f"About {duration(remaining)} left"
 
 
 def _shares(status: Status) -> dict[str, float]:
-    """The parts of the bar in percent."""
     counts = {"done": status.done, "failed": status.failed, "running": len(status.running)}
     return {name: 100 * count / max(1, status.total) for name, count in counts.items() if count}

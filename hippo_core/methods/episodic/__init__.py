@@ -37,22 +37,18 @@ class HeiNW(Memory):
 
     @property
     def kept_kv(self) -> Literal["none", "memory", "disk"]:
-        """See `Method`."""
         return self.settings.episodic.store.kv
 
     @property
     def writes(self) -> bool:
-        """See `Memory`."""
         return super().writes and self.settings.traces == "episodic"
 
     @property
     def replay_cycles(self) -> int:
-        """See `Memory`."""
         return self.settings.replay.cycles
 
     @property
     def codec(self) -> "PayloadCodec":
-        """See `Memory`."""
         return self.parts.codec()
 
     def calibrate(self, worlds: Iterable[Sequence[Observation]]) -> Mapping[str, Any] | None:
@@ -75,13 +71,11 @@ class HeiNW(Memory):
         return decisions
 
     def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
-        """See `Memory`."""
         from hippo_core.methods.episodic.replaying import replay_world
 
         return replay_world(self.parts, world, store)
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
-        """See `Method`."""
         if self.settings.traces == "off":
             return lambda query: Retrieved((), ())
         recaller, keys = self.parts.recaller(traces), {}
@@ -101,11 +95,9 @@ class HeiNW(Memory):
         return retrieve
 
     def warm_up(self) -> None:
-        """See `Method`."""
         if self.settings.traces == "episodic":
             self.parts.warm_up()
 
     def forget(self) -> None:
-        """See `Method`."""
         super().forget()
         self.parts.known.forget()

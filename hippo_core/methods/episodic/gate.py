@@ -115,11 +115,11 @@ def calibrate(samples: Sequence[GateFeatures], write_rate: float, weights: GateS
 
 def contributions_of(features: GateFeatures, weights: GateSettings, calibration: Calibration) -> dict[str, float]:
     """Weight times standardised term, a term."""
-    found = {}
+    contributions = {}
     for name in TERMS:
         sd = calibration.sd[name]
-        found[name] = weights.weight(name) * (features.term(name) - calibration.mean[name]) / sd if sd else 0.0
-    return found
+        contributions[name] = weights.weight(name) * (features.term(name) - calibration.mean[name]) / sd if sd else 0.0
+    return contributions
 
 
 def deviation(values: Sequence[float], mean: float) -> float:

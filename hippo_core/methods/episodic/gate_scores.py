@@ -38,15 +38,15 @@ def gate_scores(scores: Sequence[float], written: Sequence[bool], asked: Sequenc
     """Judge decisions: S, whether it was written (a duplicate counts as written), and the hidden label of each statement."""
     if not len(scores) == len(written) == len(asked):
         raise LabError(f"a gate is judged statement by statement, got {len(scores)} S, {len(written)} decisions, {len(asked)} labels")
-    values, kept, label = np.asarray(scores, dtype=np.float64), np.asarray(written, dtype=bool), np.asarray(asked, dtype=bool)
+    values, is_written, label = np.asarray(scores, dtype=np.float64), np.asarray(written, dtype=bool), np.asarray(asked, dtype=bool)
     if not np.isfinite(values).all():
         raise LabError("S of a statement is not finite; a gate refuses such terms, so these are no gate's scores")
     return GateScores(
         n=len(values),
         base_rate=_share(label),
-        write_rate=_share(kept),
-        precision=_share(label[kept]),
-        recall=_share(kept[label]),
+        write_rate=_share(is_written),
+        precision=_share(label[is_written]),
+        recall=_share(is_written[label]),
         average_precision=average_precision(values, label),
         mean=float(values.mean()) if len(values) else math.nan,
         sd=float(values.std()) if len(values) else math.nan,

@@ -5,8 +5,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from hippo_core.delivery import ON_DISK
 from hippo_core.delivery.kv import prefix_of
-from hippo_core.delivery.load import ON_DISK
 from hippo_core.files import LabError, root
 from hippo_core.methods.episodic.payload import Payload, PayloadCodec
 from hippo_core.methods.episodic.recall import RecallConfig, Recaller
@@ -55,8 +55,8 @@ class Parts:
         """The keys and values of traces that the model predicts a cue from: those that are delivered, where they are."""
         if self._known is not None:
             return self._known
-        kept = self.settings.episodic.store.kv
-        return PassageKV(self.lm, prefix_of(self.lm, self.settings.decoding), kept, root() / ON_DISK if kept == "disk" else None)
+        storage = self.settings.episodic.store.kv
+        return PassageKV(self.lm, prefix_of(self.lm, self.settings.decoding), storage, root() / ON_DISK if storage == "disk" else None)
 
     def codec(self) -> PayloadCodec:
         """That of what the memory keeps of a text; it says which key."""

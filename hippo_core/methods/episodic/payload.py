@@ -39,11 +39,9 @@ class PayloadCodec:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """See `Codec`."""
         return asdict(self)
 
     def check(self, payload: Any) -> None:
-        """See `Codec`."""
         if not isinstance(payload, Payload):
             raise LabError(f"expected the tokens and the key of a text, got {type(payload).__name__}; encode it as the store's others")
         key, length = payload.key, len(payload.token_ids)
@@ -57,13 +55,11 @@ class PayloadCodec:
             raise LabError(f"a token id is not from 0 to {2**31 - 1}; give the ids of the model's tokenizer")
 
     def encode(self, payload: Payload) -> bytes:
-        """See `Codec`."""
         sizes = np.array([len(payload.token_ids), len(payload.key.indices)], "<i4").tobytes()
         tokens, key = np.asarray(payload.token_ids, "<i4").tobytes(), payload.key
         return sizes + tokens + key.indices.astype("<i4").tobytes() + key.values.tobytes()
 
     def decode(self, data: bytes) -> Payload:
-        """See `Codec`."""
         tokens, winners = np.frombuffer(data[:8], "<i4").tolist()
         middle, end = 8 + 4 * tokens, 8 + 4 * tokens + 4 * winners
         if min(tokens, winners) < 0 or len(data) != end + winners:
@@ -78,7 +74,6 @@ class PayloadCodec:
         return {"key": key.dense() if dense else sparse, "token_ids": list(payload.token_ids)}
 
     def from_json(self, values: Mapping[str, Any]) -> Payload:
-        """See `Codec`."""
         key = values["key"]
         sparse = SparseKey.of_dense(key) if isinstance(key, list) else SparseKey(key["indices"], key["values"], key["dims"])
         return Payload(tuple(values["token_ids"]), sparse)

@@ -23,7 +23,7 @@ from hippo_core.retrieval.trace_index import TraceIndex, dense
 from hippo_core.store.trace import Trace
 
 Completion = Literal["predictive", "hopfield", "off"]
-Places = NDArray[np.int64]
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -84,30 +84,28 @@ class Recaller:
         completed, tokens = self.rerank_features(text, cue, rows)
         if completed:
             rows, features, scores = self._ordered(rows, features | completed, self.config.completion)
-        found = tuple(self.index.traces[row] for row in rows)
+        traces = tuple(self.index.traces[row] for row in rows)
         times = [proposed - begin, time.perf_counter() - encoded]
         recall_ms, completion_ms = (seconds * 1e3 for seconds in times)
         tokens += self.index.cue_tokens(text)
-        return Recall(found, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, (encoded - proposed) * 1e3)
+        return Recall(traces, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, (encoded - proposed) * 1e3)
 
     def _mask(self, sources: Set[str] | None) -> torch.Tensor | None:
-        """Which rows may be recalled; None where all may."""
         allowed = None if sources is None else [trace.source in sources for trace in self.index.traces]
         return None if allowed is None or all(allowed) else torch.tensor(allowed)
 
-    def _encode(self, rows: Places) -> None:
-        """Have the keys and values of these rows ready, where completion needs them."""
+    def _encode(self, rows: Rows) -> None:
         if self.known and self.config.completion == "predictive":
             self.known.get([self.index.traces[row].payload.token_ids for row in rows])
 
-    def channel_features(self, cue: Mapping[str, SparseMatrix], rows: Places) -> Features:
+    def channel_features(self, cue: Mapping[str, SparseMatrix], rows: Rows) -> Features:
         """What the channels say of these rows: cosines with the cue, and how much of the cue each covers; and how much it looks as if one
         of them that was told later took a row's place (`superseded`)."""
-        said = {name: self.index.rows[name].cosines(rows, code) for name, code in cue.items()}
-        said |= {f"{name}_covered": self.index.rows[name].covered(rows, code) for name, code in cue.items()}
-        return said | ({"superseded": self.index.superseded(rows)} if "key" in cue else {})
+        features = {name: self.index.rows[name].cosines(rows, code) for name, code in cue.items()}
+        features |= {f"{name}_covered": self.index.rows[name].covered(rows, code) for name, code in cue.items()}
+        return features | ({"superseded": self.index.superseded(rows)} if "key" in cue else {})
 
-    def rerank_features(self, text: str, cue: Mapping[str, SparseMatrix], rows: Places) -> tuple[Features, float]:
+    def rerank_features(self, text: str, cue: Mapping[str, SparseMatrix], rows: Rows) -> tuple[Features, float]:
         """What completion says of these rows, and how many tokens it ran; nothing where it is off."""
         if self.config.completion == "predictive" and self.known:
             logs, tokens = after_kv(self.known, [self.index.traces[row].payload.token_ids for row in rows], text, self.config.decoding)
@@ -118,8 +116,7 @@ class Recaller:
             return {"hopfield": (patterns[torch.from_numpy(rows)] @ drawn[0]).numpy().astype(np.float64)}, 0
         return {}, 0
 
-    def _ordered(self, rows: Places, features: Features, weights: str) -> tuple[Places, Features, NDArray[np.float64]]:
-        """Rows, features and scores, best first."""
+    def _ordered(self, rows: Rows, features: Features, weights: str) -> tuple[Rows, Features, NDArray[np.float64]]:
         scores = np.round(fused(features, self.config.weights[weights]), 6)
         order = np.lexsort((rows, -scores))
         return rows[order], {name: values[order] for name, values in features.items()}, scores[order]

@@ -14,7 +14,6 @@ import torch
 
 from hippo_core.methods.episodic.parts import Parts
 from hippo_core.methods.episodic.replay import Queue, Schedule, arrivals_of, draw, push, recalled
-from hippo_core.methods.episodic.replay.noise import corrupt
 from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.trace_index import dense, rows_of
 from hippo_core.store import TraceStore
@@ -79,8 +78,8 @@ class ReplayCycle:
         for trace in drawn:
             random = Random(f"replay/{SEED}/{self.world}/{trace.source}/{self.cycle}")
             cue, begin = corrupt(trace.text, self.memory.settings.replay.noise_level, random), time.perf_counter()
-            found = recaller.recall(cue).traces
-            yield Rehearsal(trace, cue, bool(found) and found[0].id == trace.id, (time.perf_counter() - begin) * 1e3)
+            ranking = recaller.recall(cue).traces
+            yield Rehearsal(trace, cue, bool(ranking) and ranking[0].id == trace.id, (time.perf_counter() - begin) * 1e3)
 
     def _take_in(self, hits: Sequence[Rehearsal]) -> None:
         """New keys: the old one and that of the noisy cue in proportion, and again only the strongest units."""
@@ -106,15 +105,39 @@ class ReplayCycle:
         self.store.delete(list(gone))
         return set(gone)
 
-    def _row(self, one: Rehearsal, after: dict[int, float], merged: set[int]) -> dict[str, object]:
+    def _row(self, rehearsal: Rehearsal, after: dict[int, float], merged: set[int]) -> dict[str, object]:
         return {
             "cycle": self.cycle,
             "world": self.world,
-            "trace_id": one.trace.id,
-            "cue": one.cue,
-            "recalled": float(one.hit),
-            "salience_before": one.trace.salience,
-            "salience_after": after.get(one.trace.id, float("nan")),
-            "merged": float(one.trace.id in merged),
-            "ms": one.ms,
+            "trace_id": rehearsal.trace.id,
+            "cue": rehearsal.cue,
+            "recalled": float(rehearsal.hit),
+            "salience_before": rehearsal.trace.salience,
+            "salience_after": after.get(rehearsal.trace.id, float("nan")),
+            "merged": float(rehearsal.trace.id in merged),
+            "ms": rehearsal.ms,
         }
+
+
+def corrupt(text: str, level: float, random: Random) -> str:
+    """The text with each word, with probability `level`, dropped or misspelt (a letter lost, or two neighbours swapped), half and half.
+
+    A word of up to two letters can only be dropped, and where all others are gone the last word stays as it is.
+    """
+    words = text.split()
+    words_left: list[str] = []
+    for number, word in enumerate(words):
+        if random.random() >= level:
+            words_left.append(word)
+        elif len(word) > 2 and random.random() < 0.5:
+            words_left.append(misspelt(word, random))
+        elif not words_left and number == len(words) - 1:
+            words_left.append(word)
+    return " ".join(words_left)
+
+
+def misspelt(word: str, random: Random) -> str:
+    """A letter lost, or two neighbours swapped."""
+    index = random.randrange(len(word) - 1)
+    swapped = word[:index] + word[index + 1] + word[index] + word[index + 2 :]
+    return swapped if random.random() < 0.5 else word[:index] + word[index + 1 :]

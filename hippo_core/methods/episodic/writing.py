@@ -26,7 +26,7 @@ from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.retrieval.trace_index import rows_of
 from hippo_core.store import TraceStore
-from hippo_core.store.trace import Decision, Statement, Trace
+from hippo_core.store.trace import Decision
 
 CALIBRATED_ON = 512  # statements of validation worlds, in whole worlds, at least
 SEED = 1337  # of the control that writes by chance
@@ -43,20 +43,13 @@ def write(
     """
     texts = [one.statement.text for one in observations]
     keys, lines = memory.encoder.keys(texts), lines_of(memory.lm, texts, memory.settings.decoding)
-    decisions = weighed(memory, observations, keys, lines, gate) if gate else [_unweighed(one.statement) for one in observations]
+    decisions = (
+        weighed(memory, observations, keys, lines, gate)
+        if gate
+        else [Decision(one.statement, 0.0, {}, {}, "insert") for one in observations]
+    )
     traces = [
-        Trace(
-            world=one.statement.world,
-            source=one.statement.source,
-            text=one.statement.text,
-            payload=Payload(tuple(ids), key),
-            slots=one.slots,
-            salience=salience_of(decision.S),
-            pinned=one.pin and protects_pins,
-            provenance=one.provenance,
-            context_key=one.context_key,
-            time=one.statement.time,
-        )
+        one.trace(payload=Payload(tuple(ids), key), salience=salience_of(decision.S), pinned=one.pin and protects_pins)
         for one, key, ids, decision in zip(observations, keys, lines, decisions, strict=True)
     ]
     if gate:  # what it read of them leaves behind what they are recalled by
@@ -79,14 +72,14 @@ def weighed(
     surprises = surprise(memory, lines)
     rows, index = rows_of(keys), SparseIndex(memory.encoder.expansion)
     stored: list[int] = []  # numbers of statements, by row of the index
-    said: dict[tuple[str, ...], int] = {}
+    stored_texts: dict[tuple[str, ...], int] = {}
     decisions = []
     for number, (one, nats) in enumerate(zip(observations, surprises, strict=True)):
         terms = GateFeatures(nats, novelty(index, rows, stored, number), one.reward, one.pin)
-        decision = gate.decide(one.statement, terms, said.get(tuple(words(one.statement.text))))
+        decision = gate.decide(one.statement, terms, stored_texts.get(tuple(words(one.statement.text))))
         decisions.append(decision)
         if decision.action == "insert":
-            said[tuple(words(one.statement.text))] = number
+            stored_texts[tuple(words(one.statement.text))] = number
             index.add(_code(rows, number))
             stored.append(number)
     return decisions
@@ -99,8 +92,8 @@ def surprise(memory: Parts, lines: Sequence[list[int]]) -> list[float]:
 
 def novelty(index: SparseIndex, rows: SparseMatrix, stored: Sequence[int], number: int) -> float:
     """1 less the highest cosine of a statement's key with the stored ones'; 1 where nothing is stored."""
-    found = index.recall(_code(rows, number), NEAREST).ids[0].numpy() if stored else np.empty(0, np.int64)
-    near = np.array([stored[int(row)] for row in found if row >= 0], dtype=np.int64)
+    nearest = index.recall(_code(rows, number), NEAREST).ids[0].numpy() if stored else np.empty(0, np.int64)
+    near = np.array([stored[int(row)] for row in nearest if row >= 0], dtype=np.int64)
     return 1.0 - max(0.0, float(rows.cosines(near, rows.one(number)).max())) if len(near) else 1.0
 
 
@@ -113,13 +106,8 @@ def _written(decisions: Sequence[Decision]) -> list[int]:
 
 
 def _known(decision: Decision, number: int, ids: Mapping[int, int]) -> Decision:
-    """The decision with the store's id of the trace that it is about."""
     about = number if decision.action == "insert" else decision.trace_id
     return replace(decision, trace_id=None if about is None else ids[about])
-
-
-def _unweighed(statement: Statement) -> Decision:
-    return Decision(statement, 0.0, {}, {}, "insert")
 
 
 def gate_of(settings: Episodic, calibration: Mapping[str, Any] | None) -> Gate | None:
@@ -143,8 +131,8 @@ def calibration(memory: Parts, worlds: Iterable[Sequence[Observation]]) -> dict[
             break
     if not samples:
         raise LabError("a gate is calibrated on validation worlds, this suite has none; use episodic.use_gate=false")
-    found = calibrate(samples, gate.write_rate, gate)
-    return asdict(found if gate.tau is None else replace(found, tau=gate.tau))
+    fitted = calibrate(samples, gate.write_rate, gate)
+    return asdict(fitted if gate.tau is None else replace(fitted, tau=gate.tau))
 
 
 def samples_of(memory: Parts, observations: Sequence[Observation]) -> list[GateFeatures]:
@@ -156,6 +144,6 @@ def samples_of(memory: Parts, observations: Sequence[Observation]) -> list[GateF
     decisions = weighed(memory, observations, memory.encoder.keys(texts), lines, everything)
     memory.known.forget()
     return [
-        GateFeatures(one.raw["surprise"], one.raw["novelty"], told.reward, told.pin)
-        for one, told in zip(decisions, observations, strict=True)
+        GateFeatures(one.raw["surprise"], one.raw["novelty"], observation.reward, observation.pin)
+        for one, observation in zip(decisions, observations, strict=True)
     ]

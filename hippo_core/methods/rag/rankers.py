@@ -55,7 +55,6 @@ class Rag(Method):
         self.order(index, query)
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
-        """See `Method`."""
         index = WorldIndex(self.lm, traces)
 
         def retrieve(query: Query) -> Retrieved:
@@ -78,7 +77,6 @@ class BM25(Rag):
     """The k best by BM25 over words."""
 
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
-        """See `Rag`."""
         return bm25_scores(index, query.taught, query.text)
 
 
@@ -86,7 +84,6 @@ class Grams(Rag):
     """The k best by BM25 over pieces of words: three and four characters in a row."""
 
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
-        """See `Rag`."""
         return bm25_scores(index, query.taught, query.text, grams)
 
 
@@ -94,7 +91,6 @@ class Synonyms(Rag):
     """The k best by BM25 over meanings, which the suites' own table of synonyms tells: a bound, for it knows what no retrieval may."""
 
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
-        """See `Rag`."""
         return bm25_scores(index, query.taught, query.text, meanings)
 
 
@@ -104,7 +100,6 @@ class Dense(Rag):
     Settings = DenseSettings
 
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
-        """See `Rag`."""
         return dense_scores(index, query.taught, query.text, self.settings.encoder)
 
 
@@ -114,6 +109,5 @@ class Hybrid(Rag):
     Settings = DenseSettings
 
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
-        """See `Rag`."""
         lexical = bm25_scores(index, query.taught, query.text)
         return standardised(lexical) + standardised(dense_scores(index, query.taught, query.text, self.settings.encoder))

@@ -32,7 +32,6 @@ class Rerank(Rag):
         latest_first(index, query.taught, query.text, self._first(index, query), np.zeros(len(query.taught)), self.settings.recency)
 
     def order(self, index: WorldIndex, query: Query) -> tuple[list[int], float]:
-        """See `Rag`."""
         from hippo_core.retrieval.question_likelihood import after_text
 
         first = self._first(index, query)
@@ -45,7 +44,6 @@ class Rerank(Rag):
         return [*best, *first[len(best) :]], sum(one.computed_tokens for one in judged)
 
     def _first(self, index: WorldIndex, query: Query) -> list[int]:
-        """Positions by the sum of the z-scores of BM25 over words, over pieces of words, and cosine."""
         lexical = [bm25_scores(index, query.taught, query.text), bm25_scores(index, query.taught, query.text, grams)]
         dense = dense_scores(index, query.taught, query.text, self.settings.encoder)
         return ranked(np.sum([standardised(scores) for scores in [*lexical, dense]], axis=0))

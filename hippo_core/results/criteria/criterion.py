@@ -174,17 +174,16 @@ class Criteria(Form):
     def single(self) -> list[Criterion]:
         """The criteria, one a suite and kind of worlds; where a criterion names several, they are added to its id."""
         return [
-            one.model_copy(update={"id": name, "suites": (suite,), "worlds": (worlds,)})
-            for one in self.criteria
-            for suite, worlds, name in _places(one)
+            criterion.model_copy(update={"id": name, "suites": (suite,), "worlds": (worlds,)})
+            for criterion in self.criteria
+            for suite, worlds, name in _variants(criterion)
         ]
 
 
-def _places(one: Criterion) -> Iterator[tuple[str, str, str]]:
-    """Each suite with each kind of worlds, and the id that the criterion has there."""
-    for suite, worlds in product(one.suites, one.worlds):
-        several = ([suite] if len(one.suites) > 1 else []) + ([worlds] if worlds and len(one.worlds) > 1 else [])
-        yield suite, worlds, "/".join([one.id, *several])
+def _variants(criterion: Criterion) -> Iterator[tuple[str, str, str]]:
+    for suite, worlds in product(criterion.suites, criterion.worlds):
+        several = ([suite] if len(criterion.suites) > 1 else []) + ([worlds] if worlds and len(criterion.worlds) > 1 else [])
+        yield suite, worlds, "/".join([criterion.id, *several])
 
 
 def load_criteria(folder: Path | None = None) -> Criteria:

@@ -103,8 +103,8 @@ def _measure(criterion: Criterion, sides: Sequence[pd.DataFrame], confidence: fl
         same = (pairs["a"] - pairs["b"]).abs() <= criterion.tolerance if criterion.tolerance else pairs["a"] == pairs["b"]
         equal = same.to_numpy(dtype=float)
         return Evidence(cluster_interval(equal, pairs["cluster"], confidence, bounds=(0.0, 1.0)))
-    found = compare(*sides, metric=criterion.metric, confidence=confidence)
+    comparison = compare(*sides, metric=criterion.metric, confidence=confidence)
     if criterion.difference:
-        return Evidence(Interval(found.difference, found.low, found.high, found.n, found.n_worlds), found)
+        return Evidence(Interval(comparison.difference, comparison.low, comparison.high, comparison.n, comparison.n_worlds), comparison)
     pairs = paired(*sides, metric=criterion.metric)
-    return Evidence(ratio_interval(pairs["a"], pairs["b"], pairs["cluster"], confidence), found)
+    return Evidence(ratio_interval(pairs["a"], pairs["b"], pairs["cluster"], confidence), comparison)

@@ -87,95 +87,104 @@ def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | Non
 def _judge_model(
     criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame, model: str, declared: Mapping[str, Claim]
 ) -> list[Verdict]:
-    singles, found = criteria.single(), {}
+    singles, evidence = criteria.single(), {}
     pool, tuning = Pool(rows), Pool(validation)
     for criterion in singles:
         try:
-            found[criterion.id] = gather(criteria, criterion, pool, tuning)
+            evidence[criterion.id] = gather(criteria, criterion, pool, tuning)
         except NotAsked:
             continue
         except (NotJudged, LabError) as reason:  # rows that do not pair are no evidence; the report still stands
-            found[criterion.id] = str(reason)
-    singles = [one for one in singles if one.id in found]
-    claims = _claims(singles, found)
-    corrected = {name: p for told in claims.values() for name, p in zip(told, holm(list(told.values())), strict=True)}
-    return [_verdict(criteria, one, model, found[one.id], corrected.get(one.id, NAN), declared.get(one.id)) for one in singles]
+            evidence[criterion.id] = str(reason)
+    singles = [criterion for criterion in singles if criterion.id in evidence]
+    claims = _claims(singles, evidence)
+    corrected = {name: p for p_values in claims.values() for name, p in zip(p_values, holm(list(p_values.values())), strict=True)}
+    return [
+        _verdict(criteria, criterion, model, evidence[criterion.id], corrected.get(criterion.id, NAN), declared.get(criterion.id))
+        for criterion in singles
+    ]
 
 
-def _claims(singles: Sequence[Criterion], found: Mapping[str, Evidence | str]) -> dict[str, dict[str, float]]:
-    """By family, the p values of the superiority claims that could be judged, by id."""
+def _claims(singles: Sequence[Criterion], evidence: Mapping[str, Evidence | str]) -> dict[str, dict[str, float]]:
     claims: dict[str, dict[str, float]] = {}
-    for one in singles:
-        seen = found[one.id]
-        if one.superiority and isinstance(seen, Evidence) and seen.comparison:
-            claims.setdefault(one.family, {})[one.id] = seen.comparison.p_permutation
+    for criterion in singles:
+        seen = evidence[criterion.id]
+        if criterion.superiority and isinstance(seen, Evidence) and seen.comparison:
+            claims.setdefault(criterion.family, {})[criterion.id] = seen.comparison.p_permutation
     return claims
 
 
-def _verdict(criteria: Criteria, one: Criterion, model: str, found: Evidence | str, p_holm: float, declared: Claim | None) -> Verdict:
-    place: dict[str, Any] = {"model": model, "suite": one.suites[0], "profile": one.profile, "regime": one.regime, "worlds": one.worlds[0]}
-    what: dict[str, Any] = {name: getattr(one, name) for name in ("id", "question", "text", "family", "rule", "target")}
-    if isinstance(found, str):
-        return Verdict(**what, **place, verdict="not judged", reason=found)
-    seen, pair = found.interval, found.comparison
-    verdict, reason = _decide(criteria, one, found, p_holm, declared)
+def _verdict(
+    criteria: Criteria, criterion: Criterion, model: str, evidence: Evidence | str, p_holm: float, declared: Claim | None
+) -> Verdict:
+    scope: dict[str, Any] = {
+        "model": model,
+        "suite": criterion.suites[0],
+        "profile": criterion.profile,
+        "regime": criterion.regime,
+        "worlds": criterion.worlds[0],
+    }
+    what: dict[str, Any] = {name: getattr(criterion, name) for name in ("id", "question", "text", "family", "rule", "target")}
+    if isinstance(evidence, str):
+        return Verdict(**what, **scope, verdict="not judged", reason=evidence)
+    seen, pair = evidence.interval, evidence.comparison
+    verdict, reason = _decide(criteria, criterion, evidence, p_holm, declared)
     tests: dict[str, Any] = {} if pair is None else {
         "mean_a": pair.mean_a, "mean_b": pair.mean_b, "p": pair.p_permutation, "p_mcnemar": pair.p_mcnemar,
         "only_a": pair.only_a, "only_b": pair.only_b, "n_needed": pair.n_needed,
     }  # fmt: skip
     return Verdict(
-        **what, **place, verdict=verdict, reason="; ".join([reason, *found.remarks]), value=seen.mean, low=seen.low, high=seen.high,
-        n=seen.n, n_worlds=seen.n_worlds, p_holm=p_holm, cells=found.cells, rival_shows=found.rival_shows, **tests,
+        **what, **scope, verdict=verdict, reason="; ".join([reason, *evidence.remarks]), value=seen.mean, low=seen.low, high=seen.high,
+        n=seen.n, n_worlds=seen.n_worlds, p_holm=p_holm, cells=evidence.cells, rival_shows=evidence.rival_shows, **tests,
     )  # fmt: skip
 
 
 def _decide(
-    criteria: Criteria, one: Criterion, found: Evidence, p_holm: float, declared: Claim | None
+    criteria: Criteria, criterion: Criterion, evidence: Evidence, p_holm: float, declared: Claim | None
 ) -> tuple[Literal["met", "missed", "not judged"], str]:
     """The verdict by the table in `Criterion`, and why. A claim that only its p stands against is not judged where it was `declared`
     before the run that no data from so few worlds could make that p small enough; it may not rest on more worlds than were planned then.
     """
-    seen = found.interval
+    seen = evidence.interval
     if any(map(math.isnan, (seen.mean, seen.low, seen.high))):
         return "not judged", f"no interval can be given for {seen.n} scored items in {seen.n_worlds} worlds"
-    if not _reached(one, seen.mean):
-        return "missed", f"{seen.mean:.3f} misses the target ({_target(one)})"
-    lowest, highest = _support(one, criteria.margin if one.margin is None else one.margin)
-    unshown = f"{seen.mean:.3f} meets the target ({_target(one)}) but this is not shown: "
+    if not _reached(criterion, seen.mean):
+        return "missed", f"{seen.mean:.3f} misses the target ({_target(criterion)})"
+    lowest, highest = _support(criterion, criteria.margin if criterion.margin is None else criterion.margin)
+    unshown = f"{seen.mean:.3f} meets the target ({_target(criterion)}) but this is not shown: "
     if seen.low <= lowest:
         return "missed", f"{unshown}lower bound {seen.low:.3f} is not above {lowest:.3f}"
     if seen.high >= highest:
         return "missed", f"{unshown}upper bound {seen.high:.3f} is not below {highest:.3f}"
-    if one.superiority and not p_holm <= criteria.alpha:
+    if criterion.superiority and not p_holm <= criteria.alpha:
         if declared and seen.n_worlds <= declared.n_worlds:
             return "not judged", f"{unshown}declared before the run: {declared}"
         return "missed", f"{unshown}p after Holm's correction is {p_holm:.3f}"
-    return "met", f"{seen.mean:.3f} meets the target ({_target(one)}) and the interval supports it"
+    return "met", f"{seen.mean:.3f} meets the target ({_target(criterion)}) and the interval supports it"
 
 
-def _target(one: Criterion) -> str:
-    words = f"{one.target[0]:g} to {one.target[1]:g}" if isinstance(one.target, tuple) else f"{one.target:g}"
-    return f"{one.rule.replace('_', ' ')} {words}"
+def _target(criterion: Criterion) -> str:
+    words = f"{criterion.target[0]:g} to {criterion.target[1]:g}" if isinstance(criterion.target, tuple) else f"{criterion.target:g}"
+    return f"{criterion.rule.replace('_', ' ')} {words}"
 
 
-def _reached(one: Criterion, value: float) -> bool:
+def _reached(criterion: Criterion, value: float) -> bool:
     slack = 1e-9
-    if isinstance(one.target, tuple):
-        return one.target[0] - slack <= value <= one.target[1] + slack
-    return value >= one.target - slack if one.rule in ("at_least", "not_below", "same") else value <= one.target + slack
+    if isinstance(criterion.target, tuple):
+        return criterion.target[0] - slack <= value <= criterion.target[1] + slack
+    return value >= criterion.target - slack if criterion.rule in ("at_least", "not_below", "same") else value <= criterion.target + slack
 
 
-def _support(one: Criterion, margin: float) -> tuple[float, float]:
-    """The open range in which the interval must lie."""
-    if isinstance(one.target, tuple):
-        return one.target[0] - margin, one.target[1] + margin
-    if one.same:
+def _support(criterion: Criterion, margin: float) -> tuple[float, float]:
+    if isinstance(criterion.target, tuple):
+        return criterion.target[0] - margin, criterion.target[1] + margin
+    if criterion.same:
         return -math.inf, math.inf
-    if one.difference:
-        return (0.0 if one.superiority else -margin), math.inf
-    if one.rule == "at_least":
-        return one.target - margin, math.inf
-    return -math.inf, (1.0 if one.superiority else one.target + margin)
+    if criterion.difference:
+        return (0.0 if criterion.superiority else -margin), math.inf
+    if criterion.rule == "at_least":
+        return criterion.target - margin, math.inf
+    return -math.inf, (1.0 if criterion.superiority else criterion.target + margin)
 
 
 def write_criteria(path: Path, verdicts: Sequence[Verdict]) -> None:

@@ -44,29 +44,29 @@ def planned_claims(criteria: Criteria, plan: Frame) -> list[Claim]:
     `plan` has a row a cell of the test, with the columns that `judge` needs and `n_worlds`; `item_id` and `world` are empty. Left out are
     claims about some of the items only: how many there will be is not known, and without them Holm's correction is none too strict.
     """
-    found = []
+    claims = []
     for model in sorted(plan["model"].unique()):
         pool = Pool(plan[plan["model"] == model])
-        sizes = [(one, *size) for one in criteria.single() if (size := _size(criteria, one, pool))]
-        for family in dict.fromkeys(one.family for one, *_ in sizes):
+        sizes = [(criterion, *size) for criterion in criteria.single() if (size := _size(criteria, criterion, pool))]
+        for family in dict.fromkeys(criterion.family for criterion, *_ in sizes):
             mine = [size for size in sizes if size[0].family == family]
             least = holm([least_p(n_worlds) for _, n_worlds, _ in mine])
-            found += [
-                Claim(str(model), one.id, family, n_worlds, len(mine), p, cells)
-                for (one, n_worlds, cells), p in zip(mine, least, strict=True)
+            claims += [
+                Claim(str(model), criterion.id, family, n_worlds, len(mine), p, cells)
+                for (criterion, n_worlds, cells), p in zip(mine, least, strict=True)
             ]
-    return found
+    return claims
 
 
-def _size(criteria: Criteria, one: Criterion, pool: Pool) -> tuple[int, tuple[str, ...]] | None:
+def _size(criteria: Criteria, criterion: Criterion, pool: Pool) -> tuple[int, tuple[str, ...]] | None:
     """The worlds that a claim rests on, whichever options stand for its sides, and the cells of all; None where it will not be judged."""
-    if not one.superiority or any(one.where.model_dump().values()):
+    if not criterion.superiority or any(criterion.where.model_dump().values()):
         return None
     try:
-        options = [[pool.of(criteria, one, side) for side in options_of(criteria, one, side, pool)] for side in one.sides]
+        options = [[pool.of(criteria, criterion, side) for side in options_of(criteria, criterion, side, pool)] for side in criterion.sides]
         shared: list[Frame] = [common(sides)[0] for sides in product(*options)]
         n_worlds = max(int(cells["n_worlds"].sum()) for cells in shared)
-        check_size(criteria, one, max(int(cells["n"].sum()) for cells in shared), n_worlds)
+        check_size(criteria, criterion, max(int(cells["n"].sum()) for cells in shared), n_worlds)
     except NotJudged:
         return None
     return n_worlds, tuple(sorted({str(cell) for tables in options for table in tables for cell in table["cell"]}))
@@ -100,5 +100,5 @@ def write_declared(path: Path, claims: Sequence[Claim]) -> None:
 
 def read_declared(path: Path) -> list[Claim]:
     """What was said before a run; nothing where nothing was said."""
-    told = read_object(path)["cannot_be_shown"] if path.is_file() else []
-    return [Claim(**{**claim, "cells": tuple(claim["cells"])}) for claim in told]
+    claims = read_object(path)["cannot_be_shown"] if path.is_file() else []
+    return [Claim(**{**claim, "cells": tuple(claim["cells"])}) for claim in claims]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hippo_core.results.criteria.criterion import Criteria, Criterion, Side, Where
 from hippo_core.results.frames import Frame
-from hippo_core.results.reference_baseline import OWN_VECTORS, rivals
+from hippo_core.results.summaries import OWN_VECTORS, rivals
 
 
 class NotJudged(Exception):
@@ -26,11 +26,11 @@ class Pool:
     def __init__(self, rows: Frame) -> None:
         """Sort the rows of a run by what sides name. Rows may lack `encoder`, `preset_overrides` and `suite_overrides`."""
         named = [rows[name] for name in ("suite", "profile", "regime", "preset", "stage", "mode")]
-        told = [_told(rows, name) for name in ("suite_overrides", "preset_overrides", "encoder")]
-        told[-1] = told[-1].replace("own", "")
+        texts = [_text_column(rows, name) for name in ("suite_overrides", "preset_overrides", "encoder")]
+        texts[-1] = texts[-1].replace("own", "")
         self.rows = rows
-        self._places = rows.groupby([*named, *told], sort=False).indices
-        self._found: dict[tuple, Frame] = {}
+        self._row_numbers = rows.groupby([*named, *texts], sort=False).indices
+        self._frames: dict[tuple, Frame] = {}
 
     def of(self, criteria: Criteria, criterion: Criterion, side: Side) -> Frame:
         """A side's rows. A preset that does not show the window has the same prompts in both regimes and may have run as delayed only."""
@@ -41,14 +41,14 @@ class Pool:
         return here
 
     def _in_regime(self, criterion: Criterion, side: Side, regime: str) -> Frame:
-        place = (criterion.suites[0], criterion.profile, regime, side.preset, side.stage, side.mode)
-        key = (*place, criterion.worlds[0], side.overrides, (side.encoder or "own").replace("own", ""))
-        if (key, criterion.where) not in self._found:
-            mine = self.rows.iloc[self._places.get(key, [])]
+        fields = (criterion.suites[0], criterion.profile, regime, side.preset, side.stage, side.mode)
+        key = (*fields, criterion.worlds[0], side.overrides, (side.encoder or "own").replace("own", ""))
+        if (key, criterion.where) not in self._frames:
+            mine = self.rows.iloc[self._row_numbers.get(key, [])]
             for column, wanted in criterion.where.model_dump().items():
                 mine = mine.loc[mine[column].isin(wanted)] if wanted else mine
-            self._found[key, criterion.where] = mine
-        return self._found[key, criterion.where]
+            self._frames[key, criterion.where] = mine
+        return self._frames[key, criterion.where]
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class Pick:
 
     def remarks(self, group: str) -> list[str]:
         """What a reader must know of the pick from a group."""
-        how = "chosen on validation worlds" if self.by_validation else f"the highest of {self.among} on test worlds"
+        choice = "chosen on validation worlds" if self.by_validation else f"the highest of {self.among} on test worlds"
         own = any(one.encoder == "own" for one in self.options)
-        return [f"{group} is {self.side}, {how}", *([OWN_VECTORS] if own else [])]
+        return [f"{group} is {self.side}, {choice}", *([OWN_VECTORS] if own else [])]
 
 
 def because(criterion: Criterion, reason: str) -> str:
@@ -83,8 +83,8 @@ def because(criterion: Criterion, reason: str) -> str:
 
 def options_of(criteria: Criteria, criterion: Criterion, side: Side, pool: Pool) -> list[Side]:
     """The sides with rows that may stand for a side: itself, or the members of its group. Raises NotAsked where there are none."""
-    told = {"stage": side.stage, "mode": side.mode, "regime": side.regime} | ({"overrides": side.overrides} if side.overrides else {})
-    members = [member.model_copy(update=told) for member in criteria.groups.get(side.preset, ())]
+    shared = {"stage": side.stage, "mode": side.mode, "regime": side.regime} | ({"overrides": side.overrides} if side.overrides else {})
+    members = [member.model_copy(update=shared) for member in criteria.groups.get(side.preset, ())]
     there = [one for one in members or [side] if len(pool.of(criteria, criterion, one))]
     if not there:
         raise NotAsked(because(criterion, f"no rows of {side}"))
@@ -101,7 +101,6 @@ def pick(criteria: Criteria, criterion: Criterion, side: Side, options: Sequence
 
 
 def _shown(rows: Frame) -> float:
-    """The mean recall at the number of facts that stand in the prompts."""
     known = rows["n_shown"].max() if "n_shown" in rows and len(rows) else math.nan
     column = "" if math.isnan(known) else f"recall_{known:.0f}"
     return float(rows[column].mean()) if column in rows else math.nan
@@ -115,13 +114,11 @@ def _by_validation(criteria: Criteria, criterion: Criterion, options: Sequence[S
 
 
 def _highest(tables: Sequence[pd.DataFrame], metric: str) -> int:
-    """The place of the table with the highest mean of what was scored; one without a score comes last."""
     values = [table[metric].to_numpy(dtype=float) for table in tables]
     known = [column[~np.isnan(column)] for column in values]
     means = [float(column.mean()) if len(column) else -math.inf for column in known]
     return max(range(len(means)), key=means.__getitem__)
 
 
-def _told(rows: Frame, column: str) -> Frame:
-    """A column of text that rows may lack."""
+def _text_column(rows: Frame, column: str) -> Frame:
     return rows[column].fillna("").astype(str) if column in rows else pd.Series("", index=rows.index)

@@ -98,11 +98,11 @@ def room(texts: Iterable[str], size: float) -> float:
     return max(TextPath((0, 0), text, size=size).get_extents().width for text in texts) / 72
 
 
-def bars(panel: Axes, places: ArrayLike, table: Frame, style: Look, across: bool, size: float = 6.5) -> None:
+def bars(panel: Axes, positions: ArrayLike, table: Frame, style: Look, across: bool, size: float = 6.5) -> None:
     """Markers at the means of a table's rows with their intervals, along x (`across`, places are heights) or along y."""
     means = table["mean"].to_numpy()
     ends = np.clip(np.nan_to_num([means - table["low"], table["high"] - means]), 0, None)
-    x, y = (means, places) if across else (places, means)
+    x, y = (means, positions) if across else (positions, means)
     panel.errorbar(
         x,
         y,
@@ -157,7 +157,6 @@ def body_for(names: int, least: float) -> float:
 
 
 def _beside(panel: Axes, heights: list[float]) -> list[float]:
-    """Heights of names in a column, LABEL inches apart at least."""
     inches = panel.get_window_extent().height / panel.figure.dpi
     return _spread(heights, LABEL * AXIS / inches)
 
@@ -172,6 +171,6 @@ def _spread(heights: list[float], gap: float) -> list[float]:
         placed[-1] = 1.0
         for i in range(len(placed) - 2, -1, -1):
             placed[i] = min(placed[i], placed[i + 1] - gap)
-    found = np.empty(len(placed))
-    found[order] = placed
-    return found.tolist()
+    spread = np.empty(len(placed))
+    spread[order] = placed
+    return spread.tolist()

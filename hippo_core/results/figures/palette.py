@@ -68,13 +68,13 @@ LOOKS = {
     "controls/oracle": Look("oracle", "#1d2330", "o", ":", hollow=True),
 }
 _UNLISTED = ("#56b4e9", "#e69f00", "#b2485f", "#6a8f2f")
-_ORDER = {condition: place for place, condition in enumerate(LOOKS)}
+_ORDER = {condition: position for position, condition in enumerate(LOOKS)}
 
 
 def condition_name(preset: str, *marks: str) -> str:
     """The name of a condition: its preset, and in brackets what sets it apart: `baselines/rag_dense (minilm)`."""
-    said = ", ".join(filter(None, marks))
-    return f"{preset} ({said})" if said else preset
+    details = ", ".join(filter(None, marks))
+    return f"{preset} ({details})" if details else preset
 
 
 def base(condition: str) -> str:
@@ -96,11 +96,11 @@ def _named(condition: str) -> str:
     """The entry of LOOKS that a condition, or a variant of it, has: that of its encoder, where there is one, before that of its preset."""
     preset = base(condition)
     marks = condition[len(preset) :].strip(" ()").split(", ")
-    found = [condition, *(f"{preset} ({mark})" for mark in marks), preset]
-    return next((name for name in found if name in LOOKS), preset)
+    names = [condition, *(f"{preset} ({mark})" for mark in marks), preset]
+    return next((name for name in names if name in LOOKS), preset)
 
 
-def _place(condition: str) -> tuple[int, int, list[float], str]:
+def _sort_key(condition: str) -> tuple[int, int, list[float], str]:
     preset = base(condition)
     family = {"baselines": 0, "controls": 2}.get(preset.split("/")[0], 1)
     numbers = [float(number) for number in re.findall(r"\d+", condition)]  # k=3 before k=10
@@ -109,7 +109,7 @@ def _place(condition: str) -> tuple[int, int, list[float], str]:
 
 def ordered(conditions: Iterable[str]) -> list[str]:
     """The distinct conditions in the order that every figure and table has: baselines, memories, controls."""
-    return sorted(set(conditions), key=_place)
+    return sorted(set(conditions), key=_sort_key)
 
 
 def is_bound(condition: str) -> bool:

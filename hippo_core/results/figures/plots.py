@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from hippo_core.results import summaries
 from hippo_core.results.figures import titles
 from hippo_core.results.figures.drawing import (
-    HEADER,
     STYLE,
     WIDTH,
     Margins,
@@ -24,24 +23,12 @@ from hippo_core.results.figures.drawing import (
     grid,
     label_ends,
     label_points,
-    png,
     room,
 )
 from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look, ordered
 from hippo_core.results.frames import Frame
 
 STACKED = 0.95  # inches between panels one below the other, for the axis of one and the heading of the next
-
-__all__ = [
-    "HEADER",
-    "WIDTH",
-    "accuracy_by",
-    "conditions_overview",
-    "png",
-    "recall_at_k",
-    "rungs_by_condition",
-    "tokens_against_accuracy",
-]
 
 
 def conditions_overview(rows: Frame) -> Figure:
@@ -69,12 +56,12 @@ def _labels(names: list[str]) -> list[str]:
 
 
 def _dots(panel: Axes, table: Frame, names: list[str]) -> None:
-    for place, name in enumerate(names):
-        panel.axhline(place, color=RULE, linewidth=0.6, zorder=0)
+    for height, name in enumerate(names):
+        panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
         if name in table.index:
             style, row = look(name), table.loc[name]
-            bars(panel, [place], table.loc[[name]], style, across=True)
-            panel.text(1.04, place, f"{row['mean']:.2f}", fontsize=10.5, va="center", color=INK)
+            bars(panel, [height], table.loc[[name]], style, across=True)
+            panel.text(1.04, height, f"{row['mean']:.2f}", fontsize=10.5, va="center", color=INK)
     panel.set(xlim=(-0.02, 1.02), ylim=(len(names) - 0.5, -1.05), xticks=[0, 0.25, 0.5, 0.75, 1], yticks=[])
     panel.set_xticklabels(["0", "", "0.5", "", "1"])
     panel.spines["left"].set_visible(False)
@@ -100,19 +87,18 @@ def accuracy_by(rows: Frame, column: str, joined: bool = False, title: str = "")
     with matplotlib.rc_context(STYLE):
         for panel in panels[len(panels_of) :]:
             panel.set_visible(False)
-        for place, (panel, (name, regime)) in enumerate(zip(panels, panels_of, strict=False)):
+        for index, (panel, (name, regime)) in enumerate(zip(panels, panels_of, strict=False)):
             here = table[(table["condition"] == name) & (table["regime"] == regime)].set_index(column)
             _small(panel, here, values, look(name), joined)
             panel.set_title(look(name).label, loc="left", fontsize=size, color=INK, pad=14)
             panel.text(0, 1.03, _regime_note(table, name, regime), transform=panel.transAxes, fontsize=8.5, color=QUIET, va="bottom")
-            last = place % columns == columns - 1 or place == len(panels_of) - 1
+            last = index % columns == columns - 1 or index == len(panels_of) - 1
             chance_line(panel, here["chance"].mean(), upright=False, beside=last)
-            _ticks(panel, values, below=place + columns >= len(panels_of), left=place % columns == 0)
+            _ticks(panel, values, below=index + columns >= len(panels_of), left=index % columns == 0)
     return figure
 
 
 def _tilted(values: list) -> bool:
-    """Whether the names of the values need to be written aslant."""
     return max(len(str(value)) for value in values) * len(values) > 12
 
 
@@ -135,11 +121,11 @@ def _regime_note(table: Frame, name: str, regime: str) -> str:
 def _small(panel: Axes, table: Frame, values: list, style: Look, joined: bool) -> None:
     for height in (0.5, 1):
         panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
-    places = [place for place, value in enumerate(values) if value in table.index]
-    found = table.loc[[values[place] for place in places]]
+    positions = [position for position, value in enumerate(values) if value in table.index]
+    shown = table.loc[[values[position] for position in positions]]
     if joined:
-        panel.plot(places, found["mean"], style.line, color=style.colour, linewidth=1.3, alpha=0.8, zorder=2)
-    bars(panel, places, found, style, across=False, size=5)
+        panel.plot(positions, shown["mean"], style.line, color=style.colour, linewidth=1.3, alpha=0.8, zorder=2)
+    bars(panel, positions, shown, style, across=False, size=5)
     panel.set(xlim=(-0.5, len(values) - 0.5), ylim=(-0.03, 1.03))
 
 
@@ -150,13 +136,13 @@ def recall_at_k(rows: Frame) -> Figure:
     names, ks = ordered(rows["condition"]), (1, 3, 5, 10)
     right = max(1.9, room([f"{label}  0.00" for label in _labels(names)], 11) + 0.15)
     figure, (panel,) = grid(titles.recall(rows), 1, 1, body_for(len(names), 2.75), Margins(0.7, right))
-    found = pd.concat([summaries.estimate(rows, ["condition"], f"recall_{k}") for k in ks]).set_index("condition")
+    means = pd.concat([summaries.estimate(rows, ["condition"], f"recall_{k}") for k in ks]).set_index("condition")
     with matplotlib.rc_context(STYLE):
-        for place, name in enumerate(names):
-            style, shift = look(name), min(0.1, 0.55 / len(names)) * (place - (len(names) - 1) / 2)
-            panel.plot(np.arange(4) + shift, found.loc[name, "mean"], style.line, color=style.colour, linewidth=1.5)
-            bars(panel, np.arange(4) + shift, found.loc[name], style, across=False)
-        label_ends(panel, 3.4, {name: found.loc[name, "mean"].iloc[-1] for name in names})
+        for index, name in enumerate(names):
+            style, shift = look(name), min(0.1, 0.55 / len(names)) * (index - (len(names) - 1) / 2)
+            panel.plot(np.arange(4) + shift, means.loc[name, "mean"], style.line, color=style.colour, linewidth=1.5)
+            bars(panel, np.arange(4) + shift, means.loc[name], style, across=False)
+        label_ends(panel, 3.4, {name: means.loc[name, "mean"].iloc[-1] for name in names})
         panel.set(xlim=(-0.35, 3.35), ylim=(-0.03, 1.03), xticks=range(4), yticks=[0, 0.25, 0.5, 0.75, 1])
         panel.set_xticklabels([f"first {k}" if k > 1 else "first" for k in ks], fontsize=11)
         panel.set_yticklabels(["0", "", "0.5", "", "1"], fontsize=11)

@@ -16,19 +16,19 @@ MEASURES = {"score": "answers right", "recall_1": "right fact first"}
 ACROSS = 4  # panels side by side
 
 
-def along(sweep: Sweep) -> Figure:
+def sweep_figure(sweep: Sweep) -> Figure:
     """Lines over the values of the axis, evenly spaced. Higher is better."""
     measures = [name for name in MEASURES if sweep.rows[name].notna().any()]
     tables = {name: summaries.estimate(sweep.rows, ["panel", "line", "x"], name) for name in measures}
     values, lines = sorted(set(sweep.rows["x"])), ordered(sweep.rows["line"])
     columns = min(ACROSS, len(sweep.panels))
     bands = [sweep.panels[start : start + columns] for start in range(0, len(sweep.panels), columns)]
-    kept = [(measure, band) for band in bands for measure in measures]
+    panel_rows = [(measure, band) for band in bands for measure in measures]
     margins = Margins(0.62, room([f"{look(name).label}  0.00" for name in lines], 11) + 0.2, 0.16, 0.55, between=0.42)
-    body = 1.75 * len(kept) + 0.42 * (len(kept) - 1) + margins.foot
-    figure, panels = grid(titles.apart(sweep.axis, tables["score"]), len(kept), columns, body, margins)
+    body = 1.75 * len(panel_rows) + 0.42 * (len(panel_rows) - 1) + margins.foot
+    figure, panels = grid(titles.apart(sweep.axis, tables["score"]), len(panel_rows), columns, body, margins)
     with matplotlib.rc_context(STYLE):
-        for row, (measure, band) in enumerate(kept):
+        for row, (measure, band) in enumerate(panel_rows):
             for column in range(columns):
                 panel = panels[row * columns + column]
                 if column >= len(band):
@@ -50,17 +50,16 @@ def along(sweep: Sweep) -> Figure:
 
 
 def _panel(panel: Axes, table: Frame, values: list[float], lines: list[str]) -> None:
-    for place, name in enumerate(lines):
+    for index, name in enumerate(lines):
         mine = table[table["line"] == name].sort_values("x")
-        places = np.array([values.index(x) for x in mine["x"]]) + 0.3 / len(lines) * (place - (len(lines) - 1) / 2)
-        panel.plot(places, mine["mean"], look(name).line, color=look(name).colour, linewidth=1.4, zorder=2)
-        bars(panel, places, mine, look(name), across=False, size=4.5)
+        positions = np.array([values.index(x) for x in mine["x"]]) + 0.3 / len(lines) * (index - (len(lines) - 1) / 2)
+        panel.plot(positions, mine["mean"], look(name).line, color=look(name).colour, linewidth=1.4, zorder=2)
+        bars(panel, positions, mine, look(name), across=False, size=4.5)
     panel.set(xlim=(-0.4, len(values) - 0.6), ylim=(-0.03, 1.03))
     panel.set_xticks(range(len(values)), [on_axis(value) for value in values], fontsize=9.5)
     panel.grid(axis="y", linewidth=0.6)
 
 
 def _ends(table: Frame, lines: list[str]) -> dict[str, float]:
-    """The value of each line where it ends."""
     last = table.sort_values("x").groupby("line")["mean"].last()
     return {name: last[name] for name in lines if name in last.index}

@@ -13,7 +13,6 @@ _SPAN = "baselines/span_short"
 
 
 def _find(table: Frame, **where: str) -> Row | None:
-    """The one row of an estimate that fits, or None."""
     for column, value in where.items():
         table = table[table[column] == value]
     return None if table.empty else table.iloc[0]
@@ -27,7 +26,6 @@ def _leader(table: Frame) -> Row | None:
 
 
 def _memory(rows: Frame) -> str | None:
-    """The first of the memories, or None."""
     return next((name for name in ordered(rows["condition"]) if name.startswith("memory/")), None)
 
 
@@ -119,15 +117,15 @@ def apart(axis: str, table: Frame) -> str:
 
     Clearly: their intervals do not overlap. `table` holds estimates by panel, line and x.
     """
-    places = [
+    points = [
         (", ".join(filter(None, [f"{axis}={on_axis(x)}", panel])), here.sort_values("mean", ascending=False, kind="stable"))
         for (panel, x), here in table.groupby(["panel", "x"])
     ]
     for words, other in (("Ahead", 1), ("Farthest apart", -1)):
-        pairs = [(place, here.iloc[0], here.iloc[other]) for place, here in places if len(here) > 1]
-        clear = [(place, best, rest) for place, best, rest in pairs if best["low"] > rest["high"]]
+        pairs = [(point, here.iloc[0], here.iloc[other]) for point, here in points if len(here) > 1]
+        clear = [(point, best, rest) for point, best, rest in pairs if best["low"] > rest["high"]]
         if clear:
-            place, best, rest = max(clear, key=lambda one: one[1]["mean"] - one[2]["mean"])
+            point, best, rest = max(clear, key=lambda one: one[1]["mean"] - one[2]["mean"])
             scores = f"{look(best['line']).label} {percent(best['mean'])} right, {look(rest['line']).label} {percent(rest['mean'])}"
-            return f"{words} at {place}: {scores}"
+            return f"{words} at {point}: {scores}"
     return f"Along {axis} no two conditions are clearly apart"

@@ -19,30 +19,3 @@ from hippo_core.results.records.read import key_of, prepared_of, read_meta, read
 from hippo_core.results.records.summary import SCRAPS, build_metrics, prepared_telemetry
 from hippo_core.results.records.verify import Fault, is_complete, verify
 from hippo_core.results.records.write import begin_record, finish_record, seal, write_rows
-
-__all__ = [
-    "DONE",
-    "RUNS",
-    "SCRAPS",
-    "Difference",
-    "Fault",
-    "begin_record",
-    "build_metrics",
-    "diff",
-    "finish_record",
-    "folders_with",
-    "is_complete",
-    "key_of",
-    "prepared_of",
-    "prepared_telemetry",
-    "read_meta",
-    "read_metrics",
-    "read_rows",
-    "record_folder",
-    "records_of",
-    "run_folder",
-    "seal",
-    "set_aside",
-    "verify",
-    "write_rows",
-]

@@ -34,13 +34,13 @@ class Archive:
         import fsspec
 
         self.url = url.rstrip("/")
-        with self._said():
+        with self._translated_errors():
             self._fs, self._base = fsspec.core.url_to_fs(self.url, use_listings_cache=False)
 
     def check(self) -> None:
         """Write, read and remove a small file: what is wrong with the address is known before any cell runs."""
         path = self._path(f".probe-{uuid.uuid4().hex}")
-        with self._said():
+        with self._translated_errors():
             self._write(path, b"probe")
             if self._fs.cat_file(path) != b"probe":
                 raise OSError("what was written reads differently")
@@ -48,28 +48,28 @@ class Archive:
 
     def finished(self, run_id: str) -> set[str]:
         """The names of a run's finished records."""
-        with self._said():
-            found = self._fs.find(self._path(run_id))
-        places = [path[len(self._base) :].strip("/") for path in found if path.endswith(f"/{DONE}")]
-        return {place.removesuffix(f"/{DONE}") for place in places if not any("." in part for part in place.split("/")[1:])}
+        with self._translated_errors():
+            paths = self._fs.find(self._path(run_id))
+        done_files = [path[len(self._base) :].strip("/") for path in paths if path.endswith(f"/{DONE}")]
+        return {path.removesuffix(f"/{DONE}") for path in done_files if not any("." in part for part in path.split("/")[1:])}
 
     def push(self, record: Path) -> None:
         """Copy what a cell left; a finished record that is there stays as it is."""
-        place = self._path(record.relative_to(root() / RUNS).as_posix())
-        with self._said():
-            if self._fs.exists(f"{place}/{DONE}"):
+        target = self._path(record.relative_to(root() / RUNS).as_posix())
+        with self._translated_errors():
+            if self._fs.exists(f"{target}/{DONE}"):
                 return
-            if self._fs.exists(place):
-                self._fs.rm(place, recursive=True)
-            self._copy(record, place)
+            if self._fs.exists(target):
+                self._fs.rm(target, recursive=True)
+            self._copy(record, target)
 
-    def _copy(self, record: Path, place: str) -> None:
+    def _copy(self, record: Path, target: str) -> None:
         if self._is_folder():
-            with new_folder(Path(place)) as folder:
+            with new_folder(Path(target)) as folder:
                 shutil.copytree(record, folder, dirs_exist_ok=True)
             return
         for name in sorted(files_of(record), key=lambda name: name == DONE):
-            self._fs.put_file(str(record / name), f"{place}/{name}")
+            self._fs.put_file(str(record / name), f"{target}/{name}")
 
     def pull(self, names: Iterable[str]) -> None:
         """Bring finished records to `executed/`, each whole or not at all; those that are whole there stay."""
@@ -80,7 +80,7 @@ class Archive:
         target = root() / RUNS / name
         if is_complete(target):
             return
-        with self._said():
+        with self._translated_errors():
             try:
                 with new_folder(target) as folder:
                     for path in self._fs.find(self._path(name)):
@@ -99,7 +99,7 @@ class Archive:
         """Hold a run, so that no runner on another machine works on it. The lock of a runner that died is taken over:
         at once where it ran on this machine, after two minutes otherwise."""
         path, ended = self._path(f"{run_id}/.lock"), Event()
-        with self._said():
+        with self._translated_errors():
             self._take(path, run_id)
         renewing = Thread(target=self._renew, args=(path, ended), daemon=True)
         renewing.start()
@@ -108,7 +108,7 @@ class Archive:
         finally:
             ended.set()
             renewing.join()
-            with self._said():
+            with self._translated_errors():
                 self._fs.rm_file(path)
 
     def _take(self, path: str, run_id: str) -> None:
@@ -123,13 +123,13 @@ class Archive:
 
     def _renew(self, path: str, ended: Event) -> None:
         while not ended.wait(RENEW):
-            with suppress(LabError), self._said():  # the next time may go well
+            with suppress(LabError), self._translated_errors():  # the next time may go well
                 self._write(path, _holder())
 
-    def _write(self, path: str, content: bytes, **how: Any) -> None:
+    def _write(self, path: str, content: bytes, **options: Any) -> None:
         if self._is_folder():
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-        self._fs.pipe_file(path, content, **how)
+        self._fs.pipe_file(path, content, **options)
 
     def _path(self, name: str) -> str:
         return f"{self._base.rstrip('/')}/{name}"
@@ -140,7 +140,7 @@ class Archive:
         return isinstance(self._fs, LocalFileSystem)
 
     @contextmanager
-    def _said(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """Whatever the library of a file system raises, told in one line."""
         try:
             yield

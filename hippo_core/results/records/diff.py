@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -43,17 +43,17 @@ def diff(a: Path, b: Path) -> tuple[int, list[Difference]]:
     """Compare the records at or below `a` with those at or below `b`: how many stand on both sides, and every difference."""
     left, right = _records(a), _records(b)
     both = [name for name in left if name in right]
-    found = [Difference(name, "", f"only in {a}") for name in left if name not in right]
-    found += [Difference(name, "", f"only in {b}") for name in right if name not in left]
+    differences = [Difference(name, "", f"only in {a}") for name in left if name not in right]
+    differences += [Difference(name, "", f"only in {b}") for name in right if name not in left]
     for name in both:
-        found += [Difference(name, file, what) for file, what in diff_record(left[name], right[name])]
-    return len(both), found
+        differences += [Difference(name, file, what) for file, what in diff_record(left[name], right[name])]
+    return len(both), differences
 
 
-def _records(place: Path) -> dict[str, Path]:
-    records = {record.relative_to(place).as_posix(): record for record in record_folders(place)}
+def _records(folder: Path) -> dict[str, Path]:
+    records = {record.relative_to(folder).as_posix(): record for record in record_folders(folder)}
     if not records:
-        raise LabError(f"no finished record at {place}")
+        raise LabError(f"no finished record at {folder}")
     return records
 
 
@@ -92,12 +92,8 @@ def _rows(a: Path, b: Path) -> Iterator[str]:
                 yield f"row {number}: {where or 'not the same number of cells'}"
 
 
-def _json(a: Path, b: Path) -> Iterator[str]:
-    return _values(json.loads(a.read_text(encoding="utf-8")), json.loads(b.read_text(encoding="utf-8")))
-
-
-def _yaml(a: Path, b: Path) -> Iterator[str]:
-    return _values(yaml.safe_load(a.read_text(encoding="utf-8")), yaml.safe_load(b.read_text(encoding="utf-8")))
+def _parsed(parse: Callable[[str], Any]) -> Callable[[Path, Path], Iterator[str]]:
+    return lambda a, b: _values(*(parse(path.read_text(encoding="utf-8")) for path in (a, b)))
 
 
 def _values(a: Any, b: Any, where: str = "") -> Iterator[str]:
@@ -125,12 +121,12 @@ def _sources(path: Path) -> list[str]:
 
 
 def _scraps(path: Path) -> dict[str, Any]:
-    found = {}
+    scraps = {}
     for output in (output for cell in _cells(path) for output in cell.get("outputs", [])):
         for media, payload in output.get("data", {}).items():
             if media.startswith("application/scrapbook.scrap"):
-                found[payload["name"]] = payload["data"]
-    return found
+                scraps[payload["name"]] = payload["data"]
+    return scraps
 
 
 def _tables(a: Path, b: Path) -> Iterator[str]:
@@ -145,7 +141,7 @@ def _content(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)) as store:
         names = [name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         rows = {name: sorted(store.execute(f'SELECT * FROM "{name}"'), key=repr) for name in names}
-    return {name: [row for row in found if row[0] not in IGNORED] for name, found in rows.items()}
+    return {name: [row for row in table_rows if row[0] not in IGNORED] for name, table_rows in rows.items()}
 
 
 def _bytes(a: Path, b: Path) -> Iterator[str]:
@@ -153,4 +149,4 @@ def _bytes(a: Path, b: Path) -> Iterator[str]:
         yield "other bytes"
 
 
-COMPARE = {".csv": _rows, ".json": _json, ".yaml": _yaml, ".ipynb": _notebook, ".sqlite": _tables}
+COMPARE = {".csv": _rows, ".json": _parsed(json.loads), ".yaml": _parsed(yaml.safe_load), ".ipynb": _notebook, ".sqlite": _tables}

@@ -34,14 +34,14 @@ def suite_folder(suite: str) -> str:
     return "folder-" + re.sub(r"[^A-Za-z0-9_-]+", "-", Path(suite.removeprefix("folder:")).name)
 
 
-def record_folders(place: Path) -> Iterator[Path]:
-    """Every folder at or below `place` with a DONE file, sorted; those kept aside or still written (a dot in the name) are left out."""
-    return folders_with(DONE, place)
+def record_folders(folder: Path) -> Iterator[Path]:
+    """Every folder at or below `folder` with a DONE file, sorted; those kept aside or still written (a dot in the name) are left out."""
+    return folders_with(DONE, folder)
 
 
-def folders_with(name: str, place: Path) -> Iterator[Path]:
-    """Every folder at or below `place` with a file of this name, sorted; nothing below such a folder, nor below one with a dot."""
-    for folder, below, files in os.walk(place):
+def folders_with(name: str, top: Path) -> Iterator[Path]:
+    """Every folder at or below `top` with a file of this name, sorted; nothing below such a folder, nor below one with a dot."""
+    for folder, below, files in os.walk(top):
         if name in files:
             yield Path(folder)
             below.clear()

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Container
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,20 +56,19 @@ def records_of(run: Path, split: str | None = "test", dry_run: bool = False) -> 
 
 def prepared_of(run: Path, dry_run: bool = False) -> list[Path]:
     """The finished records of a run's cells that taught or replayed, sorted by path; without dry runs unless asked for."""
-    found = [record for record in record_folders(run) if any((record / ROWS[mode]).is_file() for mode in ("teach", "replay"))]
-    return [record for record in found if dry_run or not read_meta(record)["parameters"].get("dry_run", False)]
+    records = [record for record in record_folders(run) if any((record / ROWS[mode]).is_file() for mode in ("teach", "replay"))]
+    return [record for record in records if dry_run or not read_meta(record)["parameters"].get("dry_run", False)]
 
 
 def _origins(run: Path, split: str | None, dry_run: bool) -> dict[Path, dict[str, Any]]:
-    """The `meta.json` of each of these records."""
-    found = {}
+    origins = {}
     for record in record_folders(run):
         if not (record / "metrics.csv").is_file():
             continue
-        told = (meta := read_meta(record))["parameters"]
-        if (split is None or told.get("split", "test") == split) and (dry_run or not told.get("dry_run", False)):
-            found[record] = meta
-    return found
+        parameters = (meta := read_meta(record))["parameters"]
+        if (split is None or parameters.get("split", "test") == split) and (dry_run or not parameters.get("dry_run", False)):
+            origins[record] = meta
+    return origins
 
 
 def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "pd.DataFrame":
@@ -86,9 +86,9 @@ def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "
         raise LabError(f"no finished record with rows at {run}; run a grid first: make grid")
     keys = [_key(record, meta, run) for record, meta in sorted(origins.items(), key=lambda one: _below(one[0], run))]
     by_header: dict[bytes, dict[int, bytes]] = {}
-    for place, key in enumerate(keys):
+    for number, key in enumerate(keys):
         header, _, body = (run / key["record"] / "metrics.csv").read_bytes().partition(b"\n")
-        by_header.setdefault(header, {})[place] = body
+        by_header.setdefault(header, {})[number] = body
     try:
         table: Any = pd.concat([_table(header, bodies) for header, bodies in by_header.items()], ignore_index=True)
     except ValueError as error:
@@ -128,22 +128,22 @@ def _key(record: Path, meta: dict[str, Any], run: Path) -> dict[str, Any]:
     return key | {"cell": record.name, "record": _below(record, run)}
 
 
-def key_of(told: dict[str, Any], resolved: dict[str, Any]) -> dict[str, Any]:
+def key_of(parameters: dict[str, Any], resolved: dict[str, Any]) -> dict[str, Any]:
     """The columns of KEYS for a cell of these parameters, as far as these say them; `resolved`: its sections `preset` and `suite`."""
-    overrides = sorted(told.get("overrides") or [])
-    key = {name: told.get(name) for name in KEYS}
-    key |= {"overrides": ";".join(overrides), "encoder": (resolved.get("preset") or {}).get("encoder") or ""}
-    return key | _sides(overrides, set((resolved.get("suite") or {}).get("settings") or {}))
-
-
-def _sides(overrides: list[str], of_suite: set[str]) -> dict[str, str]:
-    """The overrides of the preset (but for its encoder) and those of the suite, which are those of the settings in `of_suite`."""
-    sides: dict[str, list[str]] = {"preset_overrides": [], "suite_overrides": []}
+    overrides = sorted(parameters.get("overrides") or [])
+    of_suite = (resolved.get("suite") or {}).get("settings") or {}
+    sides: dict[str, list[str]] = {"preset": [], "suite": []}
     for text in overrides:
-        plain = text.removeprefix("suite.").removeprefix("preset.")
-        name = plain.split("=")[0].strip()
-        if name in of_suite and not text.startswith("preset."):
-            sides["suite_overrides"].append(plain)
-        elif name != "encoder":
-            sides["preset_overrides"].append(plain)
-    return {side: ";".join(texts) for side, texts in sides.items()}
+        side, name = side_of(text.partition("=")[0].strip(), of_suite)
+        if (side, name) != ("preset", "encoder"):  # which has a column of its own
+            sides[side].append(text.removeprefix(f"{side}."))
+    key = {name: parameters.get(name) for name in KEYS}
+    key |= {"overrides": ";".join(overrides), "encoder": (resolved.get("preset") or {}).get("encoder") or ""}
+    return key | {f"{side}_overrides": ";".join(texts) for side, texts in sides.items()}
+
+
+def side_of(key: str, of_suite: Container[str]) -> tuple[str, str]:
+    """Whether an override is one of the suite, whose settings are `of_suite`, or of the preset, and the name of the setting. `suite.` or
+    `preset.` before a key says which is meant."""
+    side, _, name = key.partition(".")
+    return (side, name) if side in ("suite", "preset") else ("suite" if key in of_suite else "preset", key)

@@ -4,12 +4,12 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hippo_core.results.frames import Frame
 from hippo_core.results.records.telemetry import recall_telemetry, replay_telemetry, teach_telemetry
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Frame = Any  # a pandas DataFrame or Series: what its methods return is wider than the type checker can follow
 
 MEANS = {
     "em_raw": "em_raw",
@@ -96,11 +96,11 @@ def _stages(rows: Frame) -> dict[str, float | None]:
 
 
 def _compute(rows: Frame, seconds: float) -> dict[str, Any]:
-    read, said = int(rows["prompt_tokens"].sum()), int(rows["generated_tokens"].sum())
+    read, generated = int(rows["prompt_tokens"].sum()), int(rows["generated_tokens"].sum())
     return {
-        "tokens": read + said,
+        "tokens": read + generated,
         "input_tokens": read,
-        "generated_tokens": said,
+        "generated_tokens": generated,
         "computed_tokens": float(rows["computed_tokens"].sum()) if "computed_tokens" in rows else None,
         "runtime_s": round(seconds, 3),
         "time_s_per_100": round(100 * seconds / len(rows), 3),

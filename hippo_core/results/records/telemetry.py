@@ -6,7 +6,7 @@ A cell that teaches or replays answers nothing, so this stands in the place of s
 import math
 from typing import Any
 
-Frame = Any  # a pandas DataFrame or Series: what its methods return is wider than the type checker can follow
+from hippo_core.results.frames import Frame
 
 # Columns that the rows of a memory's test have besides those of every test: how often it was asked, what its codes brought, what was
 # put before the question, how many traces of the item's world there are, the time of each part, and what of it a replay touched.
@@ -24,15 +24,15 @@ def teach_telemetry(rows: Frame) -> dict[str, Any]:
     actions = rows["action"].value_counts()
     counts = {name: int(actions.get(action, 0)) for name, action in _ACTIONS.items()}
     written, evicted = rows["action"] != "refuse", rows.get("evicted", 0.0 * rows["asked"]).astype(bool)
-    asked, kept = rows["asked"].astype(bool), written & ~evicted
+    asked, remaining = rows["asked"].astype(bool), written & ~evicted
     return {
         "attempts": len(rows),
         **counts,
         "evicted": int((written & evicted).sum()),
         "write_rate": _known(written.mean()),
         "asked_rate": _known(asked.mean()),
-        "precision": _known(asked[kept].mean()),
-        "recall": _known(kept[asked].mean()),
+        "precision": _known(asked[remaining].mean()),
+        "recall": _known(remaining[asked].mean()),
         **_salience(rows[rows["S"].notna()]),
         "goes_with_asked": {term: _correlation(rows, term) for term in TERMS if term in rows},
         "ms_mean": _known(rows["ms"].mean()),
@@ -44,21 +44,19 @@ _ACTIONS = {"inserted": "insert", "aggregated": "aggregate", "refused": "refuse"
 
 
 def _correlation(rows: Frame, term: str) -> float | None:
-    """Pearson's r of a term with the hidden label; None where it was not weighed or either of them never varies."""
     values, asked = rows[term].astype(float), rows["asked"].astype(float)
     varies = values.notna().all() and values.nunique() > 1 and asked.nunique() > 1
     return _known(values.corr(asked)) if varies else None
 
 
 def _salience(rows: Frame) -> dict[str, Any]:
-    """The spread of S, and the area under the curve of precision and recall over all thresholds on it."""
     from hippo_core.methods.episodic.gate_scores import QUANTILES, gate_scores
 
-    found = gate_scores(rows["S"].to_numpy(dtype=float), rows["action"] != "refuse", rows["asked"].to_numpy(dtype=bool))
-    spread = {f"{100 * share:g}%": _known(value) for share, value in zip(QUANTILES, found.quantiles, strict=True)}
+    scores = gate_scores(rows["S"].to_numpy(dtype=float), rows["action"] != "refuse", rows["asked"].to_numpy(dtype=bool))
+    spread = {f"{100 * share:g}%": _known(value) for share, value in zip(QUANTILES, scores.quantiles, strict=True)}
     return {
-        "pr_auc": _known(found.average_precision),
-        "S": {"mean": _known(found.mean), "sd": _known(found.sd), "quantiles": spread},
+        "pr_auc": _known(scores.average_precision),
+        "S": {"mean": _known(scores.mean), "sd": _known(scores.sd), "quantiles": spread},
     }
 
 

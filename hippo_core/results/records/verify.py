@@ -41,9 +41,9 @@ def _file_fault(path: Path, name: str, checksum: str) -> str:
     return "" if sha256(path) == checksum else f"{name} was changed after the record was finished"
 
 
-def verify(place: Path) -> tuple[int, list[Fault]]:
-    """Check every record at or below `place`: how many there are, and what is wrong with them. No record at all raises."""
-    records = list(record_folders(place))
+def verify(folder: Path) -> tuple[int, list[Fault]]:
+    """Check every record at or below `folder`: how many there are, and what is wrong with them. No record at all raises."""
+    records = list(record_folders(folder))
     if not records:
-        raise LabError(f"no finished record at {place}")
+        raise LabError(f"no finished record at {folder}")
     return len(records), [fault for record in records for fault in faults(record)]

@@ -6,7 +6,7 @@ from hippo_core.results import summaries
 from hippo_core.results.figures.palette import INK, QUIET, look, ordered
 from hippo_core.results.formatting import NONE, count, probability, share, span
 from hippo_core.results.frames import Frame
-from hippo_core.results.report.links import Links
+from hippo_core.results.report.pages import Links
 from hippo_core.results.report.svg import dot_and_bar
 from hippo_core.results.statistics import Comparison
 
@@ -16,15 +16,15 @@ EITHER_WAY = (-1.0, 1.0)
 def comparisons(rows: Frame, validation: Frame, links: Links) -> list[dict[str, Any]]:
     """Each condition against span_short, the best rag and oracle, item by item: a block for each rival and regime."""
     rag, derived = summaries.best_rag(rows, validation)
-    how = "best rag on validation worlds" if derived else "best rag on these test rows"
-    rivals = [("baselines/span_short", ""), (rag, how), ("controls/oracle", "the gold facts")]
-    found = []
+    rag_note = "best rag on validation worlds" if derived else "best rag on these test rows"
+    rivals = [("baselines/span_short", ""), (rag, rag_note), ("controls/oracle", "the gold facts")]
+    blocks = []
     for regime in reversed(summaries.regimes_of(rows)):
         for rival, note in rivals:
             lines = _against(rows, rival, regime, links) if rival else []
             if lines:
-                found.append({"rival": look(str(rival)).label, "note": note, "regime": regime, "lines": lines})
-    return found
+                blocks.append({"rival": look(str(rival)).label, "note": note, "regime": regime, "lines": lines})
+    return blocks
 
 
 def _against(rows: Frame, rival: str, regime: str, links: Links) -> list[dict[str, Any]]:
@@ -33,33 +33,39 @@ def _against(rows: Frame, rival: str, regime: str, links: Links) -> list[dict[st
         a, b = (name, links.regime(name, regime)), (rival, links.regime(rival, regime))
         if name == rival or regime not in (a[1], b[1]):  # neither has rows of its own in this regime
             continue
-        found = summaries.pair(rows, a, b)
-        if found is not None:
-            lines.append(_comparison(a, b, found, links))
+        result = summaries.pair(rows, a, b)
+        if result is not None:
+            lines.append(_comparison(a, b, result, links))
     return lines
 
 
-def _comparison(a: tuple[str, str], b: tuple[str, str], found: Comparison, links: Links) -> dict[str, Any]:
-    said = f"difference {share(found.difference, sign=True)}, 95% interval {span(found.low, found.high, sign=True)}"
+def _comparison(a: tuple[str, str], b: tuple[str, str], result: Comparison, links: Links) -> dict[str, Any]:
+    alt = f"difference {share(result.difference, sign=True)}, 95% interval {span(result.low, result.high, sign=True)}"
     return {
         "name": look(a[0]).label,
         "look": look(a[0]),
-        "n": count(found.n),
-        "worlds": count(found.n_worlds),
-        "a": share(found.mean_a),
-        "b": share(found.mean_b),
-        "value": found.difference,
-        "difference": share(found.difference, found.low, found.high, sign=True),
-        "interval": span(found.low, found.high, sign=True),
+        "n": count(result.n),
+        "worlds": count(result.n_worlds),
+        "a": share(result.mean_a),
+        "b": share(result.mean_b),
+        "value": result.difference,
+        "difference": share(result.difference, result.low, result.high, sign=True),
+        "interval": span(result.low, result.high, sign=True),
         "bar": dot_and_bar(
-            found.difference, found.low, found.high, EITHER_WAY, INK if found.p_permutation <= 0.05 else QUIET, said, guide=0.0
+            result.difference,
+            result.low,
+            result.high,
+            EITHER_WAY,
+            INK if result.p_permutation <= 0.05 else QUIET,
+            alt,
+            guide=0.0,
         ),
-        "p": probability(found.p_permutation),
-        "p_value": found.p_permutation,
-        "p_mcnemar": probability(found.p_mcnemar),
-        "only_a": count(found.only_a),
-        "only_b": count(found.only_b),
-        "needed": needed(found.n_needed),
+        "p": probability(result.p_permutation),
+        "p_value": result.p_permutation,
+        "p_mcnemar": probability(result.p_mcnemar),
+        "only_a": count(result.only_a),
+        "only_b": count(result.only_b),
+        "needed": needed(result.n_needed),
         "link_a": links.differing(a, b, "a"),
         "link_b": links.differing(a, b, "b"),
         "link": links.differing(a, b),

@@ -58,7 +58,7 @@ def _item(row: dict[str, Any]) -> dict[str, Any]:
         "question": row["question"],
         "prompt": row["prompt"],
         "answer": row["answer"],
-        "pred": _said(row["pred"]),
+        "pred": _shown_text(row["pred"]),
         "flags": row["flags"].replace(";", ", "),
         "verdict": verdict,
         "mark": _MARKS[verdict],
@@ -77,12 +77,11 @@ def _verdict(score: float) -> str:
     return "" if missing(score) else "1" if score >= 0.5 else "0"
 
 
-def _said(text: str) -> str:
+def _shown_text(text: str) -> str:
     return text if text.strip() else "(nothing)"
 
 
 def _score(score: float) -> str:
-    """A score of 0 or 1 without decimals, another with two."""
     return f"{score:.0f}" if score in (0, 1) else share(score)
 
 
@@ -112,15 +111,14 @@ _NOTHING = {"score": "", "look": "quiet", "mark": NONE, "pred": "", "link": ""}
 
 
 def _answers(rows: Frame, where: dict[str, str]) -> dict[str, dict[str, str]]:
-    """By item key: mark, wrong answer, and the way to the item in its cell's page."""
-    found = {}
+    answers = {}
     for row in rows[["key", "item_id", "record", "score", "pred"]].to_dict("records"):
         verdict = _verdict(row["score"])
-        found[row["key"]] = {
+        answers[row["key"]] = {
             "score": "" if missing(row["score"]) else f"{row['score']:g}",
             "look": _LOOKS[verdict],
             "mark": _MARKS[verdict],
-            "pred": "" if verdict == "1" else _said(row["pred"]),
+            "pred": "" if verdict == "1" else _shown_text(row["pred"]),
             "link": f"{where[row['record']]}#{row['item_id']}",
         }
-    return found
+    return answers

@@ -7,7 +7,7 @@ from hippo_core.results import summaries
 from hippo_core.results.figures.palette import look, ordered, shared_between_regimes
 from hippo_core.results.formatting import NONE, listing, share, span
 from hippo_core.results.frames import Frame
-from hippo_core.results.report.links import Links
+from hippo_core.results.report.pages import Links
 from hippo_core.results.report.runs import Run, natural
 
 
@@ -19,29 +19,28 @@ def glance(run: Run, links: dict[str, Links]) -> list[dict[str, Any]]:
 
 def glance_validation(run: Run) -> list[dict[str, Any]]:
     """The same of validation worlds, on which choices are made; a model that was asked nothing there is left out."""
-    found = []
+    matrices = []
     for model in run.models:
         rows = run.validation[run.validation["model"] == model]
-        places = {place: place.removeprefix(f"{model} · ") for place in sorted(set(rows["place"]), key=natural)}
-        found += [{"model": model, **_matrix(rows, "place", places, {})}] if len(rows) else []
-    return found
+        names = {name: name.removeprefix(f"{model} · ") for name in sorted(set(rows["place"]), key=natural)}
+        matrices += [{"model": model, **_matrix(rows, "place", names, {})}] if len(rows) else []
+    return matrices
 
 
-def _matrix(rows: Frame, column: str, places: dict[str, str], links: dict[str, Links]) -> dict[str, Any]:
+def _matrix(rows: Frame, column: str, names: dict[str, str], links: dict[str, Links]) -> dict[str, Any]:
     """The matrix of one model's conditions and places, which are the values of a column, each with its name."""
     table = summaries.estimate(rows, [column, "condition", "regime"]).set_index([column, "condition", "regime"])
     lines = []
     for name in ordered(rows["condition"]):
         for regime in summaries.regimes_of(rows[rows["condition"] == name]):
-            cells = [_tinted(table, one, name, regime, links.get(one)) for one in places]
-            said = "" if regime == "delayed" and shared_between_regimes(name) else regime
-            lines.append({"name": look(name).label, "look": look(name), "regime": said, "cells": cells})
-    chance = [share(rows.loc[rows[column] == one, "chance"].mean()) for one in places]
-    return {"columns": [_in_words(name) for name in places.values()], "lines": lines, "chance": chance}
+            cells = [_tinted(table, one, name, regime, links.get(one)) for one in names]
+            regime_label = "" if regime == "delayed" and shared_between_regimes(name) else regime
+            lines.append({"name": look(name).label, "look": look(name), "regime": regime_label, "cells": cells})
+    chance = [share(rows.loc[rows[column] == one, "chance"].mean()) for one in names]
+    return {"columns": [_in_words(name) for name in names.values()], "lines": lines, "chance": chance}
 
 
 def _in_words(setting: str) -> str:
-    """A setting as the head of a narrow column: the suite's name may be broken between its words."""
     suite, *rest = setting.split(" · ")
     return " · ".join([suite.replace("_", " "), *rest])
 
@@ -78,16 +77,15 @@ def versions(run: Run) -> list[tuple[str, str]]:
 
 
 def _shares(counts: dict[str, int]) -> str:
-    """The one value of all records, or each value with the number of its records."""
     return next(iter(counts)) if len(counts) == 1 else "; ".join(f"{value} ({n} records)" for value, n in counts.items())
 
 
 def _identity(meta: dict[str, Any]) -> list[tuple[str, str]]:
     """What identifies the code and machine of a record; the data and config hashes of each stand in the table of records."""
-    found = [("commit", meta.get("git_sha")), ("device", meta.get("device")), ("threads", meta.get("threads"))]
-    found += sorted(meta.get("versions", {}).items())
-    found += [(f"{name} sha256", value) for name, value in sorted(meta.get("checksums", {}).items()) if name != "data"]
-    return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in found if value is not None]
+    identity = [("commit", meta.get("git_sha")), ("device", meta.get("device")), ("threads", meta.get("threads"))]
+    identity += sorted(meta.get("versions", {}).items())
+    identity += [(f"{name} sha256", value) for name, value in sorted(meta.get("checksums", {}).items()) if name != "data"]
+    return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in identity if value is not None]
 
 
 def cells(run: Run) -> list[dict[str, Any]]:

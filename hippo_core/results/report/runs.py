@@ -96,8 +96,8 @@ class Run:
     @cached_property
     def settings(self) -> list[str]:
         """The settings in order: by model, by suite, then by name, where numbers count as such."""
-        found = self.rows[["model", "suite", "setting"]].drop_duplicates().itertuples(index=False)
-        keys = {setting: (self.models.index(model), suite_place(suite), natural(setting), setting) for model, suite, setting in found}
+        settings = self.rows[["model", "suite", "setting"]].drop_duplicates().itertuples(index=False)
+        keys = {setting: (self.models.index(model), suite_place(suite), natural(setting), setting) for model, suite, setting in settings}
         return sorted(keys, key=keys.__getitem__)
 
     def settings_of(self, model: str) -> dict[str, str]:
@@ -125,12 +125,11 @@ def load_run(folder: Path) -> Run:
     test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "val"]
     if test.empty:
         raise LabError(f"{folder} holds records of validation worlds only; a report needs test worlds: run cells with split=test")
-    found = tuple(_cell(folder, told) for told in cells.to_dict("records"))
-    return Run(folder, test, validation, found, tuple(_unfinished(folder)), dry, tuple(read_declared(folder / DECLARED)))
+    records = tuple(_cell(folder, cell) for cell in cells.to_dict("records"))
+    return Run(folder, test, validation, records, tuple(_unfinished(folder)), dry, tuple(read_declared(folder / DECLARED)))
 
 
 def _rows(folder: Path) -> tuple[Frame, bool]:
-    """All rows; those of dry runs only where there are no others."""
     try:
         return read_rows(folder, split=None), False
     except LabError:
@@ -146,7 +145,6 @@ def _costs(rows: Frame) -> Frame:
 
 
 def _conditions(rows: Frame) -> Frame:
-    """Rows with the columns `condition` (preset and what sets it apart), `cluster` (seed and world) and `key` (seed and item)."""
     seed = rows["seed"].astype(str).astype(object)
     condition = _each(rows[["preset", "encoder", "preset_overrides", "stage"]], _condition)
     return rows.assign(condition=condition, cluster=seed + "/" + rows["world"], key=seed + "/" + rows["item_id"])
@@ -156,29 +154,29 @@ def _condition(preset: str, encoder: str, overrides: str, stage: str) -> str:
     return condition_name(preset, encoder.replace("own", ""), overrides.replace(";", ", "), stage.replace("test", ""))
 
 
-def _each(told: Frame, name: Callable[..., str]) -> Frame:
+def _each(columns: Frame, name: Callable[..., str]) -> Frame:
     """The name that the values of each row give: few rows differ, so it is made once for all that are alike."""
-    kind = told.groupby(list(told), sort=False, dropna=False).ngroup()
-    names = [name(*values) for values in told[~kind.duplicated()].itertuples(index=False, name=None)]
-    return pd.Series(names, dtype=object).take(kind).set_axis(told.index)
+    kind = columns.groupby(list(columns), sort=False, dropna=False).ngroup()
+    names = [name(*values) for values in columns[~kind.duplicated()].itertuples(index=False, name=None)]
+    return pd.Series(names, dtype=object).take(kind).set_axis(columns.index)
 
 
 def _settings(rows: Frame) -> Frame:
     """Rows with the columns `place` (what is asked, and of whom) and `setting` (the place, and the size where a suite has several)."""
-    place = _places(rows)
+    names = _place_names(rows)
     test = rows["split"] == "test"
     several = rows[test].groupby("suite")["n"].nunique() > 1
-    first = rows[test].groupby(place[test])["n"].min()
-    sizes = rows["n"].where(test, place.map(first))
+    first = rows[test].groupby(names[test])["n"].min()
+    sizes = rows["n"].where(test, names.map(first))
 
-    def setting(place: str, suite: str, n: float) -> str:
-        return place + (f" · n={n:.0f}" if several.get(suite, False) and n == n else "")
+    def setting(names: str, suite: str, n: float) -> str:
+        return names + (f" · n={n:.0f}" if several.get(suite, False) and n == n else "")
 
-    told = pd.DataFrame({"place": place, "suite": rows["suite"], "n": sizes})
-    return rows.assign(place=place, setting=_each(told, setting))
+    columns = pd.DataFrame({"place": names, "suite": rows["suite"], "n": sizes})
+    return rows.assign(place=names, setting=_each(columns, setting))
 
 
-def _places(rows: Frame) -> Frame:
+def _place_names(rows: Frame) -> Frame:
     """A name for what each row was asked: its suite, with its model, profile and overrides where cells differ in them."""
     models = rows["model"].nunique() > 1
     several = rows.groupby("suite")[["profile", "suite_overrides"]].nunique() > 1
@@ -186,8 +184,8 @@ def _places(rows: Frame) -> Frame:
     def place(model: str, suite: str, profile: str, overridden: str) -> str:
         short = suite if not suite.startswith("folder:") else Path(suite).name
         profiles, overrides = several.loc[suite]
-        said = [model if models else "", short, profile if profiles else "", overridden.replace(";", ", ") if overrides else ""]
-        return " · ".join(filter(None, said))
+        parts = [model if models else "", short, profile if profiles else "", overridden.replace(";", ", ") if overrides else ""]
+        return " · ".join(filter(None, parts))
 
     return _each(rows[["model", "suite", "profile", "suite_overrides"]], place)
 
@@ -204,15 +202,15 @@ def not_listed(cells: Sequence[Cell]) -> str:
     return "" if listed == len(cells) else f"Listed are {listed:,} of {len(cells):,} records, those of {others}."
 
 
-def _cell(folder: Path, told: dict[str, Any]) -> Cell:
-    return Cell(**told, id=Path(told["record"]).name, meta=read_meta(folder / told["record"]))
+def _cell(folder: Path, columns: dict[str, Any]) -> Cell:
+    return Cell(**columns, id=Path(columns["record"]).name, meta=read_meta(folder / columns["record"]))
 
 
 def _unfinished(folder: Path) -> Iterable[Unfinished]:
     """Cells that began (they have a config snapshot) and have no done-marker; those set aside and the report's own are left out."""
-    for place in folders_with("config_snapshot.yaml", folder):
-        record = place.relative_to(folder).as_posix()
-        if record.startswith("report/") or (place / DONE).exists():
+    for path in folders_with("config_snapshot.yaml", folder):
+        record = path.relative_to(folder).as_posix()
+        if record.startswith("report/") or (path / DONE).exists():
             continue
-        error = place / "error.txt"
+        error = path / "error.txt"
         yield Unfinished(record, error.read_text(encoding="utf-8") if error.is_file() else "")

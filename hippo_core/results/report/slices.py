@@ -23,13 +23,13 @@ def slices(rows: Frame) -> dict[str, Any] | None:
     if held_out.empty:
         return None
     groups = {name: rows[chosen] for name, chosen in _groups(rows).items() if chosen.any()}
-    found = {measure: {name: _estimates(group, measure) for name, group in groups.items()} for measure in MEASURES}
+    estimates = {measure: {name: _estimates(group, measure) for name, group in groups.items()} for measure in MEASURES}
     lines = [
-        _line(name, regime, words, [by_group.get((name, regime)) for by_group in found[measure].values()])
+        _line(name, regime, words, [by_group.get((name, regime)) for by_group in estimates[measure].values()])
         for name in ordered(rows["condition"])
         for regime in summaries.regimes_of(rows[rows["condition"] == name])
         for measure, words in MEASURES.items()
-        if any((name, regime) in by_group for by_group in found[measure].values())
+        if any((name, regime) in by_group for by_group in estimates[measure].values())
     ]
     return {"groups": list(groups), "lines": lines, "note": _note(rows), "of_memory": rows["condition"].map(_is_memory).any()}
 
@@ -61,28 +61,25 @@ def _has(rows: Frame, word: str) -> Frame:
 
 
 def _rungs(rows: Frame) -> list[str]:
-    """The cues that have held-out words."""
     return summaries.order_of(rows[_has(rows, "new_synonym") | _has(rows, "new_template")], "rung")
 
 
 def _estimates(rows: Frame, measure: str) -> Estimates:
-    """Mean, interval and number of each condition and regime."""
     table = summaries.estimate(rows, ["condition", "regime"], measure)
     return {(line["condition"], line["regime"]): line for line in table.to_dict("records")}
 
 
-def _line(name: str, regime: str, measure: str, found: list[dict[str, Any] | None]) -> dict[str, Any]:
-    return {"name": look(name).label, "look": look(name), "regime": regime, "measure": measure, "cells": [_cell(one) for one in found]}
+def _line(name: str, regime: str, measure: str, estimates: list[dict[str, Any] | None]) -> dict[str, Any]:
+    return {"name": look(name).label, "look": look(name), "regime": regime, "measure": measure, "cells": [_cell(one) for one in estimates]}
 
 
-def _cell(one: dict[str, Any] | None) -> dict[str, str]:
-    """The mean with its interval and number; of a small group the number alone."""
-    if one is None:
+def _cell(estimate: dict[str, Any] | None) -> dict[str, str]:
+    if estimate is None:
         return {"mean": NONE, "interval": NONE, "n": "0"}
-    n = count(one["n"])
-    if one["n"] < LEAST_ITEMS or one["n_worlds"] < LEAST_WORLDS:
+    n = count(estimate["n"])
+    if estimate["n"] < LEAST_ITEMS or estimate["n_worlds"] < LEAST_WORLDS:
         return {"mean": NONE, "interval": NONE, "n": n}
-    return {"mean": share(one["mean"], one["low"], one["high"]), "interval": span(one["low"], one["high"]), "n": n}
+    return {"mean": share(estimate["mean"], estimate["low"], estimate["high"]), "interval": span(estimate["low"], estimate["high"]), "n": n}
 
 
 def _note(rows: Frame) -> str:

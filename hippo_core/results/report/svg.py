@@ -17,39 +17,36 @@ def dot_and_bar(
     high: float,
     domain: tuple[float, float],
     colour: str,
-    said: str,
+    alt: str,
     guide: float | None = None,
     target: object = None,
 ) -> Markup:
     """A dot at `value` with a bar from `low` to `high` on an axis over `domain`.
 
-    `guide` is a dashed line (chance, no effect), `target` a tick below the axis, or two. `said` is what a screen reader says. Values beyond
+    `guide` is a dashed line (chance, no effect), `target` a tick below the axis, or two. `alt` is what a screen reader says. Values beyond
     the domain are drawn at its end; without a value nothing is drawn.
     """
     if missing(value):
         return Markup("")
     bar = [] if missing(low) or missing(high) else [_line(_x(low, domain), MIDDLE, _x(high, domain), MIDDLE, colour, 3)]
-    return _picture(domain, guide, target, said, [*bar, _dot(_x(value, domain), colour)])
+    return _picture(domain, guide, target, alt, [*bar, _dot(_x(value, domain), colour)])
 
 
 def strip(
-    dots: Sequence[tuple[float, str]], domain: tuple[float, float], said: str, guide: float | None = None, target: object = None
+    dots: Sequence[tuple[float, str]], domain: tuple[float, float], alt: str, guide: float | None = None, target: object = None
 ) -> Markup:
     """Several values, each with its colour, as dots on one axis; otherwise like `dot_and_bar`."""
     known = [(value, colour) for value, colour in dots if not missing(value)]
-    return (
-        _picture(domain, guide, target, said, [_dot(_x(value, domain), colour, 0.75) for value, colour in known]) if known else Markup("")
-    )
+    return _picture(domain, guide, target, alt, [_dot(_x(value, domain), colour, 0.75) for value, colour in known]) if known else Markup("")
 
 
-def _picture(domain: tuple[float, float], guide: float | None, target: object, said: str, marks: list[str]) -> Markup:
-    """The axis with its guide line and target ticks, and the marks over them."""
+def _picture(domain: tuple[float, float], guide: float | None, target: object, alt: str, marks: list[str]) -> Markup:
     parts = [_line(_x(domain[0], domain), MIDDLE, _x(domain[1], domain), MIDDLE, RULE, 1)]
     if not missing(guide):
         parts.append(_line(_x(guide, domain), 1, _x(guide, domain), HEIGHT - 1, CHANCE, 1, "3 2"))
     parts += [_tick(_x(tick, domain)) for tick in (target if isinstance(target, tuple) else (target,)) if not missing(tick)]
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
-    return Markup(f'<svg class="bar" {size} role="img" aria-label="{Markup.escape(said)}">{"".join(parts + marks)}</svg>')
+    return Markup(f'<svg class="bar" {size} role="img" aria-label="{Markup.escape(alt)}">{"".join(parts + marks)}</svg>')
 
 
 def _dot(x: float, colour: str, opacity: float = 1.0) -> str:
@@ -64,10 +61,9 @@ def _x(value: object, domain: tuple[float, float]) -> float:
 
 def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float, dash: str = "") -> str:
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    place = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
-    return f'<line {place} stroke="{colour}" stroke-width="{width}" stroke-linecap="round"{dashes}/>'
+    ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+    return f'<line {ends} stroke="{colour}" stroke-width="{width}" stroke-linecap="round"{dashes}/>'
 
 
 def _tick(x: float) -> str:
-    """A small triangle that points at the axis from below: the target."""
     return f'<path d="M{x:.1f} {MIDDLE + 3:.1f} l3.5 6.5 h-7 z" fill="{QUIET}"/>'

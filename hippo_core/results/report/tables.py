@@ -8,7 +8,7 @@ from hippo_core.results.figures.sweep_plot import MEASURES
 from hippo_core.results.formatting import NONE, count, quantity, share, span
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.report import warnings
-from hippo_core.results.report.links import Links
+from hippo_core.results.report.pages import Links
 from hippo_core.results.report.svg import dot_and_bar
 from hippo_core.results.sweeps import Sweep, on_axis
 
@@ -30,18 +30,18 @@ def conditions(rows: Frame, links: Links) -> list[dict[str, Any]]:
     names += [name for name in ("computed_tokens",) if name in both]
     means = both.groupby(["condition", "regime"])[names].mean()
     once = both.groupby(["condition", "regime"])["shared"].max()
-    found = []
+    tables = []
     for regime in summaries.regimes_of(both):
         here = [name for name in ordered(both["condition"]) if (name, regime) in table.index]
         lines = [
             _condition(name, regime, table.loc[name, regime], means.loc[name, regime], bool(once[name, regime]), links) for name in here
         ]
-        found.append({"regime": regime, "lines": lines, "shared": any(line["shared"] for line in lines)})
-    return found
+        tables.append({"regime": regime, "lines": lines, "shared": any(line["shared"] for line in lines)})
+    return tables
 
 
 def _condition(name: str, regime: str, row: Row, means: Row, shared: bool, links: Links) -> dict[str, Any]:
-    said = f"{look(name).label} {share(row['mean'])}, 95% interval {span(row['low'], row['high'])}"
+    description = f"{look(name).label} {share(row['mean'])}, 95% interval {span(row['low'], row['high'])}"
     return {
         "name": look(name).label,
         "look": look(name),
@@ -52,7 +52,7 @@ def _condition(name: str, regime: str, row: Row, means: Row, shared: bool, links
         "em": share(row["mean"], row["low"], row["high"]),
         "interval": span(row["low"], row["high"]),
         "value": row["mean"],
-        "bar": dot_and_bar(row["mean"], row["low"], row["high"], UNIT, look(name).colour, said, guide=row["chance"]),
+        "bar": dot_and_bar(row["mean"], row["low"], row["high"], UNIT, look(name).colour, description, guide=row["chance"]),
         "chance": share(row["chance"]),
         **{column: share(means[column]) for column in ("em_raw", "em_norm", "f1", "success", "recall_1", "recall_5")},
         "tokens": quantity(means["prompt_tokens"]),
@@ -97,17 +97,17 @@ def _sizes(table: Frame) -> str:
 
 def expected_ranges(rows: Frame, validation: Frame) -> list[dict[str, Any]]:
     """Each condition's test score beside the range that its validation cell makes us expect."""
-    found = []
+    lines = []
     for condition, regime, mean, (low, high) in warnings.expected(rows, validation):
         verdict = "not known" if low != low else "inside" if low - 1e-9 <= mean <= high + 1e-9 else "outside"
-        found.append({"name": look(condition).label, "regime": regime, "em": share(mean), "range": span(low, high), "verdict": verdict})
-    return found
+        lines.append({"name": look(condition).label, "regime": regime, "em": share(mean), "range": span(low, high), "verdict": verdict})
+    return lines
 
 
-def along(sweep: Sweep) -> list[dict[str, Any]]:
+def sweep_tables(sweep: Sweep) -> list[dict[str, Any]]:
     """What a sweep's figure shows, a table a measure: a line for each panel and condition, a cell for each value of the axis."""
     values = sorted(set(sweep.rows["x"]))
-    found = []
+    tables = []
     for measure, words in MEASURES.items():
         table = summaries.estimate(sweep.rows, ["panel", "line", "x"], measure)
         cells = {(row["panel"], row["line"], row["x"]): row for _, row in table.iterrows()}
@@ -122,8 +122,8 @@ def along(sweep: Sweep) -> list[dict[str, Any]]:
             for name in ordered(table.loc[table["panel"] == panel, "line"])
         ]
         if lines:
-            found.append({"measure": words, "axis": sweep.axis, "values": [on_axis(x) for x in values], "lines": lines})
-    return found
+            tables.append({"measure": words, "axis": sweep.axis, "values": [on_axis(x) for x in values], "lines": lines})
+    return tables
 
 
 def _at(row: Row | None) -> dict[str, str]:

@@ -17,21 +17,20 @@ MEANS = (*SHARES, "k_used", "trace_tokens", "recall_ms", "completion_ms", "encod
 
 def telemetry(run: Run) -> dict[str, Any]:
     """The lines of each table; one that nothing was measured for is empty. Of many seeds the first are listed."""
-    found = [_prepared(run, record) for record in prepared_of(run.folder)]
-    seeds = sorted({line["seed"] for line in found})[:LISTED]
-    listed = sorted((line for line in found if line["seed"] in seeds), key=lambda line: (line["place"], line["name"], line["seed"]))
+    lines = [_prepared(run, record) for record in prepared_of(run.folder)]
+    seeds = sorted({line["seed"] for line in lines})[:LISTED]
+    listed = sorted((line for line in lines if line["seed"] in seeds), key=lambda line: (line["place"], line["name"], line["seed"]))
     tables = {mode: [line for line in listed if line["mode"] == mode] for mode in ("teach", "replay")}
     return {"recall": _recall(run), "gate": tables["teach"], "replay": tables["replay"]}
 
 
 def _recall(run: Run) -> list[dict[str, Any]]:
-    """A line for each setting, condition and regime that a memory answered in."""
     if "requests" not in run.numbers:
         return []
-    asked = run.numbers[run.numbers["requests"].notna()]
+    answered = run.numbers[run.numbers["requests"].notna()]
     lines = []
     for setting in run.settings:
-        here = asked[asked["setting"] == setting]
+        here = answered[answered["setting"] == setting]
         for name in ordered(here["condition"]):
             mine = here[here["condition"] == name]
             for regime in regimes_of(mine):
@@ -48,47 +47,47 @@ def _after_replay(rows: Frame, name: str) -> str:
 
 def _recalled(setting: str, name: str, regime: str, rows: Frame) -> dict[str, Any]:
     means: Row = rows.reindex(columns=list(MEANS)).mean()
-    found = {column: share(means[column]) if column in SHARES else quantity(means[column]) for column in MEANS}
-    return {"place": setting, "name": look(name).label, "regime": regime, "requests": count(rows["requests"].sum()), **found}
+    columns = {column: share(means[column]) if column in SHARES else quantity(means[column]) for column in MEANS}
+    return {"place": setting, "name": look(name).label, "regime": regime, "requests": count(rows["requests"].sum()), **columns}
 
 
 def _prepared(run: Run, record: Path) -> dict[str, Any]:
     """A line for a cell that taught or replayed."""
-    meta, found = read_meta(record), prepared_telemetry(read_metrics(record))
-    told, mode = meta["parameters"], meta["mode"]
-    model = told["model"] if len(run.models) > 1 else ""
-    profile = "" if told["profile"] == "default" else told["profile"]
-    split = "" if told["split"] == "test" else f"{told['split']} worlds"
+    meta, telemetry = read_meta(record), prepared_telemetry(read_metrics(record))
+    parameters, mode = meta["parameters"], meta["mode"]
+    model = parameters["model"] if len(run.models) > 1 else ""
+    profile = "" if parameters["profile"] == "default" else parameters["profile"]
+    split = "" if parameters["split"] == "test" else f"{parameters['split']} worlds"
     return {
         "mode": mode,
-        "place": " · ".join(filter(None, [model, told["suite"], profile, split])),
-        "name": look(condition_name(told["preset"], ", ".join(told["overrides"]))).label,
-        "n": count(told["n"]),
-        "seed": told["seed"],
+        "place": " · ".join(filter(None, [model, parameters["suite"], profile, split])),
+        "name": look(condition_name(parameters["preset"], ", ".join(parameters["overrides"]))).label,
+        "n": count(parameters["n"]),
+        "seed": parameters["seed"],
         "record": record.relative_to(run.folder).as_posix(),
-        **(_gate(found) if mode == "teach" else _replay(found)),
+        **(_gate(telemetry) if mode == "teach" else _replay(telemetry)),
     }
 
 
-def _gate(found: dict[str, Any]) -> dict[str, str]:
-    spread = found["S"]["quantiles"]
+def _gate(telemetry: dict[str, Any]) -> dict[str, str]:
+    spread = telemetry["S"]["quantiles"]
     ends = [share(spread[name]) for name in ("5%", "50%", "95%")]
     return {
-        **{name: count(found[name]) for name in ("attempts", "inserted", "aggregated", "refused", "evicted")},
-        "write_rate": percent(found["write_rate"]),
+        **{name: count(telemetry[name]) for name in ("attempts", "inserted", "aggregated", "refused", "evicted")},
+        "write_rate": percent(telemetry["write_rate"]),
         "spread": NONE if missing(spread["50%"]) else f"{ends[1]} ({ends[0]} to {ends[2]})",
-        **{name: share(found[name]) for name in ("precision", "recall", "pr_auc", "asked_rate")},
-        "ms": quantity(found["ms_mean"]),
+        **{name: share(telemetry[name]) for name in ("precision", "recall", "pr_auc", "asked_rate")},
+        "ms": quantity(telemetry["ms_mean"]),
     }
 
 
-def _replay(found: dict[str, Any]) -> dict[str, str]:
-    change = found["salience_change"]
+def _replay(telemetry: dict[str, Any]) -> dict[str, str]:
+    change = telemetry["salience_change"]
     return {
-        **{name: count(found[name]) for name in ("items", "traces", "cycles")},
-        "recalled": percent(found["recalled"]),
+        **{name: count(telemetry[name]) for name in ("items", "traces", "cycles")},
+        "recalled": percent(telemetry["recalled"]),
         "change": share(change["mean"], sign=True),
         "raised": count(change["raised"]),
         "lowered": count(change["lowered"]),
-        "ms": quantity(found["ms_mean"]),
+        "ms": quantity(telemetry["ms_mean"]),
     }

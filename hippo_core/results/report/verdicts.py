@@ -8,11 +8,11 @@ from typing import Any
 from hippo_core.results.criteria import Verdict, load_criteria
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, count, missing, probability, share, span
-from hippo_core.results.reference_baseline import OWN_VECTORS
 from hippo_core.results.report.comparisons import needed
-from hippo_core.results.report.links import Links
+from hippo_core.results.report.pages import Links
 from hippo_core.results.report.runs import Cell, Run
 from hippo_core.results.report.svg import dot_and_bar, strip
+from hippo_core.results.summaries import OWN_VECTORS
 
 COLOURS = {"met": "#0b6b4f", "missed": "#a63603", "not judged": "#6b7280"}
 MARKS = {"met": "✓", "missed": "✗", "not judged": "–"}
@@ -43,7 +43,6 @@ def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str
     kind, domain, guide = _scale(verdict)
     signed = kind == "difference"
     value, interval = share(verdict.value, verdict.low, verdict.high, signed), span(verdict.low, verdict.high, signed)
-    target = _mark(verdict)
     paired, several = not missing(verdict.only_a), len({cell.seed for cell in cells}) > 1
     return {
         "id": mark + verdict.id,
@@ -55,7 +54,7 @@ def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str
         "family": verdict.family,
         "verdict": verdict.verdict,
         "mark": MARKS[verdict.verdict],
-        "place": _place(verdict),
+        "place": _scope(verdict),
         "kind": kind,
         "value": value,
         "interval": interval,
@@ -63,9 +62,9 @@ def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str
         "order": verdict.value,
         "domain": domain,
         "guide": guide,
-        "ticks": target,
+        "ticks": verdict.target,
         "bar": dot_and_bar(
-            verdict.value, verdict.low, verdict.high, domain, COLOURS[verdict.verdict], f"{kind} {value}, {interval}", guide, target
+            verdict.value, verdict.low, verdict.high, domain, COLOURS[verdict.verdict], f"{kind} {value}, {interval}", guide, verdict.target
         ),
         "n": count(verdict.n) if verdict.n else NONE,
         "worlds": count(verdict.n_worlds) if verdict.n_worlds else NONE,
@@ -84,10 +83,10 @@ def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str
 
 def questions(judged: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The judged rows of a model gathered by question: one line where it was asked once, else a summary line over its suites."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    rows_by_question: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in judged:
-        found.setdefault((row["question"], row["text"]), []).append(row)
-    return [_question(question, text, rows) for (question, text), rows in found.items()]
+        rows_by_question.setdefault((row["question"], row["text"]), []).append(row)
+    return [_question(question, text, rows) for (question, text), rows in rows_by_question.items()]
 
 
 def _question(question: str, text: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -122,12 +121,8 @@ def _scale(verdict: Verdict) -> tuple[str, tuple[float, float], float | None]:
     return "ratio", (0.0, 2.0), 1.0
 
 
-def _mark(verdict: Verdict) -> float | tuple[float, float]:
-    return tuple(verdict.target) if isinstance(verdict.target, tuple | list) else verdict.target  # type: ignore[return-value]
-
-
 def _target(verdict: Verdict) -> str:
-    if isinstance(verdict.target, tuple | list):
+    if isinstance(verdict.target, tuple):
         return f"{share(verdict.target[0])} to {share(verdict.target[1])}"
     if verdict.rule == "same":
         return "all the same"
@@ -135,7 +130,7 @@ def _target(verdict: Verdict) -> str:
     return signs.get(verdict.rule, "") + share(verdict.target)
 
 
-def _place(verdict: Verdict) -> str:
+def _scope(verdict: Verdict) -> str:
     profile = "" if verdict.profile == "default" else verdict.profile
     worlds = verdict.worlds.replace(";", ", ")
     rival = OWN_VECTORS if OWN_VECTORS in verdict.reason else ""
@@ -148,11 +143,10 @@ def _room(verdict: Verdict) -> str:
 
 
 def _gathered(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What was not judged, a line a question and reason, with all its places."""
-    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    lines_by_reason: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for line in lines:
-        found.setdefault((line["question"], line["text"], line["reason"]), []).append(line)
-    return [{**rows[0], "places": [row["place"] for row in rows]} for rows in found.values()]
+        lines_by_reason.setdefault((line["question"], line["text"], line["reason"]), []).append(line)
+    return [{**rows[0], "places": [row["place"] for row in rows]} for rows in lines_by_reason.values()]
 
 
 def _evidence(cell: Cell, several: bool) -> dict[str, str]:

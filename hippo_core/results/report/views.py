@@ -8,47 +8,46 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from hippo_core.results import summaries
-from hippo_core.results.figures import plots, titles
-from hippo_core.results.figures.sweep_plot import along
+from hippo_core.results.figures import drawing, plots, titles
+from hippo_core.results.figures.sweep_plot import sweep_figure
 from hippo_core.results.formatting import listing, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.report import comparisons, tables, warnings
-from hippo_core.results.report.links import Links
-from hippo_core.results.report.pages import slug
+from hippo_core.results.report.pages import Links, slug
 from hippo_core.results.report.runs import Run
 from hippo_core.results.report.slices import slices
 from hippo_core.results.sweeps import Sweep
 from hippo_core.results.sweeps import sweeps as find
 
-HOW = "Bars are 95% intervals, bootstrapped by world"
-ALONG = "The values of the axis stand side by side, evenly spaced; higher is better."
+BARS = "Bars are 95% intervals, bootstrapped by world"
+AXIS = "The values of the axis stand side by side, evenly spaced; higher is better."
 FIGURES: tuple[tuple[str, Callable[[Frame], str], Callable[[Frame], Figure], str], ...] = (
     (
         "conditions",
         titles.overview,
         plots.conditions_overview,
-        f"Each dot is the share of answers right, further right is better. {HOW}; the dashed line is what a guess would get. "
+        f"Each dot is the share of answers right, further right is better. {BARS}; the dashed line is what a guess would get. "
         "Baselines are muted, controls hollow, memories in colour.",
     ),
     (
         "rungs",
         titles.ladder,
         plots.rungs_by_condition,
-        f"One panel a condition; the cues grow harder from left to right, higher is better. {HOW}; the dashed line is chance. "
+        f"One panel a condition; the cues grow harder from left to right, higher is better. {BARS}; the dashed line is chance. "
         "Where bars overlap, the data do not tell the points apart.",
     ),
     (
         "recall",
         titles.recall,
         plots.recall_at_k,
-        f"The share of gold facts among the first k that a condition ranks, whatever the model says; higher and earlier is better. {HOW}. "
+        f"The share of gold facts among the first k that a condition ranks, whatever the model says; higher and earlier is better. {BARS}. "
         "There is no chance line: it depends on the size of the world.",
     ),
     (
         "cost",
         titles.cost,
         plots.tokens_against_accuracy,
-        f"Up and to the left is better: more right answers from fewer tokens. {HOW}; the dashed line is chance.",
+        f"Up and to the left is better: more right answers from fewer tokens. {BARS}; the dashed line is chance.",
     ),
 )
 
@@ -58,7 +57,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
     numbers = run.numbers
     rows, validation = numbers[numbers["setting"] == name], run.validation_of(name)
     drawn = {key: (claim(rows), draw, caption) for key, claim, draw, caption in FIGURES if _can_draw(key, rows)}
-    pictures = {key: plots.png(draw(rows)) for key, (_, draw, _) in drawn.items()}
+    pictures = {key: drawing.png(draw(rows)) for key, (_, draw, _) in drawn.items()}
     blocks = comparisons.comparisons(rows, validation, links)
     view = {
         "name": name,
@@ -83,22 +82,22 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
 
 def sweeps(run: Run) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
     """The view of each sweep of the run, and their figures. Axes on validation worlds are those that test worlds do not have."""
-    found = find(run.numbers)
-    known = {(one.axis, one.told("model"), one.told("suite")) for one in found}
-    found += [one for one in find(run.validation) if (one.axis, one.told("model"), one.told("suite")) not in known]
+    all_sweeps = find(run.numbers)
+    known = {(one.axis, one.shared("model"), one.shared("suite")) for one in all_sweeps}
+    all_sweeps += [one for one in find(run.validation) if (one.axis, one.shared("model"), one.shared("suite")) not in known]
     views, pictures = [], {}
-    for number, sweep in enumerate(found, 1):
-        file, data = f"figures/sweep_{number}_{slug(sweep.axis)}.png", plots.png(along(sweep))
-        said = titles.apart(sweep.axis, summaries.estimate(sweep.rows, ["panel", "line", "x"]))
+    for number, sweep in enumerate(all_sweeps, 1):
+        file, data = f"figures/sweep_{number}_{slug(sweep.axis)}.png", drawing.png(sweep_figure(sweep))
+        claim = titles.apart(sweep.axis, summaries.estimate(sweep.rows, ["panel", "line", "x"]))
         views.append(
             {
-                "name": f"{sweep.told('suite')} along {sweep.axis}",
+                "name": f"{sweep.shared('suite')} along {sweep.axis}",
                 "slug": f"sweep-{number}",
                 "facts": _swept(run, sweep),
                 "figure": _figure(
-                    file, sweep.axis, said, f"{ALONG} {HOW}; the dashed line is chance, where it is the same all along.", data
+                    file, sweep.axis, claim, f"{AXIS} {BARS}; the dashed line is chance, where it is the same all along.", data
                 ),
-                "tables": tables.along(sweep),
+                "tables": tables.sweep_tables(sweep),
             }
         )
         pictures[file] = data
@@ -106,11 +105,17 @@ def sweeps(run: Run) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
 
 
 def _swept(run: Run, sweep: Sweep) -> str:
-    """What all points of a sweep share."""
-    model, worlds = sweep.told("model") if len(run.models) > 1 else "", "validation worlds" if sweep.told("split") == "val" else ""
+    model, worlds = sweep.shared("model") if len(run.models) > 1 else "", "validation worlds" if sweep.shared("split") == "val" else ""
     seeds = listing(sorted(sweep.rows["seed"].unique()))
-    told = [model, worlds, f"profile {sweep.told('profile')}", sweep.told("regime"), f"n = {sweep.told('n')} a point", f"seed {seeds}"]
-    return ", ".join(filter(None, told)) + "."
+    parts = [
+        model,
+        worlds,
+        f"profile {sweep.shared('profile')}",
+        sweep.shared("regime"),
+        f"n = {sweep.shared('n')} a point",
+        f"seed {seeds}",
+    ]
+    return ", ".join(filter(None, parts)) + "."
 
 
 def _can_draw(key: str, rows: Frame) -> bool:
@@ -126,7 +131,7 @@ def _figure(file: str, name: str, claim: str, caption: str, data: bytes) -> dict
     """A picture for the page. `crop` is the share of its width that the title takes, which the page shows as text instead."""
     width, height = struct.unpack(">II", data[16:24])
     picture = base64.b64encode(data).decode()
-    crop = f"{100 * plots.HEADER / plots.WIDTH:.3f}"
+    crop = f"{100 * drawing.HEADER / drawing.WIDTH:.3f}"
     return {
         "name": name,
         "file": file,

@@ -72,39 +72,39 @@ def _unexpected(rows: Frame, validation: Frame) -> Iterable[str]:
 
 def expected(rows: Frame, validation: Frame) -> list[tuple[str, str, float, tuple[float, float]]]:
     """(condition, regime, test mean, expected range) of each condition that has validation rows."""
-    found = []
+    ranges = []
     for (condition, regime), group in validation.groupby(["condition", "regime"], sort=False):
         here = rows[(rows["condition"] == condition) & (rows["regime"] == regime)]
         if len(here):
             limits = expected_range(group, n=len(here), cluster="cluster")
-            found.append((str(condition), str(regime), float(here["score"].mean()), limits))
-    return sorted(found, key=lambda one: (ordered(row[0] for row in found).index(one[0]), one[1]))
+            ranges.append((str(condition), str(regime), float(here["score"].mean()), limits))
+    return sorted(ranges, key=lambda one: (ordered(row[0] for row in ranges).index(one[0]), one[1]))
 
 
 def not_measured(run: Run) -> list[str]:
     """What this run says nothing about."""
-    rows, found = run.rows, []
+    rows, notes = run.rows, []
     there = set(rows["preset"])
     absent = [name for name in LOOKS if name == base(name) and name not in there]
     if absent:
-        found.append(f"Conditions without a record in this run: {', '.join(absent)}.")
-    found += _gaps(rows)
-    found += _models(rows)
+        notes.append(f"Conditions without a record in this run: {', '.join(absent)}.")
+    notes += _gaps(rows)
+    notes += _models(rows)
     if set(rows["encoder"]) >= {"own"} and "minilm" not in set(rows["encoder"]):
-        found.append("Retrieval with a published encoder: rag_dense and rag_hybrid compare the answering model's own vectors.")
+        notes.append("Retrieval with a published encoder: rag_dense and rag_hybrid compare the answering model's own vectors.")
     if rows["seed"].nunique() == 1:
-        found.append(f"Other seeds: all rows are of seed {rows['seed'].iloc[0]}, so nothing here tells how results vary between data sets.")
+        notes.append(f"Other seeds: all rows are of seed {rows['seed'].iloc[0]}, so nothing here tells how results vary between data sets.")
     if run.validation.empty:
-        found.append("Expected ranges and the best rag on validation worlds: the run has no validation cells.")
+        notes.append("Expected ranges and the best rag on validation worlds: the run has no validation cells.")
     small = rows[rows["rung"] != ""].groupby(["setting", "condition", "regime", "rung"])["cluster"].agg(["size", "nunique"])
     few = small[(small["size"] < RUNG_ITEMS) | (small["nunique"] < RUNG_WORLDS)]
     if len(few):
         least = f"{RUNG_ITEMS} items in {RUNG_WORLDS} worlds"
-        found.append(f"Claims for a single rung: they need {least}; {len(few)} of {len(small)} groups have fewer.")
+        notes.append(f"Claims for a single rung: they need {least}; {len(few)} of {len(small)} groups have fewer.")
     for column, words in (("kv_mb", "KV-cache size"), ("latency_ms", "latency"), ("recall_1", "recall of gold facts")):
         if rows[column].isna().all():
-            found.append(f"{words}: no record holds it.")
-    return found
+            notes.append(f"{words}: no record holds it.")
+    return notes
 
 
 def _gaps(rows: Frame) -> Iterable[str]:

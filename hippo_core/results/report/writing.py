@@ -21,8 +21,7 @@ from typing import Any
 from hippo_core.files import LabError, write_text
 from hippo_core.results.criteria import Verdict, judge, load_criteria, write_criteria
 from hippo_core.results.report import items, overview, verdicts, views, warnings
-from hippo_core.results.report.links import Links
-from hippo_core.results.report.pages import html, markdown, slug
+from hippo_core.results.report.pages import Links, html, markdown, slug
 from hippo_core.results.report.rows import write_rows_of
 from hippo_core.results.report.runs import Run, load_run, not_listed
 from hippo_core.results.report.telemetry import telemetry
@@ -78,9 +77,9 @@ def _judge() -> list[Verdict]:
 
 
 def _write_sweeps() -> list[dict[str, Any]]:
-    found, pictures = views.sweeps(_SHARED["run"])
+    sweep_views, pictures = views.sweeps(_SHARED["run"])
     _write_pictures(_SHARED["out"], pictures)
-    return found
+    return sweep_views
 
 
 def _write_pictures(out: Path, pictures: Mapping[str, bytes]) -> None:

@@ -5,6 +5,7 @@ few worlds (about 90% instead of 95% at ten); tables therefore show the number o
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -97,12 +98,11 @@ def scored(values: ArrayLike, clusters: ArrayLike) -> tuple[NDArray[np.float64],
 
 def numbered(clusters: NDArray[Any]) -> NDArray[np.int64]:
     """For each the number of its world in the order of the worlds' names, which are compared as text."""
-    places, names = pd.factorize(clusters, use_na_sentinel=False)
-    return np.unique(np.asarray(names).astype(str), return_inverse=True)[1][places]
+    codes, names = pd.factorize(clusters, use_na_sentinel=False)
+    return np.unique(np.asarray(names).astype(str), return_inverse=True)[1][codes]
 
 
 def _sums(groups: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum of each world."""
     return np.bincount(groups, values).astype(np.float64)
 
 
@@ -126,11 +126,11 @@ def bootstrap(
 def times_drawn(size: int, draws: int, seed: int) -> NDArray[np.uint8]:
     """How often each of `size` worlds is drawn, (draws, size). A report asks for the same draws hundreds of times."""
     random = np.random.default_rng(seed)
-    found = np.empty((draws, size), np.uint8)  # a world in many is never drawn 256 times
-    for chunk in np.split(found, range(CHUNK, draws, CHUNK)):
-        places = random.integers(0, size, chunk.shape) + size * np.arange(len(chunk))[:, None]
-        chunk[:] = np.bincount(places.ravel(), minlength=chunk.size).reshape(chunk.shape)
-    return found
+    counts = np.empty((draws, size), np.uint8)  # a world in many is never drawn 256 times
+    for chunk in np.split(counts, range(CHUNK, draws, CHUNK)):
+        drawn = random.integers(0, size, chunk.shape) + size * np.arange(len(chunk))[:, None]
+        chunk[:] = np.bincount(drawn.ravel(), minlength=chunk.size).reshape(chunk.shape)
+    return counts
 
 
 def without_variation(
@@ -155,3 +155,32 @@ def without_variation(
 def effective_number(n: int, n_worlds: int) -> float:
     """Independent items that n items in n_worlds worlds are worth under the assumed correlation (Kish 1965)."""
     return n / (1 + (n / n_worlds - 1) * ASSUMED_CORRELATION)
+
+
+def expected_range(rows: pd.DataFrame, n: int | None = None, metric: str = "score", cluster: str = "world") -> tuple[float, float]:
+    """Where the mean of a *new* cell of n items (default: as many) falls 95 times in 100, judged by a validation cell's row table.
+
+    A prediction interval: mean +- t(G-1) * sqrt(V * n_val * (1/n_val + 1/n)) within 0 and 1, V = `variance_of_mean`, G worlds. Where no
+    world deviates from the mean: the mean with Wilson's upper share of deviating items, for the independent items that both cells are
+    worth. NaN with fewer than two worlds.
+    """
+    values, groups = scored(rows[metric], rows[cluster])
+    n_val, n_worlds = len(values), int(groups.max(initial=-1)) + 1
+    if n_worlds < 2:
+        return math.nan, math.nan
+    n = n or n_val
+    variance, mean = variance_of_mean(values, groups), float(values.mean())
+    if variance < 1e-18:
+        upper = wilson(0, effective_number(n_val, n_worlds) * n / (n + n_val))[1]
+        return mean * (1 - upper), mean + (1 - mean) * upper
+    half = float(stats.t.ppf(0.975, n_worlds - 1)) * math.sqrt(variance * n_val * (1 / n_val + 1 / n))
+    return max(0.0, mean - half), min(1.0, mean + half)
+
+
+def range_warning(name: str, mean: float, expected: Sequence[float]) -> str | None:
+    """One sentence where a test cell lies outside the range expected from its validation cell, else None (also where one is not known)."""
+    low, high = expected
+    if any(math.isnan(x) for x in (mean, low, high)) or low - 1e-9 <= mean <= high + 1e-9:
+        return None
+    side = "below" if mean < low else "above"
+    return f"{name}: {mean:.3f} on test worlds lies {side} the range {low:.3f} to {high:.3f} expected from validation worlds"

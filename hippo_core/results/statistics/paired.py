@@ -104,7 +104,6 @@ def paired(a: pd.DataFrame, b: pd.DataFrame, metric: str = "score", key: str = "
 
 
 def _keyed(rows: pd.DataFrame, name: str, metric: str, key: str, cluster: str) -> pd.DataFrame:
-    """The table indexed and ordered by its key, which must be there and unique."""
     for column in (key, cluster, "answer", metric):
         if column not in rows:
             raise LabError(f"cannot pair: the {name} table has no column {column!r}")
@@ -115,7 +114,6 @@ def _keyed(rows: pd.DataFrame, name: str, metric: str, key: str, cluster: str) -
 
 
 def _same(left: pd.DataFrame, right: pd.DataFrame, column: str) -> None:
-    """Raise where a column differs between paired items."""
     first, second = left[column].astype(str).to_numpy(), right[column].astype(str).to_numpy()
     other = np.flatnonzero(first != second)
     if len(other):

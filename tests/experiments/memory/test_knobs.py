@@ -101,7 +101,7 @@ def test_every_setting_of_the_gate_changes_what_is_written(benches, overrides):
 
 
 def test_what_a_gate_reads_of_the_facts_that_it_writes_is_read_once(benches, tmp_path, monkeypatch):
-    monkeypatch.setattr("hippo_core.delivery.load.ON_DISK", str(tmp_path))
+    monkeypatch.setattr("hippo_core.delivery.ON_DISK", str(tmp_path))
     bench = benches("episodic")
     _, rows = bench.taught("memory/hei_nw_gated", {"episodic.store.kv": "disk"})
     assert rows.equals(bench.taught("memory/hei_nw_gated")[1].assign(ms=rows["ms"]))
@@ -221,7 +221,7 @@ def test_without_a_sleep_or_a_trace_rows_say_so(benches, asleep):
 
 
 def test_keys_and_values_of_traces_are_kept_as_told_and_answers_do_not_depend_on_it(benches, tmp_path, monkeypatch):
-    monkeypatch.setattr("hippo_core.delivery.load.ON_DISK", str(tmp_path))
+    monkeypatch.setattr("hippo_core.delivery.ON_DISK", str(tmp_path))
     bench = benches("episodic")
     ways = {kept: bench.ask("ablations/hopfield", episodic__store__kv=kept) for kept in ("memory", "none", "disk")}
     for rows in ways.values():

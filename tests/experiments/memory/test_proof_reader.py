@@ -7,7 +7,7 @@ hundred); the store that says something else is asked for whole answers, without
 import numpy as np
 import pytest
 
-from hippo_core.delivery.load import load_delivery
+from hippo_core.delivery import load_delivery
 from hippo_core.delivery.types import Question
 from hippo_core.models.generate import generate
 from hippo_core.models.load import load

@@ -7,7 +7,7 @@ import pytest
 from hippo_core.lab.grid.executors import gpus
 from hippo_core.lab.grid.executors.local import Local
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import USUAL
+from hippo_core.lab.run.execute import DEFAULTS
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_shares_follow_the_declared_memory(cells):
 
 def test_this_machines_gpu_is_never_overfull(cells, monkeypatch):
     monkeypatch.setattr(gpus, "memory_gb", lambda: 24.0)
-    local = Local(cells, 8, USUAL)
+    local = Local(cells, 8, DEFAULTS)
     two, six, twelve, twenty, small, _ = cells
     assert local.fits(twelve, [twelve])
     assert not local.fits(two, [twelve, twelve])

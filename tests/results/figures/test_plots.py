@@ -57,7 +57,7 @@ def test_a_variant_with_an_encoder_keeps_the_look_of_that_and_stands_behind_it_i
 @pytest.mark.parametrize("draw", FIGURES)
 def test_same_rows_in_any_order_give_the_same_picture(draw):
     rows = rows_of()
-    assert plots.png(draw(rows)) == plots.png(draw(rows.sample(frac=1, random_state=1)))
+    assert drawing.png(draw(rows)) == drawing.png(draw(rows.sample(frac=1, random_state=1)))
 
 
 @pytest.mark.parametrize("draw", FIGURES)
@@ -76,8 +76,8 @@ def test_conditions_without_a_window_stand_in_both_panels_and_no_panel_is_made_u
 
 def test_one_condition_alone_can_be_drawn():
     rows = rows_of(presets=("baselines/core",))
-    assert all(plots.png(draw(rows)) for draw in FIGURES if draw is not plots.recall_at_k)
-    assert plots.png(plots.accuracy_by(rows, "distance"))
+    assert all(drawing.png(draw(rows)) for draw in FIGURES if draw is not plots.recall_at_k)
+    assert drawing.png(plots.accuracy_by(rows, "distance"))
 
 
 def test_the_title_tells_the_numbers_of_the_rows():

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from hippo_core.results.reference_baseline import PLAIN_RAGS
 from hippo_core.results.report import write_report
+from hippo_core.results.summaries import PLAIN_RAGS
 from tests.results import fake_records
 
 BEST = {"val": "baselines/rag_hybrid", "test": "baselines/rag_dense"}

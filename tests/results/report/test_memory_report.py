@@ -6,11 +6,10 @@ import pytest
 
 from hippo_core.results.criteria import load_criteria
 from hippo_core.results.records import prepared_of, read_rows
-from hippo_core.results.reference_baseline import PLAIN_RAGS
 from hippo_core.results.report import write_report
 from hippo_core.results.report.runs import load_run
 from hippo_core.results.report.telemetry import telemetry
-from hippo_core.results.summaries import best_rag
+from hippo_core.results.summaries import PLAIN_RAGS, best_rag
 from tests.results import fake_records
 
 

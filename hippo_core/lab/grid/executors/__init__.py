@@ -3,7 +3,7 @@
 from concurrent.futures import Future
 from typing import Protocol
 
-from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 
@@ -19,7 +19,7 @@ class Executor(Protocol):
         """Whether this cell's share of a GPU is free while these run."""
         ...
 
-    def submit(self, cell: Cell, said: Said, alone: bool) -> Future[Outcome]:
+    def submit(self, cell: Cell, output: Output, alone: bool) -> Future[Outcome]:
         """Run a cell; `alone` says that no other runs at the same time, so that it may have all memory."""
         ...
 

@@ -18,9 +18,9 @@ from distributed import Client, KilledWorker
 from hippo_core.files import LabError, root
 from hippo_core.lab.grid.executors import gpus, worker
 from hippo_core.lab.grid.expand import Grid
-from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import Outcome, Way
+from hippo_core.lab.run.execute import ExecutionOptions, Outcome
 from hippo_core.lab.run.preflight import materials
 from hippo_core.results.records import RUNS
 from hippo_core.results.records.archive import Archive
@@ -34,17 +34,17 @@ class DaskCluster:
     """The workers behind a scheduler's address (or the .json file that it wrote). A cell that needs a GPU takes its share of the resource
     `GPU` that workers offer."""
 
-    def __init__(self, cells: Sequence[Cell], address: str, way: Way, grid: Grid) -> None:
-        self._address, self._way, self._name = address, way, f"hippo-{uuid.uuid4().hex[:12]}"
+    def __init__(self, cells: Sequence[Cell], address: str, execution: ExecutionOptions, grid: Grid) -> None:
+        self._address, self._execution, self._name = address, execution, f"hippo-{uuid.uuid4().hex[:12]}"
         self._records = {cell.id: cell.record for cell in grid.cells}
-        self._said: dict[str, Said] = {}
+        self._outputs: dict[str, Output] = {}
         self._client = connect(address)
         try:
             self._shares = gpus.shares(cells, self._gpus()[1])
             needed = materials(cells)
             ours = self._check(needed, grid.run_id)
             self._refuse_impossible(cells)
-            self._client.register_plugin(worker.CellWorker(self._name, way, needed, ours), name=self._name)
+            self._client.register_plugin(worker.CellWorker(self._name, execution, needed, ours), name=self._name)
             self._client.subscribe_topic(self._name, self._heard)
         except BaseException:
             self._client.close()
@@ -61,9 +61,9 @@ class DaskCluster:
             return True
         return sum(self._shares.get(one.id, 0.0) for one in (cell, *running)) <= self._gpus()[0] + 1e-9
 
-    def submit(self, cell: Cell, said: Said, alone: bool) -> Future[Outcome]:
+    def submit(self, cell: Cell, output: Output, alone: bool) -> Future[Outcome]:
         """Send a cell to the cluster."""
-        self._said[cell.id] = said
+        self._outputs[cell.id] = output
         return self._pool.submit(self._run, cell, alone)
 
     def _run(self, cell: Cell, alone: bool) -> Outcome:
@@ -71,9 +71,13 @@ class DaskCluster:
         order = replace(cell, record=cell.record.relative_to(root()))
         needs = [self._records[need].relative_to(root() / RUNS).as_posix() for need in cell.needs]
         share = self._shares.get(cell.id)
-        how: dict[str, Any] = {"key": f"{cell.id}-{uuid.uuid4().hex[:8]}", "resources": {"GPU": share} if share else None, "pure": False}
+        options: dict[str, Any] = {
+            "key": f"{cell.id}-{uuid.uuid4().hex[:8]}",
+            "resources": {"GPU": share} if share else None,
+            "pure": False,
+        }
         try:
-            outcome = self._client.submit(worker.run, self._name, order, alone, needs, **how).result()
+            outcome = self._client.submit(worker.run, self._name, order, alone, needs, **options).result()
         except KilledWorker:
             return Outcome(cell, "crashed", time.monotonic() - started, "the Dask workers that ran it died")
         except LabError:
@@ -84,18 +88,17 @@ class DaskCluster:
 
     def _fetched(self, outcome: Outcome) -> Outcome:
         """The same, with the record brought from the archive where there is one; a failed cell's notebook is named where it lies there."""
-        if not self._way.archive:
+        if not self._execution.archive:
             return outcome
-        archive, name = Archive(self._way.archive), outcome.cell.record.relative_to(root() / RUNS).as_posix()
+        archive, name = Archive(self._execution.archive), outcome.cell.record.relative_to(root() / RUNS).as_posix()
         if outcome.state == "done":
             archive.pull([name])
         return replace(outcome, notebook=f"{archive.url}/{name}/{Path(outcome.notebook).name}") if outcome.notebook else outcome
 
     def _heard(self, event: tuple[float, dict[str, str]]) -> None:
-        """A worker passes on what a notebook says."""
-        told = event[1]
-        if said := self._said.get(told["cell"]):
-            said.write(told["text"])
+        message = event[1]
+        if output := self._outputs.get(message["cell"]):
+            output.write(message["text"])
 
     def stop(self) -> None:
         """End this run's kernels on all workers."""
@@ -128,14 +131,14 @@ class DaskCluster:
         seen = root() / RUNS / run_id / f".seen-{self._name}"
         seen.touch()
         try:
-            told: Any = self._client.run(worker.describe, needed, seen.relative_to(root()).as_posix(), on_error="return")
+            descriptions: Any = self._client.run(worker.describe, needed, seen.relative_to(root()).as_posix(), on_error="return")
         finally:
             seen.unlink()
         ours = worker.describe(needed, "")
-        for address, theirs in told.items():
+        for address, theirs in descriptions.items():
             if isinstance(theirs, BaseException):
                 raise LabError(f"worker {address} cannot run cells: {_words(theirs)}; it needs this checkout and `make setup` there")
-            if why := worker.unfit(ours, theirs, shared=not self._way.archive):
+            if why := worker.unfit(ours, theirs, shared=not self._execution.archive):
                 raise LabError(f"worker {address} {why}")
         return ours
 

@@ -17,8 +17,8 @@ def shares(cells: Iterable[Cell], gpu_gb: float) -> dict[str, float]:
     """
     cells = [cell for cell in cells if "model" in cell.parameters]
     declared = {model: load_spec(model).max_memory_gb for model in {cell.parameters["model"] for cell in cells}}
-    found = {cell.id: declared[cell.parameters["model"]] for cell in cells}
-    return {name: gb / gpu_gb if gb <= BIG * gpu_gb < float("inf") else 1.0 for name, gb in found.items() if gb}
+    memory = {cell.id: declared[cell.parameters["model"]] for cell in cells}
+    return {name: gb / gpu_gb if gb <= BIG * gpu_gb < float("inf") else 1.0 for name, gb in memory.items() if gb}
 
 
 def memory_gb() -> float:
@@ -26,5 +26,5 @@ def memory_gb() -> float:
     if not (tool := shutil.which("nvidia-smi")):
         return 0.0
     query = [tool, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
-    told = subprocess.run(query, capture_output=True, text=True, check=False).stdout.split()
-    return min((float(mib) * 2**20 / 1e9 for mib in told if mib.isdigit()), default=0.0)
+    sizes = subprocess.run(query, capture_output=True, text=True, check=False).stdout.split()
+    return min((float(mib) * 2**20 / 1e9 for mib in sizes if mib.isdigit()), default=0.0)

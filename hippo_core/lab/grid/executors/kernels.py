@@ -6,18 +6,18 @@ from dataclasses import replace
 import psutil
 
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import Way
+from hippo_core.lab.run.execute import ExecutionOptions
 from hippo_core.lab.run.preflight import materials
 from hippo_core.lab.warm import client
 from hippo_core.suites.datasets.build import sweep
 
 
-def prepared(way: Way, cells: Sequence[Cell]) -> Way:
+def prepared(execution: ExecutionOptions, cells: Sequence[Cell]) -> ExecutionOptions:
     """The same, with the server of warm kernels started; with cold ones where two cells are not worth it."""
-    if way.kernel == "cold" or (len(cells) <= 2 and not client.running()):
-        return replace(way, kernel="cold")
+    if execution.kernel == "cold" or (len(cells) <= 2 and not client.running()):
+        return replace(execution, kernel="cold")
     start_server(materials(cells)[0])
-    return way
+    return execution
 
 
 def start_server(models: Iterable[str]) -> None:

@@ -10,17 +10,17 @@ from threading import Event
 
 from hippo_core.lab.grid.executors import gpus
 from hippo_core.lab.grid.executors.kernels import end_kernels, prepared
-from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run import ram
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import Outcome, Way, execute
+from hippo_core.lab.run.execute import ExecutionOptions, Outcome, execute
 
 
 class Local:
     """So many workers on this machine. The GPU that it may have is packed by the memory that models declare."""
 
-    def __init__(self, cells: Sequence[Cell], jobs: int, way: Way) -> None:
-        self._jobs, self._way = jobs, prepared(way, cells)
+    def __init__(self, cells: Sequence[Cell], jobs: int, execution: ExecutionOptions) -> None:
+        self._jobs, self._execution = jobs, prepared(execution, cells)
         self._gpu = gpus.memory_gb()
         self._shares = gpus.shares(cells, self._gpu) if self._gpu else {}
         self._pool, self._stopping = ThreadPoolExecutor(jobs), Event()
@@ -33,10 +33,10 @@ class Local:
         """Whether this cell's share of the GPU is free."""
         return sum(self._shares.get(one.id, 0.0) for one in (cell, *running)) <= 1 + 1e-9
 
-    def submit(self, cell: Cell, said: Said, alone: bool) -> Future[Outcome]:
+    def submit(self, cell: Cell, output: Output, alone: bool) -> Future[Outcome]:
         """Run a cell in a thread."""
-        limit = None if self._gpu else self._way.memory or ram.share(1 if alone else self._jobs)  # CUDA maps far more than it uses
-        return self._pool.submit(execute, cell, said, self._stopping, replace(self._way, memory=limit))
+        limit = None if self._gpu else self._execution.memory or ram.share(1 if alone else self._jobs)  # CUDA maps far more than it uses
+        return self._pool.submit(execute, cell, output, self._stopping, replace(self._execution, memory=limit))
 
     def stop(self) -> None:
         """End the kernels of this process."""

@@ -12,10 +12,10 @@ from distributed import Reschedule, Worker, WorkerPlugin, get_worker
 
 from hippo_core.files import LabError, root
 from hippo_core.lab.grid.executors.kernels import end_kernels, start_server
-from hippo_core.lab.grid.progress.output import Said
+from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run import fingerprints, notebook_files, ram
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import Outcome, Way, execute, fix_threads
+from hippo_core.lab.run.execute import ExecutionOptions, Outcome, execute, fix_threads
 from hippo_core.lab.run.preflight import require_encoders, require_weights
 from hippo_core.results.records.archive import Archive
 
@@ -32,18 +32,18 @@ def describe(needed: Materials, seen: str) -> dict[str, Any]:
     """This machine as cells would find it: versions, checksums of code, packages that are not as the lock says, models and encoders that
     are not there, and whether a file of the runner's is seen here."""
     fingerprints.forget()  # a worker lives long, and its checkout may have been changed since
-    told: dict[str, Any] = {"python": ".".join(platform.python_version_tuple()[:2]), "lock": fingerprints.lock()}
+    description: dict[str, Any] = {"python": ".".join(platform.python_version_tuple()[:2]), "lock": fingerprints.lock()}
     code = [fingerprints.all_sources(), *map(fingerprints.notebook, notebook_files.notebook_names())]
-    told["code"] = fingerprints.digest(code)
-    told["packages"] = [line for line in map(_strange, _pins()) if line]
-    told["seen"] = (root() / seen).exists()
+    description["code"] = fingerprints.digest(code)
+    description["packages"] = [line for line in map(_strange, _pins()) if line]
+    description["seen"] = (root() / seen).exists()
     try:
         models, encoders = needed
         require_weights(models)
         require_encoders(encoders)
     except LabError as error:
-        told["missing"] = str(error)
-    return told
+        description["missing"] = str(error)
+    return description
 
 
 def unfit(ours: dict[str, Any], theirs: dict[str, Any], shared: bool) -> str:
@@ -68,17 +68,17 @@ def _pins() -> list[tuple[str, str]]:
 def _strange(pin: tuple[str, str]) -> str:
     name, wanted = pin
     try:
-        found = version(name)
+        installed = version(name)
     except PackageNotFoundError:
-        found = "missing"
-    return "" if found.split("+")[0] == wanted else f"{name} {found} where requirements.lock says {wanted}"
+        installed = "missing"
+    return "" if installed.split("+")[0] == wanted else f"{name} {installed} where requirements.lock says {wanted}"
 
 
 class CellWorker(WorkerPlugin):
     """What a grid leaves on every worker, those that come later too: how cells are run, and that they stop when the grid does."""
 
-    def __init__(self, name: str, way: Way, needed: Materials, ours: dict[str, Any]) -> None:
-        self.name, self.way, self.needed, self.ours = name, way, needed, ours
+    def __init__(self, name: str, execution: ExecutionOptions, needed: Materials, ours: dict[str, Any]) -> None:
+        self.name, self.execution, self.needed, self.ours = name, execution, needed, ours
 
     def setup(self, worker: Worker) -> None:
         """Make ready for cells. A worker that came after the others were looked at and is not fit ends itself."""
@@ -88,8 +88,8 @@ class CellWorker(WorkerPlugin):
             logging.getLogger("distributed.worker").error("This worker %s", self.why)
             worker.loop.add_callback(worker.close)
             return
-        fix_threads(self.way.threads)
-        if self.way.kernel == "warm":
+        fix_threads(self.execution.threads)
+        if self.execution.kernel == "warm":
             start_server(self.needed[0])
 
     def teardown(self, worker: Worker) -> None:
@@ -102,7 +102,7 @@ class CellWorker(WorkerPlugin):
         """GB that the kernel of a cell may take: half of what this worker may, or all."""
         threads = 1 if alone else self.worker.state.nthreads
         allowed = self.worker.memory_manager.memory_limit
-        return ram.LEFT * allowed / min(threads, 2) / 1e9 if allowed else ram.share(threads)
+        return ram.USABLE * allowed / min(threads, 2) / 1e9 if allowed else ram.share(threads)
 
 
 def run(name: str, cell: Cell, alone: bool, needs: list[str]) -> Outcome:
@@ -111,15 +111,15 @@ def run(name: str, cell: Cell, alone: bool, needs: list[str]) -> Outcome:
     here = cast(CellWorker, worker.plugins[name])
     if here.why:
         raise Reschedule()
-    way = here.way
-    if way.archive:
-        Archive(way.archive).pull(needs)
-    limit = None if worker.state.total_resources.get("GPU") else way.memory or here.memory(alone)
+    execution = here.execution
+    if execution.archive:
+        Archive(execution.archive).pull(needs)
+    limit = None if worker.state.total_resources.get("GPU") else execution.memory or here.memory(alone)
     relay = Relay(worker, name, cell.id)
-    return execute(replace(cell, record=root() / cell.record), relay, here.stopping, replace(way, memory=limit))
+    return execute(replace(cell, record=root() / cell.record), relay, here.stopping, replace(execution, memory=limit))
 
 
-class Relay(Said):
+class Relay(Output):
     """Passes on what a cell says to its runner, twice a second at most."""
 
     def __init__(self, worker: Worker, topic: str, cell: str) -> None:

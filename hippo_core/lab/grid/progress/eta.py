@@ -25,17 +25,17 @@ def expected(cells: Sequence[Cell], ended: Sequence[tuple[Cell, float]], earlier
         alike.setdefault(_kind(cell), []).append(seconds)
         note(history, cell.phase, cell.parameters, seconds)
     medians = {key: statistics.median(seconds) for key, seconds in alike.items()}
-    found: dict[str, float | None] = {}
+    estimates: dict[str, float | None] = {}
     for cell in cells:
         if (key := _kind(cell)) in medians:
-            found[cell.id] = medians[key]
+            estimates[cell.id] = medians[key]
         elif cell.id in earlier:
-            found[cell.id] = ratio * earlier[cell.id]
+            estimates[cell.id] = ratio * earlier[cell.id]
         else:
-            found[cell.id] = guesses[key] if key in guesses else guesses.setdefault(key, guess(cell, history))
-    known = [seconds for _, seconds in ended] or [seconds for seconds in found.values() if seconds is not None]
-    mean = dict.fromkeys(found, statistics.fmean(known)) if known else {}
-    return mean | {name: seconds for name, seconds in found.items() if seconds is not None}
+            estimates[cell.id] = guesses[key] if key in guesses else guesses.setdefault(key, guess(cell, history))
+    known = [seconds for _, seconds in ended] or [seconds for seconds in estimates.values() if seconds is not None]
+    mean = dict.fromkeys(estimates, statistics.fmean(known)) if known else {}
+    return mean | {name: seconds for name, seconds in estimates.items() if seconds is not None}
 
 
 def pace(ended: Sequence[tuple[Cell, float]], earlier: Mapping[str, float]) -> float:
@@ -51,12 +51,12 @@ def seconds_left(waiting: Sequence[Cell], running: Mapping[str, float], takes: M
     `running` holds the seconds that running cells have had, `takes` what each cell takes in all (one that is not there takes none).
     """
     there = {cell.id for cell in waiting} | set(running)
-    place = {cell.id: number for number, cell in enumerate(waiting)}
+    position = {cell.id: number for number, cell in enumerate(waiting)}
     needs = TopologicalSorter({cell.id: there.intersection(cell.needs) for cell in waiting} | dict.fromkeys(running, ()))
     needs.prepare()
     busy = [(max(0.0, takes.get(name, 0.0) - spent), name) for name, spent in running.items()]
     heapq.heapify(busy)
-    ready, now = sorted(place[name] for name in needs.get_ready() if name in place), 0.0
+    ready, now = sorted(position[name] for name in needs.get_ready() if name in position), 0.0
     while ready or busy:
         while ready and len(busy) < jobs:
             name = waiting[heapq.heappop(ready)].id
@@ -64,7 +64,7 @@ def seconds_left(waiting: Sequence[Cell], running: Mapping[str, float], takes: M
         now, name = heapq.heappop(busy)
         needs.done(name)
         for name in needs.get_ready():
-            heapq.heappush(ready, place[name])
+            heapq.heappush(ready, position[name])
     return now
 
 
@@ -79,19 +79,19 @@ def guess(cell: Cell, history: History) -> float | None:
     return None
 
 
-def note(history: History, phase: str, told: dict[str, Any], seconds: float) -> None:
+def note(history: History, phase: str, parameters: dict[str, Any], seconds: float) -> None:
     """Add what a cell with these parameters took."""
-    for key in _keys(phase, told):
-        history.setdefault(key, []).append((told.get("n", 0), seconds))
+    for key in _keys(phase, parameters):
+        history.setdefault(key, []).append((parameters.get("n", 0), seconds))
 
 
-def kind(phase: str, told: dict[str, Any]) -> tuple:
+def kind(phase: str, parameters: dict[str, Any]) -> tuple:
     """What cells that should take about as long have in common, their size aside."""
-    return phase, told.get("model"), told.get("suite"), told.get("preset"), told.get("mode")
+    return phase, parameters.get("model"), parameters.get("suite"), parameters.get("preset"), parameters.get("mode")
 
 
-def _keys(phase: str, told: dict[str, Any]) -> tuple[tuple, tuple]:
-    return kind(phase, told), (phase, told.get("model"), told.get("mode"))
+def _keys(phase: str, parameters: dict[str, Any]) -> tuple[tuple, tuple]:
+    return kind(phase, parameters), (phase, parameters.get("model"), parameters.get("mode"))
 
 
 class Countdown:

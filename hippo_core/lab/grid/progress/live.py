@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.live import Live
 
 from hippo_core.lab.grid.progress import eta, screen
-from hippo_core.lab.grid.progress.output import Said
-from hippo_core.lab.grid.progress.status import KEPT, Ended, Running, Status, StatusFile
+from hippo_core.lab.grid.progress.output import Output
+from hippo_core.lab.grid.progress.status import LISTED, Ended, Running, Status, StatusFile
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 
@@ -27,7 +27,7 @@ class Progress:
     earlier: Mapping[str, float] = field(default_factory=dict)  # seconds of cells by their id, from earlier records
     file: StatusFile | None = None
     ended_cells: list[Outcome] = field(default_factory=list)
-    running: dict[str, tuple[Cell, Said, float]] = field(default_factory=dict)
+    running: dict[str, tuple[Cell, Output, float]] = field(default_factory=dict)
     live: Live | None = None
     started: float = field(default_factory=time.time)
     due: float = 0.0  # when it is drawn next, by the monotonic clock
@@ -50,9 +50,9 @@ class Progress:
         if self.file:
             self.file.next_part()
 
-    def began(self, cell: Cell, said: Said) -> None:
+    def began(self, cell: Cell, output: Output) -> None:
         """A cell was given to a worker."""
-        self.running[cell.id] = (cell, said, time.monotonic())
+        self.running[cell.id] = (cell, output, time.monotonic())
 
     def ended(self, outcome: Outcome) -> None:
         """A cell has ended; without a terminal this is when a line is printed."""
@@ -94,10 +94,10 @@ class Progress:
             updated=time.time(),
             seconds_left=self.countdown.seconds() if len(self.ended_cells) < len(self.cells) else 0.0,
             running=[
-                Running(id=name, label=c.label, seconds=now - since, tail=said.lines) for name, (c, said, since) in self.running.items()
+                Running(id=name, label=c.label, seconds=now - since, tail=output.lines) for name, (c, output, since) in self.running.items()
             ],
-            failures=[_ended(outcome) for outcome in failed[-KEPT:]],
-            last=[_ended(outcome) for outcome in self.ended_cells[-KEPT:]],
+            failures=[_ended(outcome) for outcome in failed[-LISTED:]],
+            last=[_ended(outcome) for outcome in self.ended_cells[-LISTED:]],
         )
 
     def seconds_left(self) -> float | None:

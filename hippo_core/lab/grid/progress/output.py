@@ -8,7 +8,7 @@ from rich.ansi import AnsiDecoder
 LINES, WIDTH = 20, 500  # what is kept: lines, and characters of a line
 
 
-class Said:
+class Output:
     """A place to write text to that keeps its last lines, blank ones left out; a carriage return begins the line again.
 
     Any thread may write. Colours and other escapes of a terminal are taken out when the lines are read, not when they are written.
@@ -34,8 +34,8 @@ class Said:
     def lines(self) -> list[str]:
         """The last lines, plain text, the newest last; it may still grow."""
         with self._lock:
-            kept = [*self._ended, _overwritten(self._open)]
-        return [line for line in map(_plain, kept) if line][-LINES:]
+            lines = [*self._ended, _overwritten(self._open)]
+        return [line for line in map(_plain, lines) if line][-LINES:]
 
     @property
     def line(self) -> str:

@@ -20,7 +20,7 @@ def table(status: Status, shown: int = SHOWN) -> Group:
     lines = [Text(headline(status), style="bold")]
     lines += [_row(cell.label, cell.state, cell.seconds, width) for cell in ended]
     for cell in running:
-        lines += [_row(cell.label, "running", cell.seconds, width), *said(cell, 1)]
+        lines += [_row(cell.label, "running", cell.seconds, width), *output_lines(cell, 1)]
     if more := len(status.running) - len(running):
         lines.append(Text(f"and {more} more running", style="dim"))
     return Group(*lines)
@@ -31,7 +31,7 @@ def by_length(status: Status) -> list[Running]:
     return sorted(status.running, key=lambda cell: -cell.seconds)
 
 
-def said(cell: Running, count: int) -> Iterator[Text]:
+def output_lines(cell: Running, count: int) -> Iterator[Text]:
     """The last lines of a cell, each cut to the width."""
     for line in cell.tail[-count:]:
         yield Text(f"  {line}", style="dim", no_wrap=True, overflow="ellipsis")
@@ -39,7 +39,7 @@ def said(cell: Running, count: int) -> Iterator[Text]:
 
 def headline(status: Status) -> str:
     """Counts and time in one line."""
-    waiting = status.left - len(status.running)
+    waiting = status.remaining - len(status.running)
     counts = f"{status.done} done, {status.failed} failed, {len(status.running)} running, {waiting} waiting, {status.skipped} skipped"
     spent = duration(status.updated - status.started)
     if status.state != "running":

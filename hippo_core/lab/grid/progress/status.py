@@ -15,7 +15,7 @@ from hippo_core.lab.run.record_files import is_held
 from hippo_core.results.records import run_folder
 
 FILE = ".progress.json"
-KEPT = 20  # ended cells, and failed ones, that it names
+LISTED = 20  # ended cells, and failed ones, that it names
 
 
 class Running(BaseModel):
@@ -58,14 +58,14 @@ class Status(BaseModel):
     host: str = Field(default_factory=socket.gethostname)
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Cells that have not ended."""
         return self.total - self.done - self.failed
 
     def after(self, before: "Status") -> "Status":
         """This part of a grid and the one before it as one: the report comes after the cells."""
         sums = {name: getattr(before, name) + getattr(self, name) for name in ("total", "done", "failed", "skipped")}
-        lists = {name: [*getattr(before, name), *getattr(self, name)][-KEPT:] for name in ("failures", "last")}
+        lists = {name: [*getattr(before, name), *getattr(self, name)][-LISTED:] for name in ("failures", "last")}
         return self.model_copy(update={**sums, **lists, "started": before.started})
 
 

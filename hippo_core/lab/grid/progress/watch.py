@@ -69,20 +69,20 @@ def _tail(status: Status, cell: str) -> Iterator[Text]:
         yield Text("")
         yield Text(f"output of {shown.label}" if shown else f"no running cell's label holds {cell!r}", style="bold dim")
     if shown:
-        yield from screen.said(shown, LINES)
+        yield from screen.output_lines(shown, LINES)
 
 
 def _print(first: Status) -> Status:
-    now, told = first, first.done + first.failed - len(first.last)
+    now, reported = first, first.done + first.failed - len(first.last)
     for now in follow(first):
-        for line in news(now, told):
+        for line in news(now, reported):
             print(line, flush=True)
-        told = now.done + now.failed
+        reported = now.done + now.failed
     return now
 
 
-def news(status: Status, told: int) -> list[str]:
-    """A line for each cell that has ended since `told` cells had."""
+def news(status: Status, reported: int) -> list[str]:
+    """A line for each cell that has ended since `reported` cells had."""
     ended = status.done + status.failed
     numbered = enumerate(status.last, ended - len(status.last) + 1)
-    return [screen.line(cell, number, status.total, status.seconds_left) for number, cell in numbered if number > told]
+    return [screen.line(cell, number, status.total, status.seconds_left) for number, cell in numbered if number > reported]

@@ -47,8 +47,8 @@ class Queue:
 
 def arrivals_of(traces: Sequence[Trace]) -> list[Arrival]:
     """Stored traces as arrivals, one step apart in the order of their ids, their salience as S."""
-    told = sorted(traces, key=lambda trace: trace.id)
-    return [Arrival(trace.id, trace.payload.key, trace.salience, step) for step, trace in enumerate(told)]
+    ordered = sorted(traces, key=lambda trace: trace.id)
+    return [Arrival(trace.id, trace.payload.key, trace.salience, step) for step, trace in enumerate(ordered)]
 
 
 def push(queue: Queue, arrivals: Sequence[Arrival]) -> Queue:

@@ -43,8 +43,8 @@ def trace_bytes(
     layers = {"kv": shape.layers, "adapter": len(blocks), "text": 0}
     if mode not in layers:
         raise unknown("delivery", mode, layers)
-    kept = shape.kv_bytes(tokens, bytes_per_value, layers[mode]) if stored else 0
-    return TOKEN_ID * tokens + len(text.encode()) + kept
+    kv_size = shape.kv_bytes(tokens, bytes_per_value, layers[mode]) if stored else 0
+    return TOKEN_ID * tokens + len(text.encode()) + kv_size
 
 
 def traces_per_gb(bytes_a_trace: int) -> int:
