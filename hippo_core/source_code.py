@@ -4,6 +4,7 @@ import ast
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -65,6 +66,7 @@ def imports(module: str, path: Path) -> frozenset[str]:
 
 def forget() -> None:
     """Look for modules, and read them, anew when they are asked for next."""
+    invalidate_caches()
     imports.cache_clear()
     _folder_of.cache_clear()
 

@@ -1,24 +1,9 @@
-"""What all-MiniLM-L6-v2 (models/minilm.py) makes of texts: cosines of sentence vectors, and sparse codes.
-
-A code is the vector, expanded at random into a large space, the strongest units winning. The expansion is a fixed matrix of Gaussian
-draws, so that the product of two codes follows the cosine of the vectors (Charikar 2002, section 3, for signs; Dasgupta, Stevens and
-Navlakha 2017 for winners, after the fly's olfactory circuit). A memory has this channel only where its preset asks for it: then it
-knows meanings by the same encoder as the retrieval that it is compared with.
-"""
-
-from collections.abc import Sequence
-from functools import cache
+"""Cosines of the sentence vectors that all-MiniLM-L6-v2 (models/minilm.py) makes of texts."""
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from hippo_core.kernels.kwta import kwta
 from hippo_core.models import minilm
-from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.retrieval.world_index import WorldIndex
-
-UNITS, WINNERS, SEED = 4096, 256, 1337
 
 
 def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
@@ -32,15 +17,3 @@ def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.nda
 def query_tokens(index: WorldIndex, question: str) -> int:
     """How many word pieces are run for a question."""
     return minilm.pieces(question, str(index.lm.device))
-
-
-def codes(texts: Sequence[str], device: str = "cpu") -> SparseMatrix:
-    """The texts' codes."""
-    vectors = minilm.encode(texts, device)
-    code = kwta(vectors @ _expansion(vectors.shape[1]), WINNERS)
-    return SparseMatrix(code.indices.numpy(), code.values.numpy().astype(np.int16), UNITS)
-
-
-@cache
-def _expansion(width: int) -> Tensor:
-    return torch.randn(width, UNITS, generator=torch.Generator().manual_seed(SEED))

@@ -18,7 +18,7 @@ from hippo_core.kernels.sparse_recall.index import SparseIndex
 from hippo_core.models.minilm import pieces
 from hippo_core.retrieval.key_encoder import KeyModel
 from hippo_core.retrieval.lexicon import Lexicon, grams, words
-from hippo_core.retrieval.minilm import codes as minilm_codes
+from hippo_core.retrieval.minilm_codes import codes as minilm_codes
 from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.store.trace import Trace

@@ -23,7 +23,7 @@ FOLLOW = {  # which cells follow a file
     "methods/rag/rerank.py": {"rerank"},
     "retrieval/bm25.py": RAGS,
     "methods/episodic/recall.py": MEMORIES,
-    "methods/episodic/replay/noise.py": MEMORIES,
+    "methods/episodic/replay/drawing.py": MEMORIES,
     "retrieval/trace_index.py": MEMORIES,
     "store/journal.py": MEMORIES,
     "experiments/memory/run.py": MEMORIES,
@@ -44,7 +44,6 @@ FOLLOW = {  # which cells follow a file
     "lab/grid/expand.py": set(),
     "lab/run/execute.py": set(),
     "experiments/memory/experiment.py": set(),  # what a cell is told is in its id anyway
-    "experiments/memory/report.py": set(),
     "results/figures/plots.py": set(),
     "results/report/tables.py": set(),
     "training/key.py": set(),
