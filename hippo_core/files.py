@@ -30,6 +30,11 @@ class Terminated(SystemExit):
     """SIGTERM came, as a cluster's scheduler sends it before it kills."""
 
 
+def in_a_line(error: BaseException) -> str:
+    """What an error says, in one line; its kind where it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def root() -> Path:
     """The repository's root: `$HIPPO_ROOT` where set, else the folder that holds `hippo_core`."""
     return Path(os.environ.get("HIPPO_ROOT") or Path(__file__).resolve().parents[1])

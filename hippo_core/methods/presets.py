@@ -1,7 +1,7 @@
 """A preset: a method by its module path, with its settings. A file of params/presets holds keys and values, or the name of another preset
 (`extends`) and what differs from it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -141,15 +141,10 @@ def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 
 @cache
-def leaves(settings: type[BaseModel]) -> frozenset[str]:
+def leaves(settings: type[BaseModel], above: str = "") -> frozenset[str]:
     """The dotted keys of all settings of a model."""
-    return frozenset(_leaves(settings, ""))
-
-
-def _leaves(model: type[BaseModel], above: str) -> Iterator[str]:
-    for name, one in model.model_fields.items():
-        kind = one.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _leaves(kind, f"{above}{name}.")
-        else:
-            yield f"{above}{name}"
+    keys: frozenset[str] = frozenset()
+    for name, field in settings.model_fields.items():
+        kind, key = field.annotation, f"{above}{name}"
+        keys |= leaves(kind, f"{key}.") if isinstance(kind, type) and issubclass(kind, BaseModel) else {key}
+    return keys

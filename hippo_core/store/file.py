@@ -9,7 +9,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -99,10 +99,8 @@ class StoreFile:
         with self._errors():
             self._connection.executemany(sql, rows)
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        with in_our_words(self.path, self.read_only):
-            yield
+    def _errors(self) -> AbstractContextManager[None]:
+        return in_our_words(self.path, self.read_only)
 
     def damaged(self, why: object) -> LabError:
         """The error for a file whose content is not what a store has written."""

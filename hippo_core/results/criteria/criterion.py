@@ -14,6 +14,12 @@ from hippo_core.results.figures.palette import condition_name
 
 Regime = Literal["immediate", "delayed", "after_sleep"]
 Encoder = Literal["own", "minilm"]
+LEGAL = {  # targets, by what a criterion looks at
+    "difference": {"at_least", "not_below", "within", "same"},
+    "ratio": {"at_most"},
+    "value": {"at_least", "at_most", "at_most_chance_plus", "within"},
+}
+RULES = sorted(set().union(*LEGAL.values()))
 
 
 class Form(BaseModel):
@@ -112,22 +118,16 @@ class Criterion(Form):
 
     @model_validator(mode="after")
     def _one_of_each(self) -> "Criterion":
-        legal = {
-            "difference": {"at_least", "not_below", "within", "same"},
-            "ratio": {"at_most"},
-            "value": {"at_least", "at_most", "at_most_chance_plus", "within"},
-        }
-        kinds = [name for name in legal if getattr(self, name) is not None]
-        rules = [name for name in sorted(set().union(*legal.values())) if getattr(self, name) is not None]
-        if len(kinds) != 1 or len(rules) != 1 or rules[0] not in legal[kinds[0]]:
-            raise ValueError(f"criterion {self.id!r} needs one of {legal} with one of its targets, got {kinds} with {rules}")
+        kinds = [name for name in LEGAL if getattr(self, name) is not None]
+        rules = [name for name in RULES if getattr(self, name) is not None]
+        if len(kinds) != 1 or len(rules) != 1 or rules[0] not in LEGAL[kinds[0]]:
+            raise ValueError(f"criterion {self.id!r} needs one of {LEGAL} with one of its targets, got {kinds} with {rules}")
         return self
 
     @property
     def rule(self) -> str:
         """The name of its target."""
-        rules = ("at_least", "not_below", "at_most", "at_most_chance_plus", "within", "same")
-        return next(name for name in rules if getattr(self, name) is not None)
+        return next(name for name in RULES if getattr(self, name) is not None)
 
     @property
     def target(self) -> float | tuple[float, float]:

@@ -14,7 +14,7 @@ This package needs neither torch nor pandas until rows are read.
 """
 
 from hippo_core.results.records.diff import Difference, diff
-from hippo_core.results.records.paths import DONE, RUNS, folders_with, record_folder, run_folder, set_aside
+from hippo_core.results.records.paths import DONE, RUNS, folders_with, put_away, record_folder, run_folder, set_aside
 from hippo_core.results.records.read import key_of, prepared_of, read_meta, read_metrics, read_rows, records_of
 from hippo_core.results.records.summary import SCRAPS, build_metrics
 from hippo_core.results.records.verify import Fault, is_complete, verify

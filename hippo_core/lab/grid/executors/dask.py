@@ -15,7 +15,7 @@ from typing import Any
 
 from distributed import Client, KilledWorker
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError, in_a_line, root
 from hippo_core.lab.grid.executors import gpus, worker
 from hippo_core.lab.grid.expand import Grid
 from hippo_core.lab.grid.progress.output import Output
@@ -83,7 +83,9 @@ class DaskCluster:
         except LabError:
             raise
         except Exception as error:
-            raise LabError(f"the Dask cluster at {self._address} failed ({_words(error)}); finished records are kept, call again") from None
+            raise LabError(
+                f"the Dask cluster at {self._address} failed ({in_a_line(error)}); finished records are kept, call again"
+            ) from None
         return self._fetched(replace(outcome, cell=cell))
 
     def _fetched(self, outcome: Outcome) -> Outcome:
@@ -137,7 +139,7 @@ class DaskCluster:
         ours = worker.describe(needed, "")
         for address, theirs in descriptions.items():
             if isinstance(theirs, BaseException):
-                raise LabError(f"worker {address} cannot run cells: {_words(theirs)}; it needs this checkout and `make setup` there")
+                raise LabError(f"worker {address} cannot run cells: {in_a_line(theirs)}; it needs this checkout and `make setup` there")
             if why := worker.unfit(ours, theirs, shared=not self._execution.archive):
                 raise LabError(f"worker {address} {why}")
         return ours
@@ -154,10 +156,6 @@ def connect(address: str) -> Client:
         return Client(**where, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise LabError(
-            f"no Dask scheduler answers at {address} ({_words(error)}); start one with `dask scheduler`, and give its address as "
+            f"no Dask scheduler answers at {address} ({in_a_line(error)}); start one with `dask scheduler`, and give its address as "
             "SCHEDULER=tcp://host:8786"
         ) from None
-
-
-def _words(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
