@@ -21,7 +21,7 @@ import psutil
 
 from hippo_core.files import LabError, in_a_line, new_folder, root
 from hippo_core.results.records.paths import DONE, RUNS, files_of, put_away
-from hippo_core.results.records.verify import is_complete
+from hippo_core.results.records.write import is_complete
 
 TRANSFERS = 8  # records at a time
 RENEW, STALE = 20.0, 120.0  # seconds after which a lock is renewed, and after which one that was not belongs to nobody
