@@ -115,10 +115,8 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def held_folder(parent: Path, prefix: str) -> tuple[Path, int]:
-    """A new folder that this process holds, by a lock, until it closes the descriptor or ends, however it ends.
-
-    Folders of the same prefix that nobody holds any more are removed; so use the prefix for these only.
-    """
+    """A new folder that this process holds, by a lock, until it closes the descriptor or ends. Folders of the same prefix that nobody holds
+    any more are removed; so use the prefix for these only."""
     remove_left(parent, prefix)
     while True:
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))

@@ -30,10 +30,8 @@ def preset_names() -> list[str]:
 
 
 def read_preset(name: str, above: tuple[str, ...] = ()) -> Overlaid:
-    """The preset of that name, overlays resolved; `above` are the presets that extend it.
-
-    LabError for an unknown name, for presets that extend each other, and where an overlay names another method than its parent.
-    """
+    """The preset of that name, overlays resolved; `above` are the presets that extend it. LabError for an unknown name, for presets that
+    extend each other, and where an overlay names another method than its parent."""
     path = root() / "params" / "presets" / f"{name}.yaml"
     if ".." in path.parts or not path.is_file():
         raise unknown(f"preset (which {above[-1]} extends)" if above else "preset", name, preset_names())

@@ -61,10 +61,8 @@ class StoreFile:
             raise LabError(f"{self.path} was opened read-only: nothing can be written to it; open it for writing")
 
     def close(self) -> None:
-        """Give the store back: what is not committed is undone, and the file is alone in its folder. A second call does nothing.
-
-        LabError where a reader still has the store open: all is written, but the log stays beside the file until a writer closes it again.
-        """
+        """Give the store back, once: what is not committed is undone, and the file is alone in its folder. LabError where a reader still
+        has it open: all is written, but the log stays beside the file until a writer closes it again."""
         try:
             if self._lock is not None:
                 self._connection.rollback()

@@ -12,11 +12,9 @@ from hippo_core.lab.run.execute import Outcome
 
 
 def run_cells(cells: Sequence[Cell], executor: Executor, progress: Progress) -> list[Outcome]:
-    """Run cells in order of dependence, each in a kernel of its own; a need that is not among them counts as met.
-
-    A cell whose kernel died or hung is run once more, alone, when the others are done; then it has failed. Ctrl-C ends the
-    kernels, keeps nothing of their cells, and raises KeyboardInterrupt.
-    """
+    """Run cells in order of dependence, each in a kernel of its own; a need that is not among them counts as met. A cell whose kernel died
+    or hung is run once more, alone, when the others are done; then it has failed. Ctrl-C ends the kernels, keeps nothing of their cells,
+    and raises KeyboardInterrupt."""
     outcomes: list[Outcome] = []
     running: dict[Future[Outcome], Cell] = {}
     waiting, crashed = list(cells), Crashed()

@@ -20,12 +20,9 @@ Axis = Annotated[list[str], Field(min_length=1)]
 
 
 class Block(BaseModel):
-    """Axes whose every combination is a cell. `overrides` is a list of lists: each inner list is one variant.
-
-    `encoders` is an axis of the presets that read one; the others run once. Without it each preset says its own. The regime
-    `after_sleep` is one of memories; the others do not sleep. What a memory's cells need, to teach and to replay, is added. `experiment`:
-    a name or a module path; else the one that suits each preset.
-    """
+    """Axes whose every combination is a cell; what a memory's cells need, to teach and to replay, is added. `overrides`: each inner list is
+    one variant. `encoders`: an axis of the presets that read one; without it each says its own. The regime `after_sleep` is one of
+    memories. `experiment`: a name or a module path; else the one that suits each preset."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -64,10 +64,8 @@ class Recaller:
         self.index, self.config, self.known = index, config, known
 
     def recall(self, text: str, sources: Set[str] | None = None, key: SparseMatrix | None = None) -> Recall:
-        """The judged candidates of a cue, in order; nothing from no traces, nor for a cue that has nothing in common with any trace.
-
-        `sources`: only traces of these statements may be recalled (None: all). `key`: the cue's, where it was made before.
-        """
+        """The judged candidates of a cue, in order; nothing from no traces, nor for a cue that has nothing in common with any. `sources`:
+        only traces of these statements may be recalled (None: all). `key`: the cue's, where it was made before."""
         begin = time.perf_counter()
         cue = self.index.cue(text, key) if self.index.traces else {}
         rows = self.index.candidates(cue, self.config.candidates, self._mask(sources))

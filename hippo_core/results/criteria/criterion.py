@@ -29,12 +29,9 @@ class Form(BaseModel):
 
 
 class Side(Form):
-    """Whose rows: a preset (or a group such as best_rag) at a stage. A bare name is a preset.
-
-    `regime`: where it is not the criterion's own, as for a memory before it slept (`delayed`) beside the same after it.
-    `overrides` are those of the preset, joined by ";", its encoder apart: without one, the model's own vectors are meant. Rows of
-    cells that override settings of the suite speak for a side only where the criterion names those settings (`worlds`).
-    """
+    """Whose rows: a preset (or a group such as best_rag) at a stage; a bare name is a preset. `regime`: where it is not the criterion's
+    own. `overrides` are those of the preset, joined by ";", its encoder apart: without one, the model's own vectors are meant. Rows of
+    cells that override settings of the suite speak for a side only where the criterion names these (`worlds`)."""
 
     preset: str
     stage: str = "test"

@@ -32,10 +32,8 @@ SCRAPS = {"test": ("metrics", "by_rung", "by_kind", "by_slice"), "teach": ("tele
 
 
 def build_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: str, seconds: float, mode: str = "test") -> dict[str, Any]:
-    """The content of `metrics.json`. `em` is the mean of the suite's primary score; what was not measured is None.
-
-    A cell that teaches or replays has `telemetry` in place of scores; one that tests a memory has it besides.
-    """
+    """The content of `metrics.json`: `em` is the mean of the suite's primary score; what was not measured is None. A cell that teaches or
+    replays has `telemetry` in place of scores; one that tests a memory has it besides."""
     cell = {"suite": suite, "n": n, "seed": seed, "preset": preset}
     if mode in PREPARED:
         return {**cell, "telemetry": {**PREPARED[mode](rows), "runtime_s": round(seconds, 3)}}

@@ -14,13 +14,10 @@ RECALL = ("requests", "candidates", "k_used", "store_size", "recall_ms", "comple
 
 
 def teach_telemetry(rows: Frame) -> dict[str, Any]:
-    """Decisions counted, the spread of S, and how well what was kept foretells what is asked (the hidden label `asked`).
-
-    `rows` has a line a told fact: action (insert, aggregate, refuse), S (NaN where nothing was weighed), asked, ms, and, where a budget
-    was kept, evicted. A repeated fact that adds to a trace counts as written. Precision and recall are those of what was left in the
-    end, the area under the curve that of S; `goes_with_asked` is the correlation of each term of a gate with that label. None is what
-    there is nothing to measure by.
-    """
+    """Decisions counted, the spread of S, and how well what was kept foretells what is asked (the hidden label `asked`). `rows` has a line
+    a told fact: action, S (NaN where nothing was weighed), asked, ms, and, where a budget was kept, evicted. Precision and recall are those
+    of what was left in the end, the area under the curve that of S; `goes_with_asked`: the correlation of each term of a gate with that
+    label. None is what there is nothing to measure by."""
     actions = rows["action"].value_counts()
     counts = {name: int(actions.get(action, 0)) for name, action in _ACTIONS.items()}
     written, evicted = rows["action"] != "refuse", rows.get("evicted", 0.0 * rows["asked"]).astype(bool)
@@ -79,11 +76,8 @@ def average_precision(scores: Any, labels: Any) -> float:
 
 
 def replay_telemetry(rows: Frame) -> dict[str, Any]:
-    """Traces replayed, over how many cycles, the share recalled from their noisy cue, and what that did to their salience.
-
-    `rows` has a line a trace and cycle: cycle, trace_id, recalled (0 or 1), salience_before, salience_after, ms. `traces` counts the
-    different ones.
-    """
+    """Traces replayed, over how many cycles, the share recalled from their noisy cue, and what that did to their salience; `rows` has a
+    line a trace and cycle."""
     change = rows["salience_after"] - rows["salience_before"]
     return {
         "items": len(rows),

@@ -26,11 +26,8 @@ CELL = ["record", "condition", "setting", "regime", "split", "seed", "n", "model
 
 @dataclass(frozen=True)
 class Cell:
-    """One record: its path below the run, the condition and setting it belongs to, and its `meta.json`.
-
-    The setting of a validation cell is the first one that it is for; where there is none, it has no page of items. Nor has a cell that is
-    not `listed`, one of many seeds.
-    """
+    """One record: its path below the run, the condition and setting it belongs to, and its `meta.json`. A validation cell has the first
+    setting that it is for, and without one no page of items; nor has a cell that is not `listed`, one of many seeds."""
 
     record: str
     condition: str

@@ -21,11 +21,8 @@ def dot_and_bar(
     guide: float | None = None,
     target: object = None,
 ) -> Markup:
-    """A dot at `value` with a bar from `low` to `high` on an axis over `domain`.
-
-    `guide` is a dashed line (chance, no effect), `target` a tick below the axis, or two. `alt` is what a screen reader says. Values beyond
-    the domain are drawn at its end; without a value nothing is drawn.
-    """
+    """A dot at `value` with a bar from `low` to `high` on an axis over `domain`. `guide`: a dashed line (chance, no effect); `target`: a
+    tick below the axis, or two; `alt`: what a screen reader says. Values beyond the domain are drawn at its end."""
     if missing(value):
         return Markup("")
     bar = [] if missing(low) or missing(high) else [_line(_x(low, domain), MIDDLE, _x(high, domain), MIDDLE, colour, 3)]

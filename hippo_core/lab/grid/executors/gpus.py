@@ -11,10 +11,8 @@ BIG = 0.5  # of a GPU's memory: a model above that runs alone
 
 
 def shares(cells: Iterable[Cell], gpu_gb: float) -> dict[str, float]:
-    """By id of the cell, the part of a GPU with so much memory that it takes, 0 to 1; cells that need none are left out.
-
-    Of a GPU of unknown size (inf) each takes the whole.
-    """
+    """By id of the cell, the part (0 to 1) of a GPU with so much memory that it takes, the whole of one of unknown size (inf); cells that
+    need none are left out."""
     cells = [cell for cell in cells if "model" in cell.parameters]
     declared = {model: load_spec(model).max_memory_gb for model in {cell.parameters["model"] for cell in cells}}
     memory = {cell.id: declared[cell.parameters["model"]] for cell in cells}
