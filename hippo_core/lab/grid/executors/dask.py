@@ -16,7 +16,8 @@ from typing import Any
 from distributed import Client, KilledWorker
 
 from hippo_core.files import LabError, in_a_line, root
-from hippo_core.lab.grid.executors import gpus, worker
+from hippo_core.lab.grid.executors import worker
+from hippo_core.lab.grid.executors.local import shares
 from hippo_core.lab.grid.expand import Grid
 from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run.cells import Cell
@@ -40,7 +41,7 @@ class DaskCluster:
         self._outputs: dict[str, Output] = {}
         self._client = connect(address)
         try:
-            self._shares = gpus.shares(cells, self._gpus()[1])
+            self._shares = shares(cells, self._gpus()[1])
             needed = materials(cells)
             ours = self._check(needed, grid.run_id)
             self._refuse_impossible(cells)
