@@ -15,7 +15,7 @@ from hippo_core.models.blocks import ask_blocks
 from hippo_core.models.generate import Generation
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.passage_kv import Found, PassageKV, Precision, StoreKV
+from hippo_core.models.passage_kv import PassageKV, Precision, StoreKV
 from hippo_core.models.prompt import Decoding, lines_of, render, split, stops
 
 
@@ -97,20 +97,15 @@ def prepare(known: PassageKV, questions: Sequence[Question], decoding: Decoding,
     for question, piece in zip(questions, pieces, strict=True):
         _check_length(lm, question, len(piece.prefix) + max(map(len, piece.blocks), default=0) + len(piece.tail) + max_new_tokens)
     encoded = known.get([block for piece in pieces for block in piece.blocks])
-    share = max(1, len(questions))
+    traces, share = iter(encoded.traces), max(1, len(questions))
     return Ready(
         [render(lm, (), question.text, decoding) for question in questions],
         [piece.tail for piece in pieces],
-        _by_question(encoded, [len(piece.blocks) for piece in pieces]),
+        [tuple(next(traces) for _ in piece.blocks) for piece in pieces],
         [sum(map(len, piece.blocks)) for piece in pieces],
         encoded.computed_tokens / share,
         (time.perf_counter() - begin) * 1000 / share,
     )
-
-
-def _by_question(encoded: Found, counts: Sequence[int]) -> list[tuple[KV, ...]]:
-    traces = iter(encoded.traces)
-    return [tuple(next(traces) for _ in range(count)) for count in counts]
 
 
 def _check_length(lm: LanguageModel, question: Question, tokens: int) -> None:

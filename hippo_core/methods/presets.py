@@ -48,8 +48,8 @@ def read_preset(name: str, above: tuple[str, ...] = ()) -> Overlaid:
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """The values of `above` over those of `below`; mappings are merged at any depth, all else is replaced."""
-    both = {key: merged(below[key], value) if _nested(value, below.get(key)) else value for key, value in above.items()}
-    return {**below, **both}
+    inner = {key: value for key, value in above.items() if isinstance(value, Mapping) and isinstance(below.get(key), Mapping)}
+    return {**below, **above, **{key: merged(below[key], value) for key, value in inner.items()}}
 
 
 def nested(overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,10 +59,6 @@ def nested(overrides: Mapping[str, Any]) -> dict[str, Any]:
         first, dot, rest = key.partition(".")
         whole = merged(whole, {first: nested({rest: value}) if dot else value})
     return whole
-
-
-def _nested(*values: object) -> bool:
-    return all(isinstance(value, Mapping) for value in values)
 
 
 @dataclass(frozen=True)

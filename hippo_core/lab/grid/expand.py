@@ -95,7 +95,7 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
         for values in _combinations(block, models):
             if only and not any(fnmatch(values["preset"], pattern) for pattern in only):
                 continue
-            if values["preset"] in file.later and not _is_there(values["preset"]):
+            if values["preset"] in file.later and not (root() / "params" / "presets" / f"{values['preset']}.yaml").is_file():
                 not_there[values["preset"]] = not_there.get(values["preset"], 0) + 1
                 continue
             preset = known(values["preset"])
@@ -131,10 +131,6 @@ def _once(values: dict[str, Any], where: str, form: type[Parameters]) -> Paramet
     delayed, resolved = check({**values, "regime": "delayed"}, where, form)
     once = resolved.coincides and values["regime"] != "after_sleep"
     return delayed if once else check(values, where, form)[0]
-
-
-def _is_there(preset: str) -> bool:
-    return (root() / "params" / "presets" / f"{preset}.yaml").is_file()
 
 
 def _add(cells_by_id: dict[str, Cell], experiment: Experiment, parameters: Parameters) -> None:

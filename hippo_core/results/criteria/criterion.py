@@ -1,7 +1,6 @@
 """The form of params/criteria: what a success criterion compares, on which items, and which target it must reach."""
 
 from collections import Counter
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -170,17 +169,13 @@ class Criteria(Form):
 
     def single(self) -> list[Criterion]:
         """The criteria, one a suite and kind of worlds; where a criterion names several, they are added to its id."""
-        return [
-            criterion.model_copy(update={"id": name, "suites": (suite,), "worlds": (worlds,)})
-            for criterion in self.criteria
-            for suite, worlds, name in _variants(criterion)
-        ]
-
-
-def _variants(criterion: Criterion) -> Iterator[tuple[str, str, str]]:
-    for suite, worlds in product(criterion.suites, criterion.worlds):
-        several = ([suite] if len(criterion.suites) > 1 else []) + ([worlds] if worlds and len(criterion.worlds) > 1 else [])
-        yield suite, worlds, "/".join([criterion.id, *several])
+        singles = []
+        for criterion in self.criteria:
+            for suite, worlds in product(criterion.suites, criterion.worlds):
+                several = ([suite] if len(criterion.suites) > 1 else []) + ([worlds] if worlds and len(criterion.worlds) > 1 else [])
+                update = {"id": "/".join([criterion.id, *several]), "suites": (suite,), "worlds": (worlds,)}
+                singles.append(criterion.model_copy(update=update))
+        return singles
 
 
 def load_criteria(folder: Path | None = None) -> Criteria:

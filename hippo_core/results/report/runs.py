@@ -122,7 +122,9 @@ def load_run(folder: Path) -> Run:
     test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "val"]
     if test.empty:
         raise LabError(f"{folder} holds records of validation worlds only; a report needs test worlds: run cells with split=test")
-    records = tuple(_cell(folder, cell) for cell in cells.to_dict("records"))
+    records = tuple(
+        Cell(**cell, id=Path(cell["record"]).name, meta=read_meta(folder / cell["record"])) for cell in cells.to_dict("records")
+    )
     return Run(folder, test, validation, records, tuple(_unfinished(folder)), dry, tuple(read_declared(folder / DECLARED)))
 
 
@@ -197,10 +199,6 @@ def not_listed(cells: Sequence[Cell]) -> str:
     listed = sum(cell.listed for cell in cells)
     others = f"the first {LISTED} seeds of each setting; the items of the others stand in their metrics.csv"
     return "" if listed == len(cells) else f"Listed are {listed:,} of {len(cells):,} records, those of {others}."
-
-
-def _cell(folder: Path, columns: dict[str, Any]) -> Cell:
-    return Cell(**columns, id=Path(columns["record"]).name, meta=read_meta(folder / columns["record"]))
 
 
 def _unfinished(folder: Path) -> Iterable[Unfinished]:

@@ -44,7 +44,10 @@ class DaskCluster:
             self._shares = shares(cells, self._gpus()[1])
             needed = materials(cells)
             ours = self._check(needed, grid.run_id)
-            self._refuse_impossible(cells)
+            if self._shares and not self._gpus()[0] and self._workers():
+                label = next(cell.label for cell in cells if cell.id in self._shares)
+                start = 'dask worker --resources "GPU=1 GPU_GB=24"'
+                raise LabError(f"{label} needs a GPU and no worker offers one; start workers with: {start}")
             self._client.register_plugin(worker.CellWorker(self._name, execution, needed, ours), name=self._name)
             self._client.subscribe_topic(self._name, self._heard)
         except BaseException:
@@ -122,11 +125,6 @@ class DaskCluster:
 
     def _workers(self) -> dict[str, Any]:
         return self._client.scheduler_info(n_workers=-1)["workers"]
-
-    def _refuse_impossible(self, cells: Sequence[Cell]) -> None:
-        if self._shares and not self._gpus()[0] and self._workers():
-            label = next(cell.label for cell in cells if cell.id in self._shares)
-            raise LabError(f'{label} needs a GPU and no worker offers one; start workers with: dask worker --resources "GPU=1 GPU_GB=24"')
 
     def _check(self, needed: worker.Materials, run_id: str) -> dict[str, Any]:
         """What a worker must be like, as this machine is; LabError where one has other packages or code, lacks a model, or would write
