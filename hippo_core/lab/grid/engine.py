@@ -44,7 +44,7 @@ def run_cells(cells: Sequence[Cell], executor: Executor, progress: Progress) -> 
 
 def _next(waiting: list[Cell], crashed: "Crashed", busy: list[Cell], outcomes: Sequence[Outcome], executor: Executor) -> list[Cell]:
     """The cells that begin now, taken from those that wait: as many as there is room for, or one second attempt where nothing runs."""
-    if crashed.is_trying(busy):
+    if any(cell.id in crashed.seen for cell in busy):  # a second attempt runs
         return []
     begin: list[Cell] = []
     room = executor.room(busy)
@@ -52,7 +52,7 @@ def _next(waiting: list[Cell], crashed: "Crashed", busy: list[Cell], outcomes: S
         if len(begin) < room and executor.fits(cell, [*busy, *begin]):
             begin.append(cell)
             waiting.remove(cell)
-    return begin or ([] if busy else crashed.next())
+    return begin or ([] if busy or not crashed.waiting else [crashed.waiting.pop(0)])
 
 
 @dataclass
@@ -71,14 +71,6 @@ class Crashed:
         self.seen.add(outcome.cell.id)
         self.waiting.append(outcome.cell)
         return None
-
-    def next(self) -> list[Cell]:
-        """The next second attempt, where there is one."""
-        return [self.waiting.pop(0)] if self.waiting else []
-
-    def is_trying(self, running: Sequence[Cell]) -> bool:
-        """Whether a second attempt runs: nothing else begins then."""
-        return any(cell.id in self.seen for cell in running)
 
 
 def ready(waiting: Sequence[Cell], running: Sequence[Cell], outcomes: Sequence[Outcome]) -> list[Cell]:

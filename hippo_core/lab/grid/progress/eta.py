@@ -81,13 +81,10 @@ def note(history: History, phase: str, parameters: dict[str, Any], seconds: floa
         history.setdefault(key, []).append((parameters.get("n", 0), seconds))
 
 
-def kind(phase: str, parameters: dict[str, Any]) -> tuple:
-    """What cells that should take about as long have in common, their size aside."""
-    return phase, parameters.get("model"), parameters.get("suite"), parameters.get("preset"), parameters.get("mode")
-
-
 def _keys(phase: str, parameters: dict[str, Any]) -> tuple[tuple, tuple]:
-    return kind(phase, parameters), (phase, parameters.get("model"), parameters.get("mode"))
+    """What cells that should take about as long have in common, their size aside: of the same suite and preset, and of any."""
+    model, mode = parameters.get("model"), parameters.get("mode")
+    return (phase, model, parameters.get("suite"), parameters.get("preset"), mode), (phase, model, mode)
 
 
 class Countdown:
@@ -125,4 +122,4 @@ def duration(seconds: float) -> str:
 
 
 def _kind(cell: Cell) -> tuple:
-    return (*kind(cell.phase, cell.parameters), cell.parameters.get("n"))
+    return (*_keys(cell.phase, cell.parameters)[0], cell.parameters.get("n"))
