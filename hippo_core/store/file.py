@@ -18,7 +18,7 @@ from urllib.parse import quote
 from hippo_core.files import LabError, write_json
 from hippo_core.store.codec import Codec
 from hippo_core.store.identity import Identity, as_values, check_same, check_version, from_values
-from hippo_core.store.places import damaged, existing, hold, in_our_words
+from hippo_core.store.paths import damaged, existing, hold, in_our_words
 from hippo_core.store.schema import APPLICATION
 
 WAIT = 10.0  # seconds that a reader waits for a writer that is just opening or closing

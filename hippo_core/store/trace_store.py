@@ -18,7 +18,7 @@ from hippo_core.store import rows
 from hippo_core.store.file import StoreFile
 from hippo_core.store.identity import Identity, as_values
 from hippo_core.store.journal import Journal
-from hippo_core.store.places import hold, store_path
+from hippo_core.store.paths import hold, store_path
 from hippo_core.store.rows import WIDEST
 from hippo_core.store.schema import lay_out, make_file
 from hippo_core.store.trace import Decision, Refused, Trace

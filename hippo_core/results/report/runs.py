@@ -16,7 +16,7 @@ import pandas as pd
 
 from hippo_core.files import LabError
 from hippo_core.results.criteria.power import DECLARED, Claim, read_declared
-from hippo_core.results.figures.palette import condition_name, suite_place
+from hippo_core.results.figures.palette import condition_name, suite_position
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import DONE, folders_with, read_meta, read_rows
 
@@ -94,7 +94,7 @@ class Run:
     def settings(self) -> list[str]:
         """The settings in order: by model, by suite, then by name, where numbers count as such."""
         settings = self.rows[["model", "suite", "setting"]].drop_duplicates().itertuples(index=False)
-        keys = {setting: (self.models.index(model), suite_place(suite), natural(setting), setting) for model, suite, setting in settings}
+        keys = {setting: (self.models.index(model), suite_position(suite), natural(setting), setting) for model, suite, setting in settings}
         return sorted(keys, key=keys.__getitem__)
 
     def settings_of(self, model: str) -> dict[str, str]:
@@ -180,13 +180,13 @@ def _place_names(rows: Frame) -> Frame:
     models = rows["model"].nunique() > 1
     several = rows.groupby("suite")[["profile", "suite_overrides"]].nunique() > 1
 
-    def place(model: str, suite: str, profile: str, overridden: str) -> str:
+    def name_of(model: str, suite: str, profile: str, overridden: str) -> str:
         short = suite if not suite.startswith("folder:") else Path(suite).name
         profiles, overrides = several.loc[suite]
         parts = [model if models else "", short, profile if profiles else "", overridden.replace(";", ", ") if overrides else ""]
         return " · ".join(filter(None, parts))
 
-    return _each(rows[["model", "suite", "profile", "suite_overrides"]], place)
+    return _each(rows[["model", "suite", "profile", "suite_overrides"]], name_of)
 
 
 def natural(name: str) -> list[tuple[str, int]]:
