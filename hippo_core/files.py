@@ -30,6 +30,11 @@ class Terminated(SystemExit):
     """SIGTERM came, as a cluster's scheduler sends it before it kills."""
 
 
+def in_a_line(error: BaseException) -> str:
+    """What an error says, in one line; its kind where it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def root() -> Path:
     """The repository's root: `$HIPPO_ROOT` where set, else the folder that holds `hippo_core`."""
     return Path(os.environ.get("HIPPO_ROOT") or Path(__file__).resolve().parents[1])
@@ -110,10 +115,8 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def held_folder(parent: Path, prefix: str) -> tuple[Path, int]:
-    """A new folder that this process holds, by a lock, until it closes the descriptor or ends, however it ends.
-
-    Folders of the same prefix that nobody holds any more are removed; so use the prefix for these only.
-    """
+    """A new folder that this process holds, by a lock, until it closes the descriptor or ends. Folders of the same prefix that nobody holds
+    any more are removed; so use the prefix for these only."""
     remove_left(parent, prefix)
     while True:
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))

@@ -27,11 +27,9 @@ def parsed(source: str) -> ast.Module:
 
 
 def closure(modules: Iterable[str]) -> dict[str, Path]:
-    """The files of these modules and of all that they import, at any depth, by module name.
-
-    Those of this package and of the user's own count, those of Python and of installed packages do not, unless named in `modules`. Of a
-    kernel all versions count, which are chosen when it runs; of a user's module the packages that it lies in, which Python runs first.
-    """
+    """The files of these modules and of all that they import, at any depth, by module name. Of Python's own and installed packages only
+    those in `modules` count; of a kernel all versions, which are chosen when it runs; of a user's module the packages that it lies in,
+    which Python runs first."""
     waiting = list(modules)
     named = {_top(module) for module in waiting}
     files: dict[str, Path] = {}

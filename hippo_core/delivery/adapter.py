@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hippo_core.delivery.kv import check_known, make_ready, prefix_of, prepare
+from hippo_core.delivery.kv import KVDelivery, prefix_of, prepare
 from hippo_core.delivery.trace_adapter import TraceAdapter, lay_traces, load_adapter
 from hippo_core.delivery.types import Delivered, Question
 from hippo_core.models.ask import Ask, ask
@@ -14,13 +14,12 @@ from hippo_core.models.passage_kv import PassageKV, Precision, StoreKV
 from hippo_core.models.prompt import Decoding, stops
 
 
-class AdapterDelivery:
+class AdapterDelivery(KVDelivery):
     """Questions answered through a trace adapter; `known` keeps the KV of the adapter's blocks and no other."""
 
     def __init__(self, lm: LanguageModel, adapter: TraceAdapter, known: PassageKV, decoding: Decoding = "short") -> None:
-        check_known(lm, known, decoding, adapter.settings.blocks)
-        self.lm, self.adapter, self.known = lm, adapter, known
-        self.decoding: Decoding = decoding
+        super().__init__(lm, known, decoding, adapter.settings.blocks)
+        self.adapter = adapter
 
     def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
         """See `Delivery`. `prompt_tokens` count the traces' tokens, which the adapter sees. LabError for a question or trace that
@@ -36,12 +35,6 @@ class AdapterDelivery:
         answers = ask(self.lm, asks, max_new_tokens, stops(self.lm, self.decoding), batch_size, beside)
         delivered = ready.delivered(answers)
         return delivered if masked else [replace(one, prompt_tokens=one.prompt_tokens + one.trace_tokens) for one in delivered]
-
-    def make_ready(self, questions: Sequence[Question]) -> float:
-        return make_ready(self.known, questions, self.decoding)
-
-    def forget(self) -> None:
-        self.known.forget()
 
 
 def load(lm: LanguageModel, decoding: Decoding, store_kv: StoreKV, folder: Path | None, precision: Precision) -> AdapterDelivery:

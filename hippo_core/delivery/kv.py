@@ -15,7 +15,7 @@ from hippo_core.models.blocks import ask_blocks
 from hippo_core.models.generate import Generation
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.passage_kv import KVBatch, PassageKV, Precision, StoreKV
+from hippo_core.models.passage_kv import PassageKV, Precision, StoreKV
 from hippo_core.models.prompt import Decoding, lines_of, render, split, stops
 
 
@@ -48,10 +48,10 @@ class Ready:
 
 
 class KVDelivery:
-    """Questions answered with their traces in the cache; `known` keeps the traces' KV, of all blocks."""
+    """Questions answered with their traces in the cache; `known` keeps the traces' KV, of these blocks (None: all)."""
 
-    def __init__(self, lm: LanguageModel, known: PassageKV, decoding: Decoding = "short") -> None:
-        check_known(lm, known, decoding, None)
+    def __init__(self, lm: LanguageModel, known: PassageKV, decoding: Decoding = "short", blocks: Sequence[int] | None = None) -> None:
+        check_known(lm, known, decoding, blocks)
         self.lm, self.known = lm, known
         self.decoding: Decoding = decoding
 
@@ -63,7 +63,10 @@ class KVDelivery:
         return ready.delivered(answers)
 
     def make_ready(self, questions: Sequence[Question]) -> float:
-        return make_ready(self.known, questions, self.decoding)
+        begin, known = time.perf_counter(), self.known
+        if known.store != "none" and (texts := list(dict.fromkeys(text for question in questions for text in question.passages))):
+            known.get(lines_of(self.lm, texts, self.decoding))
+        return (time.perf_counter() - begin) * 1000
 
     def forget(self) -> None:
         self.known.forget()
@@ -72,14 +75,6 @@ class KVDelivery:
 def load(lm: LanguageModel, decoding: Decoding, store_kv: StoreKV, folder: Path | None, precision: Precision) -> KVDelivery:
     """The delivery with a fresh cache of passages."""
     return KVDelivery(lm, PassageKV(lm, prefix_of(lm, decoding), store_kv, folder, None, precision), decoding)
-
-
-def make_ready(known: PassageKV, questions: Sequence[Question], decoding: Decoding) -> float:
-    """Run those of the passages that are not known yet, where they are kept; how many milliseconds it took."""
-    begin = time.perf_counter()
-    if known.store != "none" and (texts := list(dict.fromkeys(text for question in questions for text in question.passages))):
-        known.get(lines_of(known.lm, texts, decoding))
-    return (time.perf_counter() - begin) * 1000
 
 
 def prefix_of(lm: LanguageModel, decoding: Decoding) -> list[int]:
@@ -102,20 +97,15 @@ def prepare(known: PassageKV, questions: Sequence[Question], decoding: Decoding,
     for question, piece in zip(questions, pieces, strict=True):
         _check_length(lm, question, len(piece.prefix) + max(map(len, piece.blocks), default=0) + len(piece.tail) + max_new_tokens)
     encoded = known.get([block for piece in pieces for block in piece.blocks])
-    share = max(1, len(questions))
+    traces, share = iter(encoded.traces), max(1, len(questions))
     return Ready(
         [render(lm, (), question.text, decoding) for question in questions],
         [piece.tail for piece in pieces],
-        _by_question(encoded, [len(piece.blocks) for piece in pieces]),
+        [tuple(next(traces) for _ in piece.blocks) for piece in pieces],
         [sum(map(len, piece.blocks)) for piece in pieces],
         encoded.computed_tokens / share,
         (time.perf_counter() - begin) * 1000 / share,
     )
-
-
-def _by_question(encoded: KVBatch, counts: Sequence[int]) -> list[tuple[KV, ...]]:
-    traces = iter(encoded.traces)
-    return [tuple(next(traces) for _ in range(count)) for count in counts]
 
 
 def _check_length(lm: LanguageModel, question: Question, tokens: int) -> None:

@@ -17,13 +17,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Delivered(Generation):
-    """An answer with passages: `prompt` is the text that was run as the item's own; `trace_tokens` (M) are the tokens of the passages that
-    lay before the model, seen or masked; `dropped` counts the first passages, which had no room there.
-
-    `prompt_tokens` are all that the answer could see, M included where the passages are seen; `computed_tokens` what was run for it.
-    Passages that had to be run are divided among the questions asked together, and so is their time in `latency_ms`; the beginning
-    that all prompts share, which kv and adapter run once in their life, counts in neither.
-    """
+    """An answer with passages. `prompt`: the text that was run as the item's own; `trace_tokens`: tokens of the passages that lay before
+    the model, seen or masked; `dropped`: the first passages, which had no room. `prompt_tokens` are all that the answer could see,
+    `computed_tokens` what was run for it: passages that had to be run are divided among the questions asked together, as is their time in
+    `latency_ms`; the beginning that all prompts share counts in neither."""
 
     prompt: str
     trace_tokens: int

@@ -51,11 +51,6 @@ class Experiment:
         return Path(self.notebook).stem
 
 
-def named() -> list[str]:
-    """The names of our own experiments, in their order."""
-    return list(OURS)
-
-
 @cache
 def load_experiment(name: str) -> Experiment:
     """The experiment of this name or module path; LabError with what is legal otherwise."""

@@ -9,11 +9,9 @@ from hippo_core.suites.types import Fact, Item, World
 
 
 def altered(worlds: Sequence[World]) -> list[World]:
-    """The worlds with other facts under the same ids: the fact that answers an item says something else in the place of the answer.
-
-    What it says comes from a like fact of another world and stands nowhere in this one, where the language has such a word (a story longer
-    than the context uses all of some). An item with several gold facts stays as it is. LabError where no other world has anything to say.
-    """
+    """The worlds with other facts under the same ids: the one gold fact of an item says something else in the place of the answer, which
+    comes from a like fact of another world and stands nowhere in this one, where the language has such a word. LabError where no other
+    world has anything to say."""
     return [_altered(world, [other for other in worlds if other.id != world.id]) for world in worlds]
 
 

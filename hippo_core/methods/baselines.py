@@ -12,11 +12,7 @@ class Window(Method):
     sees_window = True
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
-        def retrieve(query: Query) -> Retrieved:
-            window = set(query.window)
-            return Retrieved(tuple(trace for trace in traces if trace.source in window))
-
-        return retrieve
+        return lambda query: Retrieved(tuple(trace for trace in traces if trace.source in query.window))
 
 
 class LongContextSettings(MethodSettings):

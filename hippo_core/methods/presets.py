@@ -1,7 +1,7 @@
 """A preset: a method by its module path, with its settings. A file of params/presets holds keys and values, or the name of another preset
 (`extends`) and what differs from it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -30,10 +30,8 @@ def preset_names() -> list[str]:
 
 
 def read_preset(name: str, above: tuple[str, ...] = ()) -> Overlaid:
-    """The preset of that name, overlays resolved; `above` are the presets that extend it.
-
-    LabError for an unknown name, for presets that extend each other, and where an overlay names another method than its parent.
-    """
+    """The preset of that name, overlays resolved; `above` are the presets that extend it. LabError for an unknown name, for presets that
+    extend each other, and where an overlay names another method than its parent."""
     path = root() / "params" / "presets" / f"{name}.yaml"
     if ".." in path.parts or not path.is_file():
         raise unknown(f"preset (which {above[-1]} extends)" if above else "preset", name, preset_names())
@@ -50,8 +48,8 @@ def read_preset(name: str, above: tuple[str, ...] = ()) -> Overlaid:
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """The values of `above` over those of `below`; mappings are merged at any depth, all else is replaced."""
-    both = {key: merged(below[key], value) if _nested(value, below.get(key)) else value for key, value in above.items()}
-    return {**below, **both}
+    inner = {key: value for key, value in above.items() if isinstance(value, Mapping) and isinstance(below.get(key), Mapping)}
+    return {**below, **above, **{key: merged(below[key], value) for key, value in inner.items()}}
 
 
 def nested(overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,10 +59,6 @@ def nested(overrides: Mapping[str, Any]) -> dict[str, Any]:
         first, dot, rest = key.partition(".")
         whole = merged(whole, {first: nested({rest: value}) if dot else value})
     return whole
-
-
-def _nested(*values: object) -> bool:
-    return all(isinstance(value, Mapping) for value in values)
 
 
 @dataclass(frozen=True)
@@ -141,15 +135,10 @@ def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 
 @cache
-def leaves(settings: type[BaseModel]) -> frozenset[str]:
+def leaves(settings: type[BaseModel], above: str = "") -> frozenset[str]:
     """The dotted keys of all settings of a model."""
-    return frozenset(_leaves(settings, ""))
-
-
-def _leaves(model: type[BaseModel], above: str) -> Iterator[str]:
-    for name, one in model.model_fields.items():
-        kind = one.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _leaves(kind, f"{above}{name}.")
-        else:
-            yield f"{above}{name}"
+    keys: frozenset[str] = frozenset()
+    for name, field in settings.model_fields.items():
+        kind, key = field.annotation, f"{above}{name}"
+        keys |= leaves(kind, f"{key}.") if isinstance(kind, type) and issubclass(kind, BaseModel) else {key}
+    return keys

@@ -42,10 +42,7 @@ HARD_CASES: tuple[tuple[str, tuple[str, ...], int, int], ...] = (
 
 
 def normalise(text: str) -> str:
-    """Lower case, punctuation out, the articles a/an/the out, one space between words.
-
-    Text that is nothing but articles keeps them: a place may be labelled "A".
-    """
+    """Lower case, punctuation out, the articles a/an/the out (unless there is nothing else), one space between words."""
     bare = "".join(c for c in text.lower() if c not in string.punctuation and not unicodedata.category(c).startswith("P"))
     words = bare.split()
     return " ".join([word for word in words if word not in ARTICLES] or words)
@@ -63,11 +60,8 @@ def em_norm(prediction: str, answers: Sequence[str]) -> int:
 
 
 def token_f1(prediction: str, answers: Sequence[str]) -> float:
-    """The best F1 of the bags of words of prediction and accepted answer.
-
-    The evaluation plan speaks of whitespace tokens and leaves open whether of the raw text; we take whitespace tokens of the *normalised*
-    text, so that a capital or a full stop does not make F1 smaller than the normalised exact match.
-    """
+    """The best F1 of the bags of words of prediction and accepted answer, of the *normalised* text, so that a capital or a full stop does
+    not make F1 smaller than the normalised exact match."""
     if em_raw(prediction, answers):
         return 1.0
     return max((_bag_f1(normalise(prediction).split(), normalise(answer).split()) for answer in answers), default=0.0)
@@ -96,11 +90,8 @@ def abstained(prediction: str) -> int:
 
 
 def score_item(suite: Suite, world: World, item: Item, prediction: str) -> dict[str, float]:
-    """The score columns of an item's row. `success` and `suboptimality` are NaN where the item asks for no path.
-
-    `score` is what the suite's own function says where it brings one, else its primary; where that is `success` and the item has no path,
-    it is `em_norm`.
-    """
+    """The score columns of an item's row. `score` is what the suite's own function says where it brings one, else its primary; where that
+    is `success` and the item has no path (both path columns are NaN then), it is `em_norm`."""
     path = suite.score_path(world, item, prediction) if suite.score_path else None
     raw, norm = em_raw(prediction, item.answers), em_norm(prediction, item.answers)
     pred_len, gold_len = len(prediction.split()), len(item.answers[0].split())
@@ -139,11 +130,8 @@ def self_check(
 
 
 def check_rows(suite: Suite, worlds: Sequence[World], rows: pd.DataFrame) -> None:
-    """Raise LabError where a row table is not what the suite's items and the strict scorer say of its predictions.
-
-    Each row must name an item of `worlds` (any number of rows an item, by stage), carry that item's answers, and have the scores that its
-    prediction earns. It catches answers shifted against their questions and scores of another scorer, in a table in memory or on disk.
-    """
+    """Raise LabError where a row does not name an item of `worlds`, carry that item's answers and have the scores that its prediction
+    earns: it catches answers shifted against their questions and scores of another scorer, in a table in memory or on disk."""
     self_check()
     items = {item.id: (world, item) for world in worlds for item in world.items}
     for row in rows.to_dict("records"):

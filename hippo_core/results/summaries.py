@@ -69,10 +69,8 @@ def _interval(values: bytes, clusters: tuple[str, ...]) -> tuple[float, float, f
 
 
 def estimate(rows: Frame, by: Sequence[str], value: str = "score") -> Frame:
-    """Mean of `value` in each group: columns `by`, mean, low, high (95%, clustered by world), n, n_worlds, chance.
-
-    Rows that were not scored are left out.
-    """
+    """Mean of `value` in each group, of rows that were scored: columns `by`, mean, low, high (95%, clustered by world), n, n_worlds,
+    chance."""
     rows = labelled(rows)
     rows = rows[rows[value].notna()]
     estimates = []
@@ -91,11 +89,9 @@ def order_of(rows: Frame, column: str) -> list:
 
 
 def best_rag(rows: Frame, validation: Frame | None = None) -> tuple[str | None, bool]:
-    """The rag with the highest mean, and whether it was chosen on validation worlds, which must hold all rags of the rows.
-
-    Without those it is the highest on the rows themselves: a hard rival. Rags with other settings do not stand for it, nor do those on
-    the model's own vectors where one with a published encoder is there.
-    """
+    """The rag with the highest mean, and whether it was chosen on validation worlds, which must hold all rags of the rows; else it is the
+    highest on the rows themselves: a hard rival. Rags with other settings do not stand for it, nor those on the model's own vectors beside
+    one with a published encoder."""
     names = _rags(rows)
     derived = validation is not None and len(validation) > 0 and set(names) <= set(validation["condition"])
     means = (validation if derived else labelled(rows)).groupby("condition")["score"].mean()  # type: ignore[union-attr]

@@ -7,5 +7,5 @@ and can be read where nothing can be written. A store says with which model and 
 from hippo_core.store.codec import Codec, NoPayload
 from hippo_core.store.identity import Identity
 from hippo_core.store.jsonl import export_store, import_store
-from hippo_core.store.places import store_path
+from hippo_core.store.paths import store_path
 from hippo_core.store.trace_store import TraceStore

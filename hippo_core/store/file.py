@@ -9,7 +9,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +18,7 @@ from urllib.parse import quote
 from hippo_core.files import LabError, write_json
 from hippo_core.store.codec import Codec
 from hippo_core.store.identity import Identity, as_values, check_same, check_version, from_values
-from hippo_core.store.places import damaged, existing, hold, in_our_words
+from hippo_core.store.paths import damaged, existing, hold, in_our_words
 from hippo_core.store.schema import APPLICATION
 
 WAIT = 10.0  # seconds that a reader waits for a writer that is just opening or closing
@@ -61,10 +61,8 @@ class StoreFile:
             raise LabError(f"{self.path} was opened read-only: nothing can be written to it; open it for writing")
 
     def close(self) -> None:
-        """Give the store back: what is not committed is undone, and the file is alone in its folder. A second call does nothing.
-
-        LabError where a reader still has the store open: all is written, but the log stays beside the file until a writer closes it again.
-        """
+        """Give the store back, once: what is not committed is undone, and the file is alone in its folder. LabError where a reader still
+        has it open: all is written, but the log stays beside the file until a writer closes it again."""
         try:
             if self._lock is not None:
                 self._connection.rollback()
@@ -99,10 +97,8 @@ class StoreFile:
         with self._errors():
             self._connection.executemany(sql, rows)
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        with in_our_words(self.path, self.read_only):
-            yield
+    def _errors(self) -> AbstractContextManager[None]:
+        return in_our_words(self.path, self.read_only)
 
     def damaged(self, why: object) -> LabError:
         """The error for a file whose content is not what a store has written."""

@@ -65,23 +65,11 @@ def payload_row(trace: Trace, codec: Codec) -> tuple[bytes, int, int]:
 
 def row_trace(row: tuple[Any, ...], codec: Codec) -> Trace:
     """A trace as it was written; ValueError where the row was changed by something else than the store."""
-    identifier, (*columns, stored_checksum, salience, uses, evidence) = row[0], row[1:]
-    if checksum(identifier, tuple(columns)) != stored_checksum:
-        raise ValueError(f"trace {identifier} does not match its checksum")
-    world, source, text, slots, payload, pinned, provenance, context_key, time = columns
-    return Trace(
-        *(world, source, text),
-        slots=json.loads(slots),
-        salience=salience,
-        pinned=bool(pinned),
-        provenance=provenance,
-        context_key=context_key,
-        time=time,
-        uses=uses,
-        evidence=evidence,
-        id=identifier,
-        payload=codec.decode(payload),
-    )
+    values = dict(zip(COLUMNS, row, strict=True))
+    if checksum(values["id"], row[1 : 1 + len(TOLD_COLUMNS)]) != values.pop("checksum"):
+        raise ValueError(f"trace {values['id']} does not match its checksum")
+    values |= {"slots": json.loads(values["slots"]), "pinned": bool(values["pinned"]), "payload": codec.decode(values["payload"])}
+    return Trace(**values)
 
 
 def checksum(identifier: int, columns: tuple[Any, ...]) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hippo_core.store.codec import Codec
 from hippo_core.store.identity import SCHEMA_VERSION
-from hippo_core.store.places import in_our_words, sync_folder
+from hippo_core.store.paths import in_our_words, sync_folder
 from hippo_core.store.rows import INSERT, trace_row
 from hippo_core.store.trace import Trace
 

@@ -18,7 +18,7 @@ from hippo_core.store import rows
 from hippo_core.store.file import StoreFile
 from hippo_core.store.identity import Identity, as_values
 from hippo_core.store.journal import Journal
-from hippo_core.store.places import hold, store_path
+from hippo_core.store.paths import hold, store_path
 from hippo_core.store.rows import WIDEST
 from hippo_core.store.schema import lay_out, make_file
 from hippo_core.store.trace import Decision, Refused, Trace
@@ -43,10 +43,8 @@ class TraceStore:
 
     @classmethod
     def create(cls, folder: Path | str, session_id: str, identity: Identity, traces: Sequence[Trace] = ()) -> Self:
-        """A new store, open for writing; LabError where one is there already.
-
-        `traces`, with ids of their own, are in it from the start: it is there with all of them or not at all.
-        """
+        """A new store, open for writing, with these traces, which have ids of their own, in it from the start or not at all; LabError where
+        one is there already."""
         for trace in traces:
             rows.check(trace, identity.codec)
         ids = {trace.id for trace in traces}
@@ -75,10 +73,8 @@ class TraceStore:
         return cls(StoreFile.opened(path, lock, identity))
 
     def append(self, traces: Iterable[Trace]) -> list[int]:
-        """Write traces and return their new ids; they are on the disk then, all of them. Ids that they bring are not kept.
-
-        LabError, before anything is written, where one cannot be stored (see `rows.check`).
-        """
+        """Write traces and return their new ids; they are on the disk then, all of them. LabError, before anything is written, where one
+        cannot be stored (see `rows.check`)."""
         self.file.check_writable()
         batch = list(traces)
         for trace in batch:
@@ -166,10 +162,8 @@ class TraceStore:
         return len(ids)
 
     def evict(self, budget: int | Mapping[str, int]) -> int:
-        """Keep at most so many traces in each world, or in each world that is named; how many went.
-
-        The lowest salience goes first, of equals the oldest; a pinned trace only when no unpinned one is left.
-        """
+        """Keep at most so many traces in each world, or in each that is named; how many went. The lowest salience goes first, of equals the
+        oldest; a pinned trace only when no unpinned one is left."""
         budgets = dict(budget) if isinstance(budget, Mapping) else dict.fromkeys(self.worlds(), budget)
         if any(count < 0 for count in budgets.values()):
             raise LabError(f"a budget is a number of traces, 0 or more, got {budget}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import papermill
 import pytest
 
-from hippo_core.experiments import load_experiment, named
+from hippo_core.experiments import OURS, load_experiment
 from hippo_core.files import LabError
 from hippo_core.lab.run import notebook_files
 
@@ -77,7 +77,7 @@ def test_cells_are_short_and_define_nothing(path):
         assert len(source.splitlines()) <= LONGEST
 
 
-@pytest.mark.parametrize("name", named())
+@pytest.mark.parametrize("name", list(OURS))
 def test_a_notebook_that_asks_and_its_checks_know_the_same_parameters(name):
     experiment = load_experiment(name)
     assert notebook_files.defaults(FOLDER / f"{experiment.notebook}.ipynb") == experiment.parameters().model_dump()

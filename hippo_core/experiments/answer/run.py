@@ -47,15 +47,10 @@ class AnsweredItem:
 def answer(
     lm: LanguageModel, suite: Suite, worlds: Sequence[World], method: Method, regime: Regime = "delayed", batch_size: int = 32
 ) -> pd.DataFrame:
-    """The row table of the items of `worlds`, in their order: prompt, answer, scores, recall of the gold facts, cost.
-
-    `first_logprob` is the log-probability (nats) of the answer's first token. `trace_tokens` are those of the facts shown.
-    `computed_tokens` are all that were run for an item, to choose its facts, to read its prompt and to answer; what was run once for
-    several items is divided among them, and the index of the facts is left out.
-
-    Decoding is greedy with the suite's answer budget. LabError for a regime that the suite does not have, and where a fact's text stands in
-    a prompt that must not hold it.
-    """
+    """The row table of the items of `worlds`, in their order: prompt, answer (greedy, within the suite's budget), scores, recall of the
+    gold facts, cost. `first_logprob` is the log-probability (nats) of the answer's first token; `computed_tokens` are all that were run for
+    an item, what was run once for several divided among them and the index of the facts left out. LabError for a regime that the suite does
+    not have, and where a fact's text stands in a prompt that must not hold it."""
     passages = {world.id: passages_of(world) for world in worlds}
     rows = [row_of(lm, suite, one) for one in ask(suite, worlds, method, regime, passages, batch_size)]
     return pd.DataFrame([{"idx": number, **row} for number, row in enumerate(rows)], columns=COLUMNS)
@@ -72,10 +67,8 @@ def passages_of(world: World) -> list[Trace]:
 def ask(
     suite: Suite, worlds: Sequence[World], method: Method, regime: Regime, passages: Mapping[str, Sequence[Trace]], batch_size: int
 ) -> Iterator[AnsweredItem]:
-    """Every item of the worlds, in their order, asked with what the method brings of its world's `passages`.
-
-    What a memory or a delivery keeps of worlds is let go of as soon as these were asked about.
-    """
+    """Every item of the worlds, in their order, asked with what the method brings of its world's `passages`; what a memory or a delivery
+    keeps of worlds is let go of as soon as these were asked about."""
     if regime == "immediate" and method.sees_window and not suite.has_window:
         raise LabError(f"suite {suite.name} has no window: its facts are taught in another session; use regime=delayed")
     keeps = bool(method.stages) or method.settings.delivery != "text"
@@ -147,15 +140,10 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
     tokens = delivered.prompt_tokens + delivered.generated_tokens
     return {
         "item_id": item.id,
-        "world": item.world,
+        **{name: getattr(item, name) for name in ("world", "kind", "rung", "hops", "distance", "question")},
+        **{name: getattr(delivered, name) for name in ("prompt", "prompt_tokens", "generated_tokens", "trace_tokens", "latency_ms")},
         "stage": "test",
-        "kind": item.kind,
-        "rung": item.rung,
-        "hops": item.hops,
-        "distance": item.distance,
         "slices": ";".join(item.slices),
-        "question": item.question,
-        "prompt": delivered.prompt,
         "answer": " | ".join(item.answers),
         "pred": delivered.text,
         **score_item(suite, answered.world, item, delivered.text),
@@ -163,13 +151,9 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "n_shown": len(shown),
         "n_dropped": delivered.dropped,
         **{f"recall_{k}": recall_at(retrieved.ranking, item.gold_facts, k) for k in RECALL_AT},
-        "prompt_tokens": delivered.prompt_tokens,
-        "generated_tokens": delivered.generated_tokens,
-        "trace_tokens": delivered.trace_tokens,
         "computed_tokens": retrieved.computed_tokens + delivered.computed_tokens + delivered.generated_tokens,
         "first_logprob": round(delivered.first_logprob, 6),
         "kv_mb": kv_cache_mb(lm.config, tokens, lm.model.dtype.itemsize),
-        "latency_ms": delivered.latency_ms,
         "retrieval_ms": retrieved.retrieval_ms,
         "flags": ";".join(_flags(lm, delivered)),
     }

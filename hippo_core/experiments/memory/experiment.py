@@ -20,7 +20,7 @@ from hippo_core.files import LabError, root
 from hippo_core.methods.base import Mode
 from hippo_core.methods.presets import Preset
 from hippo_core.results.records import prepared_telemetry
-from hippo_core.store.places import existing, require_free
+from hippo_core.store.paths import existing, require_free
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -31,12 +31,9 @@ LISTED = 5  # recalled traces whose scores a row keeps
 def teach(
     method: Memory, suite: Suite, worlds: Sequence[World], validation_worlds: Sequence[World], store_dir: Path, session_id: str
 ) -> pd.DataFrame:
-    """Write the store of these worlds below `store_dir`; one row a told fact says what was decided about it (TEACH_COLUMNS; `asked` is the
-    hidden label that judges a gate, which the method never sees).
-
-    `ms` is a fact's share of what its world took. What the method was calibrated to is noted in the store as `calibration`. Facts that no
-    prompt can hold are refused. LabError where it needs validation worlds and there are none.
-    """
+    """Write the store of these worlds below `store_dir`; one row a told fact says what was decided about it (TEACH_COLUMNS; `ms` is its
+    share of what its world took, `asked` the hidden label that judges a gate). What the method was calibrated to is noted in the store as
+    `calibration`; facts that no prompt can hold are refused. LabError where it needs validation worlds and there are none."""
     calibration = None
     if method.writes:
         method.warm_up()
@@ -124,15 +121,11 @@ def replay(method: Memory, source_dir: Path, session_id: str, store_dir: Path) -
 def test(
     method: Memory, suite: Suite, worlds: Sequence[World], regime: Regime, store_dir: Path, session_id: str, batch_size: int = 32
 ) -> pd.DataFrame:
-    """Ask every item of the worlds, in their order, with what the method recalls from the store and nothing else. The store is opened
-    read-only and does not change.
-
-    `latency_ms` is that of the answer, what is delivered included; `retrieval_ms` that of recall and completion. `encode_ms`, the time in
-    which traces that were met for the first time were run to keys and values, is apart where these are kept; so are these tokens from
-    `computed_tokens`. `store_written` is 1 where the item's world has traces, `replayed` 1 where the store was rehearsed,
-    `replay_contribution` the share of rehearsed traces among what is shown, `replay_cycles_missing` the share of the cycles that did not
-    run. `follows_store` is 1 where the answer is what the store's gold trace says, true or not; NaN where the store has no such trace.
-    """
+    """Ask every item of the worlds, in their order, with what the method recalls from the store, which is opened read-only, and nothing
+    else. `encode_ms`, the time in which traces that were met for the first time were run to keys and values, is apart from `latency_ms`
+    where these are kept, as are these tokens from `computed_tokens`. `store_written`: the item's world has traces; `replayed`: the store
+    was rehearsed; `replay_contribution`: the share of rehearsed traces among what is shown; `replay_cycles_missing`: the share of the
+    cycles that did not run; `follows_store`: the answer is what the store's gold trace says, true or not (NaN without one)."""
     method.warm_up()
     with TraceStore.open(store_dir, session_id, method.identity(), read_only=True) as store:
         stored = {world.id: store.traces(world.id) for world in worlds}

@@ -98,7 +98,7 @@ def run_report(run_id: str) -> int:
         outcomes = _report(run_id, force=True)
     if not outcomes:
         raise LabError(f"run {run_id} has no finished record; run a grid first: make grid")
-    for line in (*summary.failures(outcomes), f"report: {summary.report_place(run_id)}"):
+    for line in (*summary.failures(outcomes), f"report: {summary.report_page(run_id)}"):
         print(line)
     return int(outcomes[0].state == "failed")
 

@@ -12,11 +12,9 @@ from hippo_core.lab.run.execute import Outcome
 
 
 def run_cells(cells: Sequence[Cell], executor: Executor, progress: Progress) -> list[Outcome]:
-    """Run cells in order of dependence, each in a kernel of its own; a need that is not among them counts as met.
-
-    A cell whose kernel died or hung is run once more, alone, when the others are done; then it has failed. Ctrl-C ends the
-    kernels, keeps nothing of their cells, and raises KeyboardInterrupt.
-    """
+    """Run cells in order of dependence, each in a kernel of its own; a need that is not among them counts as met. A cell whose kernel died
+    or hung is run once more, alone, when the others are done; then it has failed. Ctrl-C ends the kernels, keeps nothing of their cells,
+    and raises KeyboardInterrupt."""
     outcomes: list[Outcome] = []
     running: dict[Future[Outcome], Cell] = {}
     waiting, crashed = list(cells), Crashed()
@@ -46,7 +44,7 @@ def run_cells(cells: Sequence[Cell], executor: Executor, progress: Progress) -> 
 
 def _next(waiting: list[Cell], crashed: "Crashed", busy: list[Cell], outcomes: Sequence[Outcome], executor: Executor) -> list[Cell]:
     """The cells that begin now, taken from those that wait: as many as there is room for, or one second attempt where nothing runs."""
-    if crashed.is_trying(busy):
+    if any(cell.id in crashed.seen for cell in busy):  # a second attempt runs
         return []
     begin: list[Cell] = []
     room = executor.room(busy)
@@ -54,7 +52,7 @@ def _next(waiting: list[Cell], crashed: "Crashed", busy: list[Cell], outcomes: S
         if len(begin) < room and executor.fits(cell, [*busy, *begin]):
             begin.append(cell)
             waiting.remove(cell)
-    return begin or ([] if busy else crashed.next())
+    return begin or ([] if busy or not crashed.waiting else [crashed.waiting.pop(0)])
 
 
 @dataclass
@@ -73,14 +71,6 @@ class Crashed:
         self.seen.add(outcome.cell.id)
         self.waiting.append(outcome.cell)
         return None
-
-    def next(self) -> list[Cell]:
-        """The next second attempt, where there is one."""
-        return [self.waiting.pop(0)] if self.waiting else []
-
-    def is_trying(self, running: Sequence[Cell]) -> bool:
-        """Whether a second attempt runs: nothing else begins then."""
-        return any(cell.id in self.seen for cell in running)
 
 
 def ready(waiting: Sequence[Cell], running: Sequence[Cell], outcomes: Sequence[Outcome]) -> list[Cell]:

@@ -20,12 +20,9 @@ Axis = Annotated[list[str], Field(min_length=1)]
 
 
 class Block(BaseModel):
-    """Axes whose every combination is a cell. `overrides` is a list of lists: each inner list is one variant.
-
-    `encoders` is an axis of the presets that read one; the others run once. Without it each preset says its own. The regime
-    `after_sleep` is one of memories; the others do not sleep. What a memory's cells need, to teach and to replay, is added. `experiment`:
-    a name or a module path; else the one that suits each preset.
-    """
+    """Axes whose every combination is a cell; what a memory's cells need, to teach and to replay, is added. `overrides`: each inner list is
+    one variant. `encoders`: an axis of the presets that read one; without it each says its own. The regime `after_sleep` is one of
+    memories. `experiment`: a name or a module path; else the one that suits each preset."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -98,7 +95,7 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
         for values in _combinations(block, models):
             if only and not any(fnmatch(values["preset"], pattern) for pattern in only):
                 continue
-            if values["preset"] in file.later and not _is_there(values["preset"]):
+            if values["preset"] in file.later and not (root() / "params" / "presets" / f"{values['preset']}.yaml").is_file():
                 not_there[values["preset"]] = not_there.get(values["preset"], 0) + 1
                 continue
             preset = known(values["preset"])
@@ -134,10 +131,6 @@ def _once(values: dict[str, Any], where: str, form: type[Parameters]) -> Paramet
     delayed, resolved = check({**values, "regime": "delayed"}, where, form)
     once = resolved.coincides and values["regime"] != "after_sleep"
     return delayed if once else check(values, where, form)[0]
-
-
-def _is_there(preset: str) -> bool:
-    return (root() / "params" / "presets" / f"{preset}.yaml").is_file()
 
 
 def _add(cells_by_id: dict[str, Cell], experiment: Experiment, parameters: Parameters) -> None:

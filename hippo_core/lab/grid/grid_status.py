@@ -1,6 +1,5 @@
 """How a grid stands: which cells have a whole record, which records are of older code, and what the rest would take."""
 
-import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any
 from hippo_core.files import LabError, root
 from hippo_core.lab.grid.progress.eta import History, guess, note
 from hippo_core.lab.run.cells import Cell
-from hippo_core.results.records import DONE, RUNS, is_complete, read_meta, set_aside
+from hippo_core.results.records import RUNS, is_complete, put_away, read_meta
 
 EXECUTION_KEYS = ("run_id", "record_dir", "threads", "batch_size")  # parameters that say where and how, not what
 SAMPLE = 40  # records that an estimate looks at: there may be thousands
@@ -44,10 +43,7 @@ def supersede(cells: Iterable[Cell]) -> int:
         wanted.setdefault(cell.record.parent, []).append(cell)
     old = [record for parent, here in wanted.items() if parent.is_dir() for record in parent.iterdir() if _is_older(record, here)]
     for record in old:
-        if (record / DONE).exists():
-            set_aside(record)
-        else:
-            shutil.rmtree(record)
+        put_away(record)
     return len(old)
 
 

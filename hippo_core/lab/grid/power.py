@@ -19,11 +19,8 @@ def power(cells: Sequence[Cell]) -> str:
 
 
 def declare(grid: Grid) -> str:
-    """The same of a grid, and its run's folder says so from now on.
-
-    A claim is declared only while none of its cells has a record. What was declared of the others stays as it was, whatever the plan has
-    become; so it does of claims that are not of this plan.
-    """
+    """The same of a grid, and its run's folder says so from now on. A claim is declared only while none of its cells has a record; what was
+    declared of the others, or of claims that are not of this plan, stays as it was."""
     criteria, claims, path = load_criteria(), _claims(grid.cells), run_folder(grid.run_id) / DECLARED
     begun = {cell.id for cell in grid.cells if cell.record.exists()}
     ahead = [claim for claim in claims if begun.isdisjoint(claim.cells)]

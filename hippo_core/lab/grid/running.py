@@ -24,10 +24,8 @@ EXECUTORS = ("local", "dask")
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a grid is run: so many cells at a time, in kernels of this kind, here or on a Dask cluster, with an archive or without.
-
-    `threads` of each cell: a number, `auto` (the cores of this machine divided by the jobs), or nothing for what the grid's file says.
-    """
+    """How a grid is run: so many cells at a time, in kernels of this kind, here or on a Dask cluster, with an archive or without. `threads`
+    of each cell: a number, `auto` (the cores divided by the jobs), or nothing for what the grid's file says."""
 
     jobs: int = 2
     kernel: Kernel = "warm"

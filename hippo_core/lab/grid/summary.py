@@ -26,7 +26,7 @@ def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, second
         f"time:     {duration(seconds)}",
         f"criteria: {', '.join(f'{verdicts[name]} {name}' for name in VERDICTS)}" if verdicts else "criteria: none judged yet",
         f"records:  executed/{run_id}",
-        f"report:   {report_place(run_id)}",
+        f"report:   {report_page(run_id)}",
     ]
 
 
@@ -40,7 +40,7 @@ def criteria(run_id: str) -> Counter[str]:
     return Counter(row["verdict"] for row in rows)
 
 
-def report_place(run_id: str) -> str:
+def report_page(run_id: str) -> str:
     """The page to open."""
     folder = root() / "reports" / run_id
     pages = [folder / "index.html", *sorted(folder.glob("*.html")), folder / "summary.md"]

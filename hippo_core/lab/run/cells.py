@@ -56,10 +56,8 @@ def cell_id(prefix: str, notebook: str, parameters: dict[str, Any], needs: tuple
 
 
 def checksums(experiment: Experiment, parameters: Parameters) -> dict[str, Any]:
-    """What a cell rests on besides its notebook and its parameters. `data` covers the suite's code, material and settings.
-
-    Of a method's settings those count that the cell's stage depends on, and its own weights, where the model has some.
-    """
+    """What a cell rests on besides its notebook and its parameters: `data` covers the suite's code, material and settings; of a method's
+    settings those count that the cell's stage depends on, and its own weights, where the model has some."""
     resolved = resolve(parameters)
     preset, own = resolved.preset, experiment.reads(parameters, resolved)
     settings = [

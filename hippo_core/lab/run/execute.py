@@ -39,10 +39,8 @@ DEFAULTS = ExecutionOptions()
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a cell ended: done; failed, by an error that its notebook raised; crashed, where its kernel died, hung or never came.
-
-    `message` is the error's last line and `notebook` the one that it happened in; both empty when all went well.
-    """
+    """How a cell ended: done; failed, by an error that its notebook raised; crashed, where its kernel died, hung or never came. `message`:
+    the error's last line; `notebook`: where it happened; both empty when all went well."""
 
     cell: Cell
     state: Literal["done", "failed", "crashed"]
@@ -52,10 +50,8 @@ class Outcome:
 
 
 def execute(cell: Cell, output: Output, stopping: Event, execution: ExecutionOptions = DEFAULTS) -> Outcome:
-    """Run a cell and keep its record, or, where it fails, its notebook and its error. A record that somebody has finished meanwhile stays.
-
-    A full disk raises LabError, for no cell can go on then. Where `stopping` is set by the time it ends, nothing is kept.
-    """
+    """Run a cell and keep its record, or, where it fails, its notebook and its error. A record that somebody has finished meanwhile stays;
+    nothing is kept where `stopping` is set by the time it ends. A full disk raises LabError, for no cell can go on then."""
     started = time.monotonic()
     try:
         if is_complete(cell.record):

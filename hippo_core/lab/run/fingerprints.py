@@ -64,12 +64,8 @@ def all_sources() -> str:
 def report_sources() -> str:
     """The source of the results and their templates: what a report is made by."""
     package = root() / "hippo_core" / "results"
-    return of_files(sorted(path for path in package.rglob("*") if _is_source(path)), package)
-
-
-def _is_source(path: Path) -> bool:
-    """Not what Python and numba made of it for this machine."""
-    return path.is_file() and path.parent.name != "__pycache__"
+    ours = (path for path in package.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
+    return of_files(sorted(ours), package)
 
 
 @cache

@@ -23,10 +23,8 @@ _making = threading.Lock()
 
 
 def arrange() -> None:
-    """From now on what is temporary, here and in kernels, goes to this process's folder, and as many files may be open as allowed.
-
-    papermill's log stays out of the terminal: the lab itself says what went wrong with a kernel.
-    """
+    """From now on what is temporary, here and in kernels, goes to this process's folder, as many files may be open as allowed, and
+    papermill's log stays out of the terminal: the lab itself says what went wrong."""
     logging.getLogger("papermill").handlers = [logging.NullHandler()]
     path = str(folder())
     os.environ["TMPDIR"] = tempfile.tempdir = path

@@ -50,13 +50,15 @@ def describe_run(cell: Cell, experiment: Experiment, parameters: Parameters, res
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the libraries that a row can depend on."""
-    versions_by_name = {"python": platform.python_version()}
-    for name in LIBRARIES:
-        try:
-            versions_by_name[name] = version(name)
-        except PackageNotFoundError:
-            versions_by_name[name] = "absent"
-    return versions_by_name
+    return {"python": platform.python_version(), **{name: version_of(name) or "absent" for name in LIBRARIES}}
+
+
+def version_of(package: str) -> str | None:
+    """The installed version of a package; None where it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def git_sha() -> str | None:

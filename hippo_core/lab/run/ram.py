@@ -10,20 +10,16 @@ SIGNS = ("can't allocate memory", "out of memory", "unable to allocate", "cannot
 
 
 def share(jobs: int) -> float:
-    """GB for a kernel that runs alone, or beside others, on this machine or in the part of it that this process is confined to.
-
-    Beside others it is a half, however many they are: cells are seldom at their peaks together, and with equal parts many could not begin.
-    """
+    """GB for a kernel on this machine or in the part of it that this process is confined to: all of it alone, a half beside others, however
+    many: cells are seldom at their peaks together."""
     total = psutil.virtual_memory().total
     confined = CGROUP.read_text().strip() if CGROUP.is_file() else "max"
     return USABLE * min(total, int(confined) if confined.isdigit() else total) / min(jobs, 2) / 1e9
 
 
 def limit(gb: float) -> list[str]:
-    """Arguments by which a kernel confines itself when it starts: what it allocates beyond that is a MemoryError in its notebook.
-
-    RLIMIT_DATA (Linux: heap and private writable mappings) and not the address space, of which torch reserves far more than it uses.
-    """
+    """Arguments by which a kernel confines itself when it starts: more is a MemoryError in its notebook. RLIMIT_DATA (heap and private
+    writable mappings) and not the address space, of which torch reserves far more than it uses."""
     return [f"--IPKernelApp.exec_lines=__import__('resource').setrlimit(__import__('resource').RLIMIT_DATA, ({int(gb * 1e9)},) * 2)"]
 
 

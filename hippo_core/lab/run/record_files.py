@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hippo_core.files import LabError, root
-from hippo_core.results.records import DONE, is_complete, seal, set_aside
+from hippo_core.results.records import is_complete, put_away, seal
 
 CLAIM = ".running"
 FAILED_NOTEBOOK, NOTEBOOK, ERROR = "notebook.failed.ipynb", "notebook.ipynb", "error.txt"
@@ -80,10 +80,7 @@ def clear(record: Path) -> None:
     """Free a record's place: what was never finished is removed, what was altered since is kept aside, a whole record raises."""
     if is_complete(record):
         raise LabError(f"this cell has a finished record at {short(record)}; take another run_id, or keep it aside with `run ... --again`")
-    if (record / DONE).exists():
-        set_aside(record)
-    elif record.exists():
-        shutil.rmtree(record)
+    put_away(record)
 
 
 def short(path: Path) -> str:

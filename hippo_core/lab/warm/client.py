@@ -134,10 +134,8 @@ _starting, _ended = threading.Lock(), threading.Event()
 
 
 def launch(python: str, argv: list[str], env: dict[str, str], cwd: str) -> ForkedKernel:
-    """A kernel, forked by this process's server for an interpreter, which is started (anew) where none runs or where its code is old.
-
-    Refused where there is no way; Ended after `close`.
-    """
+    """A kernel, forked by this process's server for an interpreter, started (anew) where none runs or its code is old. Refused where there
+    is no way; Ended after `close`."""
     server = start(python)
     try:
         return server.launch(argv, env, cwd)

@@ -32,10 +32,8 @@ def watch(run_id: str) -> "GridView":
 
 
 class GridView(ipywidgets.VBox):
-    """A live view of a run's grid. It follows by itself where a kernel's loop runs, until the grid ends or the view is closed.
-
-    `process` is a grid that was started for it, which the Stop button interrupts; `output` is where that grid prints to.
-    """
+    """A live view of a run's grid; it follows by itself where a kernel's loop runs, until the grid ends or the view is closed. `process` is
+    a grid that was started for it, which the Stop button interrupts; `output` is where that grid prints to."""
 
     following: "asyncio.Task[None] | None" = None
 
@@ -106,10 +104,8 @@ def _loop() -> asyncio.AbstractEventLoop | None:
 def start(
     grid: str, jobs: int = 2, run_id: str = "", only: Sequence[str] = (), models: Sequence[str] = (), kernel: Kernel = "warm"
 ) -> GridView:
-    """Run what is left of a grid and show it, with a button that stops it as Ctrl-C does; what it prints is kept beside its records.
-
-    The arguments are those of `make grid`. LabError where there is no such grid, or one works on that run.
-    """
+    """Run what is left of a grid and show it, with a button that stops it as Ctrl-C does; what it prints is kept beside its records. The
+    arguments are those of `make grid`. LabError where there is no such grid, or one works on that run."""
     load_grid(grid)
     run = run_id or grid
     if look(run)[1]:

@@ -97,10 +97,8 @@ class RandomGate:
 
 
 def calibrate(samples: Sequence[GateFeatures], write_rate: float, weights: GateSettings) -> Calibration:
-    """Means, deviations (population), and the lowest tau at which no more than `write_rate` of the samples would be written.
-
-    Equal S stand together on one side of tau, so ties can only make the rate smaller. LabError without samples.
-    """
+    """Means, deviations (population), and the lowest tau at which no more than `write_rate` of the samples would be written; equal S stand
+    together on one side of it. LabError without samples."""
     check_rate(write_rate)
     if not samples:
         raise LabError("a gate is calibrated on told statements, got none; give it validation worlds")

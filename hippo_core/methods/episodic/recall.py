@@ -64,10 +64,8 @@ class Recaller:
         self.index, self.config, self.known = index, config, known
 
     def recall(self, text: str, sources: Set[str] | None = None, key: SparseMatrix | None = None) -> Recall:
-        """The judged candidates of a cue, in order; nothing from no traces, nor for a cue that has nothing in common with any trace.
-
-        `sources`: only traces of these statements may be recalled (None: all). `key`: the cue's, where it was made before.
-        """
+        """The judged candidates of a cue, in order; nothing from no traces, nor for a cue that has nothing in common with any. `sources`:
+        only traces of these statements may be recalled (None: all). `key`: the cue's, where it was made before."""
         begin = time.perf_counter()
         cue = self.index.cue(text, key) if self.index.traces else {}
         rows = self.index.candidates(cue, self.config.candidates, self._mask(sources))
@@ -79,7 +77,8 @@ class Recaller:
             {name: values[: self.config.rerank_candidates] for name, values in features.items()},
         )
         proposed = time.perf_counter()
-        self._encode(rows)
+        if self.known and self.config.completion == "predictive":
+            self.known.get([self.index.traces[row].payload.token_ids for row in rows])
         encoded = time.perf_counter()
         completed, tokens = self.rerank_features(text, cue, rows)
         if completed:
@@ -93,10 +92,6 @@ class Recaller:
     def _mask(self, sources: Set[str] | None) -> torch.Tensor | None:
         allowed = None if sources is None else [trace.source in sources for trace in self.index.traces]
         return None if allowed is None or all(allowed) else torch.tensor(allowed)
-
-    def _encode(self, rows: Rows) -> None:
-        if self.known and self.config.completion == "predictive":
-            self.known.get([self.index.traces[row].payload.token_ids for row in rows])
 
     def channel_features(self, cue: Mapping[str, SparseMatrix], rows: Rows) -> Features:
         """What the channels say of these rows: cosines with the cue, and how much of the cue each covers; and how much it looks as if one

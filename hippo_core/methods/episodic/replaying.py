@@ -120,10 +120,8 @@ class ReplayCycle:
 
 
 def corrupt(text: str, level: float, random: Random) -> str:
-    """The text with each word, with probability `level`, dropped or misspelt (a letter lost, or two neighbours swapped), half and half.
-
-    A word of up to two letters can only be dropped, and where all others are gone the last word stays as it is.
-    """
+    """The text with each word, with probability `level`, dropped or misspelt (a letter lost, or two neighbours swapped), half and half. A
+    word of up to two letters can only be dropped, and the last word stays where all others are gone."""
     words = text.split()
     words_left: list[str] = []
     for number, word in enumerate(words):

@@ -89,10 +89,8 @@ class Episodic(Part):
 
 class Replay(Part):
     """What happens in a sleep: `cycles` times, `rate` of the store (rounded up, at most `max_items`) is cued with noise and recalled.
-
-    `noise_level`: by which cues are corrupted, and the standard deviation of Gaussian noise on the priorities, which lie in 0 ... 1, so
-    that cycles differ and no trace is always passed over. Uniform draws have no priorities to disturb.
-    """
+    `noise_level`: by which cues are corrupted, and the standard deviation of Gaussian noise on the priorities (0 ... 1), so that cycles
+    differ and no trace is always passed over."""
 
     enabled: bool = True
     cycles: Count = 1

@@ -36,11 +36,8 @@ NEAREST = 8  # traces by shared units, of which the nearest by cosine is taken
 def write(
     memory: Parts, store: TraceStore, observations: Sequence[Observation], gate: Gate | None, protects_pins: bool = True
 ) -> list[Decision]:
-    """Tell the statements of one world, in order, to a store that has none of that world yet; returns what was decided about each.
-
-    Without a gate everything is written, nothing is weighed and nothing is joined. All traces are on the disk, and all decisions logged,
-    when this returns.
-    """
+    """Tell the statements of one world, in order, to a store that has none of that world yet; what was decided about each. Without a gate
+    everything is written, nothing is weighed and nothing is joined. All is on the disk when this returns."""
     texts = [one.statement.text for one in observations]
     keys, lines = memory.encoder.keys(texts), lines_of(memory.lm, texts, memory.settings.decoding)
     decisions = (

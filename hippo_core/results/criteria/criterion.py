@@ -1,7 +1,6 @@
 """The form of params/criteria: what a success criterion compares, on which items, and which target it must reach."""
 
 from collections import Counter
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +13,12 @@ from hippo_core.results.figures.palette import condition_name
 
 Regime = Literal["immediate", "delayed", "after_sleep"]
 Encoder = Literal["own", "minilm"]
+LEGAL = {  # targets, by what a criterion looks at
+    "difference": {"at_least", "not_below", "within", "same"},
+    "ratio": {"at_most"},
+    "value": {"at_least", "at_most", "at_most_chance_plus", "within"},
+}
+RULES = sorted(set().union(*LEGAL.values()))
 
 
 class Form(BaseModel):
@@ -23,12 +28,9 @@ class Form(BaseModel):
 
 
 class Side(Form):
-    """Whose rows: a preset (or a group such as best_rag) at a stage. A bare name is a preset.
-
-    `regime`: where it is not the criterion's own, as for a memory before it slept (`delayed`) beside the same after it.
-    `overrides` are those of the preset, joined by ";", its encoder apart: without one, the model's own vectors are meant. Rows of
-    cells that override settings of the suite speak for a side only where the criterion names those settings (`worlds`).
-    """
+    """Whose rows: a preset (or a group such as best_rag) at a stage; a bare name is a preset. `regime`: where it is not the criterion's
+    own. `overrides` are those of the preset, joined by ";", its encoder apart: without one, the model's own vectors are meant. Rows of
+    cells that override settings of the suite speak for a side only where the criterion names these (`worlds`)."""
 
     preset: str
     stage: str = "test"
@@ -112,22 +114,16 @@ class Criterion(Form):
 
     @model_validator(mode="after")
     def _one_of_each(self) -> "Criterion":
-        legal = {
-            "difference": {"at_least", "not_below", "within", "same"},
-            "ratio": {"at_most"},
-            "value": {"at_least", "at_most", "at_most_chance_plus", "within"},
-        }
-        kinds = [name for name in legal if getattr(self, name) is not None]
-        rules = [name for name in sorted(set().union(*legal.values())) if getattr(self, name) is not None]
-        if len(kinds) != 1 or len(rules) != 1 or rules[0] not in legal[kinds[0]]:
-            raise ValueError(f"criterion {self.id!r} needs one of {legal} with one of its targets, got {kinds} with {rules}")
+        kinds = [name for name in LEGAL if getattr(self, name) is not None]
+        rules = [name for name in RULES if getattr(self, name) is not None]
+        if len(kinds) != 1 or len(rules) != 1 or rules[0] not in LEGAL[kinds[0]]:
+            raise ValueError(f"criterion {self.id!r} needs one of {LEGAL} with one of its targets, got {kinds} with {rules}")
         return self
 
     @property
     def rule(self) -> str:
         """The name of its target."""
-        rules = ("at_least", "not_below", "at_most", "at_most_chance_plus", "within", "same")
-        return next(name for name in rules if getattr(self, name) is not None)
+        return next(name for name in RULES if getattr(self, name) is not None)
 
     @property
     def target(self) -> float | tuple[float, float]:
@@ -173,17 +169,13 @@ class Criteria(Form):
 
     def single(self) -> list[Criterion]:
         """The criteria, one a suite and kind of worlds; where a criterion names several, they are added to its id."""
-        return [
-            criterion.model_copy(update={"id": name, "suites": (suite,), "worlds": (worlds,)})
-            for criterion in self.criteria
-            for suite, worlds, name in _variants(criterion)
-        ]
-
-
-def _variants(criterion: Criterion) -> Iterator[tuple[str, str, str]]:
-    for suite, worlds in product(criterion.suites, criterion.worlds):
-        several = ([suite] if len(criterion.suites) > 1 else []) + ([worlds] if worlds and len(criterion.worlds) > 1 else [])
-        yield suite, worlds, "/".join([criterion.id, *several])
+        singles = []
+        for criterion in self.criteria:
+            for suite, worlds in product(criterion.suites, criterion.worlds):
+                several = ([suite] if len(criterion.suites) > 1 else []) + ([worlds] if worlds and len(criterion.worlds) > 1 else [])
+                update = {"id": "/".join([criterion.id, *several]), "suites": (suite,), "worlds": (worlds,)}
+                singles.append(criterion.model_copy(update=update))
+        return singles
 
 
 def load_criteria(folder: Path | None = None) -> Criteria:

@@ -16,9 +16,7 @@ from hippo_core.results.statistics.paired import Comparison, compare, paired
 @dataclass(frozen=True)
 class Evidence:
     """What was measured for a criterion: value with interval, the comparison where there is one, cells, and remarks for the reason.
-
-    `rival_shows`: of the best rag as side b, the share of the gold facts that it shows on validation worlds, of the items at hand.
-    """
+    `rival_shows`: of the best rag as side b, the share of the gold facts that it shows on validation worlds."""
 
     interval: Interval
     comparison: Comparison | None = None

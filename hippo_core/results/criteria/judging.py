@@ -23,12 +23,9 @@ NAN = math.nan
 
 @dataclass(frozen=True)
 class Verdict:
-    """One criterion judged for one model.
-
-    `p` is the world-level permutation test of the difference (of a ratio: of its two sides), `p_holm` the same adjusted over the criteria
-    of the family that claim superiority and could be judged. `rival_shows`: where the best rag is side b, the share of the gold facts
-    that it shows on validation worlds; what is missing to 1 is the room for a gain. Numbers that do not exist are NaN or None.
-    """
+    """One criterion judged for one model. `p` is the world-level permutation test of the difference (of a ratio: of its two sides),
+    `p_holm` the same adjusted over the criteria of the family that claim superiority and could be judged. `rival_shows`: where the best rag
+    is side b, the share of the gold facts that it shows on validation worlds. What does not exist is NaN or None."""
 
     id: str
     question: str
@@ -61,16 +58,12 @@ class Verdict:
 
 
 def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | None = None, declared: Sequence[Claim] = ()) -> list[Verdict]:
-    """A verdict for every model and every criterion that its rows are asked, in the order of the files: those about presets, worlds or
-    settings that a run does not hold have none.
-
-    `rows` are all item rows of a run with the columns of its cells (run_id, suite, preset, model, regime, mode, profile, n, seed, cell;
-    optional: encoder, preset_overrides, suite_overrides). Seeds are pooled, worlds of different seeds are different clusters.
-    `validation` are rows of the same form on validation worlds: they decide which rag is the best one. Without them the highest on the
-    test rows stands for best_rag, which is the hardest rival of a memory; where it would instead make a claim easier, the interval is
-    widened (Bonferroni). The models of a run are judged apart, and so is the choice. `declared` are the claims that were said before the
-    run to rest on too few worlds: one of them that is missed by its p alone is not judged. No other is excused.
-    """
+    """A verdict for every model, apart, and every criterion that its rows are asked, in the order of the files. `rows` are all item rows of
+    a run with the columns of its cells (NEEDED; optional: encoder, preset_overrides, suite_overrides). Seeds are pooled, worlds of
+    different seeds are different clusters. `validation` are rows of the same form on validation worlds: they decide which rag is the best
+    one; without them the highest on the test rows stands for it, with the interval widened (Bonferroni) where that would make a claim
+    easier. `declared` are the claims that were said before the run to rest on too few worlds: one of them that is missed by its p alone is
+    not judged."""
     missing = [column for column in NEEDED if column not in rows]
     if missing:
         raise LabError(f"the rows of a run need the columns {', '.join(missing)}")

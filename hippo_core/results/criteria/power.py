@@ -39,11 +39,9 @@ class Claim:
 
 
 def planned_claims(criteria: Criteria, plan: Frame) -> list[Claim]:
-    """The claims that a plan's cells could feed, model by model in the order of the file.
-
-    `plan` has a row a cell of the test, with the columns that `judge` needs and `n_worlds`; `item_id` and `world` are empty. Left out are
-    claims about some of the items only: how many there will be is not known, and without them Holm's correction is none too strict.
-    """
+    """The claims that a plan's cells could feed, model by model in the order of the file. `plan` has a row a cell of the test, with the
+    columns that `judge` needs and `n_worlds`; `item_id` and `world` are empty. Claims about some of the items only are left out: how many
+    there will be is not known."""
     claims = []
     for model in sorted(plan["model"].unique()):
         pool = Pool(plan[plan["model"] == model])

@@ -53,10 +53,8 @@ class Pool:
 
 @dataclass(frozen=True)
 class Pick:
-    """The one of `options` that stands for a side, with its rows, and whether validation worlds decided which.
-
-    `shows` is the share of the gold facts that it shows on validation worlds: what it leaves to be found. NaN where nothing says so.
-    """
+    """The one of `options` that stands for a side, with its rows, and whether validation worlds decided which. `shows`: the share of the
+    gold facts that it shows there; NaN where nothing says so."""
 
     rows: pd.DataFrame
     side: Side

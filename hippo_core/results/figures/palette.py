@@ -117,7 +117,7 @@ def is_bound(condition: str) -> bool:
     return condition.startswith("controls/") or base(condition) == "baselines/rag_synonyms"
 
 
-def suite_place(suite: str) -> tuple[int, str]:
+def suite_position(suite: str) -> tuple[int, str]:
     """A sort key that puts suites in the order of every report: recall of episodes first, those of others last."""
     return (SUITES.index(suite) if suite in SUITES else len(SUITES)), suite
 

@@ -13,9 +13,8 @@ A record is `executed/<run>/<preset>/<suite>/<n>_<seed>/<cell id>/` with
 This package needs neither torch nor pandas until rows are read.
 """
 
-from hippo_core.results.records.diff import Difference, diff
-from hippo_core.results.records.paths import DONE, RUNS, folders_with, record_folder, run_folder, set_aside
+from hippo_core.results.records.diff import diff
+from hippo_core.results.records.paths import DONE, RUNS, folders_with, put_away, record_folder, run_folder, set_aside
 from hippo_core.results.records.read import key_of, prepared_of, read_meta, read_metrics, read_rows, records_of
 from hippo_core.results.records.summary import SCRAPS, build_metrics, prepared_telemetry
-from hippo_core.results.records.verify import Fault, is_complete, verify
-from hippo_core.results.records.write import begin_record, finish_record, seal, write_rows
+from hippo_core.results.records.write import begin_record, finish_record, is_complete, seal, verify, write_rows

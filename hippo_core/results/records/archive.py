@@ -19,9 +19,9 @@ from typing import Any
 
 import psutil
 
-from hippo_core.files import LabError, new_folder, root
-from hippo_core.results.records.paths import DONE, RUNS, files_of, set_aside
-from hippo_core.results.records.verify import is_complete
+from hippo_core.files import LabError, in_a_line, new_folder, root
+from hippo_core.results.records.paths import DONE, RUNS, files_of, put_away
+from hippo_core.results.records.write import is_complete
 
 TRANSFERS = 8  # records at a time
 RENEW, STALE = 20.0, 120.0  # seconds after which a lock is renewed, and after which one that was not belongs to nobody
@@ -89,7 +89,8 @@ class Archive:
                         self._fs.get_file(path, str(below))
                     if not is_complete(folder):
                         raise OSError(f"{name} is damaged there: a file is missing or has another checksum than its DONE file says")
-                    _make_room(target)
+                    if not is_complete(target):
+                        put_away(target)
             except OSError:
                 if not is_complete(target):  # another cell of this machine may have been quicker
                     raise
@@ -147,21 +148,11 @@ class Archive:
         except (LabError, FileExistsError):
             raise
         except Exception as error:
-            why = " ".join(str(error).split()) or type(error).__name__
+            why = in_a_line(error)
             raise LabError(
                 f"records cannot be kept at {self.url}: {why}; expected a folder, or an address such as s3://bucket/prefix, that this "
                 "machine may read and write"
             ) from None
-
-
-def _make_room(target: Path) -> None:
-    """Free a record's place: what was altered since is kept aside, what was never finished goes, a whole record stays."""
-    if is_complete(target):
-        return
-    if (target / DONE).exists():
-        set_aside(target)
-    else:
-        shutil.rmtree(target, ignore_errors=True)
 
 
 def _holder() -> bytes:

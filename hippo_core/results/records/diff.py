@@ -9,7 +9,6 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -27,26 +26,14 @@ SESSION = re.compile(r"^(store/[^/]+)/[^/]+/")
 IGNORED = frozenset(TIMING_COLUMNS + TIMING_KEYS + PLACE_KEYS)
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One difference: the record (its path below the tree), the file in it, and what differs."""
-
-    record: str
-    file: str
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.record}/{self.file}: {self.what}" if self.file else f"{self.record}: {self.what}"
-
-
-def diff(a: Path, b: Path) -> tuple[int, list[Difference]]:
+def diff(a: Path, b: Path) -> tuple[int, list[str]]:
     """Compare the records at or below `a` with those at or below `b`: how many stand on both sides, and every difference."""
     left, right = _records(a), _records(b)
     both = [name for name in left if name in right]
-    differences = [Difference(name, "", f"only in {a}") for name in left if name not in right]
-    differences += [Difference(name, "", f"only in {b}") for name in right if name not in left]
+    differences = [f"{name}: only in {a}" for name in left if name not in right]
+    differences += [f"{name}: only in {b}" for name in right if name not in left]
     for name in both:
-        differences += [Difference(name, file, what) for file, what in diff_record(left[name], right[name])]
+        differences += [f"{name}/{file}: {what}" for file, what in diff_record(left[name], right[name])]
     return len(both), differences
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,6 +53,14 @@ def files_of(record: Path) -> list[str]:
     """The files of a record at any depth, by their path below it, sorted; hidden ones are left out."""
     below = (path.relative_to(record) for path in record.rglob("*") if path.is_file())
     return sorted(path.as_posix() for path in below if not any(part.startswith(".") for part in path.parts))
+
+
+def put_away(record: Path) -> None:
+    """Free a record's place: what was sealed is kept aside, what was never finished goes."""
+    if (record / DONE).exists():
+        set_aside(record)
+    elif record.exists():
+        shutil.rmtree(record)
 
 
 def set_aside(record: Path) -> Path:

@@ -72,13 +72,9 @@ def _origins(run: Path, split: str | None, dry_run: bool) -> dict[Path, dict[str
 
 
 def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "pd.DataFrame":
-    """All rows of a run's finished records, with the columns `KEYS` that say which cell each comes from.
-
-    `cell` is the id of the cell, `record` the path of its folder below the run. `encoder` says whose vectors the preset compares (empty
-    where it compares none); the other overrides stand apart in `preset_overrides` and `suite_overrides`, each joined by ";". Text is
-    text (empty where nothing was said), all else is a number (NaN where not measured). Columns that only some records have are NaN
-    elsewhere.
-    """
+    """All rows of a run's finished records, with the columns `KEYS` that say which cell each comes from: `cell` its id, `record` the path
+    of its folder below the run, `encoder` whose vectors the preset compares (empty for none), the other overrides apart in
+    `preset_overrides` and `suite_overrides`, joined by ";". Text is text, all else is a number (NaN where not measured)."""
     import pandas as pd
 
     origins = _origins(run, split, dry_run)

@@ -14,13 +14,10 @@ RECALL = ("requests", "candidates", "k_used", "store_size", "recall_ms", "comple
 
 
 def teach_telemetry(rows: Frame) -> dict[str, Any]:
-    """Decisions counted, the spread of S, and how well what was kept foretells what is asked (the hidden label `asked`).
-
-    `rows` has a line a told fact: action (insert, aggregate, refuse), S (NaN where nothing was weighed), asked, ms, and, where a budget
-    was kept, evicted. A repeated fact that adds to a trace counts as written. Precision and recall are those of what was left in the
-    end, the area under the curve that of S; `goes_with_asked` is the correlation of each term of a gate with that label. None is what
-    there is nothing to measure by.
-    """
+    """Decisions counted, the spread of S, and how well what was kept foretells what is asked (the hidden label `asked`). `rows` has a line
+    a told fact: action, S (NaN where nothing was weighed), asked, ms, and, where a budget was kept, evicted. Precision and recall are those
+    of what was left in the end, the area under the curve that of S; `goes_with_asked`: the correlation of each term of a gate with that
+    label. None is what there is nothing to measure by."""
     actions = rows["action"].value_counts()
     counts = {name: int(actions.get(action, 0)) for name, action in _ACTIONS.items()}
     written, evicted = rows["action"] != "refuse", rows.get("evicted", 0.0 * rows["asked"]).astype(bool)
@@ -39,6 +36,7 @@ def teach_telemetry(rows: Frame) -> dict[str, Any]:
     }
 
 
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 TERMS = ("surprise", "novelty", "reward", "pin")  # of a gate, as hippo_core.methods.episodic.gate weighs them
 _ACTIONS = {"inserted": "insert", "aggregated": "aggregate", "refused": "refuse"}
 
@@ -50,22 +48,36 @@ def _correlation(rows: Frame, term: str) -> float | None:
 
 
 def _salience(rows: Frame) -> dict[str, Any]:
-    from hippo_core.methods.episodic.gate_scores import QUANTILES, gate_scores
+    import numpy as np
 
-    scores = gate_scores(rows["S"].to_numpy(dtype=float), rows["action"] != "refuse", rows["asked"].to_numpy(dtype=bool))
-    spread = {f"{100 * share:g}%": _known(value) for share, value in zip(QUANTILES, scores.quantiles, strict=True)}
-    return {
-        "pr_auc": _known(scores.average_precision),
-        "S": {"mean": _known(scores.mean), "sd": _known(scores.sd), "quantiles": spread},
-    }
+    values = rows["S"].to_numpy(dtype=float)
+    mean, sd = (values.mean(), values.std()) if len(values) else (math.nan, math.nan)
+    spread = np.quantile(values, QUANTILES) if len(values) else [math.nan] * len(QUANTILES)
+    quantiles = {f"{100 * share:g}%": _known(value) for share, value in zip(QUANTILES, spread, strict=True)}
+    pr_auc = average_precision(values, rows["asked"].to_numpy(dtype=bool))
+    return {"pr_auc": _known(pr_auc), "S": {"mean": _known(mean), "sd": _known(sd), "quantiles": quantiles}}
+
+
+def average_precision(scores: Any, labels: Any) -> float:
+    """Sum over thresholds t of (R(t) - R(t + 1)) * P(t), one threshold for each distinct score: equal scores are taken together.
+
+    R and P are recall and precision of "score >= t", t + 1 the next higher threshold; nothing is interpolated (Davis & Goadrich 2006 on
+    why not to). NaN without a positive label.
+    """
+    import numpy as np
+
+    values, positive = np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64)
+    if not positive.sum():
+        return math.nan
+    order = np.argsort(-values, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(values[order])), len(values) - 1)  # the last of each run of equal scores
+    hits = np.cumsum(positive[order])[ends]
+    return float((np.diff(hits, prepend=0.0) * hits / (ends + 1)).sum() / positive.sum())
 
 
 def replay_telemetry(rows: Frame) -> dict[str, Any]:
-    """Traces replayed, over how many cycles, the share recalled from their noisy cue, and what that did to their salience.
-
-    `rows` has a line a trace and cycle: cycle, trace_id, recalled (0 or 1), salience_before, salience_after, ms. `traces` counts the
-    different ones.
-    """
+    """Traces replayed, over how many cycles, the share recalled from their noisy cue, and what that did to their salience; `rows` has a
+    line a trace and cycle."""
     change = rows["salience_after"] - rows["salience_before"]
     return {
         "items": len(rows),

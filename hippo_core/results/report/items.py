@@ -53,11 +53,7 @@ def _item(row: dict[str, Any]) -> dict[str, Any]:
     verdict = _verdict(row["score"])
     return {
         "id": row["item_id"],
-        "rung": row["rung"],
-        "kind": row["kind"],
-        "question": row["question"],
-        "prompt": row["prompt"],
-        "answer": row["answer"],
+        **{name: row[name] for name in ("rung", "kind", "question", "prompt", "answer")},
         "pred": _shown_text(row["pred"]),
         "flags": row["flags"].replace(";", ", "),
         "verdict": verdict,
@@ -94,10 +90,7 @@ def _pairs_page(run: Run, setting: str, slug: str, rows: Frame) -> str:
     items = [
         {
             "id": f"{row['seed']}/{row['item_id']}" if several else row["item_id"],
-            "rung": row["rung"],
-            "kind": row["kind"],
-            "question": row["question"],
-            "answer": row["answer"],
+            **{name: row[name] for name in ("rung", "kind", "question", "answer")},
             "cells": [{"column": column, **answers[side].get(row["key"], _NOTHING)} for column, side in zip(columns, sides, strict=True)],
         }
         for row in rows.drop_duplicates("key").to_dict("records")

@@ -93,13 +93,8 @@ def cells(run: Run) -> list[dict[str, Any]]:
     settings = run.settings
     return [
         {
-            "setting": cell.setting,
+            **{name: getattr(cell, name) for name in ("setting", "regime", "split", "n", "seed", "record")},
             "condition": look(cell.condition).label,
-            "regime": cell.regime,
-            "split": cell.split,
-            "n": cell.n,
-            "seed": cell.seed,
-            "record": cell.record,
             "items": f"items/{cell.page}" if cell.setting in settings else "",
             "data": str(cell.meta.get("checksums", {}).get("data", NONE)),
             "config": str(cell.meta.get("config_hash", NONE)),

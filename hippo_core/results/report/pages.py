@@ -59,11 +59,12 @@ class Links:
 
     def items(self, condition: str, regime: str, **where: str) -> str:
         """The page of a condition's items: its cell's page where there is one cell, else the setting's page."""
-        here = self._cells(condition, regime)
+        regime = self.regime(condition, regime)
+        here = [cell for cell in self.cells if cell.condition == condition and cell.regime == regime]
         fragment = "".join(f"&{name}={quote(str(value))}" for name, value in where.items())
         if len(here) == 1 and here[0].listed:
             return f"items/{here[0].page}" + (f"#{fragment[1:]}" if fragment else "")
-        return f"items/{self.pairs_page}#a={quote(_column(condition, self.regime(condition, regime)))}{fragment}"
+        return f"items/{self.pairs_page}#a={quote(_column(condition, regime))}{fragment}"
 
     def differing(self, a: tuple[str, str], b: tuple[str, str], side: str = "both") -> str:
         """The setting's page, showing only the items where a and b differ (`side`: where only one of them is right)."""
@@ -73,10 +74,6 @@ class Links:
     def regime(self, condition: str, regime: str) -> str:
         """The regime under which the record lies: conditions without a window have one record for both."""
         return regime if any(cell.regime == regime for cell in self.cells if cell.condition == condition) else "delayed"
-
-    def _cells(self, condition: str, regime: str) -> list[Cell]:
-        regime = self.regime(condition, regime)
-        return [cell for cell in self.cells if cell.condition == condition and cell.regime == regime]
 
 
 def _column(condition: str, regime: str) -> str:

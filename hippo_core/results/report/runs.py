@@ -16,7 +16,7 @@ import pandas as pd
 
 from hippo_core.files import LabError
 from hippo_core.results.criteria.power import DECLARED, Claim, read_declared
-from hippo_core.results.figures.palette import condition_name, suite_place
+from hippo_core.results.figures.palette import condition_name, suite_position
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import DONE, folders_with, read_meta, read_rows
 
@@ -26,11 +26,8 @@ CELL = ["record", "condition", "setting", "regime", "split", "seed", "n", "model
 
 @dataclass(frozen=True)
 class Cell:
-    """One record: its path below the run, the condition and setting it belongs to, and its `meta.json`.
-
-    The setting of a validation cell is the first one that it is for; where there is none, it has no page of items. Nor has a cell that is
-    not `listed`, one of many seeds.
-    """
+    """One record: its path below the run, the condition and setting it belongs to, and its `meta.json`. A validation cell has the first
+    setting that it is for, and without one no page of items; nor has a cell that is not `listed`, one of many seeds."""
 
     record: str
     condition: str
@@ -97,7 +94,7 @@ class Run:
     def settings(self) -> list[str]:
         """The settings in order: by model, by suite, then by name, where numbers count as such."""
         settings = self.rows[["model", "suite", "setting"]].drop_duplicates().itertuples(index=False)
-        keys = {setting: (self.models.index(model), suite_place(suite), natural(setting), setting) for model, suite, setting in settings}
+        keys = {setting: (self.models.index(model), suite_position(suite), natural(setting), setting) for model, suite, setting in settings}
         return sorted(keys, key=keys.__getitem__)
 
     def settings_of(self, model: str) -> dict[str, str]:
@@ -125,7 +122,9 @@ def load_run(folder: Path) -> Run:
     test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "val"]
     if test.empty:
         raise LabError(f"{folder} holds records of validation worlds only; a report needs test worlds: run cells with split=test")
-    records = tuple(_cell(folder, cell) for cell in cells.to_dict("records"))
+    records = tuple(
+        Cell(**cell, id=Path(cell["record"]).name, meta=read_meta(folder / cell["record"])) for cell in cells.to_dict("records")
+    )
     return Run(folder, test, validation, records, tuple(_unfinished(folder)), dry, tuple(read_declared(folder / DECLARED)))
 
 
@@ -181,13 +180,13 @@ def _place_names(rows: Frame) -> Frame:
     models = rows["model"].nunique() > 1
     several = rows.groupby("suite")[["profile", "suite_overrides"]].nunique() > 1
 
-    def place(model: str, suite: str, profile: str, overridden: str) -> str:
+    def name_of(model: str, suite: str, profile: str, overridden: str) -> str:
         short = suite if not suite.startswith("folder:") else Path(suite).name
         profiles, overrides = several.loc[suite]
         parts = [model if models else "", short, profile if profiles else "", overridden.replace(";", ", ") if overrides else ""]
         return " · ".join(filter(None, parts))
 
-    return _each(rows[["model", "suite", "profile", "suite_overrides"]], place)
+    return _each(rows[["model", "suite", "profile", "suite_overrides"]], name_of)
 
 
 def natural(name: str) -> list[tuple[str, int]]:
@@ -200,10 +199,6 @@ def not_listed(cells: Sequence[Cell]) -> str:
     listed = sum(cell.listed for cell in cells)
     others = f"the first {LISTED} seeds of each setting; the items of the others stand in their metrics.csv"
     return "" if listed == len(cells) else f"Listed are {listed:,} of {len(cells):,} records, those of {others}."
-
-
-def _cell(folder: Path, columns: dict[str, Any]) -> Cell:
-    return Cell(**columns, id=Path(columns["record"]).name, meta=read_meta(folder / columns["record"]))
 
 
 def _unfinished(folder: Path) -> Iterable[Unfinished]:

@@ -18,7 +18,7 @@ Estimates = dict[tuple[str, str], dict[str, Any]]
 def slices(rows: Frame) -> dict[str, Any] | None:
     """Answers right and recall@1 by group of questions: two lines a condition and regime. None where no question has held-out words, or
     there is neither a memory nor a rag."""
-    rows = rows[rows["condition"].map(_is_asked_of)]
+    rows = rows[rows["condition"].map(lambda name: _is_memory(name) or base(name).startswith("baselines/rag_"))]
     held_out = rows[rows["slices"] != ""]
     if held_out.empty:
         return None
@@ -32,10 +32,6 @@ def slices(rows: Frame) -> dict[str, Any] | None:
         if any((name, regime) in by_group for by_group in estimates[measure].values())
     ]
     return {"groups": list(groups), "lines": lines, "note": _note(rows), "of_memory": rows["condition"].map(_is_memory).any()}
-
-
-def _is_asked_of(condition: str) -> bool:
-    return _is_memory(condition) or base(condition).startswith("baselines/rag_")
 
 
 def _is_memory(condition: str) -> bool:

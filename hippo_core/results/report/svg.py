@@ -21,11 +21,8 @@ def dot_and_bar(
     guide: float | None = None,
     target: object = None,
 ) -> Markup:
-    """A dot at `value` with a bar from `low` to `high` on an axis over `domain`.
-
-    `guide` is a dashed line (chance, no effect), `target` a tick below the axis, or two. `alt` is what a screen reader says. Values beyond
-    the domain are drawn at its end; without a value nothing is drawn.
-    """
+    """A dot at `value` with a bar from `low` to `high` on an axis over `domain`. `guide`: a dashed line (chance, no effect); `target`: a
+    tick below the axis, or two; `alt`: what a screen reader says. Values beyond the domain are drawn at its end."""
     if missing(value):
         return Markup("")
     bar = [] if missing(low) or missing(high) else [_line(_x(low, domain), MIDDLE, _x(high, domain), MIDDLE, colour, 3)]
@@ -44,7 +41,9 @@ def _picture(domain: tuple[float, float], guide: float | None, target: object, a
     parts = [_line(_x(domain[0], domain), MIDDLE, _x(domain[1], domain), MIDDLE, RULE, 1)]
     if not missing(guide):
         parts.append(_line(_x(guide, domain), 1, _x(guide, domain), HEIGHT - 1, CHANCE, 1, "3 2"))
-    parts += [_tick(_x(tick, domain)) for tick in (target if isinstance(target, tuple) else (target,)) if not missing(tick)]
+    for tick in target if isinstance(target, tuple) else (target,):
+        if not missing(tick):  # a small triangle that points at the axis from below
+            parts.append(f'<path d="M{_x(tick, domain):.1f} {MIDDLE + 3:.1f} l3.5 6.5 h-7 z" fill="{QUIET}"/>')
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
     return Markup(f'<svg class="bar" {size} role="img" aria-label="{Markup.escape(alt)}">{"".join(parts + marks)}</svg>')
 
@@ -63,7 +62,3 @@ def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float,
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
     ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
     return f'<line {ends} stroke="{colour}" stroke-width="{width}" stroke-linecap="round"{dashes}/>'
-
-
-def _tick(x: float) -> str:
-    return f'<path d="M{x:.1f} {MIDDLE + 3:.1f} l3.5 6.5 h-7 z" fill="{QUIET}"/>'

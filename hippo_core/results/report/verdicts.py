@@ -47,12 +47,7 @@ def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str
     return {
         "id": mark + verdict.id,
         "criterion": verdict.id,
-        "suite": verdict.suite,
-        "question": verdict.question,
-        "text": verdict.text,
-        "reason": verdict.reason,
-        "family": verdict.family,
-        "verdict": verdict.verdict,
+        **{name: getattr(verdict, name) for name in ("suite", "question", "text", "reason", "family", "verdict")},
         "mark": MARKS[verdict.verdict],
         "place": _scope(verdict),
         "kind": kind,

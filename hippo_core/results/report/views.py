@@ -119,12 +119,12 @@ def _swept(run: Run, sweep: Sweep) -> str:
 
 
 def _can_draw(key: str, rows: Frame) -> bool:
-    needs = {"rungs": _has_rungs(rows), "recall": rows["recall_1"].notna().any(), "cost": rows["prompt_tokens"].notna().any()}
+    needs = {
+        "rungs": len(summaries.order_of(rows, "rung")) > 1,
+        "recall": rows["recall_1"].notna().any(),
+        "cost": rows["prompt_tokens"].notna().any(),
+    }
     return bool(needs.get(key, rows["score"].notna().any()))
-
-
-def _has_rungs(rows: Frame) -> bool:
-    return len(summaries.order_of(rows, "rung")) > 1
 
 
 def _figure(file: str, name: str, claim: str, caption: str, data: bytes) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import LOOKS, USES_WINDOW, base, look, ordered, suite_place
+from hippo_core.results.figures.palette import LOOKS, USES_WINDOW, base, look, ordered, suite_position
 from hippo_core.results.formatting import percent, share
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.report.runs import Run
@@ -120,6 +120,6 @@ def _models(rows: Frame) -> Iterable[str]:
     if rows["model"].nunique() == 1:
         yield f"Other models: all rows are of {rows['model'].iloc[0]}."
     for model, group in rows.groupby("model"):
-        absent = sorted(set(rows["suite"]) - set(group["suite"]), key=suite_place)
+        absent = sorted(set(rows["suite"]) - set(group["suite"]), key=suite_position)
         if absent:
             yield f"{model}: no record of the suites {', '.join(absent)}."

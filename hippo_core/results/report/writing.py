@@ -31,11 +31,8 @@ Views = list[dict[str, Any]]
 
 
 def write_report(run_folder: Path, out: Path) -> Path:
-    """Write the report of `run_folder` to `out` and return the path of its HTML page.
-
-    A report that stands there already is replaced. Raises LabError where the run holds no finished record with test rows, or where `out`
-    lies inside the run.
-    """
+    """Write the report of `run_folder` to `out`, in the place of an earlier one, and return the path of its HTML page. LabError where the
+    run holds no finished record with test rows, or where `out` lies inside the run."""
     if out.resolve().is_relative_to(run_folder.resolve()):
         raise LabError(f"a report cannot lie among the records: {out} is inside {run_folder}; name another folder")
     run = load_run(run_folder)
@@ -52,10 +49,8 @@ def write_report(run_folder: Path, out: Path) -> Path:
 
 
 def verdicts_of(run: Run) -> list[Verdict]:
-    """Every success criterion judged on the run; which rag is the best one is chosen on its validation worlds, where there are any.
-
-    A claim that rests on too few worlds is excused only where that was said before the run.
-    """
+    """Every success criterion judged on the run; its validation worlds choose the best rag, and a claim that rests on too few worlds is
+    excused only where that was said before the run."""
     return judge(load_criteria(), run.numbers, run.validation, run.declared)
 
 

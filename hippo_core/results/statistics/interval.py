@@ -158,12 +158,9 @@ def effective_number(n: int, n_worlds: int) -> float:
 
 
 def expected_range(rows: pd.DataFrame, n: int | None = None, metric: str = "score", cluster: str = "world") -> tuple[float, float]:
-    """Where the mean of a *new* cell of n items (default: as many) falls 95 times in 100, judged by a validation cell's row table.
-
-    A prediction interval: mean +- t(G-1) * sqrt(V * n_val * (1/n_val + 1/n)) within 0 and 1, V = `variance_of_mean`, G worlds. Where no
-    world deviates from the mean: the mean with Wilson's upper share of deviating items, for the independent items that both cells are
-    worth. NaN with fewer than two worlds.
-    """
+    """Where the mean of a *new* cell of n items (default: as many) falls 95 times in 100, judged by a validation cell's row table: mean +-
+    t(G-1) * sqrt(V * n_val * (1/n_val + 1/n)) within 0 and 1, V = `variance_of_mean`, G worlds. Where no world deviates from the mean: the
+    mean with Wilson's upper share of deviating items. NaN with fewer than two worlds."""
     values, groups = scored(rows[metric], rows[cluster])
     n_val, n_worlds = len(values), int(groups.max(initial=-1)) + 1
     if n_worlds < 2:

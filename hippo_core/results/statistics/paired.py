@@ -57,11 +57,9 @@ def compare(
     draws: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Compare two row tables item by item. The order of rows does not matter; swapping a and b mirrors the result.
-
-    `key` names the column that says which rows belong together, `cluster` the one that names the world. Raises LabError, naming the first
-    mismatch, where the tables do not hold the same items once each with the same question, gold answer and world.
-    """
+    """Compare two row tables item by item; swapping a and b mirrors the result. `key` names the column that says which rows belong
+    together, `cluster` the one that names the world. LabError, naming the first mismatch, where the tables do not hold the same items once
+    each with the same question, gold answer and world."""
     pairs = paired(a, b, metric, key, cluster)
     known = pairs.dropna(subset=["a", "b"])
     first, second, worlds = known["a"].to_numpy(), known["b"].to_numpy(), known["cluster"].to_numpy()

@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from hippo_core.lab.grid.executors import gpus
-from hippo_core.lab.grid.executors.local import Local
+from hippo_core.lab.grid.executors.local import Local, shares
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import DEFAULTS
 
@@ -21,14 +20,14 @@ def cells(place):
 
 
 def test_shares_follow_the_declared_memory(cells):
-    assert gpus.shares(cells, 24) == {"of-2": 2 / 24, "of-6": 0.25, "of-12": 0.5, "of-20": 1.0}
-    assert set(gpus.shares(cells, float("inf")).values()) == {1.0}
-    found = [gpus.shares(cells, gb)["of-6"] for gb in (8, 11, 12, 24, 80)]
+    assert shares(cells, 24) == {"of-2": 2 / 24, "of-6": 0.25, "of-12": 0.5, "of-20": 1.0}
+    assert set(shares(cells, float("inf")).values()) == {1.0}
+    found = [shares(cells, gb)["of-6"] for gb in (8, 11, 12, 24, 80)]
     assert all(a >= b for a, b in pairwise(found))
 
 
 def test_this_machines_gpu_is_never_overfull(cells, monkeypatch):
-    monkeypatch.setattr(gpus, "memory_gb", lambda: 24.0)
+    monkeypatch.setattr("hippo_core.lab.grid.executors.local.memory_gb", lambda: 24.0)
     local = Local(cells, 8, DEFAULTS)
     two, six, twelve, twenty, small, _ = cells
     assert local.fits(twelve, [twelve])

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hippo_core.files import LabError
-from hippo_core.methods.episodic.gate_scores import average_precision, gate_scores
+from hippo_core.results.records.telemetry import average_precision
 
 judged = st.lists(st.tuples(st.integers(0, 6).map(float), st.booleans()), min_size=1, max_size=30)
 
@@ -48,29 +47,3 @@ def test_a_gate_that_knows_all_has_1_and_one_that_knows_nothing_the_base_rate():
     labels = np.random.default_rng(3).random(5000) < 0.2
     assert average_precision(labels.astype(float), labels) == 1
     assert average_precision(np.random.default_rng(4).random(5000), labels) == pytest.approx(labels.mean(), abs=0.02)
-
-
-def test_scores_by_hand():
-    found = gate_scores([3.0, 2.0, 1.0, 0.0], [True, True, True, False], [True, False, False, True])
-    assert (found.n, found.base_rate, found.write_rate) == (4, 0.5, 0.75)
-    assert (found.precision, found.recall) == pytest.approx((1 / 3, 1 / 2))
-    assert (found.mean, found.sd) == pytest.approx((1.5, math.sqrt(1.25)))
-    assert found.quantiles[0::3] == (0.0, 1.5, 3.0)
-    assert found.quantiles == tuple(sorted(found.quantiles))
-
-
-def test_what_cannot_be_measured_is_not_a_number():
-    nothing = gate_scores([], [], [])
-    assert nothing.n == 0
-    assert all(
-        map(math.isnan, (nothing.base_rate, nothing.write_rate, nothing.precision, nothing.recall, nothing.mean, *nothing.quantiles))
-    )
-    assert math.isnan(gate_scores([1.0], [False], [True]).precision)
-    assert math.isnan(gate_scores([1.0], [True], [False]).recall)
-
-
-def test_tables_that_do_not_fit_are_refused():
-    with pytest.raises(LabError, match="1 S, 2 decisions, 1 labels"):
-        gate_scores([1.0], [True, False], [True])
-    with pytest.raises(LabError, match="not finite"):
-        gate_scores([math.nan], [True], [True])

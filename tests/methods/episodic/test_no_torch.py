@@ -8,7 +8,6 @@ MODULES = (
     "store.trace",
     "retrieval.sparse_key",
     "methods.episodic.gate",
-    "methods.episodic.gate_scores",
     "methods.episodic.replay",
 )
 

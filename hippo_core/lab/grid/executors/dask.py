@@ -15,8 +15,9 @@ from typing import Any
 
 from distributed import Client, KilledWorker
 
-from hippo_core.files import LabError, root
-from hippo_core.lab.grid.executors import gpus, worker
+from hippo_core.files import LabError, in_a_line, root
+from hippo_core.lab.grid.executors import worker
+from hippo_core.lab.grid.executors.local import shares
 from hippo_core.lab.grid.expand import Grid
 from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run.cells import Cell
@@ -40,10 +41,13 @@ class DaskCluster:
         self._outputs: dict[str, Output] = {}
         self._client = connect(address)
         try:
-            self._shares = gpus.shares(cells, self._gpus()[1])
+            self._shares = shares(cells, self._gpus()[1])
             needed = materials(cells)
             ours = self._check(needed, grid.run_id)
-            self._refuse_impossible(cells)
+            if self._shares and not self._gpus()[0] and self._workers():
+                label = next(cell.label for cell in cells if cell.id in self._shares)
+                start = 'dask worker --resources "GPU=1 GPU_GB=24"'
+                raise LabError(f"{label} needs a GPU and no worker offers one; start workers with: {start}")
             self._client.register_plugin(worker.CellWorker(self._name, execution, needed, ours), name=self._name)
             self._client.subscribe_topic(self._name, self._heard)
         except BaseException:
@@ -83,7 +87,9 @@ class DaskCluster:
         except LabError:
             raise
         except Exception as error:
-            raise LabError(f"the Dask cluster at {self._address} failed ({_words(error)}); finished records are kept, call again") from None
+            raise LabError(
+                f"the Dask cluster at {self._address} failed ({in_a_line(error)}); finished records are kept, call again"
+            ) from None
         return self._fetched(replace(outcome, cell=cell))
 
     def _fetched(self, outcome: Outcome) -> Outcome:
@@ -120,11 +126,6 @@ class DaskCluster:
     def _workers(self) -> dict[str, Any]:
         return self._client.scheduler_info(n_workers=-1)["workers"]
 
-    def _refuse_impossible(self, cells: Sequence[Cell]) -> None:
-        if self._shares and not self._gpus()[0] and self._workers():
-            label = next(cell.label for cell in cells if cell.id in self._shares)
-            raise LabError(f'{label} needs a GPU and no worker offers one; start workers with: dask worker --resources "GPU=1 GPU_GB=24"')
-
     def _check(self, needed: worker.Materials, run_id: str) -> dict[str, Any]:
         """What a worker must be like, as this machine is; LabError where one has other packages or code, lacks a model, or would write
         records that nobody sees."""
@@ -137,7 +138,7 @@ class DaskCluster:
         ours = worker.describe(needed, "")
         for address, theirs in descriptions.items():
             if isinstance(theirs, BaseException):
-                raise LabError(f"worker {address} cannot run cells: {_words(theirs)}; it needs this checkout and `make setup` there")
+                raise LabError(f"worker {address} cannot run cells: {in_a_line(theirs)}; it needs this checkout and `make setup` there")
             if why := worker.unfit(ours, theirs, shared=not self._execution.archive):
                 raise LabError(f"worker {address} {why}")
         return ours
@@ -154,10 +155,6 @@ def connect(address: str) -> Client:
         return Client(**where, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise LabError(
-            f"no Dask scheduler answers at {address} ({_words(error)}); start one with `dask scheduler`, and give its address as "
+            f"no Dask scheduler answers at {address} ({in_a_line(error)}); start one with `dask scheduler`, and give its address as "
             "SCHEDULER=tcp://host:8786"
         ) from None
-
-
-def _words(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

@@ -31,10 +31,8 @@ def start_server(models: Iterable[str]) -> None:
 
 
 def end_kernels(patience: float = 5.0, for_good: bool = True) -> None:
-    """End the kernels that this process has started, the forked ones at once, the others kindly first; `for_good`: it starts no more.
-
-    The data sets that they were building go with them.
-    """
+    """End the kernels that this process has started, the forked ones at once, the others kindly first, and the data sets that they were
+    building; `for_good`: it starts no more."""
     client.close(for_good)
     kernels = [child for child in psutil.Process().children() if _is_kernel(child)]
     for kernel in kernels:

@@ -3,17 +3,39 @@
 Threads of one process, because kernels pick their ports there without racing each other.
 """
 
-from collections.abc import Sequence
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from threading import Event
 
-from hippo_core.lab.grid.executors import gpus
 from hippo_core.lab.grid.executors.kernels import end_kernels, prepared
 from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run import ram
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import ExecutionOptions, Outcome, execute
+from hippo_core.models.spec import load_spec
+
+BIG = 0.5  # of a GPU's memory: a model above that runs alone
+
+
+def shares(cells: Iterable[Cell], gpu_gb: float) -> dict[str, float]:
+    """By id of the cell, the part (0 to 1) of a GPU with so much memory that it takes, the whole of one of unknown size (inf); cells that
+    need none are left out."""
+    cells = [cell for cell in cells if "model" in cell.parameters]
+    declared = {model: load_spec(model).max_memory_gb for model in {cell.parameters["model"] for cell in cells}}
+    memory = {cell.id: declared[cell.parameters["model"]] for cell in cells}
+    return {name: gb / gpu_gb if gb <= BIG * gpu_gb < float("inf") else 1.0 for name, gb in memory.items() if gb}
+
+
+def memory_gb() -> float:
+    """The memory of this machine's smallest GPU in GB, as its driver's own tool tells it; 0 where there is none. CUDA is not opened."""
+    if not (tool := shutil.which("nvidia-smi")):
+        return 0.0
+    query = [tool, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    sizes = subprocess.run(query, capture_output=True, text=True, check=False).stdout.split()
+    return min((float(mib) * 2**20 / 1e9 for mib in sizes if mib.isdigit()), default=0.0)
 
 
 class Local:
@@ -21,8 +43,8 @@ class Local:
 
     def __init__(self, cells: Sequence[Cell], jobs: int, execution: ExecutionOptions) -> None:
         self._jobs, self._execution = jobs, prepared(execution, cells)
-        self._gpu = gpus.memory_gb()
-        self._shares = gpus.shares(cells, self._gpu) if self._gpu else {}
+        self._gpu = memory_gb()
+        self._shares = shares(cells, self._gpu) if self._gpu else {}
         self._pool, self._stopping = ThreadPoolExecutor(jobs), Event()
 
     def room(self, running: list[Cell]) -> int:

@@ -4,7 +4,6 @@ import logging
 import platform
 import time
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from threading import Event
 from typing import Any, cast
 
@@ -17,6 +16,7 @@ from hippo_core.lab.run import fingerprints, notebook_files, ram
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import ExecutionOptions, Outcome, execute, fix_threads
 from hippo_core.lab.run.preflight import require_encoders, require_weights
+from hippo_core.lab.run.provenance import version_of
 from hippo_core.results.records.archive import Archive
 
 Materials = tuple[list[str], list[str]]  # names of models and of encoders
@@ -67,10 +67,7 @@ def _pins() -> list[tuple[str, str]]:
 
 def _strange(pin: tuple[str, str]) -> str:
     name, wanted = pin
-    try:
-        installed = version(name)
-    except PackageNotFoundError:
-        installed = "missing"
+    installed = version_of(name) or "missing"
     return "" if installed.split("+")[0] == wanted else f"{name} {installed} where requirements.lock says {wanted}"
 
 

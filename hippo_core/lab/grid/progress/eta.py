@@ -14,11 +14,9 @@ History = dict[tuple, list[tuple[int, float]]]  # kinds of cells, and size and s
 
 
 def expected(cells: Sequence[Cell], ended: Sequence[tuple[Cell, float]], earlier: Mapping[str, float]) -> dict[str, float]:
-    """Seconds that each cell takes from beginning to end, by its id; empty where nothing is known.
-
-    `ended` are cells of this run with their seconds, `earlier` what older records say, by id. The first of these counts: cells of
-    the same kind and size in this run; older records, times the pace of this run; a like cell in this run; the mean of what is known.
-    """
+    """Seconds that each cell takes in all, by its id; empty where nothing is known. `ended` are cells of this run with their seconds,
+    `earlier` what older records say. The first of these counts: cells of the same kind and size in this run; older records, times the pace
+    of this run; a like cell in this run; the mean of what is known."""
     history, ratio, guesses = History(), pace(ended, earlier), dict[tuple, float | None]()
     alike: dict[tuple, list[float]] = {}
     for cell, seconds in ended:
@@ -46,10 +44,8 @@ def pace(ended: Sequence[tuple[Cell, float]], earlier: Mapping[str, float]) -> f
 
 
 def seconds_left(waiting: Sequence[Cell], running: Mapping[str, float], takes: Mapping[str, float], jobs: int) -> float:
-    """Seconds until the last cell ends, where `jobs` workers take the waiting cells in their order, each when its needs are met.
-
-    `running` holds the seconds that running cells have had, `takes` what each cell takes in all (one that is not there takes none).
-    """
+    """Seconds until the last cell ends, where `jobs` workers take the waiting cells in their order, each when its needs are met. `running`:
+    the seconds that running cells have had; `takes`: what each cell takes in all (nothing, where it is not there)."""
     there = {cell.id for cell in waiting} | set(running)
     position = {cell.id: number for number, cell in enumerate(waiting)}
     needs = TopologicalSorter({cell.id: there.intersection(cell.needs) for cell in waiting} | dict.fromkeys(running, ()))
@@ -85,13 +81,10 @@ def note(history: History, phase: str, parameters: dict[str, Any], seconds: floa
         history.setdefault(key, []).append((parameters.get("n", 0), seconds))
 
 
-def kind(phase: str, parameters: dict[str, Any]) -> tuple:
-    """What cells that should take about as long have in common, their size aside."""
-    return phase, parameters.get("model"), parameters.get("suite"), parameters.get("preset"), parameters.get("mode")
-
-
 def _keys(phase: str, parameters: dict[str, Any]) -> tuple[tuple, tuple]:
-    return kind(phase, parameters), (phase, parameters.get("model"), parameters.get("mode"))
+    """What cells that should take about as long have in common, their size aside: of the same suite and preset, and of any."""
+    model, mode = parameters.get("model"), parameters.get("mode")
+    return (phase, model, parameters.get("suite"), parameters.get("preset"), mode), (phase, model, mode)
 
 
 class Countdown:
@@ -129,4 +122,4 @@ def duration(seconds: float) -> str:
 
 
 def _kind(cell: Cell) -> tuple:
-    return (*kind(cell.phase, cell.parameters), cell.parameters.get("n"))
+    return (*_keys(cell.phase, cell.parameters)[0], cell.parameters.get("n"))

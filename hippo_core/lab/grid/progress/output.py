@@ -9,10 +9,8 @@ LINES, WIDTH = 20, 500  # what is kept: lines, and characters of a line
 
 
 class Output:
-    """A place to write text to that keeps its last lines, blank ones left out; a carriage return begins the line again.
-
-    Any thread may write. Colours and other escapes of a terminal are taken out when the lines are read, not when they are written.
-    """
+    """A place to write text to, from any thread, that keeps its last lines, blank ones left out; a carriage return begins the line again.
+    Escapes of a terminal are taken out when the lines are read."""
 
     def __init__(self) -> None:
         self._ended: deque[str] = deque(maxlen=LINES)

@@ -16,10 +16,8 @@ LINES = 8  # of the output of one cell
 
 
 def watch(run_id: str, cell: str = "") -> None:
-    """Show how the grid of a run comes along until it ends; LabError where none runs.
-
-    On a terminal the output of one cell is shown too: of the one that runs longest, or of the first whose label holds `cell`.
-    """
+    """Show how the grid of a run comes along until it ends; on a terminal with the output of the cell that runs longest, or of the first
+    whose label holds `cell`. LabError where none runs."""
     status, works = look(run_id)
     if status is None or not works:
         raise LabError(absent(run_id, status))

@@ -97,11 +97,8 @@ SHARES = Shares()
 def draw(
     queue: Queue, replay: Replay, cycle: int, now: int, seed: int, schedule: Schedule | None = None, shares: Shares = SHARES
 ) -> tuple[int, ...]:
-    """The ids of the traces that cycle `cycle` rehearses, in order, none twice; the same for the same arguments.
-
-    `now`: the present step, for recency. `schedule`: when traces are due, by which the policy `spaced` chooses; fewer than the rate
-    allows come where fewer are due. An empty queue gives none.
-    """
+    """The ids of the traces that cycle `cycle` rehearses, in order, none twice; the same for the same arguments. `now`: the present step,
+    for recency; `schedule`: when traces are due, by which the policy `spaced` chooses."""
     count = replay.count(len(queue.items) + queue.dropped)
     generator = np.random.default_rng([seed, cycle])
     if replay.policy == "uniform":

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hippo_core.files import LabError
 from hippo_core.retrieval.sparse_key import SparseKey, cosines
@@ -63,7 +62,7 @@ def push(queue: Queue, arrivals: Sequence[Arrival]) -> Queue:
         unlike = 1 - np.maximum(cosines(keys[held : held + len(batch)], keys[first : held + len(batch)]), 0)
         for row, arrival in enumerate(batch):
             among = unlike[row, max(0, held + row - queue.capacity) - first : held + row - first]
-            items.append(Queued(arrival.trace, arrival.key, arrival.S, arrival.step, _mean(among)))
+            items.append(Queued(arrival.trace, arrival.key, arrival.S, arrival.step, float(among.mean()) if len(among) else 1.0))
     over = max(0, len(items) - queue.capacity)
     return replace(queue, items=tuple(items[over:]), dropped=queue.dropped + over)
 
@@ -77,7 +76,3 @@ def _check_arrivals(queue: Queue, arrivals: Sequence[Arrival]) -> None:
     steps = [item.step for item in (*queue.items[-1:], *arrivals)]
     if any(later < earlier for earlier, later in pairwise(steps)):
         raise LabError("a trace came to the replay queue before the one in front of it; push them in the order of their steps")
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    return float(values.mean()) if len(values) else 1.0
