@@ -17,8 +17,8 @@ LIMIT = 300  # seconds that a command may take, on a busy machine
 
 
 def environment(place, **more):
-    """What commands of a lab have around them."""
-    return {**os.environ, "HIPPO_ROOT": str(place), "OMP_NUM_THREADS": "1", **more}
+    """What commands of a lab have around them; their kernels import the lab's own copy of the library."""
+    return {**os.environ, "HIPPO_ROOT": str(place), "PYTHONPATH": str(place), "OMP_NUM_THREADS": "1", **more}
 
 
 def lab(place, *words, limit=LIMIT, before=(), **more):

@@ -6,7 +6,6 @@ import math
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from functools import partial
@@ -26,9 +25,7 @@ from hippo_core.lab.grid.progress.output import LINES, Output
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 from tests.lab.conftest import make_lab
-from tests.lab.grid.test_engine import kernels_of, lab
-
-COMMAND = [sys.executable, "-m", "hippo_core"]
+from tests.lab.running import COMMAND, environment, kernels_of, lab
 
 SECONDS = st.floats(0, 1000)
 
@@ -290,8 +287,7 @@ def slow_lab(place):
 def run(place, *words):
     """A command of a lab in the background; it hears Ctrl-C, even where the tests themselves do not."""
     heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    around = {**os.environ, "HIPPO_ROOT": str(place), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([*COMMAND, *words], cwd=place, env=around, text=True, preexec_fn=heard, stdout=subprocess.PIPE)
+    return subprocess.Popen([*COMMAND, *words], cwd=place, env=environment(place), text=True, preexec_fn=heard, stdout=subprocess.PIPE)
 
 
 def both_speak():
