@@ -68,27 +68,27 @@ def test_a_gate_is_calibrated_on_validation_worlds_and_judges_test_worlds(place)
 
 
 def test_a_store_of_ones_own_is_kept_asked_and_replayed(place):
-    mine = {"store_dir": "mine", "session_id": "s1"}
+    mine = {"store_dir": "stores", "session_id": "s1"}
     usual = run_cells(mode="teach")
     kept = run_cells(mode="teach", persist=True, **mine)
-    file = place / "mine/hei_nw/s1/traces.sqlite"
+    file = place / "stores/hei_nw/s1/traces.sqlite"
     assert kept["cell"].cell.id != usual["cell"].cell.id and file.is_file()
     assert json.loads(file.with_name("store_meta.json").read_text())["traces"] == len(kept["rows"])
     asked = run_cells(**mine)
     assert asked["cell"].cell.needs == run_cells(**mine, run_id="other")["cell"].cell.needs and asked["rows"]["store_written"].all()
-    assert asked["rows"]["pred"].equals(run_cells(store_dir="mine/hei_nw", session_id="s1")["rows"]["pred"])
-    with TraceStore.open(place / "mine", "s1") as store:
+    assert asked["rows"]["pred"].equals(run_cells(store_dir="stores/hei_nw", session_id="s1")["rows"]["pred"])
+    with TraceStore.open(place / "stores", "s1") as store:
         store.delete([trace.id for trace in store.traces()])
     emptied = run_cells(**mine)
     assert emptied["cell"].cell.id != asked["cell"].cell.id and not emptied["rows"]["store_written"].any()
-    with pytest.raises(LabError, match=r"there is a store at .*mine/hei_nw/s1"):
+    with pytest.raises(LabError, match=r"there is a store at .*stores/hei_nw/s1"):
         run_cells(mode="teach", persist=True, **mine)
 
 
 @pytest.mark.parametrize(
     ("told", "says"),
     [
-        ({"persist": True, "store_dir": "mine"}, "a test writes nothing"),
+        ({"persist": True, "store_dir": "stores"}, "a test writes nothing"),
         ({"persist": True, "mode": "teach"}, "give store_dir=FOLDER"),
         ({"store_dir": "nowhere"}, "no store at .*nowhere/hei_nw/hei_scratch.*teach first"),
         ({"use_chat_template": False, "overrides": ["decoding=short"]}, "say the same thing"),
@@ -102,7 +102,7 @@ def test_what_cannot_be_is_said_before_anything_runs(place, told, says):
 
 
 def test_an_answer_has_the_tokens_and_the_template_that_are_asked_for(place):
-    mine = {"store_dir": "mine", "session_id": "s1"}
+    mine = {"store_dir": "stores", "session_id": "s1"}
     run_cells(mode="teach", persist=True, **mine)
     usual, short = run_cells(**mine), run_cells(**mine, max_new_tokens=1)
     with pytest.raises(LabError, match=r"lines of plain prompts.*got.*lines of short prompts"):
