@@ -1,7 +1,4 @@
-"""Every notebook runs from its first cell to its last on smoke parameters, through papermill, as the grid and a reader run it.
-
-The first of them runs in an ordinary kernel, the others in forks of one process, which saves the imports of each.
-"""
+"""Every notebook runs from its first cell to its last on smoke parameters, through papermill, as the grid and a reader run it."""
 
 import json
 
@@ -9,7 +6,6 @@ import papermill
 import pytest
 
 from hippo_core.files import root
-from hippo_core.lab.warm import NAME, client, spec
 
 SMOKE = {
     "00_base_model": {"n": 4},
@@ -39,22 +35,15 @@ def a_root_of_its_own(tmp_path_factory):
         yield place
 
 
-def run(name, target, parameters, kernel=NAME):
-    source = str(root() / "notebooks" / f"{name}.ipynb")
-    papermill.execute_notebook(source, str(target), parameters, kernel_name=kernel, progress_bar=False)
-
-
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory, a_root_of_its_own):
     folder = tmp_path_factory.mktemp("notebooks")
     executed = {}
-    spec.install()
     for name in NAMES:  # in order: the report needs the record of the baseline
         target = folder / f"{name}.ipynb"
-        run(name, target, SMOKE[name], "python3" if name == NAMES[0] else NAME)
+        papermill.execute_notebook(str(root() / "notebooks" / f"{name}.ipynb"), str(target), SMOKE[name], progress_bar=False)
         executed[name] = json.loads(target.read_text(encoding="utf-8"))
-    yield executed
-    client.close()
+    return executed
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -68,7 +57,7 @@ def test_a_notebook_runs_and_ends_with_a_sentence_or_a_figure(ran, name):
 @pytest.mark.parametrize(("mode", "regime"), [("replay", "delayed"), ("test", "delayed"), ("test", "after_sleep")])
 def test_what_was_taught_is_replayed_and_asked(ran, tmp_path, mode, regime):
     told = {**SMOKE["03_memory"], "mode": mode, "regime": regime}
-    run("03_memory", tmp_path / "out.ipynb", told)
+    papermill.execute_notebook(str(root() / "notebooks/03_memory.ipynb"), str(tmp_path / "out.ipynb"), told, progress_bar=False)
     records = root().glob(f"executed/smoke-test/memory/hei_nw/episodic/50_1337/{'after_sleep' if mode == 'replay' else regime}-{mode}-*")
     assert [(record / "DONE").is_file() for record in records] == [True]
 
