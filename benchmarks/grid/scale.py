@@ -28,8 +28,6 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.experiments.answer.experiment import ANSWER
-from hippo_core.experiments.parameters import resolve
 from hippo_core.files import root
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import provenance
@@ -89,8 +87,8 @@ def write(cells: Sequence[Cell]) -> None:
     """The records of cells in which the same answers are right."""
     for cell in cells:
         if cell.experiment:
-            told = ANSWER.parameters(**cell.parameters)
-            begin_record(cell.record, *provenance.describe_run(cell, ANSWER, told, resolve(told)))
+            told = cell.resolved.parameters
+            begin_record(cell.record, *provenance.describe_run(cell, cell.resolved))
             rows, metrics = measured(told.suite, told.preset, told.regime, told.split, told.n, told.seed % ALIKE)
             added = {"seconds": 4.0, "device": "cpu", "stages": ["test"], "cell_seconds": 5.0}
             finish_record(cell.record, rows, metrics | {"seed": told.seed}, added)

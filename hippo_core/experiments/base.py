@@ -27,8 +27,8 @@ class Experiment:
         parameters: the form of the notebook's parameters cell.
         run: the module that makes the rows; what it imports decides when a record is out of date.
         suits: whether a preset's cells are of this experiment where a grid does not say.
-        needs: the parameters of the cells of this experiment that one rests on, the last of them being its source.
-        canonical: parameters with what does not matter to their cell taken out.
+        needs: the cells of this experiment that one rests on, the last of them being its source.
+        canonical: the cell with what does not matter to it taken out of its parameters.
         reads: the file of the user's own that a cell reads in the place of its source.
         sentence: a result in words, from the metrics.
         figure: a result as a picture (PNG), from the rows.
@@ -41,9 +41,9 @@ class Experiment:
     suits: Callable[[Preset], bool]
     sentence: Callable[[Any, Mapping[str, Any]], str]
     figure: Callable[[Any, "pd.DataFrame"], bytes]
-    needs: Callable[[Any, Resolved], tuple[Parameters, ...]] = lambda parameters, resolved: ()
-    canonical: Callable[[Any, Resolved], Any] = lambda parameters, resolved: parameters
-    reads: Callable[[Any, Resolved], Path | None] = lambda parameters, resolved: None
+    needs: Callable[[Resolved], tuple[Resolved, ...]] = lambda cell: ()
+    canonical: Callable[[Resolved], Resolved] = lambda cell: cell
+    reads: Callable[[Resolved], Path | None] = lambda cell: None
 
     @property
     def phase(self) -> str:

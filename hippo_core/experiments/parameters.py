@@ -64,9 +64,10 @@ class Parameters(BaseModel):
 
 @dataclass(frozen=True)
 class Resolved:
-    """What the parameters of a cell stand for. `suite_overrides` are the overrides that the suite reads, `origin` is the preset at the
-    bottom of what the preset extends, itself where it extends none."""
+    """Parameters of a cell and what they stand for. `suite_overrides` are the overrides that the suite reads, `origin` is the preset at
+    the bottom of what the preset extends, itself where it extends none."""
 
+    parameters: Any
     suite: Suite
     settings: Settings
     preset: Preset
@@ -79,13 +80,19 @@ class Resolved:
         """Whether the immediate and the delayed regime give the same prompts, so that one cell stands for both."""
         return not (self.preset.method.sees_window and self.suite.has_window)
 
+    def changed(self, **parameters: Any) -> "Resolved":
+        """The same with other values of some parameters."""
+        return resolve(self.parameters.model_copy(update=parameters))
 
-def check(values: dict[str, Any], where: str, form: type[Parameters]) -> tuple[Any, Resolved]:
-    """The parameters and what they stand for, if every type and name is right; LabError with what is legal otherwise. Loads no torch.
+
+def check(values: dict[str, Any], where: str, form: type[Parameters]) -> Resolved:
+    """The parameters with what they stand for, if every type and name is right; LabError with what is legal otherwise. Loads no torch.
 
     A folder of the user's own is read through, so that a mistake in it is said before anything starts or is written.
     """
-    parameters = validated(form, _counted(values, where, form), where)
+    parameters: Any = validated(form, values | ({"n": 1} if values.get("n") == "all" else {}), where)
+    if values.get("n") == "all":
+        parameters = parameters.model_copy(update={"n": _all_questions(parameters)})
     run_folder(parameters.run_id)
     resolved = resolve(parameters)
     parameters.check_preset(resolved.preset)
@@ -94,23 +101,22 @@ def check(values: dict[str, Any], where: str, form: type[Parameters]) -> tuple[A
         require_folder(
             parameters.suite, parameters.split, parameters.items, calibrates=settings.calibrates, shuffles=settings.control == "shuffled"
         )
-    return parameters, resolved
+    return resolved
 
 
-def _counted(values: dict[str, Any], where: str, form: type[Parameters]) -> dict[str, Any]:
-    """The values with the number of all questions in the place of `n: all`, which a folder of the user's own knows."""
-    if values.get("n") != "all":
-        return values
-    draft = validated(form, {**values, "n": 1}, where)
-    if not is_own(draft.suite):
-        raise LabError(f"n=all is for folder:PATH, which has so many questions and no more; give suite {draft.suite} a number, as in n=50")
-    return {**values, "n": max(1, count_questions(draft.suite, draft.split))}
+def _all_questions(parameters: Parameters) -> int:
+    """How many questions a folder of the user's own has."""
+    if not is_own(parameters.suite):
+        raise LabError(
+            f"n=all is for folder:PATH, which has so many questions and no more; give suite {parameters.suite} a number, as in n=50"
+        )
+    return max(1, count_questions(parameters.suite, parameters.split))
 
 
 def resolve(parameters: Parameters) -> Resolved:
     """The suite, its settings, the preset and the model that the parameters name, overrides applied."""
     chosen = parameters.suite, parameters.profile, parameters.preset, parameters.model, tuple(parameters.overrides)
-    resolved = _resolve(*chosen, parameters.max_new_tokens, parameters.use_chat_template)
+    resolved = replace(_resolve(*chosen, parameters.max_new_tokens, parameters.use_chat_template), parameters=parameters)
     if parameters.regime == "immediate" and resolved.preset.method.sees_window and not resolved.suite.has_window:
         raise LabError(f"suite {parameters.suite} has no window: its facts are taught in another session; use regime=delayed")
     return resolved
@@ -136,7 +142,7 @@ def _resolve(
         of_preset["decoding"] = "short" if use_chat_template else "plain"
     settings = suite_settings(suite_name, profile, spec.context_limit, of_suite)
     preset = load_preset(preset_name, of_preset)
-    return Resolved(suite, settings, preset, spec, of_suite, load_preset(preset.origin))
+    return Resolved(None, suite, settings, preset, spec, of_suite, load_preset(preset.origin))
 
 
 def forget() -> None:

@@ -1,6 +1,7 @@
 """The suites by name, and what each can be told: profiles from `params/suites/<suite>.yaml`, with overrides on top."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -34,7 +35,7 @@ def get_suite(name: str) -> Suite:
         raise LabError(f"suite {path} is no hippo_core.suites.types.Suite")
     if name not in SUITES and (suite.name in SUITES or not suite.name.replace("_", "").replace("-", "").isalnum()):
         raise LabError(f"suite {path} is called {suite.name!r}; expected letters, digits, - and _, and none of {', '.join(SUITES)}")
-    return suite
+    return replace(suite, module=path.partition(":")[0])
 
 
 def profile_settings(suite_name: str, profile: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
@@ -121,3 +122,5 @@ class Suite:
     score: Callable[[World, Item, str], float] | None = None  # of a prediction, 0 to 1: what the suite is judged by in place of `primary`
     stream: Callable[[Any, Split, int, int | None], Iterator[World]] | None = None
     files: Callable[[Any], Sequence[str]] = lambda settings: ()
+    folder: Path | None = None  # of the user's own, where the suite is one
+    module: str = ""  # from which it was taken, written by `get_suite`

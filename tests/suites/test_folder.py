@@ -131,7 +131,7 @@ def test_all_questions_of_a_folder_are_counted(folder):
     assert count_questions(name, "test") == 3
     assert cut_short(name, "test", 3) == ""
     assert cut_short(name, "test", 2) == f"2 of the 3 questions of {name} are asked (n=2); n=all asks all of them"
-    assert parameters.check({"suite": name, "n": "all"}, "run answer", AnswerParameters)[0].n == 3
+    assert parameters.check({"suite": name, "n": "all"}, "run answer", AnswerParameters).parameters.n == 3
     with pytest.raises(LabError, match=r"n=all is for folder:PATH.*give suite spatial a number"):
         parameters.check({"suite": "spatial", "n": "all"}, "run answer", AnswerParameters)
 

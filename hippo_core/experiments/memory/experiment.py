@@ -87,31 +87,34 @@ class MemoryParameters(Parameters):
         return root() / self.store_dir
 
 
-def canonical(parameters: MemoryParameters, resolved: Resolved, mode: Mode | None = None) -> MemoryParameters:
-    """The parameters of the teach or the replay cell that these rest on, or are: equal for all that may share it. Those of a test stay."""
-    mode = mode or parameters.mode
+def canonical(resolved: Resolved, mode: Mode | None = None) -> Resolved:
+    """The teach or the replay cell that one rests on, or is: equal for all that may share it. A test stays as it is."""
+    was: Mode = resolved.parameters.mode
+    mode = mode or was
     if mode == "test":
-        return parameters
+        return resolved
     usual, mine = resolved.origin.of_stage(mode), resolved.preset.of_stage(mode)
     overrides = [f"{name}={json.dumps(value)}" for name, value in sorted(resolved.suite_overrides.items())]
     overrides += [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in mine.items() if value != usual[key]]
     changed = {"preset": resolved.origin.name, "overrides": overrides, "use_chat_template": None, "mode": mode, "regime": REGIMES[mode]}
-    if mode != parameters.mode:
+    if mode != was:
         changed |= {"store_dir": "", "persist": False}
-    return parameters.model_copy(update=changed)
+    return resolved.changed(**changed)
 
 
-def needs(parameters: MemoryParameters, resolved: Resolved) -> tuple[MemoryParameters, ...]:
+def needs(resolved: Resolved) -> tuple[Resolved, ...]:
     """The cell that wrote the store that this one reads, behind the one that it was copied from."""
-    if parameters.mode == "teach" or reads(parameters, resolved):
+    parameters = resolved.parameters
+    if parameters.mode == "teach" or reads(resolved):
         return ()
-    teach = canonical(parameters, resolved, "teach")
+    teach = canonical(resolved, "teach")
     slept = parameters.mode == "test" and parameters.regime == "after_sleep"
-    return (teach, canonical(parameters, resolved, "replay")) if slept else (teach,)
+    return (teach, canonical(resolved, "replay")) if slept else (teach,)
 
 
-def reads(parameters: MemoryParameters, resolved: Resolved) -> Path | None:
+def reads(resolved: Resolved) -> Path | None:
     """The file of the user's own store that is replayed or asked; LabError where it is not there."""
+    parameters = resolved.parameters
     if parameters.mode == "teach" or parameters.persist or not parameters.store_dir:
         return None
     memory: Any = resolved.preset.method

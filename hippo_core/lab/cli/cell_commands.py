@@ -21,8 +21,8 @@ from hippo_core.suites import SUITES
 def run_single(name: str, words: Sequence[str], again: bool) -> int:
     """Run one cell of an experiment alone, with what it needs where that is not there; a finished record is kept and said."""
     experiment = load_experiment(name)
-    parameters, _ = check({"run_id": summary.ALONE, **assignments(words)}, f"run {name}", experiment.parameters)
-    cells = cells_of(experiment, parameters)
+    resolved = check({"run_id": summary.ALONE, **assignments(words)}, f"run {name}", experiment.parameters)
+    parameters, cells = resolved.parameters, cells_of(experiment, resolved)
     cell = cells[-1]
     where = record_files.short(cell.record)
     if is_complete(cell.record) and not again:
@@ -33,7 +33,7 @@ def run_single(name: str, words: Sequence[str], again: bool) -> int:
     with record_files.locked(run_folder(parameters.run_id), alone=False):
         if is_complete(cell.record):
             print(f"kept aside: {record_files.short(set_aside(cell.record))}")
-        outcomes = run(stand(cells).waiting, ALONE)
+        outcomes = run(stand(cells), ALONE)
     failed = summary.failures(outcomes)
     for line in failed or (*summary.warnings(outcomes), summary.result(cell), f"record: {where}"):
         print(line)
@@ -44,13 +44,13 @@ def build_datasets(words: Sequence[str]) -> int:
     """Build the data sets of every suite, or of the one that `suite=` names."""
     values: dict[str, Any] = {"run_id": "datasets", **assignments(words)}
     suites = [values.pop("suite")] if "suite" in values else list(SUITES)
-    cells = [dataset_cell(check({**values, "suite": suite}, "datasets", Parameters)[0]) for suite in suites]
+    cells = [dataset_cell(check({**values, "suite": suite}, "datasets", Parameters)) for suite in suites]
     execute.fix_threads(1)
     with record_files.locked(run_folder(values["run_id"]), alone=True):
         supersede(cells)
-        waiting = stand(cells).waiting
-        outcomes = run(waiting, RunOptions(), skipped=len(cells) - len(waiting))
-    for line in (*summary.failures(outcomes), f"{len(cells) - len(waiting)} there already, {len(outcomes)} built, under data/generated"):
+        standing = stand(cells)
+        outcomes = run(standing, RunOptions())
+    for line in (*summary.failures(outcomes), f"{len(standing.finished)} there already, {len(outcomes)} built, under data/generated"):
         print(line)
     return int(any(outcome.state == "failed" for outcome in outcomes))
 

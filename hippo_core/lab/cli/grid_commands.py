@@ -1,14 +1,12 @@
 """What the commands of a grid do: run what is left of it and report, plan it, write its report again."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.grid import summary
-from hippo_core.lab.grid.expand import Grid, expand
-from hippo_core.lab.grid.grid_status import estimate, stand, supersede
+from hippo_core.lab.grid.expand import expand
+from hippo_core.lab.grid.grid_status import stand, supersede
 from hippo_core.lab.grid.progress.eta import duration, expected, seconds_left
 from hippo_core.lab.grid.progress.status import StatusFile
 from hippo_core.lab.grid.running import ALONE, RunOptions, run
@@ -17,7 +15,7 @@ from hippo_core.lab.run.cells import report_cell
 from hippo_core.lab.run.execute import DEFAULTS, ExecutionOptions, Outcome
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.results.records import RUNS, is_complete, prepared_of, records_of, run_folder
-from hippo_core.results.records.archive import Archive
+from hippo_core.results.records.archive import shared
 
 
 def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], options: RunOptions) -> int:
@@ -28,10 +26,9 @@ def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, .
         require_threads(grid.threads)
     execute.fix_threads(grid.threads)
     locked = record_files.locked(run_folder(grid.run_id), alone=True)
-    with locked, _archive(options.archive, grid) as archive, StatusFile(grid.run_id) as file:
+    records = [cell.record for cell in grid.cells]
+    with locked, shared(options.archive, grid.run_id, records), StatusFile(grid.run_id) as file:
         supersede(grid.cells)
-        if archive:
-            _exchange(archive, grid)
         standing = stand(grid.cells)
         absent = f"; not there yet: {', '.join(grid.not_there)} ({sum(grid.not_there.values())} cells)" if grid.not_there else ""
         to_run = f"{len(standing.waiting)} to run" if standing.waiting else "nothing to be done"
@@ -42,33 +39,13 @@ def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, .
 
             _say_power(declare(grid))
         execution = ExecutionOptions(options.kernel, grid.threads, grid.timeout, grid.memory, options.archive)
-        outcomes = run(standing.waiting, options, execution, len(standing.finished), file, grid)
+        outcomes = run(standing, options, execution, file, grid)
         outcomes += _report(grid.run_id, force=bool(outcomes), execution=replace(execution, archive=""), file=file)
     skipped = len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes)
     lines = summary.summary_lines(grid.run_id, outcomes, skipped, time.monotonic() - started)
     for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *lines):
         print(line)
     return int(any(outcome.state == "failed" for outcome in outcomes))
-
-
-@contextmanager
-def _archive(url: str, grid: Grid) -> Iterator[Archive | None]:
-    if not url:
-        yield None
-        return
-    archive = Archive(url)
-    archive.check()
-    with archive.locked(grid.run_id):
-        yield archive
-
-
-def _exchange(archive: Archive, grid: Grid) -> None:
-    there = archive.finished(grid.run_id)
-    names = {cell.record.relative_to(root() / RUNS).as_posix(): cell for cell in grid.cells}
-    archive.pull(sorted(there & names.keys()))
-    for name in sorted(names.keys() - there):
-        if is_complete(names[name].record):
-            archive.push(names[name].record)
 
 
 def _say_power(message: str) -> None:
@@ -86,7 +63,7 @@ def _report(run_id: str, force: bool, execution: ExecutionOptions = DEFAULTS, fi
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
         record_files.remove(old)
-    return run([cell], ALONE, execution, file=file)
+    return run(stand([cell]), ALONE, execution, file)
 
 
 def run_report(run_id: str) -> int:
@@ -109,14 +86,13 @@ def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, 
 
     grid = expand(name, run_id, only, models, options.threads_each)
     standing = stand(grid.cells)
-    waiting = {cell.id: seconds for cell, seconds in zip(standing.waiting, estimate(standing.waiting), strict=True)}
+    waiting, earlier = {cell.id for cell in standing.waiting}, standing.estimates()
     for cell in grid.cells:
-        seconds = waiting.get(cell.id)
-        state = "-" if cell.id not in waiting else "?" if seconds is None else f"{seconds:.0f} s"
+        state = "-" if cell.id not in waiting else f"{earlier[cell.id]:.0f} s" if cell.id in earlier else "?"
         print(f"{'run ' if cell.id in waiting else 'skip'} {state:>6}  {cell.id:24}  {cell.label}")
     for preset, count in grid.not_there.items():
         print(f"not there yet: {preset} ({count} cells)")
-    takes = expected(standing.waiting, [], {name: seconds for name, seconds in waiting.items() if seconds is not None})
+    takes = expected(standing.waiting, [], earlier)
     seconds_remaining = seconds_left(standing.waiting, {}, takes, options.jobs)
     total = f"about {duration(seconds_remaining)} with {options.jobs} jobs" if takes else "no earlier record to judge the time by"
     _say_power(power(grid.cells))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from hippo_core.experiments import Experiment, experiment_of, load_experiment
-from hippo_core.experiments.parameters import Parameters, Positive, check
+from hippo_core.experiments.parameters import Parameters, Positive, Resolved, check
 from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.run.cells import DATASETS, Cell, cells_of
 from hippo_core.methods.presets import load_preset
@@ -105,7 +105,8 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
             values = {"run_id": run, "threads": each, "batch_size": file.batch_size, **values}
             for overrides in _encoded(preset.settings, values["overrides"], block.encoders):
                 where = f"params/grids/{name}.yaml, block {number + 1}"
-                _add(cells_by_id, experiment, _once({**values, "overrides": overrides}, where, experiment.parameters))
+                resolved = _once({**values, "overrides": overrides}, where, experiment.parameters)
+                _add(cells_by_id, experiment, resolved)
     if not cells_by_id and not not_there:
         raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
     cells = sorted(cells_by_id.values(), key=lambda cell: (cell.phase != DATASETS, cell.phase))
@@ -126,15 +127,15 @@ def _encoded(settings: Any, overrides: list[str], encoders: Sequence[str]) -> li
     return [overrides if encoder == settings.encoder else [*overrides, f"encoder={encoder}"] for encoder in encoders]
 
 
-def _once(values: dict[str, Any], where: str, form: type[Parameters]) -> Parameters:
-    """The parameters of a cell; where both regimes give the same prompts, the delayed cell stands for both."""
-    delayed, resolved = check({**values, "regime": "delayed"}, where, form)
-    once = resolved.coincides and values["regime"] != "after_sleep"
-    return delayed if once else check(values, where, form)[0]
+def _once(values: dict[str, Any], where: str, form: type[Parameters]) -> Resolved:
+    """The cell of these values, resolved; where both regimes give the same prompts, the delayed cell stands for both."""
+    delayed = check({**values, "regime": "delayed"}, where, form)
+    once = delayed.coincides and values["regime"] != "after_sleep"
+    return delayed if once else delayed.changed(regime=values["regime"])
 
 
-def _add(cells_by_id: dict[str, Cell], experiment: Experiment, parameters: Parameters) -> None:
-    for cell in cells_of(experiment, parameters):
+def _add(cells_by_id: dict[str, Cell], experiment: Experiment, resolved: Resolved) -> None:
+    for cell in cells_of(experiment, resolved):
         other = cells_by_id.setdefault(cell.id, cell)
         if other.parameters != cell.parameters:
             raise LabError(f"'{other.label}' and '{cell.label}' would both write {cell.record}; leave one of them out of the grid")

@@ -24,6 +24,19 @@ class Standing:
     finished: tuple[Cell, ...]
     waiting: tuple[Cell, ...]
 
+    def estimates(self) -> dict[str, float]:
+        """Seconds that waiting cells would take, by id, where earlier records tell: as `guess` has it, from those of the cell's preset and
+        suite in all runs, else from all. Of many records SAMPLE are looked at, the newest folders'."""
+        history = cache(_history)
+        estimates: dict[str, float] = {}
+        for cell in self.waiting:
+            folder, size = Path(*cell.record.parts[len(root().parts) + 2 : -2]), cell.parameters.get("n", 0)
+            own = guess(cell, history(folder, size))
+            seconds = own if own is not None else guess(cell, history(Path(*("*" for _ in folder.parts)), size))
+            if seconds is not None:
+                estimates[cell.id] = seconds
+        return estimates
+
 
 def stand(cells: Sequence[Cell]) -> Standing:
     """Look at the record of each cell. A data set, or a store, is left out where no cell that needs it is left."""
@@ -56,18 +69,6 @@ def _is_older(record: Path, here: list[Cell]) -> bool:
 
 def _what(parameters: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name not in EXECUTION_KEYS}
-
-
-def estimate(cells: Sequence[Cell]) -> list[float | None]:
-    """Seconds that each cell would take, from the records of all runs: as `guess` has it, of those of its preset and suite, else of all.
-    Of many records SAMPLE are looked at, the newest folders'."""
-    history = cache(_history)
-    estimates: list[float | None] = []
-    for cell in cells:
-        folder, size = Path(*cell.record.parts[len(root().parts) + 2 : -2]), cell.parameters.get("n", 0)
-        own = guess(cell, history(folder, size))
-        estimates.append(own if own is not None else guess(cell, history(Path(*("*" for _ in folder.parts)), size)))
-    return estimates
 
 
 def _history(subfolder: Path, size: int) -> History:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hippo_core.experiments.parameters import resolve
 from hippo_core.lab.grid.expand import Grid
 from hippo_core.lab.run.cells import Cell
 from hippo_core.results.criteria import load_criteria
@@ -38,10 +37,9 @@ def _claims(cells: Sequence[Cell]) -> list[Claim]:
 
 def _row(cell: Cell) -> dict[str, object]:
     """A cell of the test as a row of the plan, with as many worlds as its questions can come from; empty for another cell."""
-    parameters = cell.experiment_parameters
-    if parameters is None or (parameters.stage, parameters.split) != ("test", "test"):
+    if not (resolved := cell.resolved) or (resolved.parameters.stage, resolved.parameters.split) != ("test", "test"):
         return {}
-    resolved = resolve(parameters)
+    parameters = resolved.parameters
     settings = resolved.settings.model_dump()
     key = key_of(
         {**parameters.model_dump(), "mode": parameters.stage}, {"preset": resolved.preset.described(), "suite": {"settings": settings}}

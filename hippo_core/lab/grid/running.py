@@ -12,12 +12,12 @@ from hippo_core.lab.grid.executors import Executor
 from hippo_core.lab.grid.executors.kernels import end_kernels
 from hippo_core.lab.grid.executors.local import Local
 from hippo_core.lab.grid.expand import Grid
-from hippo_core.lab.grid.grid_status import estimate
+from hippo_core.lab.grid.grid_status import Standing
 from hippo_core.lab.grid.progress.live import Progress
 from hippo_core.lab.grid.progress.status import StatusFile
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import DEFAULTS, ExecutionOptions, Kernel, Outcome
-from hippo_core.lab.run.preflight import materials, require_encoders, require_weights
+from hippo_core.lab.run.preflight import materials
 
 EXECUTORS = ("local", "dask")
 
@@ -52,31 +52,29 @@ ALONE = RunOptions(jobs=1)
 
 
 def run(
-    cells: Sequence[Cell],
+    standing: Standing,
     options: RunOptions,
     execution: ExecutionOptions = DEFAULTS,
-    skipped: int = 0,
     file: StatusFile | None = None,
     grid: Grid | None = None,
 ) -> list[Outcome]:
-    """Run these cells, of which those of a grid may go to a cluster, and show how they come along; `skipped` others are done."""
+    """Run the cells that are waiting, of which those of a grid may go to a cluster, and show how they come along."""
+    cells = standing.waiting
     if not cells:
         return []
-    if options.executor == "local":
-        models, encoders = materials(cells)
-        require_weights(models)
-        require_encoders(encoders)
-    earlier = {cell.id: seconds for cell, seconds in zip(cells, estimate(cells), strict=True) if seconds is not None}
     with stops_cleanly(), contextlib.closing(_executor(cells, options, execution, grid)) as executor:
-        return run_cells(cells, executor, Progress(cells, max(1, executor.room([])), skipped, earlier, file))
+        jobs, done = max(1, executor.room([])), len(standing.finished)
+        return run_cells(cells, executor, Progress(cells, jobs, done, standing.estimates(), file))
 
 
 def _executor(cells: Sequence[Cell], options: RunOptions, execution: ExecutionOptions, grid: Grid | None) -> Executor:
+    needed = materials(cells)
     if options.executor == "local" or grid is None:
-        return Local(cells, options.jobs, execution)
+        needed.require()
+        return Local(cells, options.jobs, execution, needed.models)
     from hippo_core.lab.grid.executors.dask import DaskCluster  # a second of imports
 
-    return DaskCluster(cells, options.scheduler, execution, grid)
+    return DaskCluster(cells, options.scheduler, execution, grid, needed)
 
 
 @contextlib.contextmanager

@@ -66,8 +66,9 @@ def warnings(outcomes: Sequence[Outcome]) -> list[str]:
 
 def result(cell: Cell) -> str:
     """The result of a finished cell in one line."""
-    parameters = cell.experiment_parameters
-    return load_experiment(cell.experiment).sentence(parameters, read_metrics(cell.record)) if parameters else cell.label
+    if not cell.resolved:
+        return cell.label
+    return load_experiment(cell.experiment).sentence(cell.resolved.parameters, read_metrics(cell.record))
 
 
 def command(cell: Cell) -> str:

@@ -1,12 +1,12 @@
 """A cell: one notebook with fixed parameters. Its id is a hash of all that its result can depend on, so an equal id is an equal record."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hippo_core.experiments.base import Experiment, load_experiment
-from hippo_core.experiments.parameters import PLACE, Parameters, resolve
+from hippo_core.experiments.parameters import PLACE, Parameters, Resolved
 from hippo_core.files import sha256
 from hippo_core.lab.run import fingerprints
 from hippo_core.results.records import record_folder, run_folder
@@ -24,7 +24,9 @@ class Cell:
         phase: the notebook's stem; `notebook`: its file, where it is not one of `notebooks/`.
         needs: ids of cells whose records must be there first.
         label: what a person calls it.
+        checksums: what it rests on besides its notebook, its parameters and its needs.
         experiment: the name of its experiment; empty for data sets and reports.
+        resolved: what the parameters of a cell of an experiment stand for.
         source: the record of the cell of its experiment that it rests on.
     """
 
@@ -34,13 +36,10 @@ class Cell:
     record: Path
     label: str
     needs: tuple[str, ...] = ()
+    checksums: dict[str, Any] = field(default_factory=dict)
     experiment: str = ""
+    resolved: Resolved | None = None
     source: Path | None = None
-
-    @property
-    def experiment_parameters(self) -> Parameters | None:
-        """The parameters of a cell of an experiment; None for another."""
-        return load_experiment(self.experiment).parameters.model_validate(self.parameters) if self.experiment else None
 
     @property
     def notebook(self) -> str:
@@ -55,54 +54,61 @@ def cell_id(prefix: str, notebook: str, parameters: dict[str, Any], needs: tuple
     return f"{prefix}-{fingerprints.digest(parts)[:8]}"
 
 
-def checksums(experiment: Experiment, parameters: Parameters) -> dict[str, Any]:
-    """What a cell rests on besides its notebook and its parameters: `data` covers the suite's code, material and settings; of a method's
-    settings those count that the cell's stage depends on, and its own weights, where the model has some."""
-    resolved = resolve(parameters)
-    preset, own = resolved.preset, experiment.reads(parameters, resolved)
+def cells_of(experiment: Experiment, resolved: Resolved) -> tuple[Cell, ...]:
+    """The cell with these parameters, last, behind all cells that it needs; what does not matter to it is taken out of its parameters."""
+    data = dataset_cell(resolved)
+    chain: list[Cell] = []
+    for one in (*experiment.needs(resolved), experiment.canonical(resolved)):
+        chain.append(_experiment_cell(experiment, one, data, chain[-1] if chain else None))
+    return data, *chain
+
+
+def _experiment_cell(experiment: Experiment, resolved: Resolved, data: Cell, source: Cell | None) -> Cell:
+    parameters = resolved.parameters
+    values, checksums = parameters.model_dump(), data.checksums | _checksums(experiment, resolved)
+    asks = parameters.stage == "test"
+    needs = tuple(cell.id for cell in (data, source) if cell and (asks or cell is not data or source is None))
+    identity = cell_id(f"{parameters.regime}-{parameters.stage}", experiment.notebook, values, needs, checksums)
+    where = (parameters.run_id, parameters.preset, parameters.suite, parameters.n, parameters.seed)
+    extra = [getattr(parameters, name) for name in ("split", "model") if getattr(parameters, name) != Parameters.model_fields[name].default]
+    kind = parameters.regime if asks else parameters.stage
+    label = " ".join([parameters.suite, parameters.preset, kind, f"{parameters.n}_{parameters.seed}", *extra, *parameters.overrides])
+    return Cell(
+        phase=experiment.phase,
+        parameters=values,
+        id=identity,
+        record=record_folder(*where, identity),
+        label=label,
+        needs=needs,
+        checksums=checksums,
+        experiment=experiment.name,
+        resolved=resolved,
+        source=source.record if source else None,
+    )
+
+
+def _checksums(experiment: Experiment, resolved: Resolved) -> dict[str, Any]:
+    """What a cell of an experiment rests on besides its data set: of a method's settings those that its stage depends on, and the method's
+    own weights, where the model has some."""
+    preset, spec, own = resolved.preset, resolved.spec, experiment.reads(resolved)
     settings = [
-        preset.of_stage(parameters.stage),
-        resolved.spec.model_dump(mode="json"),
-        fingerprints.shots() if resolved.spec.shots else None,
+        preset.of_stage(resolved.parameters.stage),
+        spec.model_dump(mode="json"),
+        fingerprints.shots() if spec.shots else None,
     ]
     return {
         "library": fingerprints.library(experiment.run, preset.path.partition(":")[0], preset.settings.delivery),
         "lock": fingerprints.lock(),
-        "data": card.source(parameters.suite, resolved.settings),
-        "weights": fingerprints.weights(parameters.model),
+        "weights": fingerprints.weights(spec.name),
         "settings": fingerprints.digest(settings),
         **({"own": sha256(own)} if own else {}),
-        **({"memory_weights": fingerprints.memory_weights(parameters.model)} if preset.taught else {}),
+        **({"memory_weights": fingerprints.memory_weights(spec.name)} if preset.taught else {}),
     }
 
 
-def cells_of(experiment: Experiment, parameters: Parameters) -> tuple[Cell, ...]:
-    """The cell with these parameters, last, behind all cells that it needs; what does not matter to it is taken out of its parameters."""
-    resolved, data = resolve(parameters), dataset_cell(parameters)
-    chain: list[Cell] = []
-    for one in (*experiment.needs(parameters, resolved), experiment.canonical(parameters, resolved)):
-        chain.append(_asking_cell(experiment, one, data, chain[-1] if chain else None))
-    return data, *chain
-
-
-def _asking_cell(experiment: Experiment, parameters: Parameters, data: Cell, source: Cell | None) -> Cell:
-    values = parameters.model_dump()
-    asks = parameters.stage == "test"
-    needs = tuple(cell.id for cell in (data, source) if cell and (asks or cell is not data or source is None))
-    prefix = f"{parameters.regime}-{parameters.stage}"
-    identity = cell_id(prefix, experiment.notebook, values, needs, checksums(experiment, parameters))
-    where = (parameters.run_id, parameters.preset, parameters.suite, parameters.n, parameters.seed)
-    extra = [getattr(parameters, name) for name in ("split", "model") if getattr(parameters, name) != Parameters.model_fields[name].default]
-    size = f"{parameters.n}_{parameters.seed}"
-    kind = parameters.regime if asks else parameters.stage
-    label = " ".join([parameters.suite, parameters.preset, kind, size, *extra, *parameters.overrides])
-    record = record_folder(*where, identity)
-    return Cell(experiment.phase, values, identity, record, label, needs, experiment.name, source.record if source else None)
-
-
-def dataset_cell(parameters: Parameters) -> Cell:
+def dataset_cell(resolved: Resolved) -> Cell:
     """The cell of `01_build_datasets` that builds what such a cell reads; both splits at once."""
-    resolved = resolve(parameters)
+    parameters = resolved.parameters
     values: dict[str, Any] = {
         "run_id": parameters.run_id,
         "suites": [parameters.suite],
@@ -112,10 +118,12 @@ def dataset_cell(parameters: Parameters) -> Cell:
         "context_limit": resolved.spec.context_limit if resolved.suite.uses_context_limit else CONTEXT_LIMIT,
         "overrides": [f"{name}={json.dumps(value)}" for name, value in sorted(resolved.suite_overrides.items())],
     }
-    identity = cell_id(f"{parameters.profile}-build", DATASETS, values, (), {"data": card.source(parameters.suite, resolved.settings)})
-    record = record_folder(parameters.run_id, "datasets", parameters.suite, parameters.items, parameters.seed, identity)
+    checksums = {"data": card.source(resolved.suite, resolved.settings)}
+    identity = cell_id(f"{parameters.profile}-build", DATASETS, values, (), checksums)
     size = f"{parameters.items}_{parameters.seed}"
-    return Cell(DATASETS, values, identity, record, " ".join([parameters.suite, "data", parameters.profile, size, *values["overrides"]]))
+    record = record_folder(parameters.run_id, "datasets", parameters.suite, parameters.items, parameters.seed, identity)
+    label = " ".join([parameters.suite, "data", parameters.profile, size, *values["overrides"]])
+    return Cell(DATASETS, values, identity, record, label, checksums=checksums)
 
 
 def report_cell(run_id: str, finished: list[str]) -> Cell:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.experiments.base import Experiment, load_experiment
-from hippo_core.experiments.parameters import Resolved, check, forget, resolve
+from hippo_core.experiments.parameters import Resolved, check, forget
 from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.grid import summary
 from hippo_core.lab.run import fingerprints, record_files
@@ -132,17 +132,18 @@ def begin(name: str, namespace: Mapping[str, Any]) -> OpenCell:
     fingerprints.forget()
     known = experiment.parameters.model_fields
     refuse_unknown(namespace.get("In", ()), set(known))
-    requested, _ = check({name: namespace[name] for name in known if name in namespace}, experiment.phase, experiment.parameters)
-    require_threads(requested.threads)
+    requested = check({name: namespace[name] for name in known if name in namespace}, experiment.phase, experiment.parameters)
+    require_threads(requested.parameters.threads)
     *_, cell = chain = cells_of(experiment, requested)
-    parameters: Any = cell.experiment_parameters
+    resolved: Any = cell.resolved
+    parameters = resolved.parameters
     if cell.source and not records.is_complete(cell.source):
         _make_source(chain[-2], cell, by_hand=not parameters.record_dir)
     record = _record_path(parameters, cell)
-    config, meta = describe_run(cell, experiment, parameters, resolve(parameters))
+    config, meta = describe_run(cell, resolved)
     records.begin_record(record, config, meta)
-    source = cell.source / STORE if cell.source else experiment.reads(parameters, resolve(parameters))
-    opened = OpenCell(cell, experiment, parameters, resolve(parameters), record, started, source)
+    source = cell.source / STORE if cell.source else experiment.reads(resolved)
+    opened = OpenCell(cell, experiment, parameters, resolved, record, started, source)
     if is_own(parameters.suite) and not parameters.dry_run and (message := cut_short(parameters.suite, parameters.split, parameters.items)):
         opened.warn(message)
     return opened

@@ -2,19 +2,32 @@
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from hippo_core.experiments.parameters import resolve
 from hippo_core.files import LabError
 from hippo_core.lab.run.cells import Cell
 from hippo_core.models.packages.pins import available, missing, packages
 from hippo_core.models.spec import load_spec
 
 
-def materials(cells: Iterable[Cell]) -> tuple[list[str], list[str]]:
+@dataclass(frozen=True)
+class Materials:
     """The models and the encoders that cells need where they run, by name."""
-    parameters = [one for one in (cell.experiment_parameters for cell in cells) if one]
-    encoders = {encoder for one in parameters for encoder in resolve(one).preset.settings.requires}
-    return sorted({one.model for one in parameters}), sorted(encoders)
+
+    models: tuple[str, ...]
+    encoders: tuple[str, ...]
+
+    def require(self) -> None:
+        """LabError where one of them is not on this machine."""
+        require_weights(self.models)
+        require_encoders(self.encoders)
+
+
+def materials(cells: Iterable[Cell]) -> Materials:
+    """What these cells need."""
+    resolved = [cell.resolved for cell in cells if cell.resolved]
+    encoders = {encoder for one in resolved for encoder in one.preset.settings.requires}
+    return Materials(tuple(sorted({one.spec.name for one in resolved})), tuple(sorted(encoders)))
 
 
 def require_weights(models: Iterable[str]) -> None:

@@ -5,18 +5,18 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from hippo_core.experiments.base import Experiment
-from hippo_core.experiments.parameters import PLACE, Parameters, Resolved
+from hippo_core.experiments.parameters import PLACE, Resolved
 from hippo_core.files import root
 from hippo_core.lab.run import fingerprints
-from hippo_core.lab.run.cells import Cell, checksums
+from hippo_core.lab.run.cells import Cell
 
 MODEL_LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "bm25s")
 LIBRARIES = (*MODEL_LIBRARIES, "pandas", "scipy", "papermill", "nbclient", "ipykernel", "hippo-core")
 
 
-def describe_run(cell: Cell, experiment: Experiment, parameters: Parameters, resolved: Resolved) -> tuple[dict[str, Any], dict[str, Any]]:
+def describe_run(cell: Cell, resolved: Resolved) -> tuple[dict[str, Any], dict[str, Any]]:
     """The content of `config_snapshot.yaml` and of `meta.json`."""
+    parameters = resolved.parameters
     config = {
         "parameters": {name: value for name, value in parameters.model_dump().items() if name not in PLACE},
         "items": parameters.items,
@@ -34,7 +34,7 @@ def describe_run(cell: Cell, experiment: Experiment, parameters: Parameters, res
         "config_hash": fingerprints.digest(config),
         "cell": cell.id,
         "phase": cell.phase,
-        "experiment": experiment.name,
+        "experiment": cell.experiment,
         "parameters": parameters.model_dump(exclude={"record_dir"}),
         "model": parameters.model,
         "profile": parameters.profile,
@@ -43,7 +43,7 @@ def describe_run(cell: Cell, experiment: Experiment, parameters: Parameters, res
         "needs": list(cell.needs),
         "threads": parameters.threads,
         "versions": versions(),
-        "checksums": {"notebook": fingerprints.notebook(cell.notebook), **checksums(experiment, parameters)},
+        "checksums": {"notebook": fingerprints.notebook(cell.notebook), **cell.checksums},
     }
     return config, meta
 

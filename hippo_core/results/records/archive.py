@@ -163,3 +163,22 @@ def _is_gone(holder: dict[str, Any]) -> bool:
     if holder["host"] == socket.gethostname():
         return not psutil.pid_exists(holder["pid"])
     return time.time() - holder["renewed"] > STALE
+
+
+@contextmanager
+def shared(url: str, run_id: str, records: Iterable[Path]) -> Iterator[None]:
+    """Hold a run in the archive at an address; these records of it are then whole in both places, where they are whole in one. Without an
+    address nothing is done."""
+    if not url:
+        yield
+        return
+    archive = Archive(url)
+    archive.check()
+    with archive.locked(run_id):
+        there = archive.finished(run_id)
+        names = {record.relative_to(root() / RUNS).as_posix(): record for record in records}
+        archive.pull(sorted(there & names.keys()))
+        for name in sorted(names.keys() - there):
+            if is_complete(names[name]):
+                archive.push(names[name])
+        yield

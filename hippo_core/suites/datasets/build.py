@@ -21,7 +21,7 @@ from hippo_core.files import LabError, held_folder, new_folder, remove_left, roo
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.jsonl import read_worlds, write_worlds
-from hippo_core.suites.folder import has_split, is_own, own_folder
+from hippo_core.suites.folder import has_split
 from hippo_core.suites.splits import SPLITS
 from hippo_core.suites.types import Settings, Split, World, WorldSpec
 
@@ -103,7 +103,8 @@ def write_dataset(
     arguments = (suite_name, profile, n, seed, context_limit, dict(overrides or {}))
     settings = suite_settings(suite_name, profile, context_limit, overrides)
     folder = dataset_folder(*arguments)
-    source = card.source(suite_name, settings)
+    suite = get_suite(suite_name)
+    source = card.source(suite, settings)
     if folder.is_dir():
         if card.is_current(folder, source):
             return folder
@@ -113,7 +114,7 @@ def write_dataset(
             counts = {}
             for split in stored_splits(suite_name):
                 stream = worlds(suite_name, profile, n, seed, split, context_limit, overrides)
-                counts[split] = write_worlds(building / split, stream, short=is_own(suite_name))
+                counts[split] = write_worlds(building / split, stream, short=suite.folder is not None)
             card.write(building, arguments, settings, source, counts)
     except OSError:
         if not card.is_current(folder, source):  # another builder may have been quicker: then its folder, which holds the same, is there
@@ -123,7 +124,8 @@ def write_dataset(
 
 def stored_splits(suite_name: str) -> tuple[Split, ...]:
     """The splits that lie on disk; an own folder may have no val."""
-    return tuple(split for split in ("val", "test") if not is_own(suite_name) or has_split(own_folder(suite_name), split))
+    folder = get_suite(suite_name).folder
+    return tuple(split for split in ("val", "test") if not folder or has_split(folder, split))
 
 
 def remove_outdated(folder: Path, source: str) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 from hippo_core import text_files
 from hippo_core.files import LabError, sha256, write_json
 from hippo_core.source_code import closure
-from hippo_core.suites import SUITES, get_suite
+from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.validate import EXEMPT
-from hippo_core.suites.folder import files_of, is_own, own_folder
-from hippo_core.suites.types import Settings
+from hippo_core.suites.folder import files_of
+from hippo_core.suites.types import Settings, Suite
 
 VERSION = 1
 CARD, CHECKSUMS = "dataset_card.json", "checksums.json"
@@ -34,22 +34,19 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def source(suite_name: str, settings: Settings) -> str:
+def source(suite: Suite, settings: Settings) -> str:
     """A hash of all that a data set depends on besides its name: code, material, settings. LabError where a file it reads is not there."""
-    suite = get_suite(suite_name)
     files = suite.files(settings)
     text_files.require(*files)
     own = {name: text_files.text_file(name).sha256 for name in files}
-    if is_own(suite_name):
-        folder = own_folder(suite_name)
-        own = {str(path.relative_to(folder)): sha256(path) for path in files_of(folder)}
-    return digest([VERSION, code(suite_name), version("faker"), own, settings.model_dump(mode="json")])
+    if suite.folder:
+        own = {str(path.relative_to(suite.folder)): sha256(path) for path in files_of(suite.folder)}
+    return digest([VERSION, code(suite.module), version("faker"), own, settings.model_dump(mode="json")])
 
 
 @cache
-def code(suite_name: str) -> str:
-    """A hash of the modules that a suite is made by, of the user's own as of ours."""
-    made_by = "hippo_core.suites.folder" if is_own(suite_name) else SUITES.get(suite_name, suite_name).partition(":")[0]
+def code(made_by: str) -> str:
+    """A hash of the modules that a suite from this module is made by, of the user's own as of ours."""
     return digest({module: sha256(path) for module, path in closure([made_by, "hippo_core.suites.datasets.build"]).items()})
 
 
@@ -63,10 +60,9 @@ def read_card(folder: Path) -> dict[str, Any]:
     return _read(folder, CARD)
 
 
-def family(suite_name: str, settings: Settings) -> str:
+def family(suite: Suite, settings: Settings) -> str:
     """What a suite's worlds come from: public files, the user's own folder, or a draw."""
-    suite = get_suite(suite_name)
-    if is_own(suite_name):
+    if suite.folder:
         return "own"
     return "public" if suite.files(settings) else "drawn"
 
@@ -78,7 +74,7 @@ def write(folder: Path, arguments: Drawn, settings: Settings, made_of: str, coun
     """Write card and checksums of the worlds that lie in the folder."""
     suite_name, profile, n, seed, context_limit, overrides = arguments
     suite = get_suite(suite_name)
-    origin = family(suite_name, settings)
+    origin = family(suite, settings)
     material, licence = MATERIAL[origin]
     content = {
         "schema_version": VERSION,

@@ -47,7 +47,8 @@ def folder_suite(name: str) -> Suite:
         return worlds[spec.index % len(worlds)]
 
     slug = re.sub(r"\W+", "-", folder.name.lower()).strip("-") or "own"
-    return Suite(f"folder-{slug}-{crc32(str(folder).encode()):08x}", f"your own: {folder}", FolderSettings, make_world, stream=stream)
+    name = f"folder-{slug}-{crc32(str(folder).encode()):08x}"
+    return Suite(name, f"your own: {folder}", FolderSettings, make_world, stream=stream, folder=folder, module=__name__)
 
 
 def is_own(suite_name: str) -> bool:

@@ -3,7 +3,9 @@
 import pytest
 
 from hippo_core.lab.grid.executors import worker
+from hippo_core.lab.run.preflight import Materials
 
+NOTHING = Materials((), ())
 OURS = {"python": "3.11", "lock": "l", "code": "c", "packages": [], "seen": True}
 
 
@@ -30,13 +32,13 @@ def test_a_package_that_is_not_as_the_lock_says_is_found(place):
     """The lock is compared with what is installed."""
     (place / "requirements.lock").unlink()
     (place / "requirements.lock").write_text("numpy==1.0\nno-such-package==1\npytest\n")
-    told = worker.describe(([], []), "nowhere")
+    told = worker.describe(NOTHING, "nowhere")
     assert [line.split(" where ")[0].split()[0] for line in told["packages"]] == ["numpy", "no-such-package"]
     assert "no-such-package missing where requirements.lock says 1" in told["packages"]
     assert told["seen"] is False
 
 
 def test_a_checkout_that_changes_under_a_worker_is_seen(place):
-    before = worker.describe(([], []), "nowhere")
+    before = worker.describe(NOTHING, "nowhere")
     (place / "hippo_core/suites/episodic.py").open("a").write("# other\n")
-    assert worker.describe(([], []), "nowhere")["code"] != before["code"]
+    assert worker.describe(NOTHING, "nowhere")["code"] != before["code"]

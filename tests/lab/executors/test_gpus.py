@@ -28,7 +28,7 @@ def test_shares_follow_the_declared_memory(cells):
 
 def test_this_machines_gpu_is_never_overfull(cells, monkeypatch):
     monkeypatch.setattr("hippo_core.lab.grid.executors.local.memory_gb", lambda: 24.0)
-    local = Local(cells, 8, DEFAULTS)
+    local = Local(cells, 8, DEFAULTS, ())
     two, six, twelve, twenty, small, _ = cells
     assert local.fits(twelve, [twelve])
     assert not local.fits(two, [twelve, twelve])

@@ -8,14 +8,14 @@ from contextlib import closing
 import pytest
 
 from hippo_core.experiments.memory.experiment import MEMORY, MemoryParameters, canonical
-from hippo_core.experiments.parameters import check, resolve
+from hippo_core.experiments.parameters import Resolved, check, resolve
 from hippo_core.files import LabError
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.grid.grid_status import stand
 from hippo_core.lab.grid.summary import command
 from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.lab.run.cells import Cell, cells_of
-from hippo_core.lab.run.preflight import materials
+from hippo_core.lab.run.preflight import Materials, materials
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.results import records
 from hippo_core.results.records.archive import Archive
@@ -28,8 +28,8 @@ TAUGHT_APART = ["memory/hei_nw_gated", "memory/hei_nw_minilm", "ablations/no_spa
 TAUGHT_APART += ["ablations/gate_random", "ablations/gate_unflagged", "controls/altered_store"]
 
 
-def checked(**changes) -> MemoryParameters:
-    return check({"model": "model", "n": 4, **changes}, "test", MemoryParameters)[0]
+def checked(**changes) -> Resolved:
+    return check({"model": "model", "n": 4, **changes}, "test", MemoryParameters)
 
 
 def chain(**changes) -> tuple[Cell, ...]:
@@ -61,7 +61,7 @@ def test_what_is_told_otherwise_is_taught_apart(place, preset):
     teach = chain(preset=preset)[1]
     assert teach.id != chain()[1].id
     assert teach.parameters["preset"] == "memory/hei_nw" and teach.parameters["overrides"]
-    alone = cells_of(MEMORY, MemoryParameters.model_validate(teach.parameters))  # its own parameters name it again
+    alone = cells_of(MEMORY, resolve(MemoryParameters.model_validate(teach.parameters)))  # its own parameters name it again
     assert alone[-1].id == teach.id
 
 
@@ -133,7 +133,7 @@ def test_a_grid_adds_what_memories_need_once_and_baselines_do_not_sleep(place):
     assert {cell.id for cell in of_mode(grid, "teach")} == {need for cell in of_mode(grid, "replay") for need in cell.needs} | {
         of_mode(grid, "teach")[1].id
     }
-    assert materials(grid.cells) == (["model"], [])
+    assert materials(grid.cells) == Materials(("model",), ())
 
 
 def test_the_full_grid_runs_the_episodic_memory_and_leaves_the_others_for_later(place):
@@ -287,8 +287,7 @@ def test_one_cell_runs_alone_with_what_it_needs(slept):
 
 
 def test_canonical_parameters_are_their_own(place):
-    parameters = checked(preset="ablations/gate_random", overrides=["k=2", "n_facts=12"])
-    taught = canonical(parameters, resolve(parameters), "teach")
+    taught = canonical(checked(preset="ablations/gate_random", overrides=["k=2", "n_facts=12"]), "teach")
     gate = ["episodic.use_gate=true", "episodic.gate.write_rate=1.0", "episodic.gate.policy=random", "episodic.store.budget=0.5"]
-    assert taught.overrides == ["n_facts=12", *gate]
-    assert canonical(taught, resolve(taught)) == taught
+    assert taught.parameters.overrides == ["n_facts=12", *gate]
+    assert canonical(taught).parameters == taught.parameters

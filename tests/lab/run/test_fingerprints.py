@@ -74,7 +74,7 @@ def ids(**more):
     for name, (preset, overrides) in {**CELLS, **more}.items():
         experiment = experiment_of(load_preset(preset))
         given = experiment.parameters(model="model", n=4, preset=preset, overrides=overrides)
-        found[name] = cells_of(experiment, given)[-1].id
+        found[name] = cells_of(experiment, parameters.resolve(given))[-1].id
     return found
 
 
@@ -165,7 +165,8 @@ def test_a_users_own_suite_and_what_it_imports_count(mine):
         fingerprints.forget()
         parameters.forget()
         experiment = load_experiment("memory")
-        return [cell.id for cell in cells_of(experiment, experiment.parameters(model="model", n=4, suite="mine.suite:SUITE"))]
+        given = experiment.parameters(model="model", n=4, suite="mine.suite:SUITE")
+        return [cell.id for cell in cells_of(experiment, parameters.resolve(given))]
 
     before = chain()
     assert chain() == before

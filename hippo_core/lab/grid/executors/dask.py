@@ -22,7 +22,7 @@ from hippo_core.lab.grid.expand import Grid
 from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import ExecutionOptions, Outcome
-from hippo_core.lab.run.preflight import materials
+from hippo_core.lab.run.preflight import Materials
 from hippo_core.results.records import RUNS
 from hippo_core.results.records.archive import Archive
 
@@ -35,14 +35,13 @@ class DaskCluster:
     """The workers behind a scheduler's address (or the .json file that it wrote). A cell that needs a GPU takes its share of the resource
     `GPU` that workers offer."""
 
-    def __init__(self, cells: Sequence[Cell], address: str, execution: ExecutionOptions, grid: Grid) -> None:
+    def __init__(self, cells: Sequence[Cell], address: str, execution: ExecutionOptions, grid: Grid, needed: Materials) -> None:
         self._address, self._execution, self._name = address, execution, f"hippo-{uuid.uuid4().hex[:12]}"
         self._records = {cell.id: cell.record for cell in grid.cells}
         self._outputs: dict[str, Output] = {}
         self._client = connect(address)
         try:
             self._shares = shares(cells, self._gpus()[1])
-            needed = materials(cells)
             ours = self._check(needed, grid.run_id)
             if self._shares and not self._gpus()[0] and self._workers():
                 label = next(cell.label for cell in cells if cell.id in self._shares)
@@ -72,7 +71,7 @@ class DaskCluster:
 
     def _run(self, cell: Cell, alone: bool) -> Outcome:
         started = time.monotonic()
-        order = replace(cell, record=cell.record.relative_to(root()))
+        order = replace(cell, record=cell.record.relative_to(root()), resolved=None)
         needs = [self._records[need].relative_to(root() / RUNS).as_posix() for need in cell.needs]
         share = self._shares.get(cell.id)
         options: dict[str, Any] = {
@@ -126,7 +125,7 @@ class DaskCluster:
     def _workers(self) -> dict[str, Any]:
         return self._client.scheduler_info(n_workers=-1)["workers"]
 
-    def _check(self, needed: worker.Materials, run_id: str) -> dict[str, Any]:
+    def _check(self, needed: Materials, run_id: str) -> dict[str, Any]:
         """What a worker must be like, as this machine is; LabError where one has other packages or code, lacks a model, or would write
         records that nobody sees."""
         seen = root() / RUNS / run_id / f".seen-{self._name}"

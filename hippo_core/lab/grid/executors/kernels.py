@@ -1,22 +1,20 @@
 """The kernels of this process: made ready before the first cell, ended after the last."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import psutil
 
-from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import ExecutionOptions
-from hippo_core.lab.run.preflight import materials
 from hippo_core.lab.warm import client
 from hippo_core.suites.datasets.build import sweep
 
 
-def prepared(execution: ExecutionOptions, cells: Sequence[Cell]) -> ExecutionOptions:
-    """The same, with the server of warm kernels started; with cold ones where two cells are not worth it."""
-    if execution.kernel == "cold" or (len(cells) <= 2 and not client.running()):
+def prepared(execution: ExecutionOptions, cells: int, models: Iterable[str]) -> ExecutionOptions:
+    """The same, with the server of warm kernels started, for so many cells with these models; with cold ones where two are not worth it."""
+    if execution.kernel == "cold" or (cells <= 2 and not client.running()):
         return replace(execution, kernel="cold")
-    start_server(materials(cells)[0])
+    start_server(models)
     return execution
 
 

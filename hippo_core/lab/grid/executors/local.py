@@ -41,8 +41,8 @@ def memory_gb() -> float:
 class Local:
     """So many workers on this machine. The GPU that it may have is packed by the memory that models declare."""
 
-    def __init__(self, cells: Sequence[Cell], jobs: int, execution: ExecutionOptions) -> None:
-        self._jobs, self._execution = jobs, prepared(execution, cells)
+    def __init__(self, cells: Sequence[Cell], jobs: int, execution: ExecutionOptions, models: Iterable[str]) -> None:
+        self._jobs, self._execution = jobs, prepared(execution, len(cells), models)
         self._gpu = memory_gb()
         self._shares = shares(cells, self._gpu) if self._gpu else {}
         self._pool, self._stopping = ThreadPoolExecutor(jobs), Event()

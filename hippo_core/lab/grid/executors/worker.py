@@ -15,11 +15,10 @@ from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run import fingerprints, notebook_files, ram
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import ExecutionOptions, Outcome, execute, fix_threads
-from hippo_core.lab.run.preflight import require_encoders, require_weights
+from hippo_core.lab.run.preflight import Materials
 from hippo_core.lab.run.provenance import version_of
 from hippo_core.results.records.archive import Archive
 
-Materials = tuple[list[str], list[str]]  # names of models and of encoders
 OFTEN = 0.5  # seconds between two messages of a cell that talks
 SAME = {  # what a worker must have as the runner has it, and what to say where it has not
     "python": "runs another Python",
@@ -38,9 +37,7 @@ def describe(needed: Materials, seen: str) -> dict[str, Any]:
     description["packages"] = [line for line in map(_strange, _pins()) if line]
     description["seen"] = (root() / seen).exists()
     try:
-        models, encoders = needed
-        require_weights(models)
-        require_encoders(encoders)
+        needed.require()
     except LabError as error:
         description["missing"] = str(error)
     return description
@@ -87,7 +84,7 @@ class CellWorker(WorkerPlugin):
             return
         fix_threads(self.execution.threads)
         if self.execution.kernel == "warm":
-            start_server(self.needed[0])
+            start_server(self.needed.models)
 
     def teardown(self, worker: Worker) -> None:
         """End the kernels; where another grid runs here too, its kernels are left alone and this one's end unseen."""
