@@ -1,14 +1,19 @@
-"""Every notebook runs from its first cell to its last on smoke parameters, through papermill, as the grid and a reader run it."""
+"""Every notebook runs from its first cell to its last on smoke parameters, through papermill, as the grid and a reader run it.
+
+The first of them runs in an ordinary kernel, the others in forks of one process, which saves the imports of each.
+"""
 
 import json
+from threading import Event
 
 import papermill
 import pytest
 
 from hippo_core.files import root
+from hippo_core.lab.warm import NAME, client, spec
 
 SMOKE = {
-    "00_base_model": {"n": 4},
+    "00_base_model": {"n": 2},
     "01_build_datasets": {"n": 10, "suites": ["episodic", "spatial"]},
     "02_baseline": {"run_id": "smoke-test", "suite": "semantic", "preset": "controls/oracle", "dry_run": True},
     "03_memory": {"run_id": "smoke-test", "mode": "teach", "dry_run": True},
@@ -36,12 +41,27 @@ def a_root_of_its_own(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory, a_root_of_its_own):
+def kernels(a_root_of_its_own):
+    """Forked kernels, though another test may have ended those of this process for good."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "_ended", Event())
+        spec.install()
+        yield
+        client.close()
+
+
+def run(name, target, parameters, kernel=NAME):
+    source = str(root() / "notebooks" / f"{name}.ipynb")
+    papermill.execute_notebook(source, str(target), parameters, kernel_name=kernel, progress_bar=False)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory, kernels):
     folder = tmp_path_factory.mktemp("notebooks")
     executed = {}
     for name in NAMES:  # in order: the report needs the record of the baseline
         target = folder / f"{name}.ipynb"
-        papermill.execute_notebook(str(root() / "notebooks" / f"{name}.ipynb"), str(target), SMOKE[name], progress_bar=False)
+        run(name, target, SMOKE[name], "python3" if name == NAMES[0] else NAME)
         executed[name] = json.loads(target.read_text(encoding="utf-8"))
     return executed
 
@@ -57,7 +77,7 @@ def test_a_notebook_runs_and_ends_with_a_sentence_or_a_figure(ran, name):
 @pytest.mark.parametrize(("mode", "regime"), [("replay", "delayed"), ("test", "delayed"), ("test", "after_sleep")])
 def test_what_was_taught_is_replayed_and_asked(ran, tmp_path, mode, regime):
     told = {**SMOKE["03_memory"], "mode": mode, "regime": regime}
-    papermill.execute_notebook(str(root() / "notebooks/03_memory.ipynb"), str(tmp_path / "out.ipynb"), told, progress_bar=False)
+    run("03_memory", tmp_path / "out.ipynb", told)
     records = root().glob(f"executed/smoke-test/memory/hei_nw/episodic/50_1337/{'after_sleep' if mode == 'replay' else regime}-{mode}-*")
     assert [(record / "DONE").is_file() for record in records] == [True]
 

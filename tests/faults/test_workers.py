@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.faults.conftest import LONG, ROUNDS, SEED, assert_as_if_undisturbed, finished
-from tests.lab.clusters import cluster  # noqa: F401
+from tests.lab.clusters import cluster, scheduler  # noqa: F401
 from tests.lab.running import COMMAND, LIMIT, ended, environment
 
 LATEST = 8.0  # seconds from one kill to the next, at most

@@ -64,18 +64,38 @@ class Cluster:
         self.processes.append(started)
         return started
 
+    def dismiss(self):
+        """End all workers, and wait until the scheduler knows."""
+        from distributed import Client
+
+        self._kill(self.processes[1:])
+        with Client(scheduler_file=self.address, set_as_default=False) as client:
+            deadline = time.monotonic() + 60
+            while client.scheduler_info(n_workers=-1)["workers"]:
+                assert time.monotonic() < deadline, (self.folder / "scheduler.log").read_text()
+                time.sleep(0.1)
+
     def stop(self):
-        for process in self.processes:
+        self._kill(self.processes)
+
+    def _kill(self, processes):
+        for process in processes:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait(20)
 
 
-@pytest.fixture
-def cluster(tmp_path):
-    """A scheduler without workers."""
-    (tmp_path / "dask").mkdir()
-    made = Cluster(tmp_path / "dask")
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory):
+    """A scheduler for all tests of a file."""
+    made = Cluster(tmp_path_factory.mktemp("dask"))
     made.start()
     yield made
     made.stop()
+
+
+@pytest.fixture
+def cluster(scheduler):
+    """The scheduler, without workers."""
+    yield scheduler
+    scheduler.dismiss()

@@ -1,9 +1,11 @@
 """A small lab in a temporary folder: the real library, suites and settings, quick notebooks, a grid of a few cells."""
 
+import compileall
 import json
 import os
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -152,7 +154,8 @@ def make_lab(place: Path, source: Path = REPOSITORY) -> Path:
     """Fill a folder with what a lab needs; library and settings are those of `source`."""
     place.mkdir(parents=True, exist_ok=True)
     (place / "requirements.lock").symlink_to(REPOSITORY / "requirements.lock")
-    shutil.copytree(source / "hippo_core", place / "hippo_core", ignore=shutil.ignore_patterns("__pycache__"))
+    compiled(source / "hippo_core")
+    shutil.copytree(source / "hippo_core", place / "hippo_core")
     if source == REPOSITORY and not WHOLE:
         import_less(place / "hippo_core/lab/warm/server.py")
     shutil.copytree(source / "params", place / "params")
@@ -168,6 +171,12 @@ def make_lab(place: Path, source: Path = REPOSITORY) -> Path:
     write_notebook(place / "notebooks/01_build_datasets.ipynb", DATASETS_PARAMETERS, DATASETS)
     write_notebook(place / "notebooks/05_report.ipynb", 'run_id = "smoke"', REPORT)
     return place
+
+
+@cache
+def compiled(package: Path) -> None:
+    """Compile a package once, so that the labs that copy it need not; a module that is changed there is compiled again."""
+    compileall.compile_dir(package, quiet=2)
 
 
 def import_less(server: Path) -> None:

@@ -11,7 +11,14 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.store import TraceStore
 from hippo_core.suites import get_suite, lexicon
 from hippo_core.suites.datasets.build import worlds
-from tests.experiments.memory.conftest import SESSION
+from tests.experiments.memory.conftest import SESSION, Bench
+
+
+@pytest.fixture(scope="module")
+def benches(hippo, tmp_path_factory):
+    """Two worlds a suite: what a setting changes shows in a few questions."""
+    folder = tmp_path_factory.mktemp("stores")
+    return cache(lambda suite: Bench(hippo, suite, folder, n=10))
 
 
 def size(bench, name, **overrides):

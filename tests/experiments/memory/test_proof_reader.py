@@ -19,7 +19,7 @@ from tests.experiments.memory.conftest import Bench
 
 pytestmark = pytest.mark.skipif(available("smollm2-135m") is not None, reason=str(available("smollm2-135m")))
 ROUNDING = 1e-5  # nats
-QUESTIONS, SEEN = 24, 20
+QUESTIONS, SEEN = 12, 10
 
 
 @pytest.fixture(scope="module")

@@ -1,3 +1,3 @@
 """A Dask cluster on this machine for the tests of this folder."""
 
-from tests.lab.clusters import cluster  # noqa: F401
+from tests.lab.clusters import cluster, scheduler  # noqa: F401

@@ -49,8 +49,8 @@ class DaskCluster:
                 raise LabError(f"{label} needs a GPU and no worker offers one; start workers with: {start}")
             self._client.register_plugin(worker.CellWorker(self._name, execution, needed, ours), name=self._name)
             self._client.subscribe_topic(self._name, self._heard)
-        except BaseException:
-            self._client.close()
+        except BaseException:  # Ctrl-C while workers make ready is one
+            self._leave()
             raise
         self._pool = ThreadPoolExecutor(MANY)
 
@@ -108,13 +108,16 @@ class DaskCluster:
     def stop(self) -> None:
         """End this run's kernels on all workers."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-        with suppress(Exception):  # a cluster that is gone has stopped
-            self._client.unregister_worker_plugin(self._name)
-        self._client.close()
+        self._leave()
 
     def close(self) -> None:
         """The same; nothing runs any more."""
         self.stop()
+
+    def _leave(self) -> None:
+        with suppress(Exception):  # a cluster that is gone has stopped, and workers that were not made ready need not
+            self._client.unregister_worker_plugin(self._name)
+        self._client.close()
 
     def _gpus(self) -> tuple[float, float]:
         """How many GPUs the workers offer (`dask worker --resources "GPU=1 GPU_GB=24"`), and the memory of the smallest in GB."""
