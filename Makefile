@@ -84,7 +84,7 @@ lint: .venv/.ready ## ruff (modules and notebooks), pyright, notebooks without o
 
 test: .venv/.ready ## all tests (tries `make models` first; where that fails, tests that need those models are skipped; so are those of public texts without HIPPO_DATA)
 	@$(LAB) models || true
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-faults: .venv/.ready ## the long fault loops, of which `make test` runs a short slice: 52 kills, 200 cells at once, full disks (some 20 minutes)
 	@FAULT_ROUNDS=13 FAULT_CELLS=200 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/faults

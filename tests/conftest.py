@@ -9,7 +9,20 @@ import pytest
 if not shutil.which("nvidia-smi"):
     os.environ.setdefault("TRITON_INTERPRET", "1")  # Triton reads it when it is imported, which other libraries do as they like
 
+# The files that take longest, 30 to 150 seconds each, come first, so that no core waits for the other in the end.
+LONGEST = (
+    *("lab/executors/test_dask.py", "experiments/memory/test_proof.py", "end_to_end/test_notebooks_run.py", "lab/grid/test_engine.py"),
+    *("lab/warm/test_kernels.py", "faults/test_kills.py", "lab/run/test_dependencies.py", "faults/test_disks.py"),
+    *("experiments/memory/test_knobs.py", "experiments/memory/test_proof_reader.py", "test_extend.py", "end_to_end/test_dry_runs.py"),
+    *("methods/test_controls.py", "lab/test_progress.py", "lab/run/test_ram.py"),
+)
 USER = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}
+
+
+def pytest_collection_modifyitems(items):
+    """Put the longest files first; `make test` hands files out in this order (--no-loadscope-reorder)."""
+    places = {f"tests/{name}": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(LONGEST)))
 
 
 @pytest.fixture(scope="session")

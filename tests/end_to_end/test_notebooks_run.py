@@ -4,7 +4,6 @@ The first of them runs in an ordinary kernel, the others in forks of one process
 """
 
 import json
-from threading import Event
 
 import papermill
 import pytest
@@ -42,12 +41,11 @@ def a_root_of_its_own(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def kernels(a_root_of_its_own):
-    """Forked kernels, though another test may have ended those of this process for good."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client, "_ended", Event())
-        spec.install()
-        yield
-        client.close()
+    """Forked kernels, though another test may have ended those of this process."""
+    spec.install()
+    client.reopen()
+    yield
+    client.close()
 
 
 def run(name, target, parameters, kernel=NAME):

@@ -165,6 +165,11 @@ def running() -> bool:
         return bool(_servers)
 
 
+def reopen() -> None:
+    """Kernels may be started again: a worker of a cluster is made ready for one grid after another."""
+    _ended.clear()
+
+
 def _leave(python: str, old: ForkServer) -> None:
     with _starting:
         if _servers.get(python) is old:
@@ -175,10 +180,9 @@ _retired: list[ForkServer] = []
 
 
 @atexit.register
-def close(for_good: bool = True) -> None:
-    """End all servers of this process and their kernels; where that is for good it starts no more."""
-    if for_good:
-        _ended.set()
+def close() -> None:
+    """End all servers of this process and their kernels. It starts no more, not for a cell either that was about to; until `reopen`."""
+    _ended.set()
     with _starting:
         for server in [*_servers.values(), *_retired]:
             server.close()

@@ -10,7 +10,7 @@ answers, and most test sentences occur in the train files.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from random import Random
 
 from hippo_core.files import LabError
@@ -90,10 +90,14 @@ def stories(tasks: tuple[int, ...], split: Split) -> tuple[Story, ...]:
 
 def make_world(random: Random, tasks: tuple[int, ...], n_items: int, spec: WorldSpec) -> World:
     """The story with this number in the seed's order, from the first again after the last; `random` chooses its questions."""
-    available = stories(tasks, spec.split)
-    order = Random(f"babi/order/{spec.seed}/{spec.split}")
-    story = order.sample(available, len(available))[spec.index % len(available)]
-    return tell_story(random, story, n_items)
+    shuffled = in_order_of(spec.seed, spec.split, stories(tasks, spec.split))
+    return tell_story(random, shuffled[spec.index % len(shuffled)], n_items)
+
+
+@lru_cache(maxsize=4)
+def in_order_of(seed: int, split: Split, available: tuple[Story, ...]) -> tuple[Story, ...]:
+    """Stories in the order of a seed."""
+    return tuple(Random(f"babi/order/{seed}/{split}").sample(available, len(available)))
 
 
 def stream(tasks: tuple[int, ...], n_items: int, split: Split, seed: int, n: int | None) -> Iterator[World]:
@@ -103,8 +107,8 @@ def stream(tasks: tuple[int, ...], n_items: int, split: Split, seed: int, n: int
     if n is not None and n > most:
         raise LabError(f"babi has {most} {split} questions in tasks {', '.join(map(str, tasks))}; {n} were asked for: lower n")
     enough = max(n_items, -(-(n or 0) // len(available)))
-    for index in range(len(available)):
-        yield make_world(Random(f"babi/questions/{seed}/{split}/{index}"), tasks, enough, WorldSpec(split, seed, index))
+    for index, story in enumerate(in_order_of(seed, split, available)):
+        yield tell_story(Random(f"babi/questions/{seed}/{split}/{index}"), story, enough)
 
 
 def tell_story(random: Random, story: Story, n_items: int) -> World:

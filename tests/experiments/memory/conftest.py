@@ -62,4 +62,4 @@ def hippo():
 @pytest.fixture(scope="session")
 def benches(hippo, tmp_path_factory):
     folder = tmp_path_factory.mktemp("stores")
-    return cache(lambda suite: Bench(hippo, suite, folder))
+    return cache(lambda suite: Bench(hippo, suite, folder, n=10 if suite == "episodic_cross" else 20))

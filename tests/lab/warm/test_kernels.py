@@ -24,6 +24,7 @@ from hippo_core.lab.warm import NAME, client, server, spec
 @pytest.fixture(autouse=True, scope="module")
 def kernelspec():
     spec.install(again=True)
+    client.reopen()
     yield
     client.close()
 
@@ -185,7 +186,8 @@ def test_kernels_that_are_ended_leave_no_half_data_set_and_others_keep_theirs(tm
     async def use(manager, talk):
         await ask(talk, f"from pathlib import Path\nfrom hippo_core.files import held_folder\nheld_folder(Path({str(parent)!r}), '.4_2.')")
         held = len(list(parent.iterdir()))
-        end_kernels(for_good=False)
+        end_kernels()
+        client.reopen()
         return held
 
     assert with_a_kernel(use) == 2

@@ -25,13 +25,14 @@ def start_server(models: Iterable[str]) -> None:
     spec.install()
     for model in models:
         client.want(model)
+    client.reopen()
     client.start()
 
 
-def end_kernels(patience: float = 5.0, for_good: bool = True) -> None:
+def end_kernels(patience: float = 5.0) -> None:
     """End the kernels that this process has started, the forked ones at once, the others kindly first, and the data sets that they were
-    building; `for_good`: it starts no more."""
-    client.close(for_good)
+    building."""
+    client.close()
     kernels = [child for child in psutil.Process().children() if _is_kernel(child)]
     for kernel in kernels:
         kernel.terminate()

@@ -90,7 +90,7 @@ class CellWorker(WorkerPlugin):
         """End the kernels; where another grid runs here too, its kernels are left alone and this one's end unseen."""
         self.stopping.set()
         if not any(isinstance(other, CellWorker) and other is not self for other in worker.plugins.values()):
-            end_kernels(for_good=False)
+            end_kernels()
 
     def memory(self, alone: bool) -> float:
         """GB that the kernel of a cell may take: half of what this worker may, or all."""
