@@ -10,7 +10,7 @@ import pytest
 from hippo_core.files import LabError
 from hippo_core.suites import SUITES, episodic, get_suite, lexicon, multi, semantic, settings_for
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.suites.splits import SPLITS
+from hippo_core.suites.splits import SPLITS, split_of
 from hippo_core.suites.types import RUNGS, Fact, World, WorldSpec
 
 NAMES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic")
@@ -38,6 +38,15 @@ def test_splits_share_no_fact(name):
     assert not told["train"] & told["test"]
     assert not told["train"] & told["val"]
     assert not told["val"] & told["test"]
+
+
+@pytest.mark.parametrize("split", ["train", "val", "test"])
+@pytest.mark.parametrize("motion", [False, True])
+def test_an_event_is_told_in_its_own_split_alone(split, motion):
+    """There are so many events that two splits would hardly ever draw the same one: who may tell it is asked for directly."""
+    for index in range(20):
+        drawn = episodic.make_events(Random(index), settings_for("episodic"), WorldSpec(split, 1, index), motion)
+        assert {split_of(event.key) for event in drawn} == {split}
 
 
 @pytest.mark.parametrize("name", NAMES)
