@@ -49,6 +49,11 @@ def test_an_event_is_told_in_its_own_split_alone(split, motion):
         assert {split_of(event.key) for event in drawn} == {split}
 
 
+def test_splits_of_a_seed_draw_apart():
+    people = [[{fact.slots["who"] for fact in world.facts} for world in some("episodic", 100, split)] for split in ("val", "test")]
+    assert np.mean([len(one & other) / len(one) for one, other in zip(*people, strict=True)]) < 0.2
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_training_never_sees_what_is_held_out(name):
     new = set(lexicon.names(held_out=True))
