@@ -34,6 +34,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.score import log_likelihood, text_loss
 from hippo_core.models.spec import load_spec
+from hippo_core.text_files import why_missing
 from hippo_core.training import language
 
 BATCHES, ROUNDS, SHOTS, PARAGRAPHS, BYTES = (1, 4, 16, 32), 3, 4, 40, (60, 150)
@@ -157,6 +158,9 @@ def main(name: str = "hippo-tiny", count: int = 200) -> None:
     """Compare every kind of requests."""
     if importlib.util.find_spec("lm_eval") is None:
         print("lm-evaluation-harness is not installed, so nothing is compared with it: make peers")
+        return
+    if reason := why_missing([language.SST2]):
+        print(f"nothing is compared with lm-evaluation-harness: {reason}")
         return
     spec = load_spec(name).model_copy(update={"dtype": "float32", "shots": 0})
     lm = load(spec, device="cpu", threads=torch.get_num_threads())
