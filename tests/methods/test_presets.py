@@ -10,7 +10,7 @@ from hippo_core.methods.presets import load_preset, preset_names
 
 NAMED = {
     *(f"baselines/{name}" for name in ("core", "span_short", "longctx", "rag_bm25", "rag_dense", "rag_hybrid")),
-    *(f"baselines/{name}" for name in ("rag_grams", "rag_synonyms", "rag_rerank")),
+    *(f"baselines/{name}" for name in ("rag_grams", "rag_synonyms", "rag_rerank", "rag_sum", "rag_fitted", "rag_fitted_rerank")),
     *(f"controls/{name}" for name in ("oracle", "random_facts")),
 }
 

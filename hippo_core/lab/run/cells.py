@@ -102,7 +102,7 @@ def _checksums(experiment: Experiment, resolved: Resolved) -> dict[str, Any]:
         "weights": fingerprints.weights(spec.name),
         "settings": fingerprints.digest(settings),
         **({"own": sha256(own)} if own else {}),
-        **({"memory_weights": fingerprints.memory_weights(spec.name)} if preset.taught else {}),
+        **({"memory_weights": fingerprints.memory_weights(spec.name)} if preset.method.fitted else {}),
     }
 
 

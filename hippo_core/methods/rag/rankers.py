@@ -111,3 +111,19 @@ class Hybrid(Rag):
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
         lexical = bm25_scores(index, query.taught, query.text)
         return standardised(lexical) + standardised(dense_scores(index, query.taught, query.text, self.settings.encoder))
+
+
+class SumSettings(DenseSettings):
+    """The encoder is MiniLM unless said."""
+
+    encoder: Literal["own", "minilm"] = "minilm"
+
+
+class Sum(Rag):
+    """The k best by the sum of BM25 over pieces of words and of MiniLM's cosine, each standardised: nothing is learned."""
+
+    Settings = SumSettings
+
+    def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
+        lexical = bm25_scores(index, query.taught, query.text, grams)
+        return standardised(lexical) + standardised(dense_scores(index, query.taught, query.text, self.settings.encoder))

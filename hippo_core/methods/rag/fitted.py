@@ -1,0 +1,89 @@
+"""Retrieval whose weights are fitted as the memory's are: words, pieces of words and MiniLM, and the same with a re-ranking.
+
+What is fitted for the memory is fitted for these: by the same command (`make memory-weights`), on the cues of the same validation worlds,
+the conditional logit of retrieval/fusion.py over the same features. What they do not have is the learned key, the store, and the completion
+behind stored keys and values: `FittedRerank` reads its candidates as text. Without recency; the memory's own rule needs the key.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hippo_core.methods.base import Count, Query
+from hippo_core.methods.rag.rankers import Rag, RagSettings
+from hippo_core.retrieval.ranking import latest_first, ranked
+from hippo_core.retrieval.world_index import WorldIndex
+from hippo_core.store.trace import Trace
+
+if TYPE_CHECKING:
+    from hippo_core.methods.episodic.recall import Recall, Recaller
+    from hippo_core.retrieval.trace_index import Channel
+
+CHANNELS: tuple["Channel", ...] = ("words", "grams", "minilm")
+
+
+class FittedSettings(RagSettings):
+    """`candidates`: passages of each channel that are looked at, and the best of them that are re-ranked where they are."""
+
+    candidates: Count = 20
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ("minilm",)
+
+
+class Fitted(Rag):
+    """The k best by the fitted sum of what words, pieces of words and MiniLM say."""
+
+    Settings = FittedSettings
+    fitted = True
+
+    def order(self, index: WorldIndex, query: Query) -> tuple[list[int], float]:
+        recall = self._recall(index, query)
+        return self._positions(index, query, recall.traces, np.array(recall.scores)), recall.computed_tokens
+
+    def _recall(self, index: WorldIndex, query: Query) -> "Recall":
+        recaller = index.once("recaller", lambda: self._recaller(index))
+        return recaller.recall(query.text, frozenset(query.taught))
+
+    def _recaller(self, index: WorldIndex) -> "Recaller":
+        from hippo_core.methods.episodic.recall import RecallConfig, Recaller
+        from hippo_core.retrieval.trace_index import TraceIndex
+
+        numbered = [replace(trace, id=number) for number, trace in enumerate(index.traces, start=1)]
+        most = len(CHANNELS) * self.settings.candidates
+        config = RecallConfig("off", self.settings.candidates, most, 1.0, 1, self._weights(index))
+        return Recaller(TraceIndex(numbered, CHANNELS, None, str(self.lm.device)), config)
+
+    def _weights(self, index: WorldIndex) -> dict[str, dict[str, float]]:
+        from hippo_core.models import artifacts
+        from hippo_core.retrieval.trace_index import name_of
+
+        return index.once("weights", lambda: artifacts.read_part(self.lm, "recall")["weights"][name_of(CHANNELS)])
+
+    def _positions(self, index: WorldIndex, query: Query, traces: Sequence[Trace], scores: np.ndarray) -> list[int]:
+        """Positions among the taught passages, best first: these by their scores [C], behind them the others as they were told."""
+        where = {source: position for position, source in enumerate(query.taught)}
+        every = np.full(len(query.taught), -np.inf)
+        every[[where[trace.source] for trace in traces]] = scores
+        return latest_first(index, query.taught, query.text, ranked(every), every, self.settings.recency)
+
+
+class FittedRerank(Fitted):
+    """The best of those by the fitted sum of the same and of the question's log-likelihood after each passage as text (rerank.py)."""
+
+    def order(self, index: WorldIndex, query: Query) -> tuple[list[int], float]:
+        from hippo_core.retrieval.fusion import fused
+        from hippo_core.retrieval.question_likelihood import after_text
+
+        recall = self._recall(index, query)
+        best = recall.traces[: self.settings.candidates]
+        judged = after_text(self.lm, [trace.text for trace in best], query.text, self.settings.decoding)
+        features = {name: values[: len(best)] for name, values in (recall.features or {}).items()}
+        scores = fused(features | {"predictive": np.array([one.nats for one in judged])}, self._weights(index)["predictive"])
+        first = self._positions(index, query, best, scores)[: len(best)]
+        rest = self._positions(index, query, recall.traces, np.array(recall.scores))
+        tokens = recall.computed_tokens + sum(one.computed_tokens for one in judged)
+        return [*first, *(position for position in rest if position not in {*first})], tokens
