@@ -20,6 +20,13 @@ SUITES = {
     "spatial": "hippo_core.suites.spatial:SPATIAL",
     "babi": "hippo_core.suites.babi:BABI",
 }
+READ = {  # of files, not drawn: of data/notes, and of the user's folder (data/README.md)
+    "notes": "hippo_core.suites.notes:NOTES",
+    "squad": "hippo_core.suites.natural.squad:SQUAD",
+    "hotpotqa": "hippo_core.suites.natural.hotpotqa:HOTPOTQA",
+    "twowiki": "hippo_core.suites.natural.twowiki:TWOWIKI",
+}
+OURS = {**SUITES, **READ}
 PROFILES = ("base", "default", "hard")
 
 
@@ -27,21 +34,21 @@ def get_suite(name: str) -> Suite:
     """The suite of this name, or the user's own: `folder:PATH`, or `package.module:NAME`."""
     if is_own(name):
         return folder_suite(name)
-    path = SUITES.get(name, name)
+    path = OURS.get(name, name)
     if not is_path(path):
-        raise unknown("suite", name, [*SUITES, "folder:PATH", "package.module:NAME"])
+        raise unknown("suite", name, [*OURS, "folder:PATH", "package.module:NAME"])
     suite = imported(path, f"suite {path}")
     if not isinstance(suite, Suite):
         raise LabError(f"suite {path} is no hippo_core.suites.types.Suite")
-    if name not in SUITES and (suite.name in SUITES or not suite.name.replace("_", "").replace("-", "").isalnum()):
-        raise LabError(f"suite {path} is called {suite.name!r}; expected letters, digits, - and _, and none of {', '.join(SUITES)}")
+    if name not in OURS and (suite.name in OURS or not suite.name.replace("_", "").replace("-", "").isalnum()):
+        raise LabError(f"suite {path} is called {suite.name!r}; expected letters, digits, - and _, and none of {', '.join(OURS)}")
     return replace(suite, module=path.partition(":")[0])
 
 
 def profile_settings(suite_name: str, profile: str) -> dict[str, Any]:
     """What the profile says; of the user's own suites, where no file says otherwise, `default` says nothing."""
     path = root() / f"params/suites/{get_suite(suite_name).name}.yaml"
-    profiles = {"default": {}} if suite_name not in SUITES and not path.is_file() else read_yaml(path)
+    profiles = {"default": {}} if suite_name not in OURS and not path.is_file() else read_yaml(path)
     if not isinstance(profiles, dict) or not all(isinstance(values, dict) for values in profiles.values()):
         raise LabError(f"{path}: expected profiles ({', '.join(PROFILES)}), each a mapping of settings")
     if profile not in profiles:

@@ -122,5 +122,7 @@ class Suite:
     score: Callable[[World, Item, str], float] | None = None  # of a prediction, 0 to 1: what the suite is judged by in place of `primary`
     stream: Callable[[Any, Split, int, int | None], Iterator[World]] | None = None
     files: Callable[[Any], Sequence[str]] = lambda settings: ()
+    reads: Callable[[], Sequence[Path]] = lambda: ()  # files of the repository that it is made of
+    split_rule: str = ""  # what is in which split, of suites that read files
     folder: Path | None = None  # of the user's own, where the suite is one
     module: str = ""  # from which it was taken, written by `get_suite`

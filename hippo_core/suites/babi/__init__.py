@@ -131,4 +131,5 @@ BABI = Suite(
     make_world,
     stream=stream,
     files=files,
+    split_rule="test: the public test files; val: the last 80 stories of each train file; train: the stories before them",
 )

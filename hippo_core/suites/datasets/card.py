@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core import text_files
-from hippo_core.files import LabError, sha256, write_json
+from hippo_core.files import LabError, root, sha256, write_json
 from hippo_core.source_code import closure
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.validate import EXEMPT
@@ -18,12 +18,11 @@ from hippo_core.suites.types import Settings, Suite
 VERSION = 1
 CARD, CHECKSUMS = "dataset_card.json", "checksums.json"
 SPLIT_RULES = {
-    "public": "test: the public test files; val: the last 80 stories of each train file; train: the stories before them",
     "own": "test: the folder's files; val and train: its subfolders of these names, where it has them",
     "drawn": "a hash of its words says in which split a fact may be told: no fact is shared between train, val and test",
 }
 MATERIAL = {
-    "public": ("bAbI tasks 1-3, English, v1.2 (data/README.md)", "CC BY 3.0, copyright Facebook, Inc."),
+    "written": ("notes written by hand for the lab", "this repository's"),
     "own": ("the user's own folder", "the user's own"),
     "drawn": ("sentences drawn from the lab's word lists; given names from Faker", "this repository's; given names: MIT"),
 }
@@ -39,6 +38,7 @@ def source(suite: Suite, settings: Settings) -> str:
     files = suite.files(settings)
     text_files.require(*files)
     own = {name: text_files.text_file(name).sha256 for name in files}
+    own |= {path.relative_to(root()).as_posix(): sha256(path) for path in suite.reads()}
     if suite.folder:
         own = {str(path.relative_to(suite.folder)): sha256(path) for path in files_of(suite.folder)}
     return digest([VERSION, code(suite.module), version("faker"), own, settings.model_dump(mode="json")])
@@ -61,10 +61,10 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 
 def family(suite: Suite, settings: Settings) -> str:
-    """What a suite's worlds come from: public files, the user's own folder, or a draw."""
+    """What a suite's worlds come from: public files, the user's own folder, files of the repository, or a draw."""
     if suite.folder:
         return "own"
-    return "public" if suite.files(settings) else "drawn"
+    return "public" if suite.files(settings) else "written" if suite.reads() else "drawn"
 
 
 Drawn = tuple[str, str, int, int, int, dict[str, Any]]  # the arguments of `write_dataset`
@@ -75,7 +75,9 @@ def write(folder: Path, arguments: Drawn, settings: Settings, made_of: str, coun
     suite_name, profile, n, seed, context_limit, overrides = arguments
     suite = get_suite(suite_name)
     origin = family(suite, settings)
-    material, licence = MATERIAL[origin]
+    files = [text_files.text_file(name) for name in suite.files(settings)]
+    read = "; ".join(dict.fromkeys(file.title for file in files)), "; ".join(dict.fromkeys(file.licence for file in files))
+    material, licence = read if files else MATERIAL[origin]
     content = {
         "schema_version": VERSION,
         "suite": suite_name,
@@ -89,7 +91,7 @@ def write(folder: Path, arguments: Drawn, settings: Settings, made_of: str, coun
         "primary": suite.primary,
         "answer_budget": suite.answer_budget,
         "splits": counts,
-        "split_rule": SPLIT_RULES[origin],
+        "split_rule": SPLIT_RULES.get(origin) or suite.split_rule,
         "exempt_from": EXEMPT.get(suite_name, {}),
         "material": material,
         "licence": licence,

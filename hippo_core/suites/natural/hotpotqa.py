@@ -1,0 +1,65 @@
+"""HotpotQA: 300 questions that take two passages, with ten paragraphs of Wikipedia each, 2,972 when pooled (Yang et al. 2018).
+
+    taught   all paragraphs of all questions
+    asked    What government position was held by the woman who portrayed Corliss Archer in the film Kiss and Tell?
+
+Which paragraphs support an answer the file does not say: gold are those of a question's own ten that hold the answer; a question whose
+answer is yes or no has none, and is judged by its answer alone. Test only: nothing is fitted on it.
+"""
+
+import json
+from collections.abc import Iterator
+from random import Random
+
+from hippo_core.files import LabError
+from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, holding, some
+from hippo_core.suites.types import Fact, Item, Split, Suite, World, WorldSpec
+from hippo_core.text_files import read_text
+
+FILE = "hotpotqa"
+
+
+def stream(settings: PassageSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
+    """One world of all paragraphs; none but in the test split."""
+    if split != "test":
+        return
+    questions = json.loads(read_text(FILE))
+    numbers: dict[str, int] = {}
+    own: list[list[int]] = []
+    for question in questions:
+        paragraphs = [part.strip() for part in question["document"].split("\n\n") if part.strip()]
+        own.append([numbers.setdefault(paragraph, len(numbers)) for paragraph in paragraphs])
+    titled = [(f"hotpotqa.p{number}", text.partition(". ")[0], text) for text, number in numbers.items()]
+    facts = facts_of("hotpotqa", titled, settings.chunk_words)
+    by_passage: dict[str, list[Fact]] = {}
+    for fact in facts:
+        by_passage.setdefault(".".join(fact.id.split(".")[:2]), []).append(fact)
+    taught = tuple(fact.id for fact in facts)
+    items = []
+    for number, (question, mine) in enumerate(zip(questions, own, strict=True)):
+        near = [fact for passage in mine for fact in by_passage[f"hotpotqa.p{passage}"]]
+        answers = tuple(question["answers"])
+        gold = () if answers[0].lower() in ("yes", "no") else holding(answers[0], near)
+        kind = "yes or no" if answers[0].lower() in ("yes", "no") else "span"
+        text, slices = question["question"].strip(), () if gold else ("no_gold",)
+        items.append(Item(f"hotpotqa.q{number}", "hotpotqa", text, answers, gold, kind, rung=RUNG, hops=2, taught=taught, slices=slices))
+    chosen = some([items], n, "hotpotqa", seed, split)[0]
+    yield World("hotpotqa", asked(facts, chosen), tuple(chosen))
+
+
+def make_world(random: Random, settings: PassageSettings, spec: WorldSpec) -> World:
+    """Worlds come from the file."""
+    raise LabError("hotpotqa has the world of its file, for the test split alone")
+
+
+HOTPOTQA = Suite(
+    "hotpotqa",
+    "questions of HotpotQA that take two paragraphs of Wikipedia",
+    PassageSettings,
+    make_world,
+    answer_budget=16,
+    has_window=False,
+    stream=stream,
+    files=lambda settings: (FILE,),
+    split_rule="all is test",
+)

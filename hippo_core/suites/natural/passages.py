@@ -1,0 +1,83 @@
+"""What these suites share: passages as facts, in chunks where that is asked for, and a fair share of the questions of each world."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hippo_core.files import LabError
+from hippo_core.suites.types import Fact, Item, Settings, Split
+
+SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])")
+RUNG = "natural"  # of all questions: how people asked
+
+
+class PassageSettings(Settings):
+    """The files say all but this: `chunk_words`, how many words of a passage are one fact at most, whole sentences together; 0: all of
+    them."""
+
+    n_facts: Literal[0] = 0
+    n_items: Literal[0] = 0
+    n_competitors: Literal[0] = 0
+    chunk_words: Annotated[int, Field(ge=0)] = 0
+
+
+def chunks(text: str, words: int) -> list[str]:
+    """A text in parts of so many words at most, cut between sentences, or within one that is longer; 0 words: the text as it is."""
+    if not words:
+        return [text]
+    parts: list[list[str]] = [[]]
+    for sentence in SENTENCE.split(text):
+        for piece in _cut(sentence.split(), words):
+            if parts[-1] and len(parts[-1]) + len(piece) > words:
+                parts.append([])
+            parts[-1] += piece
+    return [" ".join(part) for part in parts if part]
+
+
+def _cut(words: Sequence[str], most: int) -> list[list[str]]:
+    return [list(words[start : start + most]) for start in range(0, len(words), most)]
+
+
+def facts_of(world: str, passages: Iterable[tuple[str, str, str]], chunk_words: int) -> list[Fact]:
+    """Passages (id, title, text) of a world as facts in their order; of a passage in chunks each is a fact `<id>.<number>`."""
+    told = []
+    for name, title, text in passages:
+        parts = chunks(text, chunk_words)
+        names = [name] if len(parts) == 1 else [f"{name}.{number}" for number in range(len(parts))]
+        told += [(one, title, part) for one, part in zip(names, parts, strict=True)]
+    return [Fact(name, world, text, {}, time, context_key=title, provenance="read") for time, (name, title, text) in enumerate(told)]
+
+
+def holding(answer: str, facts: Sequence[Fact]) -> tuple[str, ...]:
+    """The ids of the facts that hold an answer word for word, small letters and capitals alike."""
+    wanted = re.compile(rf"(?<!\w){re.escape(answer.lower())}(?!\w)")
+    return tuple(fact.id for fact in facts if wanted.search(fact.text.lower()))
+
+
+def some(items: Sequence[Sequence[Item]], n: int | None, what: str, seed: int, split: Split) -> list[list[Item]]:
+    """So many of all worlds' items (None: all), as many of each world as can be, drawn with the seed and left in their order. LabError
+    where there are fewer."""
+    most = sum(map(len, items))
+    if n is None:
+        return [list(of_world) for of_world in items]
+    if n > most:
+        raise LabError(f"{what} has {most:,} {split} questions; {n:,} were asked for: lower n")
+    shares = [0] * len(items)
+    while sum(shares) < n:
+        for number, of_world in enumerate(items):
+            shares[number] += sum(shares) < n and shares[number] < len(of_world)
+    drawn = []
+    for number, (of_world, share) in enumerate(zip(items, shares, strict=True)):
+        chosen = sorted(Random(f"{what}/{seed}/{split}/{number}").sample(range(len(of_world)), share))
+        drawn.append([of_world[place] for place in chosen])
+    return drawn
+
+
+def asked(facts: Sequence[Fact], items: Iterable[Item]) -> tuple[Fact, ...]:
+    """The facts, those that one of the items needs marked as asked for."""
+    gold = {fact for item in items for fact in item.gold_facts}
+    return tuple(replace(fact, asked=True) if fact.id in gold else fact for fact in facts)

@@ -1,0 +1,114 @@
+"""SQuAD 1.1, development set: 2,067 passages of 48 Wikipedia articles and 10,570 questions, one answer each (Rajpurkar et al. 2016).
+
+    taught   a passage of about 120 words, up to some 500
+    asked    Which NFL team represented the AFC at Super Bowl 50?     gold: Denver Broncos
+
+A world is an article; pooled, all passages of all articles are one. Articles are split, because passages of one article are alike: in the
+order of the SHA-256 of their titles the first 30 are for training, 6 for validation, 12 for the test.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from hashlib import sha256
+from random import Random
+
+from hippo_core.files import LabError
+from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, holding, some
+from hippo_core.suites.types import Item, Split, Suite, World, WorldSpec
+from hippo_core.text_files import read_text
+
+FILE = "squad"
+TRAINED, VALIDATED = 30, 6  # articles; the rest is tested
+
+
+class SquadSettings(PassageSettings):
+    """`pooled`: all 2,067 passages are one world. `every_article`: the questions of all articles are asked, whatever the split: for what
+    trains on none of them."""
+
+    pooled: bool = False
+    every_article: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """A Wikipedia article: its passages in order, each with its questions and their answers."""
+
+    title: str
+    passages: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+    @property
+    def id(self) -> str:
+        """Its title as a name."""
+        return "squad-" + re.sub(r"\W+", "-", self.title.lower()).strip("-")
+
+
+@cache
+def parse(text: str) -> tuple[Article, ...]:
+    """The articles of a file's text, in its order."""
+    by_title: dict[str, list[tuple[str, tuple[tuple[str, str], ...]]]] = {}
+    for passage in json.loads(text):
+        questions = tuple((one["question"].strip(), one["answer"]) for one in passage["questions"])
+        by_title.setdefault(passage["title"], []).append((passage["context"], questions))
+    return tuple(Article(title, tuple(passages)) for title, passages in by_title.items())
+
+
+def of_split(articles: tuple[Article, ...], split: Split) -> tuple[Article, ...]:
+    """The articles of a split, in the order of their titles' SHA-256."""
+    ordered = sorted(articles, key=lambda article: sha256(article.title.encode()).hexdigest())
+    cut = {"train": slice(TRAINED), "val": slice(TRAINED, TRAINED + VALIDATED), "test": slice(TRAINED + VALIDATED, None)}[split]
+    return tuple(ordered[cut])
+
+
+def world_of(articles: tuple[Article, ...], asking: tuple[Article, ...], settings: SquadSettings, name: str) -> World:
+    """A world of the passages of some articles, and all questions about some of them."""
+    told, items = [], []
+    for article in articles:
+        told += [(f"{article.id}.p{number}", article.title, text) for number, (text, _) in enumerate(article.passages)]
+    facts = facts_of(name, told, settings.chunk_words)
+    by_passage: dict[str, list[int]] = {}
+    for place, fact in enumerate(facts):
+        by_passage.setdefault(".".join(fact.id.split(".")[:2]), []).append(place)
+    taught = tuple(fact.id for fact in facts)
+    for article in asking:
+        for number, (_, questions) in enumerate(article.passages):
+            parts = [facts[place] for place in by_passage[f"{article.id}.p{number}"]]
+            for count, (question, answer) in enumerate(questions):
+                gold = parts[0].id if len(parts) == 1 else next(iter(holding(answer, parts)), parts[0].id)
+                items.append(Item(f"{article.id}.q{number}.{count}", name, question, (answer,), (gold,), "span", rung=RUNG, taught=taught))
+    return World(name, tuple(facts), tuple(items))
+
+
+def stream(settings: SquadSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
+    """The articles of a split in the seed's order, or all passages as one world; the questions are spread over the articles."""
+    articles = parse(read_text(FILE))
+    asking = articles if settings.every_article else of_split(articles, split)
+    asking = tuple(Random(f"squad/order/{seed}/{split}").sample(asking, len(asking)))
+    if settings.pooled:
+        worlds = [world_of(articles, asking, settings, "squad")]
+    else:
+        worlds = [world_of((article,), (article,), settings, article.id) for article in asking]
+    drawn = some([world.items for world in worlds], n, "squad", seed, split)
+    for world, items in zip(worlds, drawn, strict=True):
+        if items:
+            yield replace(world, facts=asked(world.facts, items), items=tuple(items))
+
+
+def make_world(random: Random, settings: SquadSettings, spec: WorldSpec) -> World:
+    """Worlds come from the file."""
+    raise LabError("squad has the worlds of its file and draws none")
+
+
+SQUAD = Suite(
+    "squad",
+    "questions of SQuAD about passages of Wikipedia",
+    SquadSettings,
+    make_world,
+    answer_budget=16,
+    has_window=False,
+    stream=stream,
+    files=lambda settings: (FILE,),
+    split_rule="by article, in order of the SHA-256 of the titles: train 30, val 6, test 12",
+)

@@ -1,0 +1,59 @@
+"""2WikiMultiHopQA: 6,119 passages of Wikipedia and 101 questions that take two to four of them (Ho et al. 2020; the corpus of HippoRAG).
+
+    taught   all passages, each behind its title
+    asked    Where was the place of death of Abdul-Aziz Bin Muhammad's father?
+
+The files name the gold passages and no answers: retrieval is judged, an answer has no score. Test only: nothing is fitted on it.
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from random import Random
+
+from hippo_core.files import LabError
+from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, some
+from hippo_core.suites.types import Item, Split, Suite, World, WorldSpec
+from hippo_core.text_files import read_text
+
+PASSAGES, QUESTIONS = "twowiki-passages", "twowiki-questions"
+
+
+def stream(settings: PassageSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
+    """One world of all passages; none but in the test split. LabError where a gold title has no passage."""
+    if split != "test":
+        return
+    passages = json.loads(read_text(PASSAGES))
+    told = [(f"twowiki.p{number}", one["title"], f"{one['title']}. {one['text']}") for number, one in enumerate(passages)]
+    facts = facts_of("twowiki", told, settings.chunk_words)
+    by_title: dict[str, list[str]] = {}
+    for fact in facts:
+        by_title.setdefault(fact.context_key, []).append(fact.id)
+    taught = tuple(fact.id for fact in facts)
+    items = []
+    for number, question in enumerate(json.loads(read_text(QUESTIONS))):
+        if missing := [title for title in question["ground_truth"] if title not in by_title]:
+            raise LabError(f"twowiki: question {number} needs the passage {missing[0]!r}, which {PASSAGES} does not have")
+        gold = tuple(by_title[title][0] for title in dict.fromkeys(question["ground_truth"]))
+        text = question["question"].strip()
+        items.append(Item(f"twowiki.q{number}", "twowiki", text, ("",), gold, "hops", rung=RUNG, hops=len(gold), taught=taught))
+    chosen = some([items], n, "twowiki", seed, split)[0]
+    yield World("twowiki", asked(facts, chosen), tuple(chosen))
+
+
+def make_world(random: Random, settings: PassageSettings, spec: WorldSpec) -> World:
+    """Worlds come from the files."""
+    raise LabError("twowiki has the world of its files, for the test split alone")
+
+
+TWOWIKI = Suite(
+    "twowiki",
+    "questions of 2WikiMultiHopQA that take two to four passages; retrieval alone",
+    PassageSettings,
+    make_world,
+    has_window=False,
+    score=lambda world, item, prediction: math.nan,
+    stream=stream,
+    files=lambda settings: (PASSAGES, QUESTIONS),
+    split_rule="all is test",
+)

@@ -1,0 +1,119 @@
+"""Text that people wrote: every question, its gold passage holds the answer, no article is in two splits, nothing is left out."""
+
+import json
+import math
+from hashlib import sha256
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.datasets.validate import rules
+from hippo_core.suites.natural import hotpotqa, squad, twowiki
+from hippo_core.suites.natural.passages import chunks, holding
+from hippo_core.suites.types import Fact
+from hippo_core.text_files import why_missing
+
+PUBLIC = pytest.mark.skipif(
+    why_missing(["squad", "hotpotqa", "twowiki-passages", "twowiki-questions"]) is not None,
+    reason=str(why_missing(["squad", "hotpotqa", "twowiki-passages", "twowiki-questions"])),
+)
+ARTICLES = [
+    {"title": f"Article {number}", "context": f"Part {part} of {number} tells of the thing {number}x{part}. It goes on.",
+     "questions": [{"question": f"Which thing is in {number} {part}?", "answer": f"thing {number}x{part}"}] * 2}
+    for number in range(48) for part in range(2)
+]  # fmt: skip
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """Files as the public ones are, with a text of our own."""
+    paragraphs = "Ann Bee. Ann Bee was a potter in Ghent.\n\nGhent. Ghent is a city."
+    questions = [
+        {"id": 0, "question": "Where did the potter live?", "answers": ["Ghent"], "document": paragraphs},
+        {"id": 1, "question": "Is Ghent a city?", "answers": ["yes"], "document": paragraphs},
+    ]
+    texts = {
+        "squad": ARTICLES,
+        "hotpotqa": questions,
+        "twowiki-passages": [{"title": "Ann Bee", "text": "A potter."}, {"title": "Ghent", "text": "A city."}],
+        "twowiki-questions": [{"question": "In what city?", "answer": "", "ground_truth": ["Ghent", "Ann Bee"]}],
+    }
+    for module in (squad, hotpotqa, twowiki):
+        monkeypatch.setattr(module, "read_text", lambda name: json.dumps(texts[name]))
+    return texts
+
+
+def test_articles_are_split_by_the_hash_of_their_titles(written):
+    titles = sorted((one["title"] for one in ARTICLES[::2]), key=lambda title: sha256(title.encode()).hexdigest())
+    due = {"train": set(titles[:30]), "val": set(titles[30:36]), "test": set(titles[36:])}
+    for split, wanted in due.items():
+        found = list(worlds("squad", "default", None, 1337, split))
+        assert {fact.context_key for world in found for fact in world.facts} == wanted
+        assert {item.world for world in found for item in world.items} == {world.id for world in found}
+
+
+def test_pooled_all_passages_are_told_and_the_splits_questions_asked(written):
+    [pooled] = worlds("squad", "pooled", None, 1337, "test")
+    [every] = worlds("squad", "every", None, 1337, "test")
+    assert len(pooled.facts) == len(every.facts) == 96
+    assert (len(pooled.items), len(every.items)) == (12 * 4, 48 * 4)
+    assert {item.gold_facts for item in pooled.items} <= {item.gold_facts for item in every.items}
+
+
+@pytest.mark.parametrize("n", [1, 12, 30])
+def test_questions_are_spread_over_the_worlds(written, n):
+    counts = [len(world.items) for world in worlds("squad", "default", n, 1337, "test")]
+    assert sum(counts) == n and max(counts) - min(counts) <= 1
+    with pytest.raises(LabError, match="squad has 48 test questions; 49 were asked for"):
+        list(worlds("squad", "default", 49, 1337, "test"))
+
+
+def test_a_chunk_is_gold_where_it_holds_the_answer(written):
+    [world] = worlds("squad", "chunks", None, 1337, "test", overrides={"chunk_words": 10})
+    text = {fact.id: fact.text for fact in world.facts}
+    assert all(item.answers[0] in text[item.gold_facts[0]] for item in world.items)
+    assert len(world.facts) > 96 and max(len(words.split()) for words in text.values()) <= 10
+
+
+def test_chunks_lose_no_word_and_end_with_sentences():
+    text = "One two three. Four five six seven. Eight nine ten eleven twelve."
+    assert chunks(text, 0) == [text]
+    assert chunks(text, 7) == ["One two three. Four five six seven.", "Eight nine ten eleven twelve."]
+    assert " ".join(chunks(text, 2)) == text and all(len(part.split()) <= 2 for part in chunks(text, 2))
+
+
+def test_an_answer_is_held_word_for_word():
+    facts = [Fact(name, "w", text, {}, 0) for name, text in (("a", "The art of war."), ("b", "A start."), ("c", "ART, they say"))]
+    assert holding("art", facts) == ("a", "c")
+
+
+def test_hotpotqa_has_gold_where_an_answer_stands_in_ones_own_paragraphs(written):
+    [world] = worlds("hotpotqa", "default", None, 1337, "test")
+    assert len(world.facts) == 2  # two questions share their paragraphs
+    assert [item.gold_facts for item in world.items] == [("hotpotqa.p0", "hotpotqa.p1"), ()]
+    assert list(worlds("hotpotqa", "default", None, 1337, "val")) == []
+
+
+def test_twowiki_names_gold_passages_and_scores_no_answer(written):
+    [world] = worlds("twowiki", "default", None, 1337, "test")
+    assert [item.gold_facts for item in world.items] == [("twowiki.p1", "twowiki.p0")]
+    assert math.isnan(get_suite("twowiki").score(world, world.items[0], "Ghent"))
+    written["twowiki-questions"][0]["ground_truth"] = ["Bruges"]
+    with pytest.raises(LabError, match="needs the passage 'Bruges'"):
+        list(worlds("twowiki", "default", None, 1337, "test"))
+
+
+@PUBLIC
+@pytest.mark.parametrize(
+    ("suite", "profile", "facts", "items"),
+    [("squad", "every", 2067, 10570), ("hotpotqa", "default", 2972, 300), ("twowiki", "default", 6119, 101)],
+)
+def test_the_public_files_are_read_whole(suite, profile, facts, items):
+    [world] = worlds(suite, profile, None, 1337, "test")
+    assert (len(world.facts), len(world.items)) == (facts, items)
+    assert len({fact.id for fact in world.facts}) == facts and len({item.id for item in world.items}) == items
+    some = world.items[:: max(1, items // 100)]
+    found = rules([type(world)(world.id, world.facts, tuple(some))], get_suite(suite), 0)
+    assert {one.rule for one in found} <= {"answer hidden", "answer stated", "answer told", "one gold"}, found[:3]
