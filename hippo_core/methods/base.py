@@ -130,7 +130,7 @@ class Method:
     Settings: ClassVar[type[MethodSettings]] = MethodSettings
     stages: ClassVar[tuple[Stage, ...]] = ()  # in which it is prepared, each in a process of its own
     sees_window: ClassVar[bool] = False  # whether the immediate regime changes what it brings
-    fitted: ClassVar[bool] = False  # whether it reads what was fitted for memories of the model
+    fitted: ClassVar[str] = ""  # what that was fitted for which it reads: "model", for the one that answers, or a folder of data/weights
 
     def __init__(self, lm: "LanguageModel", settings: Any) -> None:
         self.lm, self.settings = lm, settings
@@ -185,7 +185,7 @@ class Memory(Method):
 
     Settings: ClassVar[type[MethodSettings]] = MemorySettings
     stages: ClassVar[tuple[Stage, ...]] = ("teach",)
-    fitted = True
+    fitted = "model"
     asked_with: ClassVar[tuple[str, ...]] = ("delivery", "control", "k")  # settings that matter to a test alone, by dotted key
     slept_with: ClassVar[tuple[str, ...]] = ()  # those that matter from a replay on
 

@@ -1,10 +1,13 @@
 """What was fitted for a model and lies beside its weights: NAME.safetensors, and NAME.json that says what it belongs to.
 
+The functions take a loaded language model, or say of anything else where its parts lie and what it is (`Owner`).
+
 Not to be mixed up with a LoRA that is merged into weights when a model is loaded (models/adapter.py): where a model has one, all of
 this was fitted on the merged model and belongs to both.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +22,33 @@ from hippo_core.models.language_model import LanguageModel
 COMMANDS = {"key": "make memory", "recall": "make memory", "adapter": "make base-model-adapter"}  # what fits a part
 
 
-def folder_of(lm: LanguageModel) -> Path:
+@dataclass(frozen=True)
+class Owner:
+    """A model that something was fitted for: its name, what it is, and the command that fits parts for it."""
+
+    name: str
+    base: Mapping[str, Any]
+    command: str
+
+
+def folder_of(lm: LanguageModel | Owner) -> Path:
     """Where that which was fitted for a model lies."""
-    return root() / "data/weights" / lm.spec.name
+    return root() / "data/weights" / (lm.name if isinstance(lm, Owner) else lm.spec.name)
 
 
-def base_of(lm: LanguageModel) -> dict[str, Any]:
+def base_of(lm: LanguageModel | Owner) -> dict[str, Any]:
     """Name and SHA-256 of the weights that a model was loaded from, and of the LoRA that was merged into them, where there is one."""
+    if isinstance(lm, Owner):
+        return dict(lm.base)
     base: dict[str, Any] = dict(merged.base_identity(lm.spec.path))
     if lm.spec.adapter_path:
         base["merged"] = merged.base_identity(lm.spec.adapter_path / merged.WEIGHTS)["sha256"]
     return base
 
 
-def save_part(lm: LanguageModel, part: str, values: Mapping[str, Any], module: nn.Module | None = None, folder: Path | None = None) -> None:
+def save_part(
+    lm: LanguageModel | Owner, part: str, values: Mapping[str, Any], module: nn.Module | None = None, folder: Path | None = None
+) -> None:
     """Write a part: the module's tensors where it has one, then `values` (its settings, and how it was made) with what it belongs to."""
     folder = folder or folder_of(lm)
     if module is not None:
@@ -41,18 +57,20 @@ def save_part(lm: LanguageModel, part: str, values: Mapping[str, Any], module: n
     write_json(folder / f"{part}.json", {"base": base_of(lm), **values})
 
 
-def read_part(lm: LanguageModel, part: str, folder: Path | None = None) -> dict[str, Any]:
+def read_part(lm: LanguageModel | Owner, part: str, folder: Path | None = None) -> dict[str, Any]:
     """What a part's JSON says. LabError where there is none, and where it was fitted on other weights."""
     path = (folder or folder_of(lm)) / f"{part}.json"
     if not path.is_file():
-        raise LabError(f"model {lm.spec.name} has no fitted {part} at {path}; fit one: `{_command(lm, part)}`")
+        raise LabError(f"model {folder_of(lm).name} has no fitted {part} at {path}; fit one: `{_command(lm, part)}`")
     made = read_object(path)
     if (own := base_of(lm)) != made.get("base"):
         raise LabError(f"{path} was fitted on {_named(made.get('base'))}, this is {_named(own)}; fit it again: `{_command(lm, part)}`")
     return made
 
 
-def _command(lm: LanguageModel, part: str) -> str:
+def _command(lm: LanguageModel | Owner, part: str) -> str:
+    if isinstance(lm, Owner):
+        return lm.command
     return f"{COMMANDS[part]} MODEL={lm.spec.name}"
 
 

@@ -1,11 +1,11 @@
-"""Sentence vectors of all-MiniLM-L6-v2, a published encoder that was trained for search.
+"""Sentence vectors and word pieces' states of all-MiniLM-L6-v2, a published encoder that was trained for search.
 
 A text's vector is the mean of its word pieces' last states, scaled to unit length; a text is cut at 256 pieces, the opening and the
 closing one among them (Reimers and Gurevych 2019, section 3; the model card of sentence-transformers/all-MiniLM-L6-v2). The files
 must be the published ones, so that the name says which vectors a record rests on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from hippo_core.files import LabError, root, sha256
 from hippo_core.models.load import quiet
 
 FOLDER = "data/models/minilm"
-PIECES = 256
+PIECES, WIDTH, LAYERS = 256, 384, 6
 PUBLISHED = {
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -34,24 +34,37 @@ def pieces(text: str, device: str = "cpu") -> int:
     return len(tokenizer(text, truncation=True, max_length=PIECES)["input_ids"])
 
 
-@torch.inference_mode()
 def encode(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> Tensor:
     """Unit vectors of texts [N, D], fp32, on the CPU, in the order given; texts of like length are encoded together.
 
     The encoder is loaded once a process and device. LabError where its files are missing or are not the published ones.
     """
+    vectors = torch.empty(len(texts), WIDTH)
+    for batch, states, mask in _run(texts, device, batch_size):
+        vectors[batch] = normalize((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1).cpu()
+    return vectors
+
+
+def token_states(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> list[Tensor]:
+    """The last states of each text's word pieces [T, D], fp32, on the CPU, the opening and the closing one left out."""
+    states: dict[int, Tensor] = {}
+    for batch, laid, mask in _run(texts, device, batch_size):
+        states |= {row: own[seen][1:-1].cpu() for row, own, seen in zip(batch, laid, mask, strict=True)}
+    return [states[row] for row in range(len(texts))]
+
+
+@torch.inference_mode()
+def _run(texts: Sequence[str], device: str, batch_size: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+    """The rows of a batch, their last states [B, T, D] and where their pieces are [B, T]; the longest texts first."""
     tokenizer, model = _loaded(root() / FOLDER, device)
     rows = [torch.tensor(row) for row in tokenizer(list(texts), truncation=True, max_length=PIECES)["input_ids"]] if texts else []
     order = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
-    vectors = torch.empty(len(rows), model.config.hidden_size)
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]
         ids = pad_sequence([rows[row] for row in batch], batch_first=True, padding_value=tokenizer.pad_token_id).to(device)
         lengths = torch.tensor([len(rows[row]) for row in batch], device=device)[:, None]
         mask = torch.arange(ids.shape[1], device=device) < lengths
-        states = model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
-        vectors[batch] = normalize((states * mask[..., None]).sum(1) / lengths, dim=-1).cpu()
-    return vectors
+        yield batch, model(input_ids=ids, attention_mask=mask.long()).last_hidden_state, mask
 
 
 @cache

@@ -11,7 +11,8 @@ nested: the first half of them is a code too (Kusupati et al. 2022, arXiv 2205.1
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Protocol
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,8 +20,10 @@ from torch import Tensor, nn
 from torch.nn.functional import layer_norm, normalize, relu, softplus
 
 from hippo_core.files import LabError
+from hippo_core.models import artifacts, minilm
 from hippo_core.models.early_layers import early_states
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.spec import validated
 
 
 class KeySettings(BaseModel):
@@ -54,11 +57,70 @@ class KeyHead(nn.Module):
         return active.masked_fill(~mask[..., None], 0.0).amax(1)
 
 
+class TokenStates(Protocol):
+    """What a head reads of texts."""
+
+    @property
+    def name(self) -> str:
+        """Whose states they are."""
+        ...
+
+    @property
+    def shape(self) -> tuple[tuple[int, ...], int]:
+        """Blocks, and how wide the states of each are."""
+        ...
+
+    def of(self, texts: Sequence[str]) -> list[Tensor]:
+        """The states of each text's tokens [T, D], fp32, on the CPU."""
+        ...
+
+    def cost(self, text: str) -> float:
+        """Tokens that are run for a text, each counting the share of the blocks that it goes through."""
+        ...
+
+
 @dataclass(frozen=True)
-class KeyModel:
-    """A model with the head that was fitted for it: texts to activations."""
+class BlockStates:
+    """What goes into some of a language model's first blocks."""
 
     lm: LanguageModel
+    blocks: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        return self.lm.spec.name
+
+    @property
+    def shape(self) -> tuple[tuple[int, ...], int]:
+        return self.blocks, self.lm.config.hidden_size
+
+    def of(self, texts: Sequence[str]) -> list[Tensor]:
+        return early_states(self.lm, texts, self.blocks)
+
+    def cost(self, text: str) -> float:
+        return len(self.lm.encode(text)) * max(self.blocks) / self.lm.config.num_hidden_layers
+
+
+@dataclass(frozen=True)
+class MiniLMStates:
+    """What comes out of all-MiniLM-L6-v2."""
+
+    device: str = "cpu"
+    name = "minilm"
+    shape = (minilm.LAYERS,), minilm.WIDTH
+
+    def of(self, texts: Sequence[str]) -> list[Tensor]:
+        return minilm.token_states(texts, self.device)
+
+    def cost(self, text: str) -> float:
+        return minilm.pieces(text, self.device)
+
+
+@dataclass(frozen=True)
+class KeyModel:
+    """What a head reads, with the head that was fitted for it: texts to activations."""
+
+    source: TokenStates
     head: KeyHead
 
     @torch.inference_mode()
@@ -66,10 +128,18 @@ class KeyModel:
         """The first `expansion` units [N, expansion] of each text, fp32, each row of length 1 (0 for a text without a token)."""
         expansion = expansion or self.head.settings.units
         if not 1 <= expansion <= self.head.settings.units:
-            raise LabError(f"the key of {self.lm.spec.name} has {self.head.settings.units} units, got an expansion of {expansion}")
-        states = early_states(self.lm, texts, self.head.settings.blocks)
+            raise LabError(f"the key of {self.source.name} has {self.head.settings.units} units, got an expansion of {expansion}")
+        states = self.source.of(texts)
         parts = [self.head(*padded(states[start : start + 256])) for start in range(0, len(states), 256)]
         return normalize(torch.cat(parts)[:, :expansion], dim=-1) if parts else torch.zeros(0, expansion)
+
+
+def load_head(owner: LanguageModel | artifacts.Owner, part: str = "key", folder: Path | None = None) -> KeyHead:
+    """A head that was fitted. LabError where there is none, where it is damaged or belongs to other weights."""
+    made = artifacts.read_part(owner, part, folder)
+    head = KeyHead(validated(KeySettings, made.get("settings", {}), f"{part}.json"))
+    artifacts.fill(head, (folder or artifacts.folder_of(owner)) / f"{part}.safetensors")
+    return head.eval().requires_grad_(False)
 
 
 def padded(states: Sequence[Tensor]) -> tuple[Tensor, Tensor]:

@@ -86,8 +86,7 @@ class TraceIndex:
         """Tokens that are run for a cue's codes, those of the key each counting the share of the model's blocks that they go through."""
         tokens = float(pieces(text, self._device)) if "minilm" in self.rows else 0.0
         if "key" in self.rows and self.encoder:
-            lm, head = self.encoder.model.lm, self.encoder.model.head
-            tokens += len(lm.encode(text)) * max(head.settings.blocks) / lm.config.num_hidden_layers
+            tokens += self.encoder.model.source.cost(text)
         return tokens
 
     @cached_property

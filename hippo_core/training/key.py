@@ -15,9 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 from torch.nn.functional import cross_entropy, dropout, normalize
 
-from hippo_core.models.early_layers import early_states
-from hippo_core.models.language_model import LanguageModel
-from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, padded
+from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, TokenStates, padded
 from hippo_core.suites import episodic, lexicon, multi, settings_for, wording
 from hippo_core.suites.types import WorldSpec
 from hippo_core.training.tasks import NOTES, rephrased
@@ -99,22 +97,23 @@ def _draw_statements(random: Random, recipe: KeyRecipe) -> Room:
     return Room(tuple(fact.text for fact in world.facts), cues, also)
 
 
-def states_of(lm: LanguageModel, room: Room, blocks: Sequence[int]) -> States:
+def states_of(source: TokenStates, room: Room) -> States:
     """The states that a head reads, of all texts of a room."""
-    states = [state.half() for state in early_states(lm, [*room.facts, *(cue for cue, _ in room.cues)], blocks)]
+    states = [state.half() for state in source.of([*room.facts, *(cue for cue, _ in room.cues)])]
     return States(states[: len(room.facts)], states[len(room.facts) :], [gold for _, gold in room.cues], room.also)
 
 
-def train_key(lm: LanguageModel, recipe: KeyRecipe, say: Callable[[str], None] = print) -> KeyHead:
+def train_key(source: TokenStates, recipe: KeyRecipe, say: Callable[[str], None] = print) -> KeyHead:
     """A head fitted from nothing; deterministic for one number of threads."""
     random = Random(f"key/{recipe.seed}")
     torch.manual_seed(recipe.seed)
     rooms = []
     for number in range(recipe.rooms):
-        rooms.append(states_of(lm, draw_room(random, recipe), recipe.blocks))
+        rooms.append(states_of(source, draw_room(random, recipe)))
         if number % 40 == 39:
             say(f"states of {number + 1} of {recipe.rooms} train worlds")
-    head = KeyHead(KeySettings(blocks=recipe.blocks, hidden=lm.config.hidden_size, units=recipe.units))
+    blocks, hidden = source.shape
+    head = KeyHead(KeySettings(blocks=blocks, hidden=hidden, units=recipe.units))
     sharpness = torch.nn.Parameter(torch.tensor(3.0))
     optimizer = torch.optim.AdamW([*head.parameters(), sharpness], lr=recipe.rate, weight_decay=0.01)
     for step in range(recipe.steps):

@@ -14,6 +14,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
+from hippo_core.retrieval.key_encoder import BlockStates
 from hippo_core.retrieval.trace_index import CHANNELS, KeyEncoder
 from hippo_core.training.key import KeyRecipe, train_key
 from hippo_core.training.recall_weights import SEED, fit_weights
@@ -30,7 +31,7 @@ def key_recipe(lm: LanguageModel, seed: int) -> KeyRecipe:
 def fit_key(lm: LanguageModel, seed: int, command: str, say: Callable[[str], None] = print) -> None:
     """Fit the key and write it beside the model's weights, in half precision."""
     recipe = key_recipe(lm, seed)
-    head = train_key(lm, recipe, say)
+    head = train_key(BlockStates(lm, recipe.blocks), recipe, say)
     made = {"settings": head.settings.model_dump(mode="json"), "recipe": recipe.model_dump(mode="json"), **provenance(command)}
     save_part(lm, "key", made, head.half())  # half as large; it is read as single precision
 

@@ -63,7 +63,12 @@ class Judged:
 
 
 def fit_weights(
-    lm: LanguageModel, encoder: KeyEncoder, config: RecallConfig, channels: Sequence[Channel], say: Callable[[str], None] = print
+    lm: LanguageModel,
+    encoder: KeyEncoder,
+    config: RecallConfig,
+    channels: Sequence[Channel],
+    say: Callable[[str], None] = print,
+    completions: Sequence[Completion] = COMPLETIONS,
 ) -> tuple[dict[str, dict[str, dict[str, float]]], pd.DataFrame]:
     """The weights by channels and completion; and for the usual channels, and for all of them, how often the right trace comes first,
     among three and among ten, by suite, size and rung.
@@ -75,7 +80,7 @@ def fit_weights(
     judged = {"off": [Judged(cue.features, right_of(index, cue.rows, cue)) for index, cues in rooms for cue in cues]}
     first, known = fit(examples(judged["off"])), PassageKV(lm, prefix_of(lm, "short"))
     say(f"channels: {first}")
-    for completion in COMPLETIONS[1:]:
+    for completion in completions[1:]:
         judged[completion] = [one for index, cues in rooms for one in completed(index, cues, completion, config, first, known)]
         say(f"{completion}: {fit(examples(judged[completion]))}")
     weights = {name_of(some): weights_of(judged, some) for count in range(1, len(channels) + 1) for some in combinations(channels, count)}
@@ -90,7 +95,7 @@ def fit_weights(
             **hits(one, weights[name][completion]),
         }
         for name in dict.fromkeys((name_of(USUAL), name_of(channels)))
-        for completion in COMPLETIONS
+        for completion in completions
         for (cue, size), one in zip(sized_cues, judged[completion], strict=True)
     ]
     keys = ["channels", "completion", "suite", "n_facts", "rung"]
@@ -107,7 +112,7 @@ def weights_of(judged: Mapping[str, Sequence[Judged]], channels: Sequence[str]) 
     }
     return {
         completion: fit(examples([restricted(one, own) for one in judged[completion]]))
-        for completion in COMPLETIONS
+        for completion in judged
         if completion != "hopfield" or "key" in channels
     }
 

@@ -96,13 +96,14 @@ def _checksums(experiment: Experiment, resolved: Resolved) -> dict[str, Any]:
         spec.model_dump(mode="json"),
         fingerprints.shots() if spec.shots else None,
     ]
+    fitted = preset.method.fitted
     return {
         "library": fingerprints.library(experiment.run, preset.path.partition(":")[0], preset.settings.delivery),
         "lock": fingerprints.lock(),
         "weights": fingerprints.weights(spec.name),
         "settings": fingerprints.digest(settings),
         **({"own": sha256(own)} if own else {}),
-        **({"memory_weights": fingerprints.memory_weights(spec.name)} if preset.method.fitted else {}),
+        **({"memory_weights": fingerprints.memory_weights(spec.name if fitted == "model" else fitted)} if fitted else {}),
     }
 
 

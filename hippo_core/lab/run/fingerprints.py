@@ -16,7 +16,7 @@ from hippo_core.source_code import closure
 from hippo_core.suites.datasets import card
 
 ABOUT_WEIGHTS = ("README.md", "card.json", "training.json", "curve.png")  # files beside weights: how they were made and measured
-OF_MEMORY = ("adapter.*", "key.*", "recall.*")  # files beside weights that only memories read
+OF_MEMORY = ("adapter.*", "key.*", "recall.*", "head-*")  # files beside weights that only memories and their rivals read
 SHARED = (  # modules that every row passes
     "hippo_core.models.load",
     *(f"hippo_core.results.{name}" for name in ("scores", "records.summary", "records.telemetry", "records.write")),
@@ -69,9 +69,9 @@ def report_sources() -> str:
 
 
 @cache
-def memory_weights(model: str) -> str:
-    """The files that memories have trained for a model: its adapter, the head of its key."""
-    folder = root() / "data/weights" / load_spec(model).name
+def memory_weights(name: str) -> str:
+    """The files that were trained for memories of a model, its adapter and the head of its key, or for an encoder."""
+    folder = root() / "data/weights" / name
     return of_files(sorted(file for pattern in OF_MEMORY for file in folder.glob(pattern)), folder)
 
 

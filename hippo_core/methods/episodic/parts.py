@@ -14,8 +14,7 @@ from hippo_core.methods.episodic.settings import EpisodicSettings
 from hippo_core.models import artifacts
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
-from hippo_core.models.spec import validated
-from hippo_core.retrieval.key_encoder import KeyHead, KeyModel, KeySettings
+from hippo_core.retrieval.key_encoder import BlockStates, KeyModel, load_head
 from hippo_core.retrieval.trace_index import KeyEncoder, TraceIndex, name_of
 from hippo_core.store.trace import Trace
 
@@ -97,7 +96,5 @@ class Parts:
 
 def load_key_model(lm: LanguageModel, folder: Path | None = None) -> KeyModel:
     """The key head that was fitted for a model, with it. LabError where there is none, where it is damaged or belongs to other weights."""
-    made: dict[str, Any] = artifacts.read_part(lm, "key", folder)
-    head = KeyHead(validated(KeySettings, made.get("settings", {}), "key.json"))
-    artifacts.fill(head, (folder or artifacts.folder_of(lm)) / "key.safetensors")
-    return KeyModel(lm, head.eval().requires_grad_(False))
+    head = load_head(lm, "key", folder)
+    return KeyModel(BlockStates(lm, head.settings.blocks), head)

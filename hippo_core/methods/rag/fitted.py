@@ -5,9 +5,10 @@ the conditional logit of retrieval/fusion.py over the same features. What they d
 behind stored keys and values: `FittedRerank` reads its candidates as text. Without recency; the memory's own rule needs the key.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
     from hippo_core.methods.episodic.recall import Recall, Recaller
-    from hippo_core.retrieval.trace_index import Channel
+    from hippo_core.retrieval.trace_index import Channel, TraceIndex
 
 CHANNELS: tuple["Channel", ...] = ("words", "grams", "minilm")
 
@@ -38,7 +39,7 @@ class Fitted(Rag):
     """The k best by the fitted sum of what words, pieces of words and MiniLM say."""
 
     Settings = FittedSettings
-    fitted = True
+    fitted = "model"
 
     def order(self, index: WorldIndex, query: Query) -> tuple[list[int], float]:
         recall = self._recall(index, query)
@@ -50,18 +51,29 @@ class Fitted(Rag):
 
     def _recaller(self, index: WorldIndex) -> "Recaller":
         from hippo_core.methods.episodic.recall import RecallConfig, Recaller
-        from hippo_core.retrieval.trace_index import TraceIndex
-
-        numbered = [replace(trace, id=number) for number, trace in enumerate(index.traces, start=1)]
-        most = len(CHANNELS) * self.settings.candidates
-        config = RecallConfig("off", self.settings.candidates, most, 1.0, 1, self._weights(index))
-        return Recaller(TraceIndex(numbered, CHANNELS, None, str(self.lm.device)), config)
-
-    def _weights(self, index: WorldIndex) -> dict[str, dict[str, float]]:
-        from hippo_core.models import artifacts
         from hippo_core.retrieval.trace_index import name_of
 
-        return index.once("weights", lambda: artifacts.read_part(self.lm, "recall")["weights"][name_of(CHANNELS)])
+        numbered = [replace(trace, id=number) for number, trace in enumerate(index.traces, start=1)]
+        weights = self._made["weights"][name_of(self.channels)]
+        most = len(self.channels) * self.settings.candidates
+        return Recaller(self._trace_index(numbered), RecallConfig("off", self.settings.candidates, most, 1.0, 1, weights))
+
+    def _trace_index(self, traces: Sequence[Trace]) -> "TraceIndex":
+        from hippo_core.retrieval.trace_index import TraceIndex
+
+        return TraceIndex(traces, self.channels, None, str(self.lm.device))
+
+    @property
+    def channels(self) -> "Sequence[Channel]":
+        """What is added up."""
+        return CHANNELS
+
+    @cached_property
+    def _made(self) -> Mapping[str, Any]:
+        """What was fitted, its weights by channels among it."""
+        from hippo_core.models import artifacts
+
+        return artifacts.read_part(self.lm, "recall")
 
     def _positions(self, index: WorldIndex, query: Query, traces: Sequence[Trace], scores: np.ndarray) -> list[int]:
         """Positions among the taught passages, best first: these by their scores [C], behind them the others as they were told."""
@@ -77,12 +89,15 @@ class FittedRerank(Fitted):
     def order(self, index: WorldIndex, query: Query) -> tuple[list[int], float]:
         from hippo_core.retrieval.fusion import fused
         from hippo_core.retrieval.question_likelihood import after_text
+        from hippo_core.retrieval.trace_index import name_of
 
         recall = self._recall(index, query)
         best = recall.traces[: self.settings.candidates]
         judged = after_text(self.lm, [trace.text for trace in best], query.text, self.settings.decoding)
         features = {name: values[: len(best)] for name, values in (recall.features or {}).items()}
-        scores = fused(features | {"predictive": np.array([one.nats for one in judged])}, self._weights(index)["predictive"])
+        scores = fused(
+            features | {"predictive": np.array([one.nats for one in judged])}, self._made["weights"][name_of(CHANNELS)]["predictive"]
+        )
         first = self._positions(index, query, best, scores)[: len(best)]
         rest = self._positions(index, query, recall.traces, np.array(recall.scores))
         tokens = recall.computed_tokens + sum(one.computed_tokens for one in judged)

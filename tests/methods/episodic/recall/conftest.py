@@ -5,7 +5,7 @@ import torch
 
 from hippo_core.methods.episodic.payload import Payload
 from hippo_core.models.prompt import lines_of
-from hippo_core.retrieval.key_encoder import KeyHead, KeyModel, KeySettings
+from hippo_core.retrieval.key_encoder import BlockStates, KeyHead, KeyModel, KeySettings
 from hippo_core.retrieval.trace_index import KeyEncoder
 from hippo_core.store.trace import Trace
 from tests.models.handmade import folders, loaded
@@ -30,7 +30,7 @@ def lm(request, loaded):
 def encoder(lm):
     torch.manual_seed(0)
     head = KeyHead(KeySettings(blocks=(0, 1), hidden=lm.config.hidden_size, units=256)).eval().requires_grad_(False)
-    return KeyEncoder(KeyModel(lm, head), 256, 24)
+    return KeyEncoder(KeyModel(BlockStates(lm, head.settings.blocks), head), 256, 24)
 
 
 @pytest.fixture

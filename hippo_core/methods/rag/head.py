@@ -1,0 +1,72 @@
+"""Retrieval by a head over MiniLM's word pieces, fitted as a memory's key is: on the same pairs, with as many steps, by the same code.
+
+It says what is left of a memory's lead where a published encoder may learn what facts and cues look like, too. The head does not hang on
+the model that answers (`python benchmarks/memory/minilm_head.py` fits it). With more channels than `key`, which is the head here, they
+are added up by weights that were fitted as the memory's are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from hippo_core.methods.rag.fitted import Fitted, FittedSettings
+from hippo_core.store.trace import Trace
+
+if TYPE_CHECKING:
+    from hippo_core.models.artifacts import Owner
+    from hippo_core.retrieval.trace_index import Channel, TraceIndex
+
+SEEDS = (1337, 1338, 1339)  # from which heads were trained
+
+
+class HeadSettings(FittedSettings):
+    """`channels`: what is added up, `key` being the head; `head`: the seed that it was trained from."""
+
+    channels: Annotated[tuple[Literal["words", "grams", "key", "minilm"], ...], Field(min_length=1)] = ("key",)
+    head: Literal[1337, 1338, 1339] = SEEDS[0]
+
+
+class Head(Fitted):
+    """The k best by a head over MiniLM's word pieces, alone or with other channels."""
+
+    Settings = HeadSettings
+    fitted = "minilm"
+
+    @property
+    def channels(self) -> "Sequence[Channel]":
+        return self.settings.channels
+
+    @cached_property
+    def _made(self) -> Mapping[str, Any]:
+        from hippo_core.models import artifacts
+
+        return artifacts.read_part(owner(), part_of(self.settings.head))
+
+    def _trace_index(self, traces: Sequence[Trace]) -> "TraceIndex":
+        from hippo_core.methods.episodic.payload import Payload
+        from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates, load_head
+        from hippo_core.retrieval.trace_index import KeyEncoder, TraceIndex
+
+        code, device = self._made["fitted_with"], str(self.lm.device)
+        model = KeyModel(MiniLMStates(device), load_head(owner(), part_of(self.settings.head)))
+        encoder = KeyEncoder(model, code["expansion"], code["winners"])
+        keys = encoder.keys([trace.text for trace in traces])
+        keyed = [replace(trace, payload=Payload((), key)) for trace, key in zip(traces, keys, strict=True)]
+        return TraceIndex(keyed, self.channels, encoder, device)
+
+
+def part_of(seed: int) -> str:
+    """What the head of a seed is called."""
+    return f"head-{seed}"
+
+
+def owner() -> "Owner":
+    """MiniLM as that which heads belong to."""
+    from hippo_core.models import minilm
+    from hippo_core.models.artifacts import Owner
+
+    base = {"name": "minilm", "sha256": minilm.PUBLISHED["model.safetensors"]}
+    return Owner("minilm", base, "python benchmarks/memory/minilm_head.py")
