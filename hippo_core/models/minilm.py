@@ -39,7 +39,8 @@ def encode(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> T
 
     The encoder is loaded once a process and device. LabError where its files are missing or are not the published ones.
     """
-    vectors = torch.empty(len(texts), WIDTH)
+    _, model = _loaded(root() / FOLDER, device)
+    vectors = torch.empty(len(texts), model.config.hidden_size)
     for batch, states, mask in _run(texts, device, batch_size):
         vectors[batch] = normalize((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1).cpu()
     return vectors

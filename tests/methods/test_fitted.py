@@ -41,9 +41,9 @@ def weights(monkeypatch):
 
 
 def test_the_weights_are_those_of_the_model(tiny):
-    method = bound("baselines/rag_fitted", tiny)
+    recaller = bound("baselines/rag_fitted", tiny)._recaller(index_of(tiny, WORLD))
     made = artifacts.read_part(tiny, "recall")["weights"]["words+grams+minilm"]
-    assert method._weights(index_of(tiny, WORLD)) == made
+    assert recaller.config.weights == made
     assert set(made["off"]) == set(NAMES) and set(made["predictive"]) == {*NAMES, "predictive"}
 
 
@@ -93,4 +93,4 @@ def test_a_sum_of_pieces_of_words_and_minilm_has_nothing_learned(tiny):
 def test_a_model_for_which_nothing_was_fitted_is_told_what_to_run(lm):
     with pytest.raises(LabError, match="has no fitted recall"):
         choose("baselines/rag_fitted", lm, WORLD, ITEM)
-    assert fitted.Fitted.fitted
+    assert fitted.Fitted.fitted == "model"

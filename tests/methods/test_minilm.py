@@ -41,6 +41,15 @@ def test_vectors_come_in_order_whatever_stands_beside_them(batch_size):
     torch.testing.assert_close(minilm.encode(TEXTS, batch_size=batch_size), alone, atol=1e-6, rtol=0)
 
 
+def test_the_states_of_pieces_are_those_that_a_vector_is_the_mean_of():
+    tokenizer, model = minilm._loaded(root() / minilm.FOLDER, "cpu")
+    for text, states in zip(TEXTS, minilm.token_states(TEXTS, batch_size=3), strict=True):
+        ids = tokenizer.convert_tokens_to_ids(["[CLS]", *tokenizer.tokenize(text), "[SEP]"])
+        with torch.inference_mode():
+            every = model(torch.tensor([ids])).last_hidden_state[0]
+        torch.testing.assert_close(states, every[1:-1], atol=1e-5, rtol=0)
+
+
 def test_a_text_is_cut_at_256_pieces_and_not_before():
     words = "guitar fence lamp clock " * 100
     cut, longer = (" ".join(words.split()[:count]) for count in (253, 254))

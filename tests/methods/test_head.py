@@ -1,0 +1,121 @@
+"""Retrieval by a head over MiniLM's word pieces: the head decides, it is the one of its seed, and what it cannot be is said."""
+
+import json
+
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from hippo_core.files import LabError, root
+from hippo_core.lab.run import fingerprints
+from hippo_core.methods.rag import head
+from hippo_core.models import artifacts, minilm
+from hippo_core.models.load import load
+from hippo_core.models.packages.pins import available
+from hippo_core.models.spec import load_spec
+from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, MiniLMStates
+from hippo_core.training.key import KeyRecipe, draw_room, states_of, train_key
+from tests.methods.asking import bound, choose, index_of
+from tests.models.handmade import worlds
+
+pytestmark = pytest.mark.skipif(available("minilm") is not None, reason=str(available("minilm")))
+[WORLD, _] = worlds()
+ITEM = WORLD.items[0]
+FEATURES = ("key", "key_covered", "superseded")
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return load(load_spec("hippo-tiny"), threads=1)
+
+
+@pytest.fixture
+def heads(monkeypatch, tmp_path):
+    """Two random heads of 256 units in a folder of the test's own, that of the first seed and that of the second, of which 24 units win."""
+    monkeypatch.setattr(artifacts, "folder_of", lambda _: tmp_path)
+    made = {}
+    for seed in head.SEEDS[:2]:
+        torch.manual_seed(seed)
+        settings = KeySettings(blocks=(minilm.LAYERS,), hidden=minilm.WIDTH, units=256)
+        made[seed] = KeyHead(settings).eval().requires_grad_(False)
+        values = {
+            "settings": settings.model_dump(mode="json"),
+            "weights": {"key": {"off": {name: float(name == "key") for name in FEATURES}}},
+            "fitted_with": {"expansion": 256, "winners": 24},
+        }
+        artifacts.save_part(head.owner(), head.part_of(seed), values, made[seed])
+    return made
+
+
+def by_hand(module, fact: str, question: str) -> float:
+    """The cosine of two texts' strongest 24 units."""
+    codes = []
+    for states in minilm.token_states([fact, question]):
+        active = module(states[None], torch.ones(1, len(states), dtype=torch.bool))[0]
+        codes.append(normalize(active * (active >= active.topk(24).values[-1]), dim=0))
+    return float(codes[0] @ codes[1])
+
+
+def test_it_ranks_by_what_the_head_makes_of_the_pieces(tiny, heads):
+    texts = {fact.id: fact.text for fact in WORLD.facts}
+    for seed, module in heads.items():
+        ranking = choose("baselines/rag_head", tiny, WORLD, ITEM, head=seed, candidates=len(texts)).ranking
+        scores = [by_hand(module, texts[source], ITEM.question) for source in ranking]
+        assert scores == pytest.approx(sorted(scores, reverse=True), abs=0.02)  # codes are whole numbers
+    first, second = (choose("baselines/rag_head", tiny, WORLD, ITEM, head=seed).ranking for seed in heads)
+    assert first != second
+
+
+def test_weights_of_its_channels_decide(tiny, heads):
+    path = root() / artifacts.folder_of(head.owner()) / "head-1337.json"
+    usual = choose("baselines/rag_head", tiny, WORLD, ITEM, candidates=100).ranking
+    made = json.loads(path.read_text())
+    made["weights"]["key"]["off"]["key"] = -1.0
+    path.write_text(json.dumps(made))
+    assert choose("baselines/rag_head", tiny, WORLD, ITEM, candidates=100).ranking[0] != usual[0]
+
+
+def test_a_head_that_was_not_trained_or_is_of_another_encoder_is_refused(tiny, heads, monkeypatch):
+    with pytest.raises(LabError, match="minilm_head"):
+        choose("baselines/rag_head", tiny, WORLD, ITEM, head=1339)
+    monkeypatch.setitem(minilm.PUBLISHED, "model.safetensors", "0" * 64)
+    with pytest.raises(LabError, match="fitted on minilm"):
+        bound("baselines/rag_head", tiny)._recaller(index_of(tiny, WORLD))
+    with pytest.raises(LabError, match="head"):
+        bound("baselines/rag_head", tiny, head=1)
+
+
+def test_a_cell_hangs_on_the_heads_that_lie_there(tmp_path, monkeypatch):
+    folder = tmp_path / "data/weights/minilm"
+    folder.mkdir(parents=True)
+    (folder / "head-1338.safetensors").write_bytes(b"one")
+    fingerprints.forget()
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+    before = fingerprints.memory_weights("minilm")
+    (folder / "head-1338.safetensors").write_bytes(b"other")
+    fingerprints.forget()
+    assert fingerprints.memory_weights("minilm") != before
+    fingerprints.forget()
+
+
+def test_it_is_trained_on_the_pairs_of_a_key_and_finds_them():
+    recipe = KeyRecipe(seed=7, rooms=8, steps=60, facts=16, units=256, winners=16, blocks=(minilm.LAYERS,))
+    source, said = MiniLMStates(), []
+    trained = train_key(source, recipe, said.append)
+    torch.manual_seed(1)
+    untrained = KeyHead(trained.settings)
+    assert share_found(trained, source, recipe) > share_found(untrained, source, recipe) + 0.05
+
+
+def share_found(module, source, recipe) -> float:
+    """How many cues of other rooms find their fact first."""
+    from random import Random
+
+    random, right, count = Random(99), 0, 0
+    for _ in range(6):
+        room = states_of(source, draw_room(random, recipe))
+        texts = [torch.stack([module(state[None].float(), torch.ones(1, len(state), dtype=torch.bool))[0] for state in some])
+                 for some in (room.facts, room.cues)]  # fmt: skip
+        nearest = (normalize(texts[1], dim=-1) @ normalize(texts[0], dim=-1).T).argmax(1)
+        right, count = right + int((nearest == torch.tensor(room.gold)).sum()), count + len(room.gold)
+    return right / count
