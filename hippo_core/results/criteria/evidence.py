@@ -9,7 +9,7 @@ import pandas as pd
 
 from hippo_core.results.criteria.criterion import Criteria, Criterion, Side
 from hippo_core.results.criteria.sides import NotJudged, Pool, because, options_of, pick
-from hippo_core.results.statistics.interval import Interval, cluster_interval, ratio_interval
+from hippo_core.results.statistics.interval import LEAST_WORLDS, Interval, cluster_interval, ratio_interval
 from hippo_core.results.statistics.paired import Comparison, compare, paired
 
 
@@ -75,10 +75,11 @@ def common(sides: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
 
 
 def check_size(criteria: Criteria, criterion: Criterion, n: int, n_worlds: int) -> None:
-    """A claim rests on enough scored items and worlds; a claim per rung on at least 200 and 20. Raises NotJudged for fewer."""
+    """A claim rests on enough scored items and worlds; a claim per rung on at least 200 and 20, any on as many worlds as an
+    interval takes. Raises NotJudged for fewer."""
     by_rung = bool(criterion.where.rung)
     items = max(criterion.min_items, criteria.rung_items if by_rung else 0)
-    worlds = max(criterion.min_worlds, criteria.rung_worlds if by_rung else 0, 2)
+    worlds = max(criterion.min_worlds, criteria.rung_worlds if by_rung else 0, LEAST_WORLDS)
     if n < items or n_worlds < worlds:
         raise NotJudged(f"{n} items in {n_worlds} worlds are too few: at least {items} items and {worlds} worlds")
 

@@ -34,7 +34,7 @@ class Claim:
     cells: tuple[str, ...]
 
     def __str__(self) -> str:
-        least = f"{self.n_worlds} worlds allow no p below {self.least_p:.2f}"
+        least = f"{self.n_worlds} worlds allow no p below {self.least_p:.2g}"
         return f"{least} after Holm's correction over {_counted(self.n_claims)}"
 
 

@@ -1,6 +1,6 @@
 """The lab's figures. Each function takes item rows and returns a matplotlib Figure whose title is its claim.
 
-Bars are always 95% intervals, bootstrapped by world. Axes of proportions run from 0 to 1 with the chance line drawn. Looks: `palette`.
+Bars are always 95% intervals, clustered by world. Axes of proportions run from 0 to 1 with the chance line drawn. Looks: `palette`.
 The top `HEADER` inches of every figure hold nothing but the title, so that a page may show the title as text instead.
 """
 

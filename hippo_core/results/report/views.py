@@ -19,7 +19,7 @@ from hippo_core.results.report.slices import slices
 from hippo_core.results.sweeps import Sweep
 from hippo_core.results.sweeps import sweeps as find
 
-BARS = "Bars are 95% intervals, bootstrapped by world"
+BARS = "Bars are 95% intervals, clustered by world"
 AXIS = "The values of the axis stand side by side, evenly spaced; higher is better."
 FIGURES: tuple[tuple[str, Callable[[Frame], str], Callable[[Frame], Figure], str], ...] = (
     (

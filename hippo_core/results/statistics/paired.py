@@ -1,7 +1,7 @@
 """Two conditions on the same items: pairing that cannot go wrong silently, and the tests of their difference.
 
-Worlds are exchangeable, items of one world are not: the permutation test flips the signs of whole worlds and the bootstrap draws whole
-worlds. McNemar's test, which takes items for independent, is shown beside them because readers know it.
+Worlds are exchangeable, items of one world are not: the permutation test flips the signs of whole worlds and the interval rests on the
+means of worlds. McNemar's test, which takes items for independent, is shown beside them because readers know it.
 """
 
 import itertools
@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from hippo_core.files import LabError
-from hippo_core.results.statistics.interval import CHUNK, cluster_interval, scored, variance_of_mean
+from hippo_core.results.statistics.interval import cluster_interval, scored, variance_of_mean
 
+CHUNK = 1000  # draws worked off at a time
 MANY = 1_000_000  # draws held as whole numbers at a time
 EXACT_WORLDS = 14  # up to 2^14 sign patterns are enumerated, beyond that they are drawn
 SAME = ("world", "answer", "question")  # what a pair must have in common, besides its id
@@ -66,7 +67,7 @@ def compare(
     difference = first - second
     scale = np.concatenate([first, second])
     bounds = (-1.0, 1.0) if not len(scale) or (scale.min() >= 0 and scale.max() <= 1) else None
-    interval = cluster_interval(difference, worlds, confidence, draws, seed, bounds)
+    interval = cluster_interval(difference, worlds, confidence, bounds)
     only_a, only_b = int((difference > 0).sum()), int((difference < 0).sum())
     return Comparison(
         n=interval.n,

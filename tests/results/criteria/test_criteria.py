@@ -77,7 +77,7 @@ def test_what_must_be_the_same_may_differ_by_the_tolerance_and_no_more(apart, ex
 
 def test_a_reason_names_the_bound_that_is_crossed():
     found = verdict({"difference": A_OVER_B["difference"], "at_least": 0}, cell("memory/hei_nw", 0.305), cell("baselines/core", 0.3))
-    assert found.reason == "0.005 meets the target (at least 0) but this is not shown: lower bound 0.000 is not above 0.000"
+    assert found.reason == "0.005 meets the target (at least 0) but this is not shown: lower bound -0.005 is not above 0.000"
 
 
 def test_a_verdict_carries_its_numbers():
@@ -124,10 +124,14 @@ def test_a_claim_that_does_not_survive_holm_is_missed():
 
 
 def test_few_worlds_alone_excuse_no_claim():
-    five = among_others(25, 0)  # no sign-flip test of five worlds reaches .05
-    assert five.verdict == "missed" and "Holm" in five.reason and five.p >= 2 / 2**5
-    assert among_others(40, 5, rate=0.9).verdict == "met"  # eight worlds and six claims: 6 * 2 / 2**8 < .05
-    assert among_others(40, 6, rate=0.9).verdict == "missed"
+    assert among_others(50, 24, rate=0.9).verdict == "met"  # ten worlds and 25 claims: 25 * 2 / 2**10 < .05
+    many = among_others(50, 25, rate=0.9)
+    assert many.verdict == "missed" and "Holm" in many.reason and many.p_holm >= 26 * 2 / 2**10
+
+
+def test_a_claim_on_fewer_than_ten_worlds_is_not_judged():
+    found = among_others(45, 0, rate=0.9)
+    assert (found.verdict, found.reason) == ("not judged", "45 items in 9 worlds are too few: at least 0 items and 10 worlds")
 
 
 def _run() -> pd.DataFrame:

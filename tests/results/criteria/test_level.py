@@ -1,4 +1,4 @@
-"""Every interval of a verdict and of the paired comparisons is one of 95% over whole worlds: what another bootstrap, written here, finds.
+"""Every interval of a verdict and of the paired comparisons is one of 95% over whole worlds: what statsmodels finds.
 
 Where the highest of several stands for a side and that helps the claim, the level is Bonferroni's.
 """
@@ -6,14 +6,13 @@ Where the highest of several stands for a side and that helps the claim, the lev
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from statsmodels.regression.linear_model import WLS
 
 from hippo_core.results import summaries
 from hippo_core.results.statistics import compare
 from tests.results.invented import RAGS, cell, verdict
 
 WORLDS, PER_WORLD = 40, 5
-OURS, HERE = 10_000, 200_000  # draws of the lab's bootstrap and of the one below
 BOTH = {"a": "memory/hei_nw", "b": "baselines/core"}
 
 
@@ -29,26 +28,18 @@ MEMORY, CORE = drawn("memory/hei_nw", 1, 0.8), drawn("baselines/core", 2, 0.4)
 
 
 def limits(above, below, worlds, level):
-    """Percentile limits of sum(above) / sum(below), worlds drawn with replacement one by one; and how far a bootstrap of as many draws as
-    the lab's may be from them: five standard errors of the difference of two such quantiles, each p(1 - p) / (draws f^2), with the normal
-    density f at p for as wide a distribution."""
-    names = sorted(set(worlds))
-    sums = np.array([[column[worlds == name].sum() for name in names] for column in (above, below)])
-    places = np.random.default_rng(99).integers(0, len(names), (HERE, len(names)))
-    found = sums[0][places].sum(axis=1) / sums[1][places].sum(axis=1)
-    p = (1 - level) / 2
-    density = stats.norm.pdf(stats.norm.ppf(p)) / found.std()
-    return np.quantile(found, [p, 1 - p]), 5 * np.sqrt(p * (1 - p) * (1 / OURS + 1 / HERE)) / density
+    """Those of sum(above) / sum(below) by statsmodels: a weighted mean with a covariance clustered by world and Student's t."""
+    groups = np.unique(worlds, return_inverse=True)[1]
+    fit = WLS(above / below, np.ones(len(above)), weights=below).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
+    return fit.conf_int(1 - level)[0]
 
 
 def assert_level(found, above, below, worlds, level=0.95, lower=0.90):
-    """The ends are those of the level, and the tolerance tells them from those of a lower one."""
+    """The ends are those of the level and not those of a lower one."""
     known = ~(np.isnan(above) | np.isnan(below))
     above, below, worlds = above[known], below[known], worlds[known]
-    ends, tolerance = limits(above, below, worlds, level)
-    other, _ = limits(above, below, worlds, lower)
-    assert (np.abs(ends - other) > 2 * tolerance).all()
-    assert np.abs([found.low, found.high] - ends).max() < tolerance
+    assert (found.low, found.high) == pytest.approx(limits(above, below, worlds, level), abs=1e-9)
+    assert (found.low, found.high) != pytest.approx(limits(above, below, worlds, lower), abs=1e-3)
 
 
 def of(rows, column="score"):

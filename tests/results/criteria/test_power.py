@@ -11,11 +11,14 @@ from hippo_core.results.statistics.paired import least_p
 from tests.results.invented import A_OVER_B, HEAD, cell
 
 CLAIM = {"question": "?", "text": "t", "family": "f", "difference": A_OVER_B["difference"], "at_least": 0.01}
-WORLDS = {"semantic": 12, "episodic": 8, "episodic_cross": 8, "babi": 6, "spatial": 5}
+WORLDS = {"semantic": 14, "episodic": 13, "episodic_cross": 13, "babi": 11, "spatial": 11}
+ALPHA = 0.05 / 32  # so that ten worlds can be too few
 
 
 def claims_on(suites, **told) -> Criteria:
-    return Criteria.model_validate(HEAD | {"criteria": [CLAIM | {"id": suite, "suites": [suite]} | told for suite in suites]})
+    return Criteria.model_validate(
+        HEAD | {"alpha": ALPHA, "criteria": [CLAIM | {"id": suite, "suites": [suite]} | told for suite in suites]}
+    )
 
 
 def rows(rates, worlds=WORLDS, presets=("memory/hei_nw", "baselines/core")) -> pd.DataFrame:
@@ -53,7 +56,7 @@ def test_what_a_plan_will_not_judge_makes_no_claim_harder():
     alone = planned_claims(claims_on(suites), plan_of(rows(dict.fromkeys(suites, 1.0))))
     others = [
         CLAIM | {"id": "absent", "suites": ["semantic"]},  # no cells
-        CLAIM | {"id": "small", "suites": ["episodic"], "min_items": 41},
+        CLAIM | {"id": "small", "suites": ["episodic"], "min_items": 66},
         CLAIM | {"id": "rung", "suites": ["episodic"], "where": {"rung": ["exact"]}},  # how many items is not known
         CLAIM | {"id": "other", "suites": ["episodic"], "family": "g"},
         {**CLAIM, "id": "equal", "suites": ["episodic"], "at_least": None, "not_below": -0.05},
@@ -75,8 +78,8 @@ def test_a_sentence_names_them_and_the_worlds_that_would_do():
     criteria = claims_on(WORLDS)
     claims = planned_claims(criteria, plan_of(rows(dict.fromkeys(WORLDS, 1.0))))
     told = sentence(criteria, underpowered(criteria, claims))
-    assert told == "2 claims cannot be shown with so few worlds, whatever the data: babi, spatial; at least 8 worlds would be needed"
-    assert 5 * least_p(8) <= criteria.alpha < 5 * least_p(7)
+    assert told == "2 claims cannot be shown with so few worlds, whatever the data: babi, spatial; at least 13 worlds would be needed"
+    assert 5 * least_p(13) <= criteria.alpha < 5 * least_p(12)
     assert sentence(criteria, []) == ""
 
 
@@ -92,7 +95,7 @@ def verdicts(rates, told, worlds=WORLDS):
 def test_what_was_declared_is_not_judged_where_only_its_p_is_missing():
     found = verdicts(dict.fromkeys(WORLDS, 1.0), declared())
     assert found["spatial"].verdict == found["babi"].verdict == "not judged"
-    assert "declared before the run: 5 worlds allow no p below 0.06 after Holm's correction over 5 claims" in found["spatial"].reason
+    assert "declared before the run: 11 worlds allow no p below 0.002 after Holm's correction over 5 claims" in found["spatial"].reason
     assert {found[name].verdict for name in ("semantic", "episodic", "episodic_cross")} == {"met"}
 
 
@@ -109,8 +112,8 @@ def test_a_declaration_excuses_no_miss_of_another_kind():
 
 def test_a_declaration_is_no_hindrance_and_holds_for_its_model_and_its_worlds_only():
     assert verdicts({"babi": 1.0}, declared())["babi"].verdict == "met"  # no other claim of the family could be judged
-    few = declared({**WORLDS, "spatial": 4})
-    assert verdicts(dict.fromkeys(WORLDS, 1.0), few)["spatial"].verdict == "missed"  # it rests on five worlds, of four it was said
+    few = declared({**WORLDS, "spatial": 10})
+    assert verdicts(dict.fromkeys(WORLDS, 1.0), few)["spatial"].verdict == "missed"  # it rests on eleven worlds, of ten it was said
     other = judge(claims_on(WORLDS), rows(dict.fromkeys(WORLDS, 1.0)).assign(model="other"), declared=declared())
     assert {one.verdict for one in other} == {"met", "missed"}
 

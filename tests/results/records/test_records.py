@@ -177,9 +177,11 @@ def test_a_run_is_a_plain_name(name):
 
 def test_metrics_are_those_of_the_rows(record):
     metrics = json.loads((record / "metrics.json").read_text())
-    mine, table = metrics["metrics"]["episodic"], rows()
-    interval = cluster_interval(table["score"], table["world"])
-    assert (mine["em"], mine["low"], mine["high"]) == (0.5, interval.low, interval.high)
+    mine = metrics["metrics"]["episodic"]
+    assert (mine["em"], mine["low"], mine["high"], mine["n_worlds"]) == (0.5, None, None, 3)  # three worlds have no interval
+    whole = records.build_metrics(rows(60), "episodic", 60, 1337, "baselines/core", 1.0)["metrics"]["episodic"]
+    interval = cluster_interval(rows(60)["score"], rows(60)["world"])
+    assert (whole["low"], whole["high"]) == (interval.low, interval.high) and whole["low"] < 0.5 < whole["high"]
     assert mine["success"] is None
     assert mine["r_at_3"] == pytest.approx(1 / 3)
     assert {name: part["em"] for name, part in metrics["by_rung"].items()} == {"exact": 0.0, "noisy": 1.0}

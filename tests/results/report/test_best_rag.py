@@ -17,9 +17,9 @@ def out(tmp_path_factory):
     place = tmp_path_factory.mktemp("executed") / "torn"
     for split, best in BEST.items():
         for preset in (*PLAIN_RAGS, *(["baselines/span_short", "memory/hei_nw"] if split == "test" else [])):
-            rows = fake_records.make_rows("episodic", preset, "delayed", n=20, split=split)
+            rows = fake_records.make_rows("episodic", preset, "delayed", n=50, split=split)
             right = (rows["idx"] % (2 if preset == best else 5) == 0).astype(float)
-            fake_records.add_record(place, "episodic", preset, "delayed", n=20, split=split, rows=rows.assign(score=right, em_norm=right))
+            fake_records.add_record(place, "episodic", preset, "delayed", n=50, split=split, rows=rows.assign(score=right, em_norm=right))
     return write_report(place, tmp_path_factory.mktemp("reports")).parent
 
 

@@ -21,7 +21,7 @@ def test_the_interval_covers_about_as_often_as_it_says():
     for _ in range(200):
         chance_of_world = random.beta(4, 4, 40)  # worlds differ: items of a world are correlated
         values = (random.random((40, 5)) < chance_of_world[:, None]).astype(float)
-        found = cluster_interval(values.ravel(), np.repeat(np.arange(40), 5), draws=1000)
+        found = cluster_interval(values.ravel(), np.repeat(np.arange(40), 5))
         hits += found.low <= 0.5 <= found.high
     assert 0.90 <= hits / 200 <= 0.99
 
@@ -53,13 +53,21 @@ def test_no_difference_at_all_is_not_certainty_either():
 
 
 def test_equal_worlds_of_unequal_items_have_a_width():
-    found = cluster_interval(np.tile([1.0, 1, 1, 0], 2), np.repeat(["a", "b"], 4))
+    found = cluster_interval(np.tile([1.0, 1, 1, 0], 10), np.repeat(np.arange(10), 4))
     assert found.low < 0.75 < found.high <= 1
 
 
-def test_one_world_gives_no_interval():
-    found = cluster_interval([1.0, 0.0], ["w", "w"])
-    assert found.mean == 0.5 and math.isnan(found.low) and math.isnan(found.high)
+@pytest.mark.parametrize("worlds", [1, 2, 9])
+def test_few_worlds_give_no_interval(worlds):
+    values, names = np.tile([1.0, 0.0], worlds), np.repeat(np.arange(worlds), 2)
+    for found in (cluster_interval(values, names), ratio_interval(values, values + 1, names)):
+        assert math.isnan(found.low) and math.isnan(found.high) and found.n_worlds == worlds
+    assert cluster_interval(values, names).mean == 0.5
+
+
+def test_an_interval_ends_at_the_bounds():
+    values = np.append(np.ones(59), 0.0)
+    assert cluster_interval(values, np.repeat(np.arange(12), 5)).high == 1
 
 
 def test_not_scored_is_left_out_and_nothing_scored_is_nan():

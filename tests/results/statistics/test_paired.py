@@ -49,9 +49,9 @@ def test_swapping_the_sides_mirrors_the_comparison(seed):
 
 
 def test_a_comparison_counts_what_it_says():
-    a, b = table([1.0, 1, 1, 0, 0, 1], per_world=2), table([1.0, 0, 0, 1, 0, 1], per_world=2)
+    a, b = table([1.0, 1, 1, 0, 0, 1] * 4, per_world=2), table([1.0, 0, 0, 1, 0, 1] * 4, per_world=2)
     found = compare(a, b)
-    assert (found.n, found.n_worlds, found.only_a, found.only_b) == (6, 3, 2, 1)
+    assert (found.n, found.n_worlds, found.only_a, found.only_b) == (24, 12, 8, 4)
     assert (found.mean_a, found.mean_b, found.difference) == pytest.approx((4 / 6, 3 / 6, 1 / 6))
     assert found.low <= found.difference <= found.high
 
