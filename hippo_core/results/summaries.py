@@ -17,7 +17,10 @@ from hippo_core.results.statistics import Comparison, cluster_interval, compare
 
 Option = TypeVar("Option")
 
-PLAIN_RAGS = ("baselines/rag_bm25", "baselines/rag_dense", "baselines/rag_hybrid")  # those that "the best rag" is chosen from
+RIVAL_RAGS = tuple(  # those that "the best rag" is chosen from
+    f"baselines/rag_{name}"
+    for name in ("bm25", "grams", "dense", "hybrid", "sum", "rerank", "fitted", "fitted_rerank", "head", "head_fitted")
+)
 OWN_VECTORS = "rag with the model's own vectors"  # what a verdict says where there is no other
 
 
@@ -102,7 +105,7 @@ def best_rag(rows: Frame, validation: Frame | None = None) -> tuple[str | None, 
 def _rags(rows: Frame) -> list[str]:
     rows = labelled(rows)
     encoders = dict(zip(rows["condition"], rows["encoder"], strict=True))
-    rags = [name for name in ordered(encoders) if base(name) in PLAIN_RAGS]
+    rags = [name for name in ordered(encoders) if base(name) in RIVAL_RAGS]
     plain = [name for name in rags if name in (base(name), condition_name(base(name), encoders[name]))]
     return rivals(plain, [encoders[name] for name in plain])
 

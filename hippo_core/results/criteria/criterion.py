@@ -150,7 +150,8 @@ class Criterion(Form):
 
 
 class Criteria(Form):
-    """The whole file. `groups` name sides of which the best counts; presets in `shows_window` differ between immediate and delayed."""
+    """The whole file. `groups` name sides of which the best counts, or groups of such; presets in `shows_window` differ between immediate
+    and delayed."""
 
     margin: float = 0.05
     alpha: float = 0.05
@@ -166,6 +167,23 @@ class Criteria(Form):
         if twice:
             raise ValueError(f"two criteria have the id {twice[0]!r}")
         return self
+
+    @model_validator(mode="after")
+    def _no_group_holds_itself(self) -> "Criteria":
+        for name in self.groups:
+            try:
+                self.members(Side(preset=name))
+            except RecursionError:
+                raise ValueError(f"the group {name!r} holds itself") from None
+        return self
+
+    def members(self, side: Side) -> list[Side]:
+        """The sides of which the best stands for a side: those of its group, and of the groups in that, else itself. Overrides of a side
+        that names a group are those of all its members."""
+        if side.preset not in self.groups:
+            return [side]
+        shared = {"stage": side.stage, "mode": side.mode, "regime": side.regime} | ({"overrides": side.overrides} if side.overrides else {})
+        return [one for member in self.groups[side.preset] for one in self.members(member.model_copy(update=shared))]
 
     def single(self) -> list[Criterion]:
         """The criteria, one a suite and kind of worlds; where a criterion names several, they are added to its id."""

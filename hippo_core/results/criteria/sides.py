@@ -11,6 +11,8 @@ from hippo_core.results.criteria.criterion import Criteria, Criterion, Side, Whe
 from hippo_core.results.frames import Frame
 from hippo_core.results.summaries import OWN_VECTORS, rivals
 
+VALIDATION_WORLDS = 16  # by which a rival may be chosen; with fewer it is the highest on test worlds, which is harder to beat
+
 
 class NotJudged(Exception):
     """Why the rows at hand cannot speak for a criterion."""
@@ -81,19 +83,18 @@ def because(criterion: Criterion, reason: str) -> str:
 
 def options_of(criteria: Criteria, criterion: Criterion, side: Side, pool: Pool) -> list[Side]:
     """The sides with rows that may stand for a side: itself, or the members of its group. Raises NotAsked where there are none."""
-    shared = {"stage": side.stage, "mode": side.mode, "regime": side.regime} | ({"overrides": side.overrides} if side.overrides else {})
-    members = [member.model_copy(update=shared) for member in criteria.groups.get(side.preset, ())]
-    there = [one for one in members or [side] if len(pool.of(criteria, criterion, one))]
+    there = [one for one in criteria.members(side) if len(pool.of(criteria, criterion, one))]
     if not there:
         raise NotAsked(because(criterion, f"no rows of {side}"))
     return rivals(there, [one.encoder for one in there])
 
 
 def pick(criteria: Criteria, criterion: Criterion, side: Side, options: Sequence[Side], pool: Pool, validation: Pool) -> Pick:
-    """The best of the options: of rags by validation worlds, else by the mean on the rows; of equals the first in the file."""
+    """The best of the options: of rags by validation worlds, else by the mean on the rows, of the score where costs are judged; of equals
+    the first in the file."""
     tables = [pool.of(criteria, criterion, one) for one in options]
     chosen = _by_validation(criteria, criterion, options, validation) if side.preset.startswith("best_rag") else None
-    best = _highest(tables, criterion.metric) if chosen is None else chosen
+    best = _highest(tables, "score" if criterion.ratio else criterion.metric) if chosen is None else chosen  # never the dearest
     shows = math.nan if chosen is None else _shown(validation.of(criteria, criterion, options[best]))
     return Pick(tables[best], options[best], options, chosen is not None, shows)
 
@@ -105,10 +106,14 @@ def _shown(rows: Frame) -> float:
 
 
 def _by_validation(criteria: Criteria, criterion: Criterion, options: Sequence[Side], validation: Pool) -> int | None:
-    """The option with the highest score on all validation worlds of the suite; None where one of them has no such rows."""
+    """The option with the highest score on all validation worlds of the suite; None where one of them has no rows of enough worlds."""
     whole = criterion.model_copy(update={"where": Where()})
     tables = [validation.of(criteria, whole, one) for one in options]
-    return _highest(tables, "score") if all(map(len, tables)) else None
+    return _highest(tables, "score") if all(_n_worlds(table) >= VALIDATION_WORLDS for table in tables) else None
+
+
+def _n_worlds(rows: Frame) -> int:
+    return len(rows[["seed", "world"]].drop_duplicates())
 
 
 def _highest(tables: Sequence[pd.DataFrame], metric: str) -> int:

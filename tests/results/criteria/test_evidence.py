@@ -68,7 +68,7 @@ def rags(*rates, names=RAGS, **columns):
 
 def tuned(*rates, **columns):
     """Validation rows of the three rags."""
-    return pd.concat(rags(*rates, n=50, **columns), ignore_index=True)
+    return pd.concat(rags(*rates, n=80, **columns), ignore_index=True)
 
 
 def test_the_best_rag_is_the_one_chosen_on_validation_worlds():
@@ -117,7 +117,7 @@ def test_a_claim_against_rag_is_one_against_a_published_encoder():
     found = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *own, *published)
     assert found.value == pytest.approx(0.2)
     assert found.reason.endswith("best_rag is baselines/rag_dense (minilm), the highest of 3 on test worlds")
-    tuning = pd.concat([tuned(0.1, 0.9, 0.9), *rags(0.2, 0.3, names=RAGS[1:], encoder="minilm", n=50)])
+    tuning = pd.concat([tuned(0.1, 0.9, 0.9), *rags(0.2, 0.3, names=RAGS[1:], encoder="minilm", n=80)])
     chosen = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *own, *published, validation=tuning)
     assert chosen.reason.endswith("best_rag is baselines/rag_hybrid (minilm), chosen on validation worlds")
 

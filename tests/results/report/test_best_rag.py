@@ -5,8 +5,8 @@ import json
 import pytest
 
 from hippo_core.results.report import write_report
-from hippo_core.results.summaries import PLAIN_RAGS
 from tests.results import fake_records
+from tests.results.invented import RAGS
 
 BEST = {"val": "baselines/rag_hybrid", "test": "baselines/rag_dense"}
 
@@ -16,10 +16,10 @@ def out(tmp_path_factory):
     """The report of a run whose splits disagree: half of the answers of the best are right, a fifth of the others'."""
     place = tmp_path_factory.mktemp("executed") / "torn"
     for split, best in BEST.items():
-        for preset in (*PLAIN_RAGS, *(["baselines/span_short", "memory/hei_nw"] if split == "test" else [])):
-            rows = fake_records.make_rows("episodic", preset, "delayed", n=50, split=split)
+        for preset in (*RAGS, *(["baselines/span_short", "memory/hei_nw"] if split == "test" else [])):
+            rows = fake_records.make_rows("episodic", preset, "delayed", n=80, split=split)
             right = (rows["idx"] % (2 if preset == best else 5) == 0).astype(float)
-            fake_records.add_record(place, "episodic", preset, "delayed", n=50, split=split, rows=rows.assign(score=right, em_norm=right))
+            fake_records.add_record(place, "episodic", preset, "delayed", n=80, split=split, rows=rows.assign(score=right, em_norm=right))
     return write_report(place, tmp_path_factory.mktemp("reports")).parent
 
 

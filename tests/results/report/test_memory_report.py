@@ -9,7 +9,7 @@ from hippo_core.results.records import prepared_of, read_rows
 from hippo_core.results.report import write_report
 from hippo_core.results.report.runs import load_run
 from hippo_core.results.report.telemetry import telemetry
-from hippo_core.results.summaries import PLAIN_RAGS, best_rag
+from hippo_core.results.summaries import RIVAL_RAGS, best_rag
 from tests.results import fake_records
 
 
@@ -84,10 +84,10 @@ def test_criteria_of_sleep_are_judged_by_the_delayed_cell_and_the_one_after(out)
     assert not {"replay_three", "gate_accuracy_episodic"} & found.keys()  # of settings that the run does not hold
 
 
-def test_the_best_rag_is_one_of_the_plain_three_however_well_a_bound_does(run):
+def test_the_best_rag_is_one_of_the_rivals_however_well_a_bound_does(run):
     rows = load_run(run).rows
-    assert best_rag(rows[rows["suite"] == "episodic"])[0] in PLAIN_RAGS
-    assert {side.preset for side in load_criteria().groups["best_rag"]} == set(PLAIN_RAGS)
+    assert best_rag(rows[rows["suite"] == "episodic"])[0] in RIVAL_RAGS
+    assert {side.preset for side in load_criteria().groups["best_rag"]} == set(RIVAL_RAGS)
 
 
 def test_a_bound_leads_no_claim(out):
