@@ -1,17 +1,20 @@
 """Evaluation on two handmade worlds: every preset, both regimes, three architectures; rows, leaks, truncation."""
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from hippo_core.delivery import load_delivery
-from hippo_core.experiments.answer.run import COLUMNS, answer, recall_at
+from hippo_core.experiments.answer.run import COLUMNS, answer
 from hippo_core.files import LabError
 from hippo_core.methods.presets import load_preset, preset_names
+from hippo_core.results.rankings import RANKING_COLUMNS, answer_recall, score_ranking
 from hippo_core.results.scores import check_rows
 from hippo_core.store.trace import Trace
+from hippo_core.suites.types import Item
 from tests.models.handmade import suite, worlds
 
 TIMES = ["latency_ms", "retrieval_ms"]
@@ -126,9 +129,21 @@ def test_no_world_is_no_row(loaded):
     assert (list(table.columns), len(table)) == (COLUMNS, 0)
 
 
-def test_recall_is_the_share_of_gold_facts():
-    a, b, c = (Trace("w", source, f"Said {source}.") for source in "abc")
-    assert recall_at((a, b, c), ("c", "a"), 1) == 0.5
-    assert recall_at((a, b, c), ("c", "a"), 3) == 1
-    assert np.isnan(recall_at(None, ("a",), 3))
-    assert np.isnan(recall_at((a,), (), 3))
+def test_a_ranking_is_worth_the_gold_facts_and_the_answers_among_its_first():
+    ranking = [Trace("w", str(place), f"Said {place}.") for place in range(30)]
+    item = Item("q", "w", "What?", ("said 1", "Said 4!"), ("4", "1", "19"), "kind")
+    scores = score_ranking(ranking, item)
+    due = {"recall_1": 0, "recall_2": 1 / 3, "recall_3": 1 / 3, "recall_5": 2 / 3, "recall_10": 2 / 3, "recall_20": 1, "all_gold_5": 0}
+    assert scores == due | {"answer_recall_1": 0, "answer_recall_5": 1}
+    two = score_ranking(ranking, replace(item, gold_facts=("4", "1")))
+    assert two["all_gold_5"] == 1 and two["recall_5"] == 1 and list(two) == list(RANKING_COLUMNS)
+    turned = score_ranking(ranking[::-1], item)
+    assert turned["recall_20"] == 1 / 3 and turned["answer_recall_5"] == 0
+    for nothing in (score_ranking(None, item), score_ranking(ranking, replace(item, gold_facts=()))):
+        assert all(map(np.isnan, nothing.values()))
+
+
+def test_an_answer_is_found_word_for_word_and_not_inside_a_word():
+    found = [Trace("w", "a", "The Danish crew left at 5 p.m.")]
+    assert [answer_recall(found, (one,), 1) for one in ("the Danish Crew", "5 pm", "Dan", "crew at", "", "?")] == [1, 1, 0, 0, 0, 0]
+    assert answer_recall(found, (), 1) == answer_recall(found[:0], ("crew",), 1) == 0

@@ -30,12 +30,13 @@ cell = lab.begin("answer", globals())
 worlds = cell.worlds()
 ''', '''
 import pandas as pd
+from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.scores import score_item
 
 items = [(world, item) for world in worlds for item in world.items]
 says = [item.answers[0] if place % 2 else "nobody" for place, (_, item) in enumerate(items)]
 told = {"stage": "test", "prompt_tokens": 7, "generated_tokens": 2, "computed_tokens": 9, "kv_mb": 0.1, "latency_ms": 1.5}
-told |= {"retrieval_ms": float("nan")} | {f"recall_{k}": float("nan") for k in (1, 3, 5, 10)}
+told |= {"retrieval_ms": float("nan")} | dict.fromkeys(RANKING_COLUMNS, float("nan"))
 rows = pd.DataFrame([
     {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "slices": ";".join(item.slices),
      "question": item.question, "answer": " | ".join(item.answers), "pred": said, **score_item(cell.suite, world, item, said), **told}
@@ -64,6 +65,7 @@ if mode != "test":
         store.executemany("INSERT INTO traces VALUES (?, ?)", kept.items())
 ''', '''
 import pandas as pd
+from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.scores import score_item
 
 with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:
@@ -82,7 +84,7 @@ else:
         {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "slices": ";".join(item.slices),
          "question": item.question, "answer": " | ".join(item.answers), "pred": item.answers[0],
          **score_item(cell.suite, world, item, item.answers[0]), "store_size": float(len(uses)), "slept": float(max(uses.values())), **told,
-         **{f"recall_{k}": float(set(item.gold_facts) <= set(uses)) for k in (1, 3, 5, 10)}}
+         **{name: float(set(item.gold_facts) <= set(uses)) for name in RANKING_COLUMNS}}
         for place, (world, item) in enumerate((world, item) for world in worlds for item in world.items)
     ])
 metrics = lab.finish(cell, rows)

@@ -1,6 +1,5 @@
 """Ask a model every item of a set of worlds with what one method brings; one row an item. The loop of every experiment that asks."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from hippo_core.methods.base import Method, Query, Retrieved
 from hippo_core.methods.controls import CHOOSING, controlled
 from hippo_core.models.generate import kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.results.rankings import RANKING_COLUMNS, score_ranking
 from hippo_core.results.scores import score_item
 from hippo_core.store.trace import Trace
 from hippo_core.suites.lookup import Texts
@@ -24,11 +24,10 @@ COLUMNS = [
     *("idx", "item_id", "world", "stage", "kind", "rung", "hops", "distance", "slices", "question", "prompt"),
     *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
     *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained"),
-    *("shown", "n_shown", "n_dropped", "recall_1", "recall_3", "recall_5", "recall_10"),
+    *("shown", "n_shown", "n_dropped", *RANKING_COLUMNS),
     *("prompt_tokens", "generated_tokens", "first_logprob", "trace_tokens", "computed_tokens", "kv_mb"),
     *("latency_ms", "retrieval_ms", "flags"),
 ]
-RECALL_AT = (1, 3, 5, 10)
 
 
 @dataclass(frozen=True)
@@ -126,13 +125,6 @@ def check_no_leak(answered: AnsweredItem, texts: Texts, method: Method, regime: 
         raise LabError(f"leak: the prompt of item {answered.item.id} holds facts, though they may not be shown: {', '.join(leaked)}")
 
 
-def recall_at(ranking: Sequence[Trace] | None, gold: tuple[str, ...], k: int) -> float:
-    """The share of the gold facts among the k best; NaN without a ranking or without gold facts."""
-    if ranking is None or not gold:
-        return math.nan
-    return len(set(gold) & {trace.source for trace in ranking[:k]}) / len(set(gold))
-
-
 def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str, Any]:
     """The columns of an item, but for `idx`."""
     item, retrieved, delivered = answered.item, answered.retrieved, answered.answer
@@ -150,7 +142,7 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "shown": ";".join(trace.source for trace in shown),
         "n_shown": len(shown),
         "n_dropped": delivered.dropped,
-        **{f"recall_{k}": recall_at(retrieved.ranking, item.gold_facts, k) for k in RECALL_AT},
+        **score_ranking(retrieved.ranking, item),
         "computed_tokens": retrieved.computed_tokens + delivered.computed_tokens + delivered.generated_tokens,
         "first_logprob": round(delivered.first_logprob, 6),
         "kv_mb": kv_cache_mb(lm.config, tokens, lm.model.dtype.itemsize),

@@ -78,6 +78,32 @@ def report(run_id: str) -> None:
 
 
 @app.command()
+def compare(
+    a: Annotated[str, typer.Argument(help="RUN or RUN:PRESET of this lab, samples_*.jsonl of lm-evaluation-harness, .eval of inspect_ai")],
+    b: Annotated[str, typer.Argument(help="the other run, of the same kind and on the same items")],
+    metric: Annotated[str, typer.Option(help="which score; the first that both have unless given")] = "",
+    cluster: Annotated[str, typer.Option(help="field that says which items belong together; worlds in runs of this lab")] = "",
+    task: Annotated[str, typer.Option(help="of lm-evaluation-harness, where a folder holds several")] = "",
+    filter_name: Annotated[str, typer.Option("--filter", help="of lm-evaluation-harness, where answers went through several")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="JSON with every discordant item, in place of markdown")] = False,
+    most: Annotated[int, typer.Option(min=0, help="discordant items a side that the markdown lists")] = 20,
+    output: Annotated[Path | None, typer.Option(help="write it to a file instead")] = None,
+) -> None:
+    """Compare two runs item by item: the difference with its interval, paired tests, and the items on which they differ."""
+    from hippo_core.files import write_text
+    from hippo_core.results import two_runs
+
+    first, second = (two_runs.open_log(place, cluster, task, filter_name) for place in (a, b))
+    found = two_runs.compare_runs(first, second, metric)
+    text = two_runs.as_json(found) if as_json else two_runs.as_markdown(found, most)
+    if output is None:
+        print(text, end="")
+    else:
+        write_text(output, text)
+        print(f"written: {output}")
+
+
+@app.command()
 def datasets(words: Words = None) -> None:
     """Build the data sets of all suites, or of one: suite=, n=, seed=, profile=, model= (for its context limit)."""
     raise typer.Exit(cell_commands.build_datasets(words or []))

@@ -1,4 +1,4 @@
-"""The tables of a setting, as rows of ready words and links: conditions, rungs and kinds, expected ranges."""
+"""The tables of a setting, as rows of ready words and links: conditions, retrieval, rungs and kinds, expected ranges."""
 
 from typing import Any
 
@@ -13,6 +13,7 @@ from hippo_core.results.report.svg import dot_and_bar
 from hippo_core.results.sweeps import Sweep, on_axis
 
 UNIT = (0.0, 1.0)
+SHARES_FOUND = ["recall_2", "recall_5", "recall_20", "all_gold_5", "answer_recall_1", "answer_recall_5"]
 
 
 def primary(rows: Frame) -> str:
@@ -59,6 +60,38 @@ def _condition(name: str, regime: str, row: Row, means: Row, shared: bool, links
         "said": quantity(means["generated_tokens"]),
         "computed": quantity(means.get("computed_tokens")),
         "latency": quantity(means["latency_ms"]),
+    }
+
+
+def retrieval(rows: Frame) -> dict[str, Any] | None:
+    """What each ranking is worth and what it costs: gold facts among the first, answers that stand in them, and for all of a question the
+    tokens computed and the milliseconds. None where nothing was ranked, and of rows that were written without these columns."""
+    if "recall_20" not in rows or rows["recall_20"].isna().all():
+        return None
+    ranked = rows[rows["recall_20"].notna()]
+    first = summaries.estimate(ranked, ["condition", "regime"], "recall_1").set_index(["condition", "regime"])
+    means = ranked.groupby(["condition", "regime"])[[*SHARES_FOUND, "n_shown", "computed_tokens", "retrieval_ms", "latency_ms"]].mean()
+    lines = [
+        _found(name, regime, first.loc[(name, regime)], means.loc[(name, regime)])
+        for name in ordered(ranked["condition"])
+        for regime in summaries.regimes_of(ranked[ranked["condition"] == name])
+    ]
+    return {"lines": lines}
+
+
+def _found(name: str, regime: str, first: Row, means: Row) -> dict[str, Any]:
+    return {
+        "name": look(name).label,
+        "look": look(name),
+        "regime": regime,
+        "n": count(first["n"]),
+        "recall_1": share(first["mean"], first["low"], first["high"]),
+        "interval": span(first["low"], first["high"]),
+        **{column: share(means[column]) for column in SHARES_FOUND},
+        "shown": quantity(means["n_shown"]),
+        "computed": quantity(means["computed_tokens"]),
+        "ms": quantity(means["retrieval_ms"]),
+        "ms_whole": quantity(means["retrieval_ms"] + means["latency_ms"]),
     }
 
 

@@ -71,6 +71,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "warnings": warnings.warnings(rows, validation),
         "figures": [_figure(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
         "conditions": tables.conditions(rows, links),
+        "retrieval": tables.retrieval(rows),
         "groups": list(filter(None, (tables.groups(rows, by, links) for by in ("rung", "kind")))),
         "slices": slices(rows),
         "comparisons": blocks,

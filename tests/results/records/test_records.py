@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hippo_core.files import LabError
 from hippo_core.results import records
+from hippo_core.results.rankings import RECALL_AT
 from hippo_core.results.records.read import TEXT
 from hippo_core.results.statistics import cluster_interval
 
@@ -29,7 +30,7 @@ def rows(count: int = 12, timing: float = 3.0) -> pd.DataFrame:
             "score": place % 2, "chance": 0.1, "refusal": 0, "abstained": 0, "overlong": 0, "format_violation": 0, "prompt_tokens": 30,
             "generated_tokens": 3, "computed_tokens": 20.5,
             "kv_mb": 0.25, "latency_ms": timing + place, "retrieval_ms": math.nan, "flags": "",
-            **{f"recall_{k}": math.nan if place % 5 else 1 / 3 for k in (1, 3, 5, 10)},
+            **{f"recall_{k}": math.nan if place % 5 else 1 / 3 for k in RECALL_AT},
         }
         for place in range(count)
     ]  # fmt: skip

@@ -27,6 +27,7 @@ def read_run(report: Path) -> Run:
         raise LabError(f"{report} has no {PLAIN}: write the report again, make report")
     types: Any = {**dict.fromkeys(KEYS, "object"), **dict.fromkeys(MEASURES, "float64"), "items": "int64"}
     lines: Frame = pd.read_csv(path, dtype=types, keep_default_na=False, na_values={name: [""] for name in MEASURES})
+    lines = lines.reindex(columns=[*lines.columns, *(name for name in MEASURES if name not in lines)])
     rows = _apart(lines)
     test = rows["split"] == "test"
     return Run(report, rows[test], rows[~test], (), (), dry=False)
@@ -59,6 +60,8 @@ def tables_of(run: Run) -> Iterator[tuple[str, str]]:
 def _of_setting(rows: Frame, links: Links) -> Iterator[tuple[str, dict[str, Any]]]:
     for table in tables.conditions(rows, links):
         yield "conditions.md.j2", table
+    if table := tables.retrieval(rows):
+        yield "retrieval.md.j2", table
     for column in ("rung", "kind"):
         if table := tables.groups(rows, column, links):
             yield "groups.md.j2", table

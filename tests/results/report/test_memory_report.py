@@ -5,6 +5,7 @@ import json
 import pytest
 
 from hippo_core.results.criteria import load_criteria
+from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.records import prepared_of, read_rows
 from hippo_core.results.report import write_report
 from hippo_core.results.report.runs import load_run
@@ -19,7 +20,7 @@ def run(tmp_path_factory):
     for regime in ("delayed", "after_sleep"):
         fake_records.add_memory(folder, regime=regime, n=200)
     rows = fake_records.make_rows("episodic", "controls/oracle", "delayed", n=200)
-    rows = rows.assign(**{f"recall_{k}": 1.0 for k in (1, 3, 5, 10)})
+    rows = rows.assign(**dict.fromkeys(RANKING_COLUMNS, 1.0))
     fake_records.add_record(folder, "episodic", "baselines/rag_synonyms", "delayed", n=200, rows=rows)
     return folder
 

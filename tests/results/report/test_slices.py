@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from hippo_core.results.formatting import share, span
+from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.report import write_report
 from hippo_core.results.report.slices import slices
 from hippo_core.results.statistics import cluster_interval
@@ -23,7 +24,7 @@ def rows_of(preset, n=480):
     new = (number // 5) % 5 == 0
     joined = [";".join(filter(None, [word, "new_name" if one else ""])) for word, one in zip(words, new, strict=True)]
     right = (np.random.default_rng(n).random(n) < 0.4).astype(float)
-    return rows.assign(slices=joined, score=right, **{f"recall_{k}": 1.0 - right for k in (1, 3, 5, 10)})
+    return rows.assign(slices=joined, score=right, **dict.fromkeys(RANKING_COLUMNS, 1.0 - right))
 
 
 def of_run(rows, preset="memory/hei_nw"):

@@ -1,0 +1,71 @@
+"""Pair the items of two logs and test their difference. Nothing is compared that was not asked of both."""
+
+from dataclasses import dataclass
+
+from hippo_core.files import LabError
+from hippo_core.results.frames import Frame
+from hippo_core.results.statistics.paired import Comparison, compare
+from hippo_core.results.two_runs.logs import Log
+
+NAMED = 3  # items that an error lists
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class TwoRuns:
+    """The comparison of `metric` of two logs; `discordant`: a line an item that one did better than the other (item_id, cluster, better,
+    question, answer, pred_a, pred_b, a, b), those that A did better first; `differs`: what the runs say of themselves that is not the same
+    (name -> A's, B's); `costs`: means of what an item cost on either side."""
+
+    a: Log
+    b: Log
+    metric: str
+    result: Comparison
+    discordant: Frame
+    differs: dict[str, tuple[str, str]]
+    costs: dict[str, tuple[float, float]]
+
+
+def compare_runs(a: Log, b: Log, metric: str = "") -> TwoRuns:
+    """Compare two logs of one kind. `metric`: one that both have; the first of A's unless named. LabError where they are of two kinds, do
+    not hold the same items once each with the same question and expected answer, or do not share the metric."""
+    if a.kind != b.kind:
+        raise LabError(f"{a.name} is a log of {a.kind}, {b.name} of {b.kind}; items can be paired within one kind alone")
+    shared = [name for name in a.metrics if name in b.metrics]
+    if not shared or (metric and metric not in shared):
+        raise LabError(f"{f'no metric {metric!r}' if metric else 'no metric'} in both runs; shared: {', '.join(shared) or 'none'}")
+    metric = metric or shared[0]
+    _same_items(a, b)
+    columns = ["item_id", "cluster", "question", "answer", "pred", metric]
+    left, right = (log.rows.reindex(columns=columns) for log in (a, b))
+    result = compare(left, right, metric, key="item_id", cluster="cluster")
+    costs = {name: (float(a.rows[name].mean()), float(b.rows[name].mean())) for name in a.costs if name in b.costs}
+    names = dict.fromkeys((*a.about, *b.about))
+    differs = {name: (a.about.get(name, ""), b.about.get(name, "")) for name in names if a.about.get(name) != b.about.get(name)}
+    return TwoRuns(a, b, metric, result, _discordant(left, right, metric), differs, costs)
+
+
+def _same_items(a: Log, b: Log) -> None:
+    ours, theirs = (dict.fromkeys(log.rows["item_id"]) for log in (a, b))
+    missing = [[item for item in ours if item not in theirs], [item for item in theirs if item not in ours]]
+    if any(missing):
+        told = "; ".join(_only(log, items) for log, items in zip((a, b), missing, strict=True) if items)
+        raise LabError(
+            f"the runs do not hold the same items: {told}. Another seed, limit, split, task or version of the data? Run both alike"
+        )
+
+
+def _only(log: Log, items: list[str]) -> str:
+    named = ", ".join(items[:NAMED]) + (", ..." if len(items) > NAMED else "")
+    return f"{len(items):,} of {len(log.rows):,} only in {log.name} ({named})"
+
+
+def _discordant(left: Frame, right: Frame, metric: str) -> Frame:
+    both = left.merge(right, on="item_id", suffixes=("", "_b"))
+    difference = both[metric] - both[f"{metric}_b"]
+    both = both.assign(difference=difference, better=["a" if value > 0 else "b" for value in difference])
+    both = both[both["difference"].abs() > TOLERANCE].sort_values(["better", "item_id"], kind="stable")
+    names = {"pred": "pred_a", metric: "a", f"{metric}_b": "b"}
+    return both.rename(columns=names)[["item_id", "cluster", "better", "question", "answer", "pred_a", "pred_b", "a", "b"]].reset_index(
+        drop=True
+    )

@@ -1,0 +1,98 @@
+"""A log of answers, item by item, whoever wrote it: which format a path holds, and what all formats have in common."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.files import LabError, root
+from hippo_core.results.frames import Frame
+
+
+@dataclass(frozen=True)
+class Log:
+    """The items of a run. `rows`: a line an item with item_id, cluster, question, answer (the expected one), pred and a column a metric;
+    `metrics`: these, what the format is judged by first; `about`: what the run says of itself; `costs`: columns that say what an item cost;
+    `clustered`: whether the format names groups of items that are not independent, or each item stands for itself."""
+
+    name: str
+    kind: str
+    rows: Frame
+    metrics: tuple[str, ...]
+    about: Mapping[str, str] = field(default_factory=dict)
+    costs: tuple[str, ...] = ()
+    clustered: bool = False
+
+
+def open_log(place: str, cluster: str = "", task: str = "", filter_name: str = "") -> Log:
+    """The log at `place`: a run or a record of this lab (`RUN`, or `RUN:PRESET` where it holds several conditions), a `samples_*.jsonl` or
+    the folder that holds it, a `.eval` or `.json` of inspect_ai. `cluster`: the field that says which items belong together; `task` and
+    `filter_name` choose one of several. LabError naming what was expected."""
+    from hippo_core.results.two_runs import inspect_ai, lab, lm_eval
+
+    path = Path(place)
+    if path.suffix == ".eval" or path.suffix == ".json":
+        return inspect_ai.read(path, cluster)
+    if path.suffix == ".jsonl" or (path.is_dir() and any(path.rglob("samples_*.jsonl"))):
+        return lm_eval.read(path, cluster, task, filter_name)
+    run, _, condition = place.partition(":")
+    for folder in (Path(run), root() / "executed" / run):
+        if folder.is_dir():
+            return lab.read(folder, condition, cluster)
+    raise LabError(
+        f"no run at {place}: expected a run of this lab (its name below executed/, or a folder; RUN:PRESET where it holds several), "
+        "samples_*.jsonl of lm-evaluation-harness (--log_samples) or the folder that holds them, or an .eval or .json file of inspect_ai"
+    )
+
+
+def parse_json(text: str | bytes, where: str) -> Any:
+    """What a JSON text holds; LabError with line and column."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise LabError(f"{where}: line {error.lineno}, column {error.colno}: {error.msg}; the file is damaged or cut off") from None
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise LabError(f"{where}: no JSON text: {error}") from None
+
+
+def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(file and line, object) of each line of a JSONL file that is not empty."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                where = f"{path}, line {number}"
+                value = parse_json(line, where)
+                if not isinstance(value, dict):
+                    raise LabError(f"{where}: expected an object, found {type(value).__name__}")
+                yield where, value
+
+
+def need(values: Mapping[str, Any], name: str, where: str) -> Any:
+    """A value that must be there."""
+    if name not in values:
+        raise LabError(f"{where}: no {name!r}; there are: {', '.join(map(str, values)) or 'none'}")
+    return values[name]
+
+
+def number(value: Any) -> float | None:
+    """A value as a number, where it is one; True is 1."""
+    return float(value) if isinstance(value, (bool, int, float)) else None
+
+
+def table(rows: Sequence[Mapping[str, Any]], place: str) -> Frame:
+    """The rows, each item once."""
+    if not rows:
+        raise LabError(f"{place}: no items")
+    return pd.DataFrame(rows)
+
+
+def text_of(value: Any) -> str:
+    """A value as words: text as it is, several in a row, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return " | ".join(value)
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
