@@ -53,7 +53,8 @@ def parse_json(text: str | bytes, where: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise LabError(f"{where}: line {error.lineno}, column {error.colno}: {error.msg}; the file is damaged or cut off") from None
+        place = f"{where}, column {error.colno}" if ", line " in where else f"{where}, line {error.lineno}, column {error.colno}"
+        raise LabError(f"{place}: {error.msg}; the file is damaged or cut off") from None
     except (UnicodeDecodeError, RecursionError) as error:
         raise LabError(f"{where}: no JSON text: {error}") from None
 
