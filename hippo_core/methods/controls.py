@@ -45,7 +45,7 @@ def _taught(item: Item, own: Sequence[Trace]) -> list[Trace]:
 
 
 def _random(method: Method, item: Item, own: Sequence[Trace]) -> tuple[Trace, ...]:
-    wrong = [trace for trace in _taught(item, own) if trace.source not in item.gold_facts]
+    wrong = [trace for trace in _taught(item, own) if trace.source not in item.gold_facts and trace.source not in item.retold]
     count = getattr(method.settings, "k", None) or max(1, len(item.gold_facts))
     drawn = Random(f"random/{item.world}/{item.id}").sample(range(len(wrong)), min(count, len(wrong)))
     return in_order(wrong[number] for number in drawn)

@@ -74,7 +74,7 @@ def _command(lm: LanguageModel | Owner, part: str) -> str:
     return f"{COMMANDS[part]} MODEL={lm.spec.name}"
 
 
-def digest_of(lm: LanguageModel, part: str, folder: Path | None = None) -> str:
+def digest_of(lm: LanguageModel | Owner, part: str, folder: Path | None = None) -> str:
     """The first digits of the checksum of a part's tensors."""
     return sha256((folder or folder_of(lm)) / f"{part}.safetensors")[:12]
 

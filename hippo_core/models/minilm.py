@@ -28,6 +28,11 @@ PUBLISHED = {
 }
 
 
+def identity() -> str:
+    """The encoder and its weights in a word."""
+    return f"minilm {PUBLISHED.get('model.safetensors', '')}"
+
+
 def pieces(text: str, device: str = "cpu") -> int:
     """How many word pieces the encoder runs for a text; it is a smaller model than those that answer."""
     tokenizer, _ = _loaded(root() / FOLDER, device)

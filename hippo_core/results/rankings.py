@@ -13,10 +13,11 @@ RANKING_COLUMNS = (*(f"recall_{k}" for k in RECALL_AT), f"all_gold_{ALL_AT}", *(
 
 def score_ranking(ranking: Sequence[Trace] | None, item: Item) -> dict[str, float]:
     """`recall_k`: the share of the gold facts among the k best; `all_gold_k`: whether all of them are; `answer_recall_k`: whether an
-    accepted answer stands in one of the k best, word for word once both are normalised. NaN without a ranking, or without gold facts."""
+    accepted answer stands in one of the k best, word for word once both are normalised. NaN without a ranking, or without gold facts. A
+    fact that tells a gold one again is as good as that."""
     if ranking is None or not item.gold_facts:
         return dict.fromkeys(RANKING_COLUMNS, math.nan)
-    gold, sources = set(item.gold_facts), [trace.source for trace in ranking[: max(RECALL_AT)]]
+    gold, sources = set(item.gold_facts), [item.retold.get(trace.source, trace.source) for trace in ranking[: max(RECALL_AT)]]
     recall = {f"recall_{k}": len(gold & set(sources[:k])) / len(gold) for k in RECALL_AT}
     whole = {f"all_gold_{ALL_AT}": float(gold <= set(sources[:ALL_AT]))}
     return recall | whole | {f"answer_recall_{k}": answer_recall(ranking, item.answers, k) for k in ANSWER_AT}

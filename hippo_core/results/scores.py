@@ -90,8 +90,9 @@ def abstained(prediction: str) -> int:
 
 
 def score_item(suite: Suite, world: World, item: Item, prediction: str) -> dict[str, float]:
-    """The score columns of an item's row. `score` is what the suite's own function says where it brings one, else its primary; where that
-    is `success` and the item has no path (both path columns are NaN then), it is `em_norm`."""
+    """The score columns of an item's row. `refuted`: whether the answer was told and does not hold, NaN where no such thing was told.
+    `score` is what the suite's own function says where it brings one, else its primary; where that is `success` and the item has no path
+    (both path columns are NaN then), it is `em_norm`."""
     path = suite.score_path(world, item, prediction) if suite.score_path else None
     raw, norm = em_raw(prediction, item.answers), em_norm(prediction, item.answers)
     pred_len, gold_len = len(prediction.split()), len(item.answers[0].split())
@@ -109,6 +110,7 @@ def score_item(suite: Suite, world: World, item: Item, prediction: str) -> dict[
         "format_violation": format_violation(prediction),
         "refusal": refusal(prediction),
         "abstained": abstained(prediction),
+        "refuted": float(em_norm(prediction, item.refuted)) if item.refuted else math.nan,
     }
 
 

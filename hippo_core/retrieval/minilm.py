@@ -1,17 +1,26 @@
 """Cosines of the sentence vectors that all-MiniLM-L6-v2 (models/minilm.py) makes of texts."""
 
+from collections.abc import Sequence
+
 import numpy as np
+from torch import Tensor
 
 from hippo_core.models import minilm
+from hippo_core.retrieval.encoded import kept
 from hippo_core.retrieval.world_index import WorldIndex
 
 
 def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
     """The cosine of each taught fact with the question. All facts of the world are encoded once, on the device of its model."""
     device = str(index.lm.device)
-    vectors = index.once("minilm", lambda: minilm.encode([fact.text for fact in index.traces], device))
+    vectors = index.once("minilm", lambda: vectors_of([fact.text for fact in index.traces], device))
     rows = {fact: row for row, fact in enumerate(index.passages)}
     return (vectors[[rows[fact] for fact in taught]] @ minilm.encode([question], device)[0]).numpy()
+
+
+def vectors_of(texts: Sequence[str], device: str = "cpu") -> Tensor:
+    """The vectors of what was told [N, D], from disk where they lie there."""
+    return kept(minilm.identity(), texts, lambda: {"vectors": minilm.encode(texts, device)})["vectors"]
 
 
 def query_tokens(index: WorldIndex, question: str) -> int:

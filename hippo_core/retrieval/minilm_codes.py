@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from hippo_core.kernels.kwta import kwta
-from hippo_core.models import minilm
+from hippo_core.retrieval.minilm import vectors_of
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
 
 UNITS, WINNERS, SEED = 4096, 256, 1337
@@ -22,7 +22,7 @@ UNITS, WINNERS, SEED = 4096, 256, 1337
 
 def codes(texts: Sequence[str], device: str = "cpu") -> SparseMatrix:
     """The texts' codes."""
-    vectors = minilm.encode(texts, device)
+    vectors = vectors_of(texts, device)
     code = kwta(vectors @ _expansion(vectors.shape[1]), WINNERS)
     return SparseMatrix(code.indices.numpy(), code.values.numpy().astype(np.int16), UNITS)
 

@@ -18,7 +18,8 @@ class Fact:
 
     `slots` maps a role (who, what, where, when, ...) to the words that stand for it in `text`. `time` is the order of telling
     within the world. `context_key` is what the teller knows of the occasion (session, speaker, place), never an item's id.
-    `asked` is a hidden label for judging a write gate: no method and no gate may read it.
+    `asked` is a hidden label for judging a write gate: no method and no gate may read it. `confidence` is how sure the teller says to be,
+    from 0 to 1; None where nothing is said of it.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Fact:
     context_key: str = ""
     provenance: str = ""
     asked: bool = False
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class Item:
     the words of the fact. `window` are the ids of the facts that stand before the question in the immediate regime, `taught` the
     ids of all facts taught earlier (it contains the window), both in order of telling. `distance` counts the facts in the window
     after the last gold one. `chance` is the accuracy of a guess among the answers that the world makes plausible. `slices` names
-    groups to report apart (`new_name`, `new_synonym`, `new_template`).
+    groups to report apart (`new_name`, `new_synonym`, `new_template`). `refuted` are answers that were told and do not hold. `retold`:
+    ids of facts that tell a gold one again, each with the id of that; finding one is as good as finding the other.
     """
 
     id: str
@@ -59,6 +62,8 @@ class Item:
     window: tuple[str, ...] = ()
     taught: tuple[str, ...] = ()
     slices: tuple[str, ...] = ()
+    refuted: tuple[str, ...] = ()
+    retold: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ Regime = Literal["immediate", "delayed", "after_sleep"]
 COLUMNS = [
     *("idx", "item_id", "world", "stage", "kind", "rung", "hops", "distance", "slices", "question", "prompt"),
     *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
-    *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained"),
+    *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained", "refuted"),
     *("shown", "n_shown", "n_dropped", *RANKING_COLUMNS),
     *("prompt_tokens", "generated_tokens", "first_logprob", "trace_tokens", "computed_tokens", "kv_mb"),
     *("latency_ms", "retrieval_ms", "flags"),

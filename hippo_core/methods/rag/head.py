@@ -47,13 +47,19 @@ class Head(Fitted):
 
     def _trace_index(self, traces: Sequence[Trace]) -> "TraceIndex":
         from hippo_core.methods.episodic.payload import Payload
+        from hippo_core.models import artifacts, minilm
+        from hippo_core.retrieval.encoded import kept
         from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates, load_head
+        from hippo_core.retrieval.sparse_key import SparseKey
         from hippo_core.retrieval.trace_index import KeyEncoder, TraceIndex
 
         code, device = self._made["fitted_with"], str(self.lm.device)
         model = KeyModel(MiniLMStates(device), load_head(owner(), part_of(self.settings.head)))
         encoder = KeyEncoder(model, code["expansion"], code["winners"])
-        keys = encoder.keys([trace.text for trace in traces])
+        texts = [trace.text for trace in traces]
+        name = f"{minilm.identity()} head {artifacts.digest_of(owner(), part_of(self.settings.head))} {code['expansion']} {code['winners']}"
+        rows = kept(name, texts, lambda: encoder.matrix(texts).tensors())
+        keys = [SparseKey.unpadded(*row, code["expansion"]) for row in zip(rows["indices"].numpy(), rows["values"].numpy(), strict=True)]
         keyed = [replace(trace, payload=Payload((), key)) for trace, key in zip(traces, keys, strict=True)]
         return TraceIndex(keyed, self.channels, encoder, device)
 

@@ -23,6 +23,7 @@ MEANS = {
     "r_at_10": "recall_10",
     "refusal_rate": "refusal",
     "abstained": "abstained",
+    "refuted": "refuted",
     "overlong": "overlong",
     "format_violation": "format_violation",
     "chance": "chance",

@@ -16,7 +16,7 @@ from hippo_core.suites.types import Fact, Item, World
 
 FACT_FIELDS = tuple(field.name for field in fields(Fact))
 ITEM_FIELDS = tuple(field.name for field in fields(Item))
-TUPLES = ("answers", "gold_facts", "window", "taught", "slices")
+TUPLES = ("answers", "gold_facts", "window", "taught", "slices", "refuted")
 LISTS = ("window", "taught")
 ENCODER = json.JSONEncoder(ensure_ascii=False)
 

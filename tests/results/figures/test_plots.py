@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,6 +41,16 @@ def test_looks_of_a_family_differ_in_grey_by_lightness_or_marker(family):
     group = [one for name, one in LOOKS.items() if name.startswith(family)]
     assert len({one.marker for one in group}) == len(group)
     assert all(0.05 < np.dot(to_rgb(one.colour), (0.299, 0.587, 0.114)) < 0.75 for one in group)
+
+
+def test_every_look_can_be_drawn():
+    """Letters are markers too, and no format strings."""
+    panel = plt.figure().add_subplot()
+    table = pd.DataFrame({"mean": [0.5], "low": [0.4], "high": [0.6]})
+    for place, one in enumerate(LOOKS.values()):
+        drawing.bars(panel, [place], table, one, across=True)
+        panel.plot([0, 1], [place, place], marker=one.marker, linestyle=one.line)
+    panel.figure.canvas.draw()
 
 
 def test_a_variant_keeps_the_look_of_its_preset():

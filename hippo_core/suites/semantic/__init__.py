@@ -1,0 +1,392 @@
+"""semantic: answers that no single fact holds, among near misses and contradictions.
+
+    taught   Omar bought a lamp at the Marlow shop in May. ... Lea says that the Marlow shop is in Lima. ... According to Tom, the Marlow
+             shop stands in Oslo. ... The Marlow shop is in Oslo, Lea says.
+    asked    In which city did Omar buy a lamp in May?      gold: Oslo, refuted: Lima
+
+Firms stand in cities, people have to do with firms, and people have friends: two hops lead from a person to a city, three from the
+friend of a person. A firm's city can be contradicted by a rumor (never believed), by a later move (always believed), and by plain
+statements that disagree, of which only how many said so, and when, tells what holds (conflict.py). What was told and does not hold is
+`refuted`. Some facts are told again in other words (`retellings`), some tell the same of two times (`timed`), and there are near misses:
+relations that sound like the right one and are not.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from math import floor
+from random import Random
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from hippo_core.suites import lexicon
+from hippo_core.suites.semantic.conflict import confidences, disagree
+from hippo_core.suites.semantic.words import (
+    FRAMES,
+    FRIENDS,
+    FRIENDS_AGAIN,
+    HEDGED,
+    MOVES,
+    RUMORS,
+    SITE_NEAR_MISSES,
+    SITES,
+    SITES_AGAIN,
+    STATEMENTS,
+)
+from hippo_core.suites.splits import attempts, belongs
+from hippo_core.suites.types import Fact, Item, Settings, Suite, World, WorldSpec
+
+TELLERS = 6  # people who say where firms are
+PER_CONFLICT = 12  # facts of a world for each firm that people disagree about
+
+
+class SemanticSettings(Settings):
+    """A world of chains. All of it stands before each question."""
+
+    n_facts: Annotated[int, Field(ge=12, le=2000)] = 20
+    hops: tuple[Literal[2, 3], ...] = (2, 2, 3)  # of the questions in turn
+    contradictions: Annotated[int, Field(ge=0)] = 2  # firms whose city is contradicted, at most
+    conflicts: Annotated[tuple[Literal["rumor", "move", "plain"], ...], Field(min_length=1)] = ("rumor", "move")  # by what, drawn
+    contested: Annotated[float, Field(ge=0, le=1)] | None = None  # share of questions about these firms; as it comes unless given
+    hedges: bool = False  # whether those who disagree say how sure they are
+    retellings: Annotated[float, Field(ge=0, le=0.5)] = 0.0  # share of facts that tell another one again, in other words
+    timed: Annotated[int, Field(ge=0)] = 0  # people who bought the same at two firms, at two times
+    near_misses: Annotated[int, Field(ge=0)] = 1  # facts that do not fit any schema
+    new_names: Annotated[float, Field(ge=0, le=1)] = 0.25
+
+
+class Row(NamedTuple):
+    """A fact under construction. `late`: it comes after all that are not; `place`: where it comes among its like, drawn where None;
+    `retells`: the row that it tells again; `again`: other ways to tell it."""
+
+    text: str
+    slots: dict[str, str]
+    fit: bool = True
+    by: str = "told"
+    late: int = 0
+    place: float | None = None
+    confidence: float | None = None
+    retells: int | None = None
+    again: tuple[str, ...] = ()
+
+
+@dataclass
+class Draft:
+    """A world under construction."""
+
+    rows: list[Row]
+
+    def add(self, text: str, slots: dict[str, str], **about) -> int:
+        self.rows.append(Row(text[0].upper() + text[1:], slots, **about))
+        return len(self.rows) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Firm:
+    name: str
+    kind: str
+    city: str  # the true one
+    facts: tuple[int, ...]  # those that settle it
+    contradicted: str  # "", "rumor", "move" or "plain"
+    refuted: tuple[str, ...] = ()  # cities that were told and are not it
+
+
+def firm_names(random: Random, count: int) -> list[str]:
+    """Different names of firms, of one family or of two where these do not suffice."""
+    if count <= len(lexicon.SURNAMES):
+        return random.sample(lexicon.SURNAMES, count)
+    pairs = [f"{a} & {b}" for a, b in product(lexicon.SURNAMES, repeat=2) if a != b]
+    return [*lexicon.SURNAMES, *random.sample(pairs, count - len(lexicon.SURNAMES))]
+
+
+def make_firms(random: Random, draft: Draft, settings: SemanticSettings, spec: WorldSpec, n_firms: int, tellers: list[str]) -> list[Firm]:
+    """Firms and the facts of where they stand; some contradicted."""
+    cities = random.sample(lexicon.CITIES, min(n_firms, len(lexicon.CITIES)))
+    kinds = [frame.firm for frame in FRAMES.values()] * n_firms
+    most = settings.contradictions
+    if "plain" in settings.conflicts:  # whose several statements leave room for little else
+        most = min(most, settings.n_facts // PER_CONFLICT)
+    firms = []
+    for number, name in enumerate(firm_names(random, n_firms)):
+        kind = kinds[number + spec.index % len(FRAMES)]
+        own = [city for city in cities if belongs(f"{name}|{kind}|{city}", spec.split)]
+        own = own if len(own) > 1 else [city for city in lexicon.CITIES if belongs(f"{name}|{kind}|{city}", spec.split)]
+        city, other = random.sample(own, 2)
+        contradicted = random.choice(settings.conflicts) if number < most else ""
+        if contradicted == "plain":
+            facts = add_statements(random, draft, settings, name, kind, city, other, tellers)
+            firms.append(Firm(name, kind, city, facts, contradicted, (other,)))
+            continue
+        form = random.choice(SITES)
+        again = tuple(one.format(name=name, firm=kind, city=city) for one in (*SITES, *SITES_AGAIN) if one != form)
+        slots = {"firm": name, "relation": "is in", "city": city}
+        fact = draft.add(form.format(name=name, firm=kind, city=city), slots, again=() if contradicted else again)
+        if contradicted == "rumor":
+            text = random.choice(RUMORS).format(name=name, firm=kind, city=other)
+            draft.add(text, {"firm": name, "relation": "is in", "city": other}, by="rumor")
+        elif contradicted == "move":
+            text = random.choice(MOVES).format(name=name, firm=kind, city=other)
+            city, other = other, city
+            fact = draft.add(text, {"firm": name, "relation": "moved to", "city": city}, late=1)
+        firms.append(Firm(name, kind, city, (fact,), contradicted, (other,) if contradicted else ()))
+    return firms
+
+
+def add_statements(
+    random: Random, draft: Draft, settings: SemanticSettings, name: str, kind: str, city: str, other: str, tellers: list[str]
+) -> tuple[int, ...]:
+    """What people say of where a firm is, who disagree; the rows, those that are true last."""
+    said = disagree(random, tellers, city, other)
+    places = sorted(random.random() for _ in said)
+    levels = confidences(random, [one.city == city for one in said], tuple(HEDGED)) if settings.hedges else [None] * len(said)
+    rows: list[int] = []
+    used: set[str] = set()
+    for one, place, level in zip(said, places, levels, strict=True):
+        ways = [form.format(name=name, firm=kind, **one._asdict()) for form in (STATEMENTS if level is None else HEDGED[level])]
+        text = random.choice([way for way in ways if way not in used] or ways)
+        used.add(text)
+        slots = {"firm": name, "relation": "is in", "city": one.city, "teller": one.teller}
+        rows.append(draft.add(text, slots, by=one.teller, place=place, confidence=level))
+    return tuple(sorted(rows, key=lambda row: draft.rows[row].slots["city"] == city))
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A person's link to a firm, and perhaps a friend of that person."""
+
+    who: str
+    frame: str
+    thing: str
+    firm: Firm
+    link: int
+    friend: str
+    friendship: int
+    when: str = ""
+
+
+def make_friends(random: Random, draft: Draft, people: list[str], spec: WorldSpec) -> dict[str, tuple[str, int]]:
+    """Two pairs of friends, nobody in both: who -> (friend, the fact that says so)."""
+    pairs = [(a, b) for a in people for b in people if a != b and belongs(f"{min(a, b)}|friend|{max(a, b)}", spec.split)]
+    friends: dict[str, tuple[str, int]] = {}
+    taken: set[str] = set()
+    for who, friend in random.sample(pairs, len(pairs)):
+        if len(friends) < 2 and not taken & {who, friend}:
+            form = random.choice(FRIENDS)
+            again = tuple(one.format(friend=friend, who=who) for one in (*FRIENDS, *FRIENDS_AGAIN) if one != form)
+            slots = {"who": who, "relation": "friend", "friend": friend}
+            friends[who] = (friend, draft.add(form.format(friend=friend, who=who), slots, again=again))
+            taken |= {who, friend}
+    return friends
+
+
+def make_chains(
+    random: Random, draft: Draft, firms: list[Firm], people: list[str], n_links: int, settings: SemanticSettings, spec: WorldSpec
+) -> list[Chain]:
+    """Links between people and firms, every (person, frame, thing) once, the friends' first; those of `timed` twice, at two firms."""
+    friends = make_friends(random, draft, people, spec)
+    things = [lexicon.article(group[0]) for group in random.sample(lexicon.THINGS, 3)]
+    options = [(who, frame, thing) for who in people for frame in FRAMES for thing in (things if frame == "buy" else ("",))]
+    random.shuffle(options)
+    chains: list[Chain] = []
+    twice = 0
+    for who, name, thing in sorted(options, key=lambda option: option[0] not in friends):
+        if len(chains) >= n_links:
+            break
+        fitting = [f for f in firms if f.kind == FRAMES[name].firm and belongs(f"{who}|{name}|{thing}|{f.name}", spec.split)]
+        if twice < settings.timed and thing and len({f.city for f in fitting}) > 1 and len(chains) + 2 <= n_links:
+            twice += 1
+            chains += add_timed(random, draft, who, name, thing, fitting, friends.get(who, ("", -1)))
+        elif fitting:
+            firm = choose_firm(random, fitting, settings)
+            chains.append(add_link(random, draft, who, name, thing, firm, friends.get(who, ("", -1))))
+    return chains
+
+
+def choose_firm(random: Random, fitting: list[Firm], settings: SemanticSettings) -> Firm:
+    """One of the firms; a contradicted one as often as questions are about these, where that is given."""
+    if settings.contested is not None:
+        wanted = random.random() < settings.contested
+        fitting = [firm for firm in fitting if bool(firm.contradicted) == wanted] or fitting
+    return random.choice(fitting)
+
+
+def add_timed(
+    random: Random, draft: Draft, who: str, name: str, thing: str, fitting: list[Firm], friend: tuple[str, int]
+) -> tuple[Chain, Chain]:
+    """The same link to two firms in different cities, at two times."""
+    first = random.choice(fitting)
+    second = random.choice([firm for firm in fitting if firm.city != first.city])
+    times = random.sample([" ".join(time) for time in lexicon.TIMES if time[0] == "in"], 2)
+    one, other = (add_link(random, draft, who, name, thing, firm, friend, when) for firm, when in zip((first, second), times, strict=True))
+    return one, other
+
+
+def add_link(random: Random, draft: Draft, who: str, name: str, thing: str, firm: Firm, friend: tuple[str, int], when: str = "") -> Chain:
+    """A link, told."""
+    frame = FRAMES[name]
+
+    def tell(form: str) -> str:
+        text = form.format(who=who, thing=thing, Thing=thing[:1].upper() + thing[1:], name=firm.name)
+        return f"{text.removesuffix('.')} {when}." if when else text
+
+    form = random.choice(frame.link)
+    slots = {"who": who, "relation": frame.relation, "firm": firm.name} | ({"what": thing.split(" ", 1)[1]} if thing else {})
+    again = tuple(tell(one) for one in (*frame.link, *frame.again) if one != form)
+    row = draft.add(tell(form), slots | ({"when": when.split(" ", 1)[1]} if when else {}), again=() if when else again)
+    return Chain(who, name, thing, firm, row, *friend, when)
+
+
+def add_retellings(random: Random, draft: Draft, count: int) -> bool:
+    """Tell so many facts again, once or twice, each time in other words; whether there were enough to tell."""
+    tellable = [row for row, one in enumerate(draft.rows) if one.again]
+    ways = [(row, way) for row in tellable for way in random.sample(draft.rows[row].again, 2)]
+    firsts = random.sample(ways[::2], len(ways) // 2)
+    again = dict(ways[1::2])
+    for row, way in firsts:
+        for text in (way, again[row])[: random.choice((1, 1, 2))]:
+            if count:
+                draft.add(text, draft.rows[row].slots, retells=row)
+                count -= 1
+    return count == 0
+
+
+def add_near_misses(
+    random: Random, draft: Draft, settings: SemanticSettings, firms: list[Firm], people: list[str], spec: WorldSpec
+) -> None:
+    """Facts that sound like a link or a site and are neither."""
+    for number in range(settings.near_misses):
+        for _ in attempts(settings, "near miss"):
+            firm = random.choice(firms)
+            frame = next(frame for frame in FRAMES.values() if frame.firm == firm.kind)
+            slots = {"city": random.choice(lexicon.CITIES)} if number % 2 else {"who": random.choice(people)}
+            thing = lexicon.article(random.choice(lexicon.THINGS)[0])
+            form = random.choice(SITE_NEAR_MISSES if number % 2 else frame.near_misses)
+            text = form.format(**slots, thing=thing, name=firm.name, firm=firm.kind)
+            if belongs(text, spec.split):
+                break
+        draft.add(text, {"firm": firm.name, **slots}, fit=False)
+
+
+def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> World:
+    """One world; drawn again until it carries its questions."""
+    for _ in attempts(settings, "world of chains"):
+        draft = Draft([])
+        new = spec.split != "train" and random.random() < settings.new_names
+        n_firms = max(4, settings.n_facts // 4)
+        names, n_people = lexicon.names(held_out=new), settings.n_facts // 3
+        plain = "plain" in settings.conflicts and settings.contradictions > 0
+        drawn = random.sample(names, min(len(names), n_people + (TELLERS if plain else 0)))
+        people, tellers = (drawn[:-TELLERS], drawn[-TELLERS:]) if plain else (drawn, [])
+        firms = make_firms(random, draft, settings, spec, n_firms, tellers)
+        n_retold = round(settings.retellings * settings.n_facts)
+        n_links = settings.n_facts - len(draft.rows) - settings.near_misses - 2 - n_retold
+        chains = make_chains(random, draft, firms, people, n_links, settings, spec)
+        add_near_misses(random, draft, settings, firms, people, spec)
+        if not add_retellings(random, draft, n_retold):
+            continue
+        plan = choose_questions(random, draft, chains, settings, spec)
+        if plan and len(draft.rows) == settings.n_facts:
+            break
+    places = [random.random() if row.place is None else row.place for row in draft.rows]
+    order = sorted(range(len(draft.rows)), key=lambda row: (draft.rows[row].late, places[row]))
+    gold_rows = {row for _, gold, *_ in plan for row in gold}
+    number_of = {row: number for number, row in enumerate(order)}
+    facts = tuple(
+        Fact(
+            f"{spec.id}.f{number}",
+            spec.id,
+            draft.rows[row].text,
+            draft.rows[row].slots,
+            number,
+            schema_fit=draft.rows[row].fit,
+            context_key=draft.rows[row].by,
+            provenance=draft.rows[row].by,
+            asked=row in gold_rows,
+            confidence=draft.rows[row].confidence,
+        )
+        for number, row in enumerate(order)
+    )
+    ids = tuple(fact.id for fact in facts)
+    retold = {facts[number_of[row]].id: facts[number_of[one.retells]].id for row, one in enumerate(draft.rows) if one.retells is not None}
+    items = tuple(
+        Item(
+            id=f"{spec.id}.q{number}",
+            world=spec.id,
+            question=question,
+            answers=(chain.firm.city,),
+            gold_facts=tuple(facts[number_of[row]].id for row in gold),
+            kind="contradiction" if chain.firm.contradicted else f"hops_{hops}",
+            rung="paraphrase" if paraphrase else "exact",
+            hops=hops,
+            distance=len(facts) - 1 - max(number_of[row] for row in gold),
+            chance=1 / len({firm.city for firm in firms}),
+            cue=cue,
+            window=ids,
+            taught=ids,
+            slices=(*slices, "new_name") if new else slices,
+            refuted=chain.firm.refuted,
+            retold={again: first for again, first in retold.items() if first in {facts[number_of[row]].id for row in gold}},
+        )
+        for number, (chain, gold, hops, question, cue, paraphrase, slices) in enumerate(plan)
+    )
+    return World(spec.id, facts, items)
+
+
+def choose_questions(random: Random, draft: Draft, chains: list[Chain], settings: SemanticSettings, spec: WorldSpec) -> list:
+    """`n_items` questions over different chains: (chain, gold rows, hops, question, cue, paraphrase, slices); empty where it cannot be."""
+    pool = random.sample(chains, len(chains))
+    plan = []
+    for number in range(settings.n_items):
+        turn = spec.index * settings.n_items + number
+        hops = settings.hops[turn % len(settings.hops)]
+        about = None if settings.contested is None else floor((turn + 1) * settings.contested) > floor(turn * settings.contested)
+        fitting = (one for one in pool if about is None or bool(one.firm.contradicted) == about)
+        chain = next((chain for chain in fitting if (chain.friend or hops == 2) and answerable(chain, chains, hops)), None)
+        if chain is None:
+            return []
+        pool.remove(chain)
+        cue = {"who": chain.who} if hops == 2 else {"friend": chain.friend}
+        cue["relation"] = FRAMES[chain.frame].relation
+        if chain.thing:
+            cue["what"] = chain.thing.split(" ", 1)[1]
+        if chain.when:
+            cue["when"] = chain.when.split(" ", 1)[1]
+        gold = [*chain.firm.facts[::-1], chain.link] if hops == 2 else [*chain.firm.facts[::-1], chain.link, chain.friendship]
+        others = [row.slots for number, row in enumerate(draft.rows) if number not in gold and row.retells not in gold]
+        if sum(any(slots.get(slot) == value for slot, value in cue.items()) for slots in others) < settings.n_competitors:
+            return []
+        question, paraphrase, slices = ask(random, chain, hops, turn % 2 == 1, training=spec.split == "train")
+        plan.append((chain, gold[::-1], hops, question, cue, paraphrase, slices))
+    return plan
+
+
+def answerable(chain: Chain, chains: list[Chain], hops: int) -> bool:
+    """Whether the question about a chain has one answer: for three hops, the friend's friend must do this once only."""
+    if hops == 2:
+        return True
+    same = [c for c in chains if (c.friend, c.frame, c.thing, c.when) == (chain.friend, chain.frame, chain.thing, chain.when)]
+    return len(same) == 1
+
+
+def ask(random: Random, chain: Chain, hops: int, paraphrase: bool, *, training: bool) -> tuple[str, bool, tuple[str, ...]]:
+    """The question, whether it is a paraphrase, and its slices. Three hops have one form."""
+    frame = FRAMES[chain.frame]
+    if hops == 3:
+        return timed(frame.of_friend.format(friend=chain.friend, thing=chain.thing), chain.when), False, ()
+    forms = frame.questions[:1]
+    if paraphrase:
+        forms = frame.questions[1:] if training else frame.questions[1:] + frame.held_out
+    form = random.choice(forms)
+    text = form.format(who=chain.who, thing=chain.thing, Thing=chain.thing[:1].upper() + chain.thing[1:])
+    return timed(text, chain.when), paraphrase, ("new_template",) if form in frame.held_out else ()
+
+
+def timed(question: str, when: str) -> str:
+    """The question with its time: at its end, or where it ends in "in which city", in front of that."""
+    if not when:
+        return question
+    end = " in which city?"
+    return f"{question.removesuffix(end)} {when}{end}" if question.endswith(end) else f"{question[:-1]} {when}{question[-1]}"
+
+
+SEMANTIC = Suite("semantic", "chains of two and three facts, contradictions, near misses", SemanticSettings, make_world, primary="em_raw")
