@@ -137,6 +137,8 @@ def test_a_ranking_is_worth_the_gold_facts_and_the_answers_among_its_first():
     assert scores == due | {"answer_recall_1": 0, "answer_recall_5": 1}
     two = score_ranking(ranking, replace(item, gold_facts=("4", "1")))
     assert two["all_gold_5"] == 1 and two["recall_5"] == 1 and list(two) == list(RANKING_COLUMNS)
+    again = score_ranking(ranking, replace(item, gold_facts=("25",), retold={"0": "25"}))
+    assert again["recall_1"] == again["all_gold_5"] == 1
     turned = score_ranking(ranking[::-1], item)
     assert turned["recall_20"] == 1 / 3 and turned["answer_recall_5"] == 0
     for nothing in (score_ranking(None, item), score_ranking(ranking, replace(item, gold_facts=()))):

@@ -192,9 +192,11 @@ def test_the_last_mention_is_gold():
 
 
 def city_of(world: World, firm: str) -> str:
-    """Where a firm is, by the rules of the suite: a rumor is never believed, the latest of the others is."""
+    """Where a firm is, by the rules of the suite: what most tellers hold to at the end; without tellers a rumor is never believed, the
+    latest of the others is."""
     sites = [f for f in world.facts if f.slots.get("firm") == firm and "city" in f.slots and f.schema_fit and f.provenance != "rumor"]
-    return sites[-1].slots["city"]
+    last = {f.slots["teller"]: f.slots["city"] for f in sites if "teller" in f.slots}
+    return max(last.values(), key=list(last.values()).count) if last else sites[-1].slots["city"]
 
 
 @pytest.mark.parametrize("profile", ["base", "default", "hard"])
@@ -206,15 +208,17 @@ def test_a_join_over_the_facts_gives_the_gold_city_and_no_other(profile):
                 bonds = [
                     f.slots for f in world.facts if f.slots.get("relation") == "friend" and friend in (f.slots["who"], f.slots["friend"])
                 ]
-                [bond] = bonds
+                bond = bonds[0]
+                assert all(one == bond for one in bonds)
                 cue["who"] = bond["who"] if bond["friend"] == friend else bond["friend"]
             links = [f for f in world.facts if f.schema_fit and all(f.slots.get(slot) == value for slot, value in cue.items())]
             assert {city_of(world, link.slots["firm"]) for link in links} == {item.answers[0]}
-            assert len(item.gold_facts) == item.hops
+            told = [f for f in world.facts if f.id in item.gold_facts and "teller" in f.slots]
+            assert len(item.gold_facts) == item.hops - bool(told) + len(told)
 
 
 def test_a_rumor_and_a_move_occur_and_are_asked_about():
-    facts = [fact for world in some("semantic", 300) for fact in world.facts]
+    facts = [fact for world in some("semantic", 300, profile="hard") for fact in world.facts]
     assert any(fact.provenance == "rumor" for fact in facts)
     assert any("moved" in fact.text for fact in facts)
     assert any(item.kind == "contradiction" for world in some("semantic", 300) for item in world.items)

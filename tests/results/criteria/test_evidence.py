@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.results.criteria import judge, load_criteria
+from hippo_core.results.criteria import Criteria, judge, load_criteria
+from hippo_core.results.criteria.criterion import Side
 from tests.results.invented import A_OVER_B, RAGS, cell, criteria, verdict
 
 
@@ -74,6 +75,27 @@ def tuned(*rates, **columns):
 def test_the_best_rag_is_the_one_chosen_on_validation_worlds():
     found = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6), validation=tuned(0.1, 0.2, 0.3))
     assert found.value == pytest.approx(0.3) and "rag_hybrid, chosen on validation worlds" in found.reason
+
+
+def test_a_few_validation_worlds_choose_nothing():
+    few = pd.concat(rags(0.1, 0.2, 0.3, n=75), ignore_index=True)
+    assert "rag_dense, the highest of 3" in verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6), validation=few).reason
+
+
+def test_costs_are_judged_against_the_best_and_not_against_the_dearest():
+    cheaper = {"ratio": {"a": "memory/hei_nw", "b": "best_rag", "metric": "latency_ms"}, "at_most": 0.99}
+    cells = [cell(name, rate).assign(latency_ms=ms) for name, rate, ms in zip(RAGS, (0.5, 0.7, 0.6), (9.0, 2.0, 1.0), strict=True)]
+    found = verdict(cheaper, cell("memory/hei_nw", 0.9).assign(latency_ms=4.0), *cells)
+    assert found.value == pytest.approx(2.0) and "rag_dense" in found.reason and found.verdict == "missed"
+
+
+def test_a_group_may_hold_groups_and_never_itself():
+    groups = {"best_core": ["baselines/core"], "all": ["best_core", {"preset": "best_core", "overrides": "k=3"}]}
+    whole = {"groups": groups, "shows_window": [], "criteria": []}
+    found = Criteria.model_validate(whole).members(Side(preset="all"))
+    assert [(one.preset, one.overrides) for one in found] == [("baselines/core", ""), ("baselines/core", "k=3")]
+    with pytest.raises(ValueError, match="holds itself"):
+        Criteria.model_validate(whole | {"groups": {"a": ["b"], "b": ["a"]}})
 
 
 def test_what_the_best_rag_shows_on_validation_worlds_is_told():

@@ -1,0 +1,161 @@
+"""Plain statements that disagree: the rule decides, simpler ones do not, and nothing in a statement's words tells who is right."""
+
+import re
+from collections import Counter, defaultdict
+from random import Random
+
+import numpy as np
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.suites import semantic, settings_for
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.semantic import conflict
+from hippo_core.suites.semantic.conflict import Said, most_common, settled, simple_rules
+from hippo_core.suites.types import WorldSpec
+
+
+def some(n=600, profile="default", split="test", **overrides):
+    return list(worlds("semantic", profile, n, 7, split, 512, overrides))
+
+
+def statements(world):
+    """What was said of each firm's city by tellers, in order."""
+    told = defaultdict(list)
+    for fact in world.facts:
+        if "teller" in fact.slots:
+            told[fact.slots["firm"]].append(Said(fact.slots["teller"], fact.slots["city"]))
+    return told
+
+
+@pytest.mark.parametrize("profile", ["default", "hard", "hedged"])
+def test_the_rule_gives_the_gold_answer_and_no_other(profile):
+    asked = 0
+    for world in some(profile=profile):
+        told, facts = statements(world), {fact.id: fact for fact in world.facts}
+        for item in world.items:
+            firms = {facts[gold].slots["firm"] for gold in item.gold_facts if "teller" in facts[gold].slots}
+            for firm in firms:
+                asked += 1
+                assert settled(told[firm]) == item.answers[0]
+                assert set(item.refuted) == {one.city for one in told[firm]} - {item.answers[0]}
+                assert len(firms) == 1 and item.kind == "contradiction"
+                assert {fact.id for fact in world.facts if fact.slots.get("firm") == firm and "teller" in fact.slots} <= set(
+                    item.gold_facts
+                )
+    assert asked > 60
+
+
+def test_a_last_word_takes_the_one_before_back_and_counts_once():
+    a, b, c = "abc"
+    assert settled([Said(a, "Rome"), Said(a, "Rome"), Said(a, "Rome"), Said(b, "Oslo"), Said(c, "Oslo")]) == "Oslo"
+    assert settled([Said(a, "Rome"), Said(b, "Rome"), Said(a, "Oslo"), Said(c, "Oslo")]) == "Oslo"
+    assert settled([Said(a, "Rome"), Said(b, "Oslo")]) is None
+    assert simple_rules([Said(a, "Rome"), Said(b, "Oslo"), Said(c, "Oslo")]) == ("Oslo", "Rome", "Oslo")
+    assert most_common(["Rome", "Oslo"]) is None
+
+
+def test_each_simple_rule_is_right_about_every_second_time_whatever_the_others_say():
+    drawn = [conflict.disagree(Random(seed), "abcdef", "Rome", "Oslo") for seed in range(4000)]
+    found = Counter(tuple(city == "Rome" for city in simple_rules(said)) for said in drawn)
+    assert len(found) == 8 and all(400 < count < 600 for count in found.values())
+    assert all(settled(said) == "Rome" and 3 <= len(said) <= 6 for said in drawn)
+
+
+def test_nothing_in_the_words_of_a_statement_tells_whether_it_holds():
+    """Whoever learns from half of them which forms, words and lengths go with truth knows nothing of the other half."""
+    features, truths = [], []
+    for world in some(1500):
+        told = statements(world)
+        for fact in world.facts:
+            if "teller" in fact.slots:
+                form = fact.text
+                for slot in ("teller", "firm", "city"):
+                    form = re.sub(rf"\b{re.escape(fact.slots[slot])}\b", slot, form)
+                form = re.sub(r"\b(shop|company|college)\b", "kind", form)
+                features.append((form, *fact.text.split(), str(len(fact.text))))
+                truths.append(fact.slots["city"] == settled(told[fact.slots["firm"]]))
+    half = len(truths) // 2
+    seen = {outcome: Counter(one for some, true in zip(features[:half], truths[:half], strict=True) if true == outcome for one in some)
+            for outcome in (True, False)}  # fmt: skip
+    sizes = {outcome: sum(seen[outcome].values()) for outcome in seen}
+    odds = [
+        sum(np.log((seen[True][one] + 1) / sizes[True]) - np.log((seen[False][one] + 1) / sizes[False]) for one in some)
+        for some in features
+    ]
+    most = np.median(odds[:half])
+    guessed = np.array(odds[half:]) > most
+    assert abs(np.corrcoef(guessed, truths[half:])[0, 1]) < 0.06
+    by_form = defaultdict(list)
+    for some_features, true in zip(features, truths, strict=True):
+        by_form[some_features[0]].append(true)
+    assert len(by_form) == 3 and np.ptp([np.mean(found) for found in by_form.values()]) < 0.06
+
+
+def test_who_is_sure_is_right_as_often_as_that():
+    right = defaultdict(list)
+    for world in some(3000, "hedged"):
+        told = statements(world)
+        for fact in world.facts:
+            if fact.confidence is not None:
+                right[fact.confidence].append(fact.slots["city"] == settled(told[fact.slots["firm"]]))
+    assert set(right) == set(semantic.HEDGED)
+    for level, found in right.items():
+        assert np.mean(found) == pytest.approx(level, abs=0.05), level
+    assert not any(fact.confidence is not None for world in some(60) for fact in world.facts)
+
+
+@pytest.mark.parametrize(("profile", "share"), [("default", 0.4), ("hard", 0.5), ("base", 0.0)])
+def test_as_many_questions_as_asked_for_are_about_what_is_contested(profile, share):
+    items = [item for world in some(profile=profile) for item in world.items]
+    assert np.mean([item.kind == "contradiction" for item in items]) == pytest.approx(share, abs=0.02)
+    assert all(bool(item.refuted) == (item.kind == "contradiction") for item in items)
+    assert not any(answer in item.refuted for item in items for answer in item.answers)
+
+
+def test_what_is_told_again_says_the_same_in_other_words_and_counts_as_found():
+    retold = 0
+    for world in some(300):
+        facts = {fact.id: fact for fact in world.facts}
+        for item in world.items:
+            for again, first in item.retold.items():
+                retold += 1
+                assert facts[again].slots == facts[first].slots and facts[again].text != facts[first].text
+                assert first in item.gold_facts and again not in item.gold_facts
+    assert retold > 50
+    share = np.mean([len(Counter(tuple(sorted(fact.slots.items())) for fact in world.facts)) / len(world.facts) for world in some(60)])
+    assert 0.8 < share < 0.95
+
+
+def test_a_time_tells_two_purchases_apart():
+    timed = 0
+    for world in some(300):
+        facts = {fact.id: fact for fact in world.facts}
+        for item in world.items:
+            if "when" in item.cue:
+                timed += 1
+                bought = [
+                    fact for fact in world.facts if fact.slots.get("relation") == "bought" and fact.slots.get("what") == item.cue["what"]
+                ]
+                [link] = [facts[gold] for gold in item.gold_facts if facts[gold].slots.get("relation") == "bought"]
+                same = [fact for fact in bought if fact.slots["who"] == link.slots["who"] and fact.slots["firm"] != link.slots["firm"]]
+                assert item.cue["when"] in item.question and any(fact.slots["when"] != item.cue["when"] for fact in same)
+                assert link.slots["when"] == item.cue["when"]
+    assert timed > 30
+
+
+@pytest.mark.parametrize("n_facts", [20, 24, 50, 128, 300, 1000])
+def test_worlds_of_many_sizes_are_drawn(n_facts):
+    settings = settings_for("semantic", "default", {"n_facts": n_facts})
+    for seed in range(2):
+        world = semantic.make_world(Random(seed), settings, WorldSpec("test", 1, seed))
+        assert len(world.facts) == n_facts and len(world.items) == 5
+        assert all(0 < item.chance <= 0.25 for item in world.items)
+
+
+def test_what_cannot_be_is_told(monkeypatch):
+    with pytest.raises(LabError, match="n_facts"):
+        settings_for("semantic", "default", {"n_facts": 5000})
+    monkeypatch.setattr("hippo_core.suites.splits.MOST", 50)
+    with pytest.raises(LabError, match="raise n_facts, or lower n_items"):
+        semantic.make_world(Random(0), settings_for("semantic", "hard", {"n_facts": 20, "n_items": 12}), WorldSpec("test", 1, 0))
