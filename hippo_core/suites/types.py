@@ -42,7 +42,8 @@ class Item:
     the words of the fact. `window` are the ids of the facts that stand before the question in the immediate regime, `taught` the
     ids of all facts taught earlier (it contains the window), both in order of telling. `distance` counts the facts in the window
     after the last gold one. `chance` is the accuracy of a guess among the answers that the world makes plausible. `slices` names
-    groups to report apart (`new_name`, `new_synonym`, `new_template`).
+    groups to report apart (`new_name`, `new_synonym`, `new_template`). `truth` is what only the suite's scorer reads, where the
+    facts do not tell it.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Item:
     window: tuple[str, ...] = ()
     taught: tuple[str, ...] = ()
     slices: tuple[str, ...] = ()
+    truth: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
