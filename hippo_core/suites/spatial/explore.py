@@ -11,7 +11,6 @@ or show none. The truth is the map of the last round, in which all sides of all 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from random import Random
 
 from hippo_core.suites import lexicon
@@ -52,14 +51,17 @@ def explore(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: M
     if None in sentences:
         return None
     facts = tuple(fact_of(spec, number, sentence, "the walk", "observed") for number, sentence in enumerate(sentences) if sentence)
-    last = {visit.place: fact.id for visit, fact in zip(visits, facts, strict=True)}
+    right = [visit.label == labels[visit.place] for visit in told]
+    by_trust = sorted(zip(right, visits, facts, strict=True), key=lambda one: (one[1].round == len(maps) - 1, one[0]))
+    last = {visit.place: fact.id for _, visit, fact in by_trust}
     order = {fact.id: fact.time for fact in facts}
     links = {link: (max((last[place] for place in link), key=order.__getitem__),) for link in links_of(maps[-1])}
     crossings = {
-        frozenset((a.place, b.place)): (facts[number].id, facts[number + 1].id)
-        for number, (a, b) in enumerate(pairwise(visits))
-        if frozenset((a.place, b.place)) in links
+        frozenset((visits[number - 1].place, visits[number].place)): (facts[number - 1].id, facts[number].id)
+        for number in range(1, len(visits))
+        if right[number - 1] and right[number] and told[number].move == visits[number].move
     }
+    crossings = {link: crossings[link] for link in crossings.keys() & links}
     changed = frozenset(links_of(maps[0]) ^ links_of(maps[-1]))
     explored = {"labels": labels, "visits": last, "first": maps[0], "changed": changed}
     return Telling(maps[-1], facts, links, ways=ways, crossings=crossings, **explored)

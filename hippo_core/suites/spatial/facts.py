@@ -87,9 +87,9 @@ class Telling:
     """A map, its facts in order of telling, and what questions about it must know.
 
     `forms`: the wording of each fact. `new_names`: whether the walkers' names are ones that no training saw. `links`: the ids of the facts
-    that tell a link (a pair of places), `ways` its label, `crossings` the ids of those that tell the label. Of an explored map also
-    `labels`, what each place goes by, `visits`, the id of the last fact that was told there, `first`, the map in the first round, and
-    `changed`, the links that closed or opened since.
+    that tell a link (a pair of places), `ways` its label, `crossings` the ids of those that tell what is at its ends and its label. Of an
+    explored map also `labels`, what each place goes by, `visits`, the id of the last fact that tells the sides of a place (one that names
+    it, where there is one in the last round), `first`, the map in the first round, and `changed`, the links that closed or opened since.
     """
 
     map: Map
