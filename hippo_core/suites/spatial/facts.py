@@ -53,8 +53,8 @@ class SpatialSettings(Settings):
     trajectory_share: float = Field(0.2, ge=0)  # in a graph, where there are no directions to follow, these are recall questions
     edge_label_share: float = Field(0.0, ge=0)
     step_count_share: float = Field(0.0, ge=0)
-    neighbor_share: float = Field(0.0, ge=0)  # this and the next are asked of grids; in a graph they are path questions
-    exits_share: float = Field(0.0, ge=0)
+    neighbor_share: float = Field(0.0, ge=0)  # in a graph, where there are no directions, these are path questions
+    exits_share: float = Field(0.0, ge=0)  # of explorers, who tell all sides of a place at once
 
     @model_validator(mode="after")
     def _go_together(self) -> Self:
@@ -63,7 +63,7 @@ class SpatialSettings(Settings):
             raise ValueError(
                 f"explorers walk grids and meet no things, procedures or walkers: set {', '.join(set_ones)} to 0, or rounds to 0"
             )
-        for name, least in {"unlabeled": 1, "noise": 1, "aliases": 1, "stale": 2, "spurious": 2}.items():
+        for name, least in {"unlabeled": 1, "noise": 1, "aliases": 1, "exits_share": 1, "stale": 2, "spurious": 2}.items():
             if getattr(self, name) and self.rounds < least:
                 raise ValueError(
                     f"{name} is about explorers who walk at least {least} rounds: set rounds to {least} or more, or {name} to 0"

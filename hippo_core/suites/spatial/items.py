@@ -27,15 +27,16 @@ def kind_shares(settings: SpatialSettings, is_grid: bool) -> dict[str, float]:
     walked = settings.trajectory_share if is_grid and settings.n_walkers else 0.0
     recall = settings.recall_share + settings.trajectory_share - walked
     path = "grid_path" if is_grid else "graph_path"
-    of_grids = {"neighbor": settings.neighbor_share, "exits": settings.exits_share}
+    neighbor = settings.neighbor_share if is_grid else 0.0
     return {
-        path: settings.path_share + (0.0 if is_grid else sum(of_grids.values())),
+        path: settings.path_share + settings.neighbor_share - neighbor,
         "recall": recall,
         "procedure": settings.procedure_share,
         "trajectory": walked,
         "edge_label": settings.edge_label_share,
         "step_count": settings.step_count_share,
-        **(of_grids if is_grid else {}),
+        "neighbor": neighbor,
+        "exits": settings.exits_share,
     }
 
 

@@ -234,12 +234,10 @@ def exits(random: Random, settings: SpatialSettings, telling: Telling, training:
         open_sides = [word for word in MOVES if word in near]
         orders = list(permutations(open_sides))
         answers = [", ".join(order) for order in orders] + [words.listed(order) for order in orders]
-        links = dict.fromkeys(fact for b in near.values() for fact in telling.links[frozenset((place, b))])
-        gold = (telling.visits[place],) if telling.visits else tuple(links)
         changed = ("changed",) if any(place in link for link in telling.changed) else ()
         question = wording.format(origin=place)
         yield Draft(
-            *("exits", form, held_out, question, answers[0], gold, {"from": place}, len(gold), 1 / 11),
+            *("exits", form, held_out, question, answers[0], (telling.visits[place],), {"from": place}, 1, 1 / 11),
             more_answers=tuple(answers[1:]),
             slices=changed,
         )
