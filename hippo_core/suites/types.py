@@ -45,7 +45,8 @@ class Item:
     ids of all facts taught earlier (it contains the window), both in order of telling. `distance` counts the facts in the window
     after the last gold one. `chance` is the accuracy of a guess among the answers that the world makes plausible. `slices` names
     groups to report apart (`new_name`, `new_synonym`, `new_template`). `refuted` are answers that were told and do not hold. `retold`:
-    ids of facts that tell a gold one again, each with the id of that; finding one is as good as finding the other.
+    ids of facts that tell a gold one again, each with the id of that; finding one is as good as finding the other. `truth` is what only
+    the suite's scorer reads, where the facts do not tell it.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Item:
     slices: tuple[str, ...] = ()
     refuted: tuple[str, ...] = ()
     retold: dict[str, str] = field(default_factory=dict)
+    truth: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

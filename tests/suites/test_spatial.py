@@ -1,6 +1,8 @@
 """Properties of the spatial suite: the told map is the true one, shortest routes are shortest, paths are scored by walking them."""
 
 import math
+import time
+from itertools import pairwise
 from random import Random
 
 import networkx
@@ -9,13 +11,15 @@ import pytest
 from hippo_core.files import LabError
 from hippo_core.suites import settings_for
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.suites.spatial import SPATIAL
+from hippo_core.suites.datasets.validate import rules, shared_facts
+from hippo_core.suites.spatial import SPATIAL, allowed_labels, draw_map
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.items import share_out
-from hippo_core.suites.spatial.map import MOVES, OPPOSITE, read_map
+from hippo_core.suites.spatial.map import MOVES, OPPOSITE, build_walls, draw_grid, name_places, read_links, read_map, write_links
 from hippo_core.suites.spatial.path import FILLER, score_path
 
 PROFILES = ("base", "default", "hard")
+PATHS = tuple(f"paths_{size}" for size in (5, 6, 7, 8, 9))
 
 
 def drawn(profile="default", n=300, split="test", **overrides):
@@ -44,16 +48,16 @@ def test_every_kind_of_question_occurs(default_worlds):
 
 
 def test_word_lists_are_disjoint_single_words():
-    lists = [words.PLACES, words.OBJECTS, words.OBSTACLES, tuple(MOVES), tuple(FILLER)]
+    lists = [words.PLACES, words.OBJECTS, words.OBSTACLES, tuple(words.WAYS), tuple(MOVES), tuple(FILLER)]
     everything = [word for one in lists for word in one]
     assert len(everything) == len(set(everything))
     assert all(word.isalpha() and word.islower() for word in everything)
     assert len(words.PLACES) >= 40
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", [*PROFILES, *PATHS, "labeled"])
 def test_gold_paths_are_shortest_by_networkx(profile):
-    for world, item in of_kind(drawn(profile, 150), "grid_path", "graph_path"):
+    for world, item in of_kind(drawn(profile, 50 if profile in PATHS else 150), "grid_path", "graph_path"):
         shortest = networkx.shortest_path_length(as_graph(world), item.cue["from"], item.cue["to"])
         assert len(item.answers[0].split(", ")) == shortest == item.hops == len(item.gold_facts)
         score = score_path(world, item, item.answers[0])
@@ -117,6 +121,133 @@ def test_trajectories_end_where_the_steps_lead(default_worlds):
         assert read_map(world.facts).walk(item.cue["from"], steps)[-1] == item.answers[0]
         assert item.answers[0] != item.cue["from"]
     assert found
+
+
+@pytest.mark.parametrize("split", ["train", "val", "test"])
+@pytest.mark.parametrize("profile", PATHS)
+def test_every_large_map_finds_names_and_asks_for_paths_alone(profile, split):
+    size = int(profile.removeprefix("paths_"))
+    for index in range(10):
+        begin = time.process_time()
+        (world,) = worlds("spatial", profile, 5, index, split)
+        assert time.process_time() - begin < 2
+        assert {item.kind for item in world.items} == {"grid_path"}
+        assert len(read_map(world.facts).places) == size * size - round(0.15 * size * size)
+        assert not any({"object", "steps", "who"} & fact.slots.keys() for fact in world.facts)
+
+
+@pytest.mark.parametrize("profile", [*PATHS, "labeled"])
+def test_other_profiles_keep_the_rules_and_share_no_fact(profile):
+    least = settings_for("spatial", profile).n_competitors
+    found = {split: drawn(profile, 50, split) for split in ("train", "val", "test")}
+    assert [finding for some in found.values() for finding in rules(some, SPATIAL, least)] == []
+    assert shared_facts(SPATIAL, **found) == []
+    assert not any(item.slices for world in found["train"] for item in world.items)
+    assert "new_template" in {one for world in found["test"] for item in world.items for one in item.slices}
+
+
+@pytest.mark.parametrize("split", ["train", "val", "test"])
+def test_linked_places_have_labels_that_the_split_may_link(split):
+    number = {label: index for index, label in enumerate(words.PLACES)}
+    allowed = allowed_labels(split)
+    for index in range(5):
+        found, _ = draw_map(Random(index), settings_for("spatial", "paths_9"), split, is_grid=True)
+        assert all(number[b] in allowed[number[a]] for a, near in found.steps.items() for b in near.values())
+
+
+def test_a_map_finds_names_where_the_first_choice_ends_dead():
+    """The label a goes with none, so that a place that takes it first must give it back."""
+    links = {0: {"east": 1}, 1: {"west": 0}}
+    allowed = [frozenset(), frozenset({2}), frozenset({1})]  # of three labels the first goes with none
+    named = [name_places(Random(seed), links, "abc", allowed, True, dead_ends=9) for seed in range(20)]
+    assert all(one and set(one.steps) == {"b", "c"} for one in named)
+    assert None in [name_places(Random(seed), links, "abc", allowed, True, dead_ends=0) for seed in range(20)]
+    assert name_places(Random(0), links, "abc", [frozenset()] * 3, True, dead_ends=999) is None
+
+
+def test_walls_cut_links_and_leave_the_grid_in_one_piece():
+    for index in range(10):
+        links, _ = draw_grid(Random(index), 5, 0.1)
+        before = sum(map(len, links.values())) // 2
+        build_walls(Random(index), links, 0.2)
+        graph = networkx.Graph([(a, b) for a, near in links.items() for b in near.values()])
+        assert networkx.is_connected(graph) and len(graph) == len(links)
+        assert 0.7 * before < graph.number_of_edges() < before
+
+
+def test_a_map_is_written_and_read_again():
+    for profile in ("paths_5", "labeled"):
+        for world in drawn(profile, 20):
+            told = read_map(world.facts)
+            assert read_links(write_links(told), told.is_grid) == told
+
+
+# Links with labels
+
+
+def ways_of(world):
+    ends = {True: ("from", "to"), False: ("a", "b")}[read_map(world.facts).is_grid]
+    return {frozenset(fact.slots[end] for end in ends): fact.slots["by"] for fact in world.facts if "by" in fact.slots}
+
+
+def test_every_link_has_a_label_and_those_that_meet_have_different_ones():
+    for world in drawn("labeled", 100):
+        ways, told = ways_of(world), read_map(world.facts)
+        for place, near in told.steps.items():
+            here = [ways[frozenset((place, other))] for other in near.values()]
+            assert len(set(here)) == len(here)
+
+
+def test_the_label_of_a_link_is_asked_and_follows_the_fact():
+    found = of_kind(drawn("labeled", 100), "edge_label")
+    for world, item in found:
+        ways = ways_of(world)
+        assert item.answers == (ways[frozenset(item.cue.values())], words.way(item.answers[0]))
+        assert item.chance == 1 / len(set(ways.values()))
+    assert len(found) > 10
+
+
+def test_a_path_may_be_spoken_by_the_labels_of_its_links():
+    for world, item in of_kind(drawn("labeled", 100), "grid_path", "graph_path"):
+        passed = read_map(world.facts).walk(item.cue["from"], item.answers[0].split(", "))
+        ways = [ways_of(world)[frozenset(pair)] for pair in pairwise(passed)]
+        beside = ", ".join(f"{step} {words.way(way)}" for step, way in zip(item.answers[0].split(", "), ways, strict=True))
+        for spoken in (", ".join(ways), ", then ".join(map(words.way, ways)), beside):
+            assert score_path(world, item, spoken) == score_path(world, item, item.answers[0])
+        missing = next(way for way in words.WAYS if way not in ways_of(world).values())
+        assert score_path(world, item, ", ".join([missing, *ways])).success == 0
+        assert score_path(world, item, ", ".join(ways[:-1])).success == 0
+
+
+def test_where_links_have_no_labels_their_words_are_no_path(default_worlds):
+    world, item = first_grid_path(default_worlds)
+    assert score_path(world, item, f"{item.answers[0]} over the footbridge").success == 0
+
+
+# Questions that are asked where a profile says so
+
+
+def test_steps_are_counted_along_a_shortest_way():
+    found = of_kind(drawn(n=100, step_count_share=2), "step_count")
+    for world, item in found:
+        assert item.answers[1] == str(networkx.shortest_path_length(as_graph(world), item.cue["from"], item.cue["to"]))
+        assert item.answers[0] == words.NUMBERS[int(item.answers[1])] and 2 <= int(item.answers[1]) <= 4
+    assert len(found) > 20
+
+
+def test_neighbors_are_those_of_the_told_map():
+    found = of_kind(drawn(n=100, neighbor_share=1), "neighbor")
+    for world, item in found:
+        assert item.answers == (read_map(world.facts).steps[item.cue["from"]][item.cue["direction"]],)
+    assert len(found) > 15
+    assert not of_kind(drawn(n=100, neighbor_share=1, graph_share=1), "neighbor")
+
+
+def test_chance_of_counts_and_neighbors_is_that_of_a_guess_among_what_the_map_has():
+    for world, item in of_kind(drawn(n=100, neighbor_share=1, step_count_share=1), "neighbor", "step_count"):
+        told = read_map(world.facts)
+        far = {steps for row in told.distances.values() for steps in row.values() if 2 <= steps <= 4}
+        assert item.chance == {"neighbor": 1 / (len(told.places) - 1), "step_count": 1 / len(far)}[item.kind]
 
 
 def test_procedures_are_legal_walks_of_four_to_six_steps_and_are_repeated(default_worlds):
@@ -241,7 +372,8 @@ def test_train_uses_no_held_out_form_and_no_new_name():
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("grid_size", 5), ("obstacles", 0.3), ("graph_share", 1.0), ("graph_places", 8), ("graph_extra", 6), ("dead_ends", 1),
+    [("grid_size", 5), ("obstacles", 0.3), ("walls", 0.3), ("edge_labels", True), ("step_count_share", 1.0), ("neighbor_share", 1.0),
+     ("graph_share", 1.0), ("graph_places", 8), ("graph_extra", 6), ("dead_ends", 1),
      ("alternative_routes", True), ("min_steps", 3), ("max_steps", 2), ("n_objects", 3), ("n_procedures", 3), ("min_procedure", 6),
      ("max_procedure", 4), ("n_walkers", 3), ("trajectory_steps", 6), ("new_names", 1.0), ("path_share", 2.0), ("recall_share", 1.0),
      ("procedure_share", 0.0), ("trajectory_share", 0.0), ("n_items", 3), ("n_competitors", 5)],

@@ -5,7 +5,6 @@ Validation worlds of the same suite, model, profile and suite overrides belong t
 """
 
 import re
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,7 @@ from hippo_core.results.criteria.power import DECLARED, Claim, read_declared
 from hippo_core.results.figures.palette import condition_name, suite_position
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import DONE, folders_with, read_meta, read_rows
+from hippo_core.results.report.costs import with_costs
 
 LISTED = 6  # seeds of a setting whose items are listed: a page of more would be slow to open and longer than anyone reads
 CELL = ["record", "condition", "setting", "regime", "split", "seed", "n", "model"]
@@ -116,7 +116,7 @@ def load_run(folder: Path) -> Run:
     if not folder.is_dir():
         raise LabError(f"no run at {folder}; run a grid first: make grid")
     rows, dry = _rows(folder)
-    rows = _settings(_conditions(_costs(rows)))
+    rows = _settings(_conditions(with_costs(folder, rows)))
     cells = rows.drop_duplicates("record")[CELL]
     cells = cells.assign(listed=cells.groupby("setting")["seed"].rank("dense") <= LISTED)
     test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "val"]
@@ -133,14 +133,6 @@ def _rows(folder: Path) -> tuple[Frame, bool]:
         return read_rows(folder, split=None), False
     except LabError:
         return read_rows(folder, split=None, dry_run=True), True
-
-
-def _costs(rows: Frame) -> Frame:
-    """Rows with `item_ms`, all that an answered item took, `item_ms_first`, the same with traces that were run for the first time, and
-    `answered`, a number that is another for another answer."""
-    whole = rows["latency_ms"] + rows["retrieval_ms"].fillna(0.0)
-    first = rows["encode_ms"].fillna(0.0) if "encode_ms" in rows else 0.0
-    return rows.assign(item_ms=whole, item_ms_first=whole + first, answered=[zlib.crc32(text.encode()) for text in rows["pred"]])
 
 
 def _conditions(rows: Frame) -> Frame:

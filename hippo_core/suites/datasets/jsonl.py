@@ -34,8 +34,8 @@ def write_worlds(folder: Path, worlds: Iterable[World], short: bool = False) -> 
     with (folder / "facts.jsonl").open("w", encoding="utf-8") as facts, (folder / "items.jsonl").open("w", encoding="utf-8") as items:
         for world in worlds:
             facts.writelines(to_line(fact, FACT_FIELDS) for fact in world.facts)
-            named = short_fields(world) if short else lambda _: ITEM_FIELDS
-            items.writelines(to_line(item, named(item)) for item in world.items)
+            left_out = lists_of_all(world) if short else lambda _: set()
+            items.writelines(to_line(item, item_fields(item, left_out(item))) for item in world.items)
             total.update(worlds=1, facts=len(world.facts), items=len(world.items))
             for item in world.items:
                 counts["kinds"][item.kind] += 1
@@ -45,11 +45,16 @@ def write_worlds(folder: Path, worlds: Iterable[World], short: bool = False) -> 
     return {**total, **{name: dict(sorted(counter.items())) for name, counter in counts.items()}}
 
 
-def short_fields(world: World) -> Callable[[Item], list[str]]:
-    """Which fields of an item of this world are written: all but the lists that hold everything."""
+def lists_of_all(world: World) -> Callable[[Item], set[str]]:
+    """Which lists of an item of this world hold everything."""
     everything = tuple(fact.id for fact in world.facts)
     is_everything = cached_by_identity(lambda ids: ids == everything)
-    return lambda item: [name for name in ITEM_FIELDS if name not in LISTS or not is_everything(getattr(item, name))]
+    return lambda item: {name for name in LISTS if is_everything(getattr(item, name))}
+
+
+def item_fields(item: Item, left_out: set[str]) -> list[str]:
+    """Which fields of an item are written: `truth` where there is any, and all others but those left out."""
+    return [name for name in ITEM_FIELDS if name not in left_out and (name != "truth" or item.truth)]
 
 
 def read_worlds(folder: Path) -> list[World]:

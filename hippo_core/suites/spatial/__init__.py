@@ -3,9 +3,10 @@
     taught   The well is north of the mill. The barn lies east of the well. The milk round goes from the mill: north, east, south, west.
     asked    Which directions lead from the mill to the barn?     gold: north, east
 
-A world is a grid with obstacles or a graph of paths. Questions name labelled places, never coordinates. Paths are scored by walking
-them on the true map. No fact is shared between splits: a link, a thing at a place, a procedure, a walker's start and each kind of
-step belong to the split that the hash of their words says.
+A world is a grid with obstacles or a graph of paths. It is told in sentences, or an explorer tells what it observes on a walk
+(`explore.py`), not all of it true; `mapper.py` is a reader that makes the best of that. Questions name labelled places, never
+coordinates. Paths are scored by walking them on the true map. No fact is shared between splits: a link, a thing at a place, a procedure,
+a walker's start and each kind of step belong to the split that the hash of their words says; so does each step that an explorer tells.
 """
 
 from dataclasses import replace
@@ -14,15 +15,17 @@ from random import Random
 
 from hippo_core.files import LabError
 from hippo_core.suites.spatial import words as words
-from hippo_core.suites.spatial.facts import SpatialSettings, tell_world
+from hippo_core.suites.spatial.explore import explore
+from hippo_core.suites.spatial.facts import SpatialSettings, Telling, tell_world
 from hippo_core.suites.spatial.items import draw_items
-from hippo_core.suites.spatial.map import Map, draw_graph, draw_grid, name_places
+from hippo_core.suites.spatial.map import Map, build_walls, draw_graph, draw_grid, name_places
 from hippo_core.suites.spatial.path import score_path
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import Split, Suite, World, WorldSpec
 
 ATTEMPTS = 500  # draws of a world before its settings count as impossible
-NAMINGS = 20  # tries to label a map before it is drawn anew
+# Dead ends of each try to label a map before it is drawn anew: the first tries are quick, the last ones thorough.
+NAMINGS = (*[0] * 20, *[500] * 20)
 
 
 @cache
@@ -41,14 +44,21 @@ def draw_map(random: Random, settings: SpatialSettings, split: Split, is_grid: b
         links, bars = draw_grid(random, settings.grid_size, settings.obstacles)
     else:
         links, bars = draw_graph(random, settings.graph_places, settings.graph_extra), []
+    if is_grid and settings.walls:
+        build_walls(random, links, settings.walls)
     if sum(len(near) == 1 for near in links.values()) < settings.dead_ends:
         return None
-    for _ in range(NAMINGS):
-        drawn = name_places(random, links, words.PLACES, allowed_labels(split), is_grid)
+    for dead_ends in NAMINGS:
+        drawn = name_places(random, links, words.PLACES, allowed_labels(split), is_grid, dead_ends)
         if drawn:
             name = dict(zip(links, drawn.steps, strict=True))
             return drawn, [(name[node], direction) for node, direction in bars]
     return None
+
+
+def tell(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: Map, bars: list[tuple[str, str]]) -> Telling | None:
+    """The facts of a world: what an explorer says on its walk, or the map told in sentences and what happens on it."""
+    return explore(random, settings, spec, drawn) if settings.rounds else tell_world(random, settings, spec, drawn, bars)
 
 
 def make_world(random: Random, settings: SpatialSettings, spec: WorldSpec) -> World:
@@ -56,7 +66,7 @@ def make_world(random: Random, settings: SpatialSettings, spec: WorldSpec) -> Wo
     is_grid = random.random() >= settings.graph_share
     for _ in range(ATTEMPTS):
         drawn = draw_map(random, settings, spec.split, is_grid)
-        telling = tell_world(random, settings, spec, *drawn) if drawn else None
+        telling = tell(random, settings, spec, *drawn) if drawn else None
         items = draw_items(random, settings, spec, telling) if telling else None
         if telling and items:
             gold = {fact for item in items for fact in item.gold_facts}

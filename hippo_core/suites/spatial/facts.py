@@ -1,15 +1,17 @@
 """Telling a map and what happens on it: links, obstacles, things at places, procedures, and the steps of walkers in their order."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hippo_core.suites import lexicon
 from hippo_core.suites.spatial import words as words
-from hippo_core.suites.spatial.map import Map
+from hippo_core.suites.spatial.map import Link, Map
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import Fact, Settings, Split, WorldSpec
 
@@ -20,25 +22,55 @@ class SpatialSettings(Settings):
     n_facts: Literal[0] = 0  # as many as the map needs
     n_items: int = Field(5, ge=1)
     graph_share: float = Field(0.4, ge=0, le=1)  # share of worlds that are graphs; the others are grids
-    grid_size: int = Field(4, ge=2, le=6)  # cells on a side
+    grid_size: int = Field(4, ge=2, le=9)  # cells on a side
     obstacles: float = Field(0.15, ge=0, le=0.4)  # share of the grid's cells that are blocked
+    walls: float = Field(0.0, ge=0, le=0.5)  # share of the links between free cells that a wall cuts
     graph_places: int = Field(10, ge=4, le=30)
     graph_extra: int = Field(3, ge=0)  # links of a graph beyond those of a tree
     dead_ends: int = Field(0, ge=0)  # places with a single way out, at least
     alternative_routes: bool = False  # between the ends of a path there is a second route that shares no link with the first
     min_steps: int = Field(2, ge=2)  # of a path that is asked for
     max_steps: int = Field(4, ge=2)
-    n_objects: int = Field(5, ge=1)
-    n_procedures: int = Field(2, ge=1)
+    n_objects: int = Field(5, ge=0)
+    n_procedures: int = Field(2, ge=0)
     min_procedure: int = Field(4, ge=1)  # steps of a procedure
     max_procedure: int = Field(6, ge=1)
     n_walkers: int = Field(2, ge=0)
     trajectory_steps: int = Field(4, ge=1)
     new_names: float = Field(0.25, ge=0, le=1)  # share of worlds whose walkers have names that no training saw
-    path_share: float = Field(0.3, ge=0)  # the four shares of questions; only their ratio counts
+    edge_labels: bool = False  # links lead over a footbridge, along a towpath, ...; where they do, it may be asked
+    rounds: int = Field(0, ge=0)  # how often an explorer walks through the whole map and says what there is; 0: it is told in sentences
+    first_person: float = Field(0.5, ge=0, le=1)  # share of the explorers that say "I"
+    sight: float = Field(0.3, ge=0, le=1)  # share of the open sides beyond which an explorer sees the label of the next place
+    unlabeled: float = Field(0.0, ge=0, lt=1)  # share of the visits that show no label
+    noise: float = Field(0.0, ge=0, lt=0.5)  # share of the labels and of the moves' directions that are told wrong
+    stale: float = Field(0.0, ge=0, le=0.5)  # share of the links that close, and of the walls that open, after the first round
+    spurious: float = Field(0.0, ge=0, le=1)  # share of the walls that are once told to be open, before the last round
+    aliases: float = Field(0.0, ge=0, le=0.5)  # share of the places that go by the label of another one
+    path_share: float = Field(0.3, ge=0)  # the shares of questions; only their ratio counts
     recall_share: float = Field(0.1, ge=0)
     procedure_share: float = Field(0.4, ge=0)
     trajectory_share: float = Field(0.2, ge=0)  # in a graph, where there are no directions to follow, these are recall questions
+    edge_label_share: float = Field(0.0, ge=0)
+    step_count_share: float = Field(0.0, ge=0)
+    neighbor_share: float = Field(0.0, ge=0)  # in a graph, where there are no directions, these are path questions
+    exits_share: float = Field(0.0, ge=0)  # of explorers, who tell all sides of a place at once
+
+    @model_validator(mode="after")
+    def _go_together(self) -> Self:
+        told_only = ("graph_share", "recall_share", "procedure_share", "trajectory_share")
+        if self.rounds and (set_ones := [name for name in told_only if getattr(self, name)]):
+            raise ValueError(
+                f"explorers walk grids and meet no things, procedures or walkers: set {', '.join(set_ones)} to 0, or rounds to 0"
+            )
+        for name, least in {"unlabeled": 1, "noise": 1, "aliases": 1, "exits_share": 1, "stale": 2, "spurious": 2}.items():
+            if getattr(self, name) and self.rounds < least:
+                raise ValueError(
+                    f"{name} is about explorers who walk at least {least} rounds: set rounds to {least} or more, or {name} to 0"
+                )
+        if self.edge_label_share and not self.edge_labels:
+            raise ValueError("edge_label_share asks for labels that no link has: set edge_labels to true, or edge_label_share to 0")
+        return self
 
 
 @dataclass(frozen=True)
@@ -52,21 +84,48 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Telling:
-    """A map, its facts in order of telling, the wording of each, and whether the walkers' names are ones that no training saw."""
+    """A map, its facts in order of telling, and what questions about it must know.
+
+    `forms`: the wording of each fact. `new_names`: whether the walkers' names are ones that no training saw. `links`: the ids of the facts
+    that tell a link (a pair of places), `ways` its label, `crossings` the ids of those that tell what is at its ends and its label. Of an
+    explored map also `labels`, what each place goes by, `visits`, the id of the last fact that tells the sides of a place (one that names
+    it, where there is one in the last round), `first`, the map in the first round, and `changed`, the links that closed or opened since.
+    """
 
     map: Map
     facts: tuple[Fact, ...]
-    forms: dict[str, int]
-    new_names: bool
+    links: dict[Link, tuple[str, ...]]
+    forms: dict[str, int] = field(default_factory=dict)
+    new_names: bool = False
+    ways: dict[Link, str] = field(default_factory=dict)
+    crossings: dict[Link, tuple[str, ...]] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    visits: dict[str, str] = field(default_factory=dict)
+    first: Map | None = None
+    changed: frozenset[Link] = frozenset()
 
     def having(self, slot: str) -> list[Fact]:
         """The facts that have this slot."""
         return [fact for fact in self.facts if slot in fact.slots]
 
+    @cached_property
+    def shared_labels(self) -> frozenset[str]:
+        """The labels that several places go by."""
+        return frozenset(label for label, count in Counter(self.labels.values()).items() if count > 1)
+
+    def shares_label(self, place: str) -> bool:
+        """Whether another place goes by the same label."""
+        return self.label(place) in self.shared_labels
+
+    def label(self, place: str) -> str:
+        """What a place goes by: its name, but where it is explored perhaps that of another one."""
+        return self.labels.get(place, place)
+
 
 def tell_world(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: Map, bars: list[tuple[str, str]]) -> Telling | None:
     """All facts of a world: first the map and what belongs to it, in any order, then the walkers' steps. None where words run out."""
-    map_sentences = [*tell_links(random, drawn), *tell_obstacles(random, bars, spec.split)]
+    ways = draw_ways(random, drawn) if settings.edge_labels else {}
+    map_sentences = [*tell_links(random, drawn, ways), *tell_obstacles(random, bars, spec.split)]
     map_sentences += [*tell_objects(random, drawn, settings.n_objects, spec.split), *tell_procedures(random, drawn, settings, spec.split)]
     random.shuffle(map_sentences)
     new = spec.split != "train" and random.random() < settings.new_names
@@ -75,27 +134,38 @@ def tell_world(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn
         return None
     sentences = map_sentences + walks
     facts = tuple(
-        Fact(
-            id=f"{spec.id}.f{number}",
-            world=spec.id,
-            text=sentence.text,
-            slots=sentence.slots,
-            time=number,
-            context_key="the map" if number < len(map_sentences) else "the walks",
-            provenance="told",
-        )
+        fact_of(spec, number, sentence, "the map" if number < len(map_sentences) else "the walks", "told")
         for number, sentence in enumerate(sentences)
     )
     forms = {fact.id: sentence.form for fact, sentence in zip(facts, sentences, strict=True)}
-    return Telling(drawn, facts, forms, new and bool(walks))
+    a, b = ("from", "to") if drawn.is_grid else ("a", "b")
+    links = {frozenset((fact.slots[a], fact.slots[b])): (fact.id,) for fact in facts if a in fact.slots and b in fact.slots}
+    return Telling(drawn, facts, links, forms, new and bool(walks), ways, links)
 
 
-def tell_links(random: Random, drawn: Map) -> Iterator[Sentence]:
+def fact_of(spec: WorldSpec, number: int, sentence: Sentence, context_key: str, provenance: str) -> Fact:
+    """The sentence that is told at this place of a world."""
+    name = f"{spec.id}.f{number}"
+    return Fact(name, spec.id, sentence.text, sentence.slots, number, context_key=context_key, provenance=provenance)
+
+
+def draw_ways(random: Random, drawn: Map) -> dict[Link, str]:
+    """A label for each link; links that meet at a place have different ones."""
+    ways: dict[Link, str] = {}
+    for a, near in drawn.steps.items():
+        for b in (place for place in near.values() if a < place):
+            taken = {way for link, way in ways.items() if link & {a, b}}
+            ways[frozenset((a, b))] = random.choice([way for way in words.WAYS if way not in taken])
+    return ways
+
+
+def tell_links(random: Random, drawn: Map, ways: Mapping[Link, str]) -> Iterator[Sentence]:
     """Every link once, seen from one of its ends."""
     for a, near in drawn.steps.items():
         for word, b in near.items():
             if a < b:
-                yield tell_step(random, drawn, a, word, b) if random.random() < 0.5 else tell_step(random, drawn, b, back(drawn, a, b), a)
+                ends = (a, word, b) if random.random() < 0.5 else (b, back(drawn, a, b), a)
+                yield tell_step(random, drawn, *ends, ways.get(frozenset((a, b))))
 
 
 def back(drawn: Map, a: str, b: str) -> str:
@@ -103,10 +173,14 @@ def back(drawn: Map, a: str, b: str) -> str:
     return next(word for word, place in drawn.steps[b].items() if place == a)
 
 
-def tell_step(random: Random, drawn: Map, a: str, word: str, b: str) -> Sentence:
-    if drawn.is_grid:
-        return Sentence(random.choice(words.GRID_FORMS).format(origin=a, direction=word, to=b), {"from": a, "direction": word, "to": b})
-    return Sentence(random.choice(words.GRAPH_FORMS).format(a=a, b=b), {"a": a, "b": b})
+def tell_step(random: Random, drawn: Map, a: str, word: str, b: str, way: str | None) -> Sentence:
+    slots = {"from": a, "direction": word, "to": b} if drawn.is_grid else {"a": a, "b": b}
+    forms = words.GRID_FORMS if drawn.is_grid else words.GRAPH_FORMS
+    if way:
+        slots["by"] = way
+        forms = words.GRID_WAY_FORMS if drawn.is_grid else words.GRAPH_WAY_FORMS
+    text = random.choice(forms).format(origin=a, direction=word, to=b, a=a, b=b, way=way and words.way(way))
+    return Sentence(text, slots)
 
 
 def tell_obstacles(random: Random, bars: list[tuple[str, str]], split: Split) -> Iterator[Sentence]:

@@ -5,7 +5,7 @@
 On a grid a word is a direction, on a graph it is the name of the next place; all the rest is the same for both.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -17,6 +17,8 @@ from hippo_core.suites.types import Fact
 
 MOVES = {"north": (-1, 0), "east": (0, 1), "south": (1, 0), "west": (0, -1)}  # (row, column); row 0 is the northernmost
 OPPOSITE = {"north": "south", "south": "north", "east": "west", "west": "east"}
+
+Link = frozenset[str]  # of two places
 
 
 @dataclass(frozen=True)
@@ -74,24 +76,38 @@ class Map:
         adjacency = np.array([[int(b in self.steps[a].values()) for b in self.places] for a in self.places])
         return int(np.linalg.matrix_power(adjacency, length)[self.places.index(start), self.places.index(goal)])
 
-    def without(self, links: set[frozenset[str]]) -> "Map":
+    def without(self, links: Iterable[Link]) -> "Map":
         """The map with these links (pairs of places) taken out."""
-        remaining = {a: {word: b for word, b in near.items() if frozenset((a, b)) not in links} for a, near in self.steps.items()}
+        cut = set(links)
+        remaining = {a: {word: b for word, b in near.items() if frozenset((a, b)) not in cut} for a, near in self.steps.items()}
         return Map(remaining, self.is_grid)
 
 
 def read_map(facts: Iterable[Fact]) -> Map:
-    """The map that the facts tell, from their slots: {from, direction, to} on a grid, {a, b} on a graph."""
+    """The map that the facts tell, from their slots: {from, direction, to} on a grid, {a, b} on a graph; others may stand beside them."""
     steps: dict[str, dict[str, str]] = {}
     is_grid = False
     for slots in (fact.slots for fact in facts):
-        if slots.keys() == {"from", "direction", "to"}:
+        if {"from", "direction", "to"} <= slots.keys():
             is_grid = True
             steps.setdefault(slots["from"], {})[slots["direction"]] = slots["to"]
             steps.setdefault(slots["to"], {})[OPPOSITE[slots["direction"]]] = slots["from"]
-        elif slots.keys() == {"a", "b"}:
+        elif {"a", "b"} <= slots.keys():
             steps.setdefault(slots["a"], {})[slots["b"]] = slots["b"]
             steps.setdefault(slots["b"], {})[slots["a"]] = slots["a"]
+    return Map(steps, is_grid)
+
+
+def write_links(drawn: Map) -> str:
+    """All links of a map in one line, each step of them apart: "mill north barn; barn south mill"."""
+    return "; ".join(f"{a} {word} {b}" for a, near in drawn.steps.items() for word, b in near.items())
+
+
+def read_links(text: str, is_grid: bool) -> Map:
+    """The map that `write_links` wrote."""
+    steps: dict[str, dict[str, str]] = {}
+    for a, word, b in (link.split(" ") for link in text.split("; ")):
+        steps.setdefault(a, {})[word] = b
     return Map(steps, is_grid)
 
 
@@ -116,10 +132,7 @@ def draw_grid(random: Random, size: int, obstacles: float) -> tuple[Links, list[
                     links[i][word] = number[near]
                 elif near in blocked:
                     bars.setdefault(near, []).append((i, word))
-        graph = rustworkx.PyGraph()
-        graph.add_nodes_from(list(links))
-        graph.add_edges_from_no_data([(a, b) for a, near in links.items() for b in near.values()])
-        if rustworkx.is_connected(graph):
+        if is_connected(links):
             return links, [random.choice(bars[cell]) for cell in sorted(bars)]
 
 
@@ -142,20 +155,49 @@ def draw_graph(random: Random, places: int, extra: int, max_degree: int = 4) -> 
     return links
 
 
-def name_places(random: Random, links: Links, labels: Sequence[str], allowed: Sequence[frozenset[int]], is_grid: bool) -> Map | None:
-    """The map with a label for each node, such that linked nodes get labels that may be told together; None where no label is left.
+def build_walls(random: Random, links: Links, share: float) -> None:
+    """Cut about this share of a grid's links, of those without which the grid still hangs together."""
+    pairs = [(a, word, b) for a, near in links.items() for word, b in near.items() if a < b]
+    for a, word, b in random.sample(pairs, round(share * len(pairs))):
+        del links[a][word], links[b][OPPOSITE[word]]
+        if not is_connected(links):
+            links[a][word], links[b][OPPOSITE[word]] = b, a
 
-    `allowed[i]` are the numbers of the labels that label i may be linked with.
+
+def is_connected(links: Links) -> bool:
+    """Whether a way leads from any node to any other."""
+    graph = rustworkx.PyGraph()
+    graph.add_nodes_from(list(links))
+    graph.add_edges_from_no_data([(a, b) for a, near in links.items() for b in near.values()])
+    return rustworkx.is_connected(graph)
+
+
+def name_places(
+    random: Random, links: Links, labels: Sequence[str], allowed: Sequence[frozenset[int]], is_grid: bool, dead_ends: int
+) -> Map | None:
+    """The map with a label for each node, such that linked nodes get labels that may be told together.
+
+    `allowed[i]` are the numbers of the labels that label i may be linked with. Nodes get their labels one after the other, the first that
+    fits of a random order; where none is left, the last choice is taken back (depth-first search). None after `dead_ends` such places.
     """
     order = random.sample(range(len(labels)), len(labels))
-    chosen: dict[int, int] = {}
-    for node, near in links.items():
-        fits = [allowed[chosen[other]] for other in near.values() if other in chosen]
-        label = next((i for i in order if all(i in fit for fit in fits)), None)
-        if label is None:
+    nodes = list(links)
+    earlier = [[other for other in near.values() if other < node] for node, near in links.items()]
+    chosen: list[int] = []
+    waiting: list[Iterator[int]] = []  # for each named node, and the next one, the labels that were not tried yet
+    while len(chosen) < len(nodes):
+        if len(waiting) == len(chosen):
+            fits = [allowed[chosen[other]] for other in earlier[len(chosen)]]
+            waiting.append(iter([i for i in order if i not in chosen and all(i in fit for fit in fits)]))
+        label = next(waiting[-1], None)
+        if label is not None:
+            chosen.append(label)
+            continue
+        if not chosen or not dead_ends:
             return None
-        chosen[node] = label
-        order.remove(label)
-    name = {node: labels[label] for node, label in chosen.items()}
+        dead_ends -= 1
+        waiting.pop()
+        chosen.pop()
+    name = {node: labels[label] for node, label in zip(nodes, chosen, strict=True)}
     steps = {name[a]: {word if is_grid else name[b]: name[b] for word, b in near.items()} for a, near in links.items()}
     return Map(steps, is_grid)

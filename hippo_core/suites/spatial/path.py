@@ -3,7 +3,8 @@
 import math
 import re
 
-from hippo_core.suites.spatial.map import MOVES, read_map
+from hippo_core.suites.spatial.map import MOVES, Map, read_links, read_map
+from hippo_core.suites.spatial.words import WAYS
 from hippo_core.suites.types import Item, PathScore, World
 
 PATH_KINDS = ("grid_path", "graph_path", "procedure")
@@ -13,16 +14,18 @@ FILLER = frozenset((
     "steps", "the", "then", "through", "to", "via", "walk",
 ))  # fmt: skip
 
+WAY_WORDS = frozenset(WAYS) | frozenset(WAYS.values())
 
-def read_steps(spoken: str, words: frozenset[str]) -> list[str] | None:
-    """The steps named in a text, in order: `words` are the possible ones; commas, case and FILLER do not count.
+
+def read_steps(spoken: str, steps: frozenset[str], filler: frozenset[str] = FILLER) -> list[str] | None:
+    """The steps named in a text, in order: `steps` are the possible ones; commas, case and filler do not count.
 
     None where another word occurs, or no step at all.
     """
     tokens = re.findall(r"\w+", spoken.lower())
-    if any(token not in words and token not in FILLER for token in tokens):
+    if any(token not in steps and token not in filler for token in tokens):
         return None
-    return [token for token in tokens if token in words] or None
+    return [token for token in tokens if token in steps] or None
 
 
 def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
@@ -30,21 +33,31 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
 
     A path succeeds when every step is legal and the last one ends on the goal; a procedure when its steps are exactly the taught
     ones. suboptimality = steps / steps of a shortest route (for a procedure 1), NaN without success. On a graph the start may be
-    named first.
+    named first. Where links have labels, these may stand beside the steps or in their place.
     """
     if item.kind not in PATH_KINDS:
         return None
-    true_map = read_map(world.facts)
-    words = frozenset(MOVES) if true_map.is_grid else frozenset(true_map.places)
-    start = item.cue["from"]
-    steps = read_steps(prediction, words)
+    true_map, start, goal = true_path(world, item)
+    step_words = frozenset(MOVES) if true_map.is_grid else frozenset(true_map.places)
+    steps = read_steps(prediction, step_words, FILLER | WAY_WORDS if "ways" in item.truth else FILLER)
     if steps and not true_map.is_grid and steps[0] == start:
         steps = steps[1:]
-    if not steps:
-        return PathScore(0.0, math.nan)
     if item.kind == "procedure":
-        return PathScore(1.0, 1.0) if steps == read_steps(item.answers[0], words) else PathScore(0.0, math.nan)
-    passed = true_map.walk(start, steps)
-    if passed is None or passed[-1] != item.cue["to"]:
+        return PathScore(1.0, 1.0) if steps and steps == read_steps(item.answers[0], step_words) else PathScore(0.0, math.nan)
+    passed = true_map.walk(start, steps) if steps else walk_ways(item, prediction)
+    if passed is None or passed[-1] != goal:
         return PathScore(0.0, math.nan)
-    return PathScore(1.0, len(steps) / true_map.distances[start][item.cue["to"]])
+    return PathScore(1.0, (len(passed) - 1) / true_map.distances[start][goal])
+
+
+def true_path(world: World, item: Item) -> tuple[Map, str, str]:
+    """The true map, and the start and the goal of a path on it: from the item's truth, else from what the facts tell."""
+    if item.truth:
+        return read_links(item.truth["links"], item.kind == "grid_path"), item.truth["from"], item.truth["to"]
+    return read_map(world.facts), item.cue["from"], item.cue.get("to", "")
+
+
+def walk_ways(item: Item, spoken: str) -> list[str] | None:
+    """The places that a path leads through which is spoken as the labels of its links ("over the footbridge, along the towpath")."""
+    ways = read_steps(spoken, frozenset(WAYS), FILLER | WAY_WORDS) if "ways" in item.truth else None
+    return read_links(item.truth["ways"], is_grid=False).walk(item.truth["from"], ways) if ways else None

@@ -5,6 +5,7 @@ import yaml
 
 from hippo_core.files import LabError
 from hippo_core.results.criteria import load_criteria
+from hippo_core.suites import settings_for
 from tests.results.invented import A_OVER_B, HEAD
 
 ONE = {"id": "c", "question": "?", "text": "t", "family": "f", "suites": ["episodic"]} | A_OVER_B
@@ -27,6 +28,15 @@ def test_the_files_hold_the_targets_of_the_evaluation_plan():
                "range_semantic_hard": (0.55, 0.8), "range_spatial": (0.05, 0.2), "gate_success": (-0.01, 0.01),
                "gate_suboptimality": (-0.02, 0.02), "refusals_episodic": 0.5, "gold_in_prompt": 0.8, "delayed_floor": 0.1}  # fmt: skip
     assert {name: found[name].target for name in targets} == targets
+
+
+def test_criteria_of_paths_judge_paths_and_those_of_gates_count_the_teaching():
+    found = {one.id: one for one in load_criteria().criteria}
+    path = found["path_success"]
+    assert (path.profile, path.where.kind, path.metric) == ("paths_5", ("grid_path",), "success")
+    assert settings_for("spatial", path.profile).model_dump()["grid_size"] == 5
+    assert {found[f"gate_overhead_{name}"].metric for name in ("spatial", "relational")} == {"item_ms_taught"}
+    assert {found[name].where.kind for name in ("gate_success", "gate_suboptimality")} == {("grid_path", "graph_path")}
 
 
 def test_every_criterion_asks_a_question_in_plain_words():

@@ -60,9 +60,12 @@ def test_what_is_written_is_what_is_read(elsewhere, suite):
 
 
 def test_every_line_of_a_drawn_data_set_has_every_field(elsewhere):
-    folder = write_dataset("spatial", n=5)
-    for name, fields in (("facts", FACT_FIELDS), ("items", ITEM_FIELDS)):
-        assert {tuple(json.loads(line)) for line in (folder / f"test/{name}.jsonl").open()} == {fields}
+    """Items have a truth where what they are scored by is not what the facts tell."""
+    without = tuple(name for name in ITEM_FIELDS if name != "truth")
+    for profile, item_fields in (("default", without), ("paths_5", without), ("explore", ITEM_FIELDS)):
+        folder = write_dataset("spatial", profile, n=5, overrides={"exits_share": 0, "neighbor_share": 0, "step_count_share": 0})
+        for name, fields in (("facts", FACT_FIELDS), ("items", item_fields)):
+            assert {tuple(json.loads(line)) for line in (folder / f"test/{name}.jsonl").open()} == {fields}
 
 
 def test_the_folder_is_named_after_what_was_asked(elsewhere):
@@ -171,7 +174,7 @@ def test_nothing_is_left_of_a_build_that_fails(elsewhere):
 def test_unknown_names_list_the_legal_ones():
     with pytest.raises(LabError, match=r"unknown suite 'spacial'; legal: .*spatial"):
         get_suite("spacial")
-    with pytest.raises(LabError, match=r"unknown profile of suite spatial 'easy'; legal: base, default, hard"):
+    with pytest.raises(LabError, match=r"unknown profile of suite spatial 'easy'; legal: base, default, explore, .*hard, .*paths_9"):
         settings_for("spatial", "easy")
     with pytest.raises(LabError, match=r"unknown setting of suite spatial 'gridsize'; legal: .*grid_size"):
         settings_for("spatial", "default", {"gridsize": 3})

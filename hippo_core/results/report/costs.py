@@ -1,0 +1,47 @@
+"""What an answered item took: asking it, finding what to ask with, what was run for the first time, and its share of the teaching."""
+
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.results.frames import Frame
+from hippo_core.results.records import prepared_of, read_meta
+from hippo_core.results.records.paths import ROWS
+
+
+def with_costs(folder: Path, rows: Frame) -> Frame:
+    """Rows of a run with these columns, in milliseconds, and `answered`, a number that is another for another answer.
+
+    | column | what it counts |
+    |---|---|
+    | item_ms | the answer and the retrieval |
+    | item_ms_first | the same with traces that were run for the first time |
+    | teach_ms | what its world took to be taught, shared by the items of the world; NaN where nothing was taught |
+    | item_ms_taught | item_ms_first and teach_ms |
+    """
+    whole = rows["latency_ms"] + rows["retrieval_ms"].fillna(0.0)
+    first = whole + (rows["encode_ms"].fillna(0.0) if "encode_ms" in rows else 0.0)
+    taught = teach_ms(folder, rows)
+    answered = [zlib.crc32(text.encode()) for text in rows["pred"]]
+    return rows.assign(item_ms=whole, item_ms_first=first, teach_ms=taught, item_ms_taught=first + taught, answered=answered)
+
+
+def teach_ms(folder: Path, rows: Frame) -> Frame:
+    """Each row's share of the time in which its world was told to the store that its cell reads, from the `teach.csv` of the cell that
+    wrote it. The time of calibrating a gate, which all worlds share, is not in it."""
+    prepared = {record.name: record for record in prepared_of(folder, dry_run=True)}
+    parts = []
+    for record, own in rows.groupby("record", sort=False):
+        items: Any = own.groupby("world")["world"].transform("size")
+        for teaching in _taught_by(folder / str(record), prepared):
+            told = pd.read_csv(teaching / ROWS["teach"], usecols=["world", "ms"]).groupby("world")["ms"].sum()
+            parts.append(own["world"].map(told) / items)
+    return pd.concat(parts).reindex(rows.index) if parts else pd.Series(float("nan"), index=rows.index)
+
+
+def _taught_by(record: Path, prepared: dict[str, Path]) -> list[Path]:
+    """The records that taught what a record rests on, itself or by way of a replay."""
+    before = [prepared[cell] for cell in read_meta(record).get("needs", ()) if cell in prepared]
+    return [one for near in before for one in ([near] if (near / ROWS["teach"]).is_file() else _taught_by(near, prepared))]

@@ -1,0 +1,218 @@
+"""Exploration: a walker goes round a grid and tells, step by step, where it is, which sides are open, and what it sees beyond them.
+
+    told     Step 7: I went north and came to the mill. It was open to the east and south, and blocked to the north and west. ...
+    slots    {step: 7, move: north, place: mill, open: east and south, walls: north and west, <direction>: a label seen there}
+
+Each round visits every place. Between rounds links may close and walls open, so that an early observation is *stale*; a wall may once be
+told to be open (*spurious*) in any round but the last; labels and moves may be told wrong (*noise*); places may share a label (*aliases*)
+or show none. The truth is the map of the last round, in which all sides of all places are told as they are.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from random import Random
+
+from hippo_core.suites import lexicon
+from hippo_core.suites.spatial import words as words
+from hippo_core.suites.spatial.facts import Sentence, SpatialSettings, Telling, draw_ways, fact_of
+from hippo_core.suites.spatial.map import MOVES, OPPOSITE, Link, Map
+from hippo_core.suites.splits import belongs
+from hippo_core.suites.types import Split, WorldSpec
+
+WORDINGS = 60  # tries to word a step such that it belongs to the split
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A step of the walk: the round, the place, the move that led there (None at first), its open sides, and what was seen beyond some."""
+
+    round: int
+    place: str
+    move: str | None
+    by: str | None
+    open: tuple[str, ...]
+    label: str | None
+    seen: dict[str, str]
+
+
+def explore(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: Map) -> Telling | None:
+    """All facts of an explored world. None where no wording belongs to the split, or a place's own label does not prevail."""
+    maps = maps_of_rounds(random, drawn, settings)
+    labels = draw_aliases(random, maps[-1], settings.aliases)
+    ways = draw_ways(random, union(maps)) if settings.edge_labels else {}
+    visits = observe(random, settings, maps, labels, ways)
+    told = misreport(random, visits, settings.noise, sorted(set(labels.values())))
+    if not labels_prevail(told, labels):
+        return None
+    new = spec.split != "train" and random.random() < settings.new_names
+    who = None if random.random() < settings.first_person else random.choice(lexicon.names(held_out=new))
+    sentences = [tell_visit(random, number, visit, who, spec.split) for number, visit in enumerate(told, 1)]
+    if None in sentences:
+        return None
+    facts = tuple(fact_of(spec, number, sentence, "the walk", "observed") for number, sentence in enumerate(sentences) if sentence)
+    right = [visit.label == labels[visit.place] for visit in told]
+    by_trust = sorted(zip(right, visits, facts, strict=True), key=lambda one: (one[1].round == len(maps) - 1, one[0]))
+    last = {visit.place: fact.id for _, visit, fact in by_trust}
+    order = {fact.id: fact.time for fact in facts}
+    links = {link: (max((last[place] for place in link), key=order.__getitem__),) for link in links_of(maps[-1])}
+    crossings = {
+        frozenset((visits[number - 1].place, visits[number].place)): (facts[number - 1].id, facts[number].id)
+        for number in range(1, len(visits))
+        if right[number - 1] and right[number] and told[number].move == visits[number].move
+    }
+    crossings = {link: crossings[link] for link in crossings.keys() & links}
+    changed = frozenset(links_of(maps[0]) ^ links_of(maps[-1]))
+    explored = {"labels": labels, "visits": last, "first": maps[0], "changed": changed}
+    return Telling(maps[-1], facts, links, ways=ways, crossings=crossings, **explored)
+
+
+def links_of(drawn: Map) -> set[Link]:
+    """The pairs of linked places."""
+    return {frozenset((a, b)) for a, near in drawn.steps.items() for b in near.values()}
+
+
+def union(maps: list[Map]) -> Map:
+    """The map with the links of all of these."""
+    return Map({place: {word: b for one in maps for word, b in one.steps[place].items()} for place in maps[0].steps}, is_grid=True)
+
+
+def walls_of(drawn: Map) -> list[tuple[str, str, str]]:
+    """(place, direction, place beyond) for every two neighbouring places of a connected grid without a link, seen from one of them."""
+    start = drawn.places[0]
+    cells, waiting = {start: (0, 0)}, [start]
+    while waiting:
+        here = waiting.pop()
+        for word, near in drawn.steps[here].items():
+            if near not in cells:
+                cells[near] = beside(cells[here], word)
+                waiting.append(near)
+    place_at = {cell: place for place, cell in cells.items()}
+    sides = ((place, word, place_at.get(beside(cells[place], word))) for place in drawn.places for word in MOVES)
+    return [(place, word, near) for place, word, near in sides if near and place < near and word not in drawn.steps[place]]
+
+
+def beside(cell: tuple[int, int], word: str) -> tuple[int, int]:
+    """The cell that a step leads to."""
+    down, right = MOVES[word]
+    return cell[0] + down, cell[1] + right
+
+
+def maps_of_rounds(random: Random, drawn: Map, settings: SpatialSettings) -> list[Map]:
+    """The map in each round: each link and each wall changes with the probability `stale`, at once, before one of the later rounds.
+
+    A link without which a place could not be reached stays open.
+    """
+    sides = [(a, word, b) for a, near in drawn.steps.items() for word, b in near.items() if a < b] + walls_of(drawn)
+    changes = {side: random.randrange(1, settings.rounds) for side in sides if settings.stale and random.random() < settings.stale}
+    maps = [drawn]
+    for number in range(1, settings.rounds):
+        now = maps[-1]
+        for a, word, b in (side for side, first in changes.items() if first == number):
+            if word not in now.steps[a]:
+                steps = {**now.steps, a: {**now.steps[a], word: b}, b: {**now.steps[b], OPPOSITE[word]: a}}
+                now = Map(steps, is_grid=True)
+            elif max((closed := now.without([frozenset((a, b))])).distances[a].values()) < float("inf"):
+                now = closed
+        maps.append(now)
+    return maps
+
+
+def draw_aliases(random: Random, drawn: Map, share: float) -> dict[str, str]:
+    """The label of each place: its own name, or, for about this share of them, one name for two that have no neighbour in common."""
+    labels = {place: place for place in drawn.places}
+    free = random.sample(drawn.places, len(drawn.places))
+    for _ in range(round(share * len(free) / 2)):
+        first = free.pop()
+        far = [place for place in free if drawn.distances[first][place] > 2]
+        if far:
+            labels[far[0]] = first
+            free.remove(far[0])
+    return labels
+
+
+def walk(random: Random, maps: list[Map]) -> Iterator[tuple[int, str, str | None]]:
+    """(round, place, move) step by step: each round leads by short ways to whatever place is nearest of those not yet visited in it."""
+    here = random.choice(maps[0].places)
+    yield 0, here, None
+    for number, now in enumerate(maps):
+        waiting = set(now.places) - ({here} if number == 0 else set())
+        while waiting:
+            away = now.distances[here]
+            nearest = min(away[place] for place in waiting if place != here)
+            goal = random.choice(sorted(place for place in waiting if away[place] == nearest))
+            for move in now.route(random, here, goal):
+                here = now.steps[here][move]
+                waiting.discard(here)
+                yield number, here, move
+
+
+def observe(random: Random, settings: SpatialSettings, maps: list[Map], labels: dict[str, str], ways: dict[Link, str]) -> list[Visit]:
+    """The walk with what there is to see, and the spurious openings: a wall that never opens is told to be open on one early visit."""
+    visits: list[Visit] = []
+    for number, place, move in walk(random, maps):
+        by = ways.get(frozenset((visits[-1].place, place))) if move else None
+        label = None if random.random() < settings.unlabeled else labels[place]
+        near = maps[number].steps[place]
+        seen = {word: labels[near[word]] for word in MOVES if word in near and random.random() < settings.sight}
+        visits.append(Visit(number, place, move, by, tuple(word for word in MOVES if word in near), label, seen))
+    for a, word, b in walls_of(union(maps)) if settings.spurious else []:
+        early = [number for number, visit in enumerate(visits) if visit.place in (a, b) and visit.round < len(maps) - 1]
+        if random.random() < settings.spurious:
+            number = random.choice(early)
+            visit = visits[number]
+            side, beyond = (word, b) if visit.place == a else (OPPOSITE[word], a)
+            seen = {**visit.seen, **({side: labels[beyond]} if random.random() < settings.sight else {})}
+            visits[number] = replace(visit, open=tuple(word for word in MOVES if word in (*visit.open, side)), seen=seen)
+    return visits
+
+
+def misreport(random: Random, visits: list[Visit], noise: float, labels: list[str]) -> list[Visit]:
+    """The visits with each move, label and sight told wrong with the probability `noise`: as another direction, another place's label."""
+
+    def wrong(value: str, among: list[str]) -> str:
+        return random.choice([one for one in among if one != value]) if random.random() < noise else value
+
+    return [
+        replace(
+            visit,
+            move=visit.move and wrong(visit.move, list(MOVES)),
+            label=visit.label and wrong(visit.label, labels),
+            seen={word: wrong(label, labels) for word, label in visit.seen.items()},
+        )
+        for visit in visits
+    ]
+
+
+def labels_prevail(visits: list[Visit], labels: dict[str, str]) -> bool:
+    """Whether each place shows its own label on more of its visits than any other."""
+    shown: dict[str, Counter[str]] = {place: Counter() for place in labels}
+    for visit in visits:
+        if visit.label:
+            shown[visit.place][visit.label] += 1
+    return all(counts[labels[place]] > sum(counts.values()) / 2 for place, counts in shown.items())
+
+
+def tell_visit(random: Random, number: int, visit: Visit, who: str | None, split: Split) -> Sentence | None:
+    """A visit in words whose hash says this split; None where there are none. `who`: the walker's name; None says "I"."""
+    walls = [word for word in MOVES if word not in visit.open]
+    slots = {"step": str(number), "move": visit.move, "by": visit.by, "place": visit.label, "who": who}
+    slots |= {"open": words.listed(visit.open), "walls": words.listed(walls), **visit.seen}
+    told = {name: value for name, value in slots.items() if value}
+    for _ in range(WORDINGS):
+        text = word_visit(random, told, visit.seen)
+        if belongs(text, split):
+            return Sentence(text, told)
+    return None
+
+
+def word_visit(random: Random, told: dict[str, str], seen: dict[str, str]) -> str:
+    """One way to say what was met at a step."""
+    speaker = {"who": told.get("who", "I"), "whom": told.get("who", "me")}
+    place = f"the {told['place']}" if "place" in told else random.choice(words.UNLABELED_PLACES)
+    move = " ".join(filter(None, [told.get("move"), words.way(told["by"]) if "by" in told else ""]))
+    came = random.choice(words.MOVE_FORMS if move else words.FIRST_STEP_FORMS).format(move=move, place=place, **speaker)
+    open_form, wall_form = random.choice(words.SIDE_FORMS)
+    sides = open_form.format(open=told["open"]) + (wall_form.format(walls=told["walls"]) if "walls" in told else "")
+    sights = [random.choice(words.SIGHT_FORMS).format(direction=word, place=label, **speaker) for word, label in seen.items()]
+    return words.STEP_NUMBER.format(step=told["step"]) + " ".join([came, f"{sides}.", *sights])

@@ -1,0 +1,256 @@
+"""The kinds of question about a map: which are worth asking, their answers, the facts that carry these, how often a guess is right."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise, permutations
+from random import Random
+
+from hippo_core.suites.spatial import words as words
+from hippo_core.suites.spatial.facts import SpatialSettings, Telling
+from hippo_core.suites.spatial.map import MOVES, Map, write_links
+
+
+@dataclass(frozen=True)
+class Cue:
+    """How a question names a place: by its label, and where another place has that too, by a neighbour as well."""
+
+    place: str
+    label: str
+    neighbor: str = ""
+
+    @property
+    def spoken(self) -> str:
+        return words.NEXT_TO.format(place=self.label, neighbor=self.neighbor) if self.neighbor else self.label
+
+    @property
+    def words(self) -> frozenset[str]:
+        return frozenset(filter(None, (self.label, self.neighbor)))
+
+    def slots(self, role: str) -> dict[str, str]:
+        return {role: self.label, **({f"{role}_next_to": self.neighbor} if self.neighbor else {})}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A question before it has a number."""
+
+    kind: str
+    form: int  # the number of its wording; the last one is held out from training
+    held_out: bool
+    question: str
+    answer: str
+    gold: tuple[str, ...]
+    cue: dict[str, str]
+    hops: int
+    chance: float
+    rung: str = "exact"
+    more_answers: tuple[str, ...] = ()
+    truth: dict[str, str] = field(default_factory=dict)
+    slices: tuple[str, ...] = ()
+
+
+def wordings(random: Random, kind: str, forms: tuple[str, ...], training: bool) -> list[tuple[int, str, bool]]:
+    """The (number, wording, held out) that this split may ask in, shuffled."""
+    known = [(number, form, False) for number, form in enumerate(forms)]
+    new = [] if training else [(len(forms), words.HELD_OUT_QUESTIONS[kind], True)]
+    return random.sample(known + new, len(known + new))
+
+
+def link_facts(telling: Telling, start: str, steps: list[str]) -> tuple[str, ...]:
+    """The ids of the facts that tell the links of a walk, in order of walking, each once."""
+    passed = telling.map.walk(start, steps) or []
+    return tuple(dict.fromkeys(fact for pair in pairwise(passed) for fact in telling.links[frozenset(pair)]))
+
+
+def routes(random: Random, settings: SpatialSettings, telling: Telling) -> Iterator[tuple[Cue, Cue, list[str]]]:
+    """Two places that a question can name, in any order, and the steps of a shortest way between them."""
+    drawn = telling.map
+    pairs = [(a, b) for a in drawn.places for b, steps in drawn.distances[a].items() if settings.min_steps <= steps <= settings.max_steps]
+    for start, goal in random.sample(pairs, len(pairs)):
+        steps = drawn.route(random, start, goal)
+        origin, end = name(telling, start), name(telling, goal)
+        if not origin or not end or origin.words & end.words:
+            continue
+        if not settings.alternative_routes or has_detour(telling, start, goal, steps):
+            yield origin, end, steps
+
+
+def paths(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+    """Shortest ways between two places. chance: as many steps as needed, each drawn at random (on a graph the last one is known)."""
+    drawn = telling.map
+    kind = "grid_path" if drawn.is_grid else "graph_path"
+    forms = words.GRID_PATH_QUESTIONS if drawn.is_grid else words.GRAPH_PATH_QUESTIONS
+    for start, goal, steps in routes(random, settings, telling):
+        form, wording, held_out = wordings(random, kind, forms, training)[0]
+        guesses = 4 ** len(steps) if drawn.is_grid else len(drawn.places) ** (len(steps) - 1)
+        chance = drawn.count_walks(start.place, goal.place, len(steps)) / guesses
+        yield Draft(
+            kind,
+            form,
+            held_out,
+            wording.format(origin=start.spoken, goal=goal.spoken),
+            ", ".join(steps),
+            link_facts(telling, start.place, steps),
+            {**start.slots("from"), **goal.slots("to")},
+            len(steps),
+            chance,
+            truth=truth(telling, start.place, goal.place),
+            slices=route_slices(telling, start.place, steps),
+        )
+
+
+def truth(telling: Telling, start: str, goal: str) -> dict[str, str]:
+    """What a path is scored by, where that is not what link facts tell: all links, and by which labels they lead."""
+    if not telling.labels and not telling.ways:
+        return {}
+    found = {"links": write_links(telling.map), "from": start, "to": goal}
+    if telling.ways:
+        steps = {a: {telling.ways[frozenset((a, b))]: b for b in near.values()} for a, near in telling.map.steps.items()}
+        found["ways"] = write_links(Map(steps, is_grid=False))
+    return found
+
+
+def route_slices(telling: Telling, start: str, steps: list[str]) -> tuple[str, ...]:
+    """`changed`: at first the way was not there, or there was a shorter one; `alias`: it touches a place whose label is shared."""
+    passed = telling.map.walk(start, steps) or []
+    changed = telling.first is not None and telling.first.distances[start][passed[-1]] != len(steps)
+    changed = changed or any(frozenset(pair) in telling.changed for pair in pairwise(passed))
+    return (*(("changed",) if changed else ()), *(("alias",) if any(telling.shares_label(place) for place in passed) else ()))
+
+
+def name(telling: Telling, place: str) -> Cue | None:
+    """How to ask for a place such that only it can be meant; None where neither its label nor a neighbour tells it apart."""
+    label = telling.label(place)
+    if not telling.shares_label(place):
+        return Cue(place, label)
+    for neighbor in telling.map.steps[place].values():
+        if not telling.shares_label(neighbor):
+            return Cue(place, label, neighbor)
+    return None
+
+
+def has_detour(telling: Telling, start: str, goal: str, steps: list[str]) -> bool:
+    """Whether a second route joins the ends that has no link of the first."""
+    passed = telling.map.walk(start, steps) or []
+    rest = telling.map.without({frozenset(pair) for pair in pairwise(passed)})
+    return rest.distances[start][goal] < float("inf")
+
+
+def recalls(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+    """What is at a place: first each thing once, then again in other words. chance: one of the world's things."""
+    things = telling.having("object")
+    random.shuffle(things)
+    forms_by_thing = [wordings(random, "recall", words.RECALL_QUESTIONS, training) for _ in things]
+    for turn in range(len(words.RECALL_QUESTIONS)):
+        for fact, forms in zip(things, forms_by_thing, strict=True):
+            form, wording, held_out = forms[turn]
+            rung = "exact" if form == telling.forms[fact.id] else "paraphrase"
+            where = fact.slots["place"]
+            question = wording.format(place=where)
+            yield Draft("recall", form, held_out, question, fact.slots["object"], (fact.id,), {"place": where}, 1, 1 / len(things), rung)
+
+
+def procedures(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+    """The steps of a procedure: the same one again and again in other words, then the next. chance: each step drawn at random."""
+    facts = telling.having("steps")
+    random.shuffle(facts)
+    for fact in facts:
+        for form, wording, held_out in wordings(random, "procedure", words.PROCEDURE_QUESTIONS, training):
+            rung = "exact" if form == telling.forms[fact.id] else "paraphrase"
+            name, origin, steps = fact.slots["name"], fact.slots["from"], fact.slots["steps"]
+            choices = 4 if telling.map.is_grid else len(telling.map.places)
+            chance = 1 / choices ** len(steps.split(", "))
+            cue = {"name": name, "from": origin}
+            yield Draft("procedure", form, held_out, wording.format(name=name, origin=origin), steps, (fact.id,), cue, 1, chance, rung)
+
+
+def trajectories(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+    """Where a walker is after the last step: each walker once, then again in other words. chance: any place but the start."""
+    walkers = list(dict.fromkeys(fact.slots["who"] for fact in telling.having("who")))
+    forms_by_walker = [wordings(random, "trajectory", words.TRAJECTORY_QUESTIONS, training) for _ in walkers]
+    for turn in range(len(words.TRAJECTORY_QUESTIONS)):
+        for who, forms in zip(walkers, forms_by_walker, strict=True):
+            form, wording, held_out = forms[turn]
+            walk = [fact for fact in telling.having("who") if fact.slots["who"] == who]
+            origin, steps = walk[0].slots["from"], [fact.slots["direction"] for fact in walk[1:]]
+            end = (telling.map.walk(origin, steps) or [origin])[-1]
+            gold = tuple(fact.id for fact in walk) + link_facts(telling, origin, steps)
+            question = wording.format(who=who, origin=origin)
+            chance = 1 / (len(telling.map.places) - 1)
+            yield Draft("trajectory", form, held_out, question, end, gold, {"who": who, "from": origin}, len(steps), chance)
+
+
+def edge_labels(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+    """By what a link leads. chance: one of the labels that the map has."""
+    chance = 1 / len(set(telling.ways.values()))
+    links = sorted((sorted(link), gold) for link, gold in telling.crossings.items())
+    for ends, gold in random.sample(links, len(links)):
+        start, goal = (name(telling, place) for place in random.sample(ends, 2))
+        if start and goal and not start.words & goal.words:
+            form, wording, held_out = wordings(random, "edge_label", words.WAY_QUESTIONS, training)[0]
+            question = wording.format(origin=start.spoken, goal=goal.spoken)
+            way = telling.ways[frozenset(ends)]
+            cue = {**start.slots("from"), **goal.slots("to")}
+            yield Draft("edge_label", form, held_out, question, way, gold, cue, len(gold), chance, more_answers=(words.way(way),))
+
+
+def step_counts(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+    """How many steps a shortest way takes. chance: one of the numbers from `min_steps` to `max_steps` that the map has."""
+    near = {steps for row in telling.map.distances.values() for steps in row.values()}
+    chance = 1 / sum(settings.min_steps <= steps <= settings.max_steps for steps in near)
+    for start, goal, steps in routes(random, settings, telling):
+        form, wording, held_out = wordings(random, "step_count", words.STEP_COUNT_QUESTIONS, training)[0]
+        question = wording.format(origin=start.spoken, goal=goal.spoken)
+        gold, count = link_facts(telling, start.place, steps), len(steps)
+        cue, slices = {**start.slots("from"), **goal.slots("to")}, route_slices(telling, start.place, steps)
+        answer, digits = words.NUMBERS[count], (str(count),)
+        yield Draft("step_count", form, held_out, question, answer, gold, cue, count, chance, more_answers=digits, slices=slices)
+
+
+def neighbors(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+    """What lies a step in a direction of a place. chance: any other place."""
+    drawn = telling.map
+    sides = [(place, word, near) for place, steps in drawn.steps.items() for word, near in steps.items()]
+    for place, word, near in random.sample(sides, len(sides)):
+        if telling.shares_label(place):
+            continue
+        form, wording, held_out = wordings(random, "neighbor", words.NEIGHBOR_QUESTIONS, training)[0]
+        question = wording.format(direction=word, origin=place)
+        gold = telling.crossings.get(frozenset((place, near)), ())
+        cue = {"from": place, "direction": word}
+        slices = route_slices(telling, place, [word])
+        if gold:
+            answer, chance = telling.label(near), 1 / (len(drawn.places) - 1)
+            yield Draft("neighbor", form, held_out, question, answer, gold, cue, len(gold), chance, slices=slices)
+
+
+def exits(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+    """On which sides a place is open, where these are several; any order will do. chance: any set of two or more directions."""
+    for place in random.sample(telling.map.places, len(telling.map.places)):
+        near = telling.map.steps[place]
+        if telling.shares_label(place) or len(near) < 2:
+            continue
+        form, wording, held_out = wordings(random, "exits", words.EXIT_QUESTIONS, training)[0]
+        open_sides = [word for word in MOVES if word in near]
+        orders = list(permutations(open_sides))
+        answers = [", ".join(order) for order in orders] + [words.listed(order) for order in orders]
+        changed = ("changed",) if any(place in link for link in telling.changed) else ()
+        question = wording.format(origin=place)
+        yield Draft(
+            *("exits", form, held_out, question, answers[0], (telling.visits[place],), {"from": place}, 1, 1 / 11),
+            more_answers=tuple(answers[1:]),
+            slices=changed,
+        )
+
+
+CANDIDATES: dict[str, Callable[[Random, SpatialSettings, Telling, bool], Iterator[Draft]]] = {
+    "grid_path": paths,
+    "graph_path": paths,
+    "recall": recalls,
+    "procedure": procedures,
+    "trajectory": trajectories,
+    "edge_label": edge_labels,
+    "step_count": step_counts,
+    "neighbor": neighbors,
+    "exits": exits,
+}

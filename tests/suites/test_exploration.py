@@ -1,0 +1,340 @@
+"""Exploration: what a walker says is enough for a reader that makes the best of it, and each thing that may be wrong with it is."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import pytest
+from scipy.stats import binom
+
+from hippo_core.files import LabError
+from hippo_core.results.scores import score_item
+from hippo_core.suites import lexicon, settings_for
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.datasets.jsonl import read_worlds, write_worlds
+from hippo_core.suites.datasets.validate import rules, shared_facts
+from hippo_core.suites.spatial import SPATIAL, draw_map
+from hippo_core.suites.spatial.explore import Visit, explore, maps_of_rounds, misreport, walk, walls_of
+from hippo_core.suites.spatial.map import MOVES, OPPOSITE, Map, read_links
+from hippo_core.suites.spatial.mapper import answer, read_walk
+from hippo_core.suites.spatial.path import score_path
+from hippo_core.suites.spatial.questions import name
+from hippo_core.suites.types import Fact, WorldSpec
+
+PROFILES = ("explore", "explore_hard")
+CLEAN = {"noise": 0, "stale": 0, "spurious": 0, "aliases": 0, "unlabeled": 0}
+ALPHA = 1e-9
+
+
+def drawn(profile="explore", n=60, split="test", **overrides):
+    return list(worlds("spatial", profile, n, 7, split, overrides=overrides))
+
+
+@pytest.fixture(scope="module")
+def hard_worlds():
+    return drawn("explore_hard")
+
+
+def mean_score(chosen, facts_of=lambda world: world.facts):
+    """What the reference reader scores of all items, and of each slice."""
+    scores, by_slice = [], {}
+    for world in chosen:
+        found = read_walk(facts_of(world))
+        for item in world.items:
+            scores.append(score_item(SPATIAL, world, item, answer(found, item))["score"])
+            for one in item.slices:
+                by_slice.setdefault(one, []).append(scores[-1])
+    return sum(scores) / len(scores), {one: sum(some) / len(some) for one, some in by_slice.items()}
+
+
+def telling_of(index, split="test", profile="explore_hard", **overrides):
+    """What an explorer tells of a map, with all that the suite knows of it, and the map as it was drawn."""
+    random, settings = Random(index), settings_for("spatial", profile, overrides)
+    while True:
+        drawn_map, _ = draw_map(random, settings, split, is_grid=True) or (None, [])
+        telling = explore(random, settings, WorldSpec(split, 0, index), drawn_map) if drawn_map else None
+        if telling:
+            return telling
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("split", ["train", "val", "test"])
+def test_every_world_keeps_the_rules(profile, split):
+    least = settings_for("spatial", profile).n_competitors
+    assert rules(drawn(profile, 80, split), SPATIAL, least) == []
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_splits_share_no_fact(profile):
+    assert shared_facts(SPATIAL, **{split: drawn(profile, 60, split) for split in ("train", "val", "test")}) == []
+
+
+def test_all_kinds_occur_and_training_sees_no_held_out_form(hard_worlds):
+    kinds = {item.kind for world in hard_worlds for item in world.items}
+    assert kinds == {"grid_path", "step_count", "neighbor", "exits", "edge_label"}
+    assert {one for world in hard_worlds for item in world.items for one in item.slices} == {"new_template", "changed", "alias"}
+    train = [item for world in drawn("explore_hard", 100, "train") for item in world.items]
+    assert {one for item in train for one in item.slices} == {"changed", "alias"}
+
+
+# What an ideal reader can know
+
+
+@pytest.mark.parametrize("overrides", [CLEAN, {**CLEAN, "unlabeled": 0.3}, {**CLEAN, "aliases": 0.3}], ids=["true", "unlabeled", "aliases"])
+def test_where_all_is_told_as_it_is_the_reference_reader_answers_everything(overrides):
+    assert mean_score(drawn("explore_hard", 40, **overrides))[0] == 1
+    assert mean_score(drawn(n=40, **overrides))[0] == 1
+
+
+def test_much_of_it_wrong_the_reference_reader_still_answers_nearly_everything(hard_worlds):
+    score, by_slice = mean_score(hard_worlds)
+    assert score >= 0.97 and by_slice["alias"] >= 0.9 and by_slice["changed"] >= 0.9
+
+
+def test_the_reference_reader_sees_slots_alone(hard_worlds):
+    """Not the order in which they stand, no id, no text, and no truth of an item."""
+    for world in hard_worlds[:4]:
+        bare = [Fact("", "", "", dict(reversed(fact.slots.items())), 0) for fact in world.facts]
+        first, second = read_walk(world.facts), read_walk(bare)
+        assert first == second
+        for item in world.items:
+            assert answer(first, item) == answer(second, replace(item, truth={}, answers=(), gold_facts=(), question=""))
+
+
+def test_answers_follow_what_is_told():
+    """One label told as another word everywhere: whoever asks for it by that word gets what was known of it; the old one is unknown."""
+    for world in drawn(n=20, **CLEAN):
+        for item in (one for one in world.items if one.kind in ("neighbor", "exits")):
+            old = item.cue["from"]
+            told = [replace(fact, slots={k: "lighthouse" if v == old else v for k, v in fact.slots.items()}) for fact in world.facts]
+            asked = replace(item, cue={**item.cue, "from": "lighthouse"})
+            assert answer(read_walk(told), asked) == answer(read_walk(world.facts), item)
+            assert answer(read_walk(told), item) == ""
+
+
+def test_the_walk_of_another_world_answers_little():
+    chosen = drawn(n=60)
+    other = dict(zip([world.id for world in chosen], [*chosen[1:], chosen[0]], strict=True))
+    assert mean_score(chosen, lambda world: other[world.id].facts)[0] < 0.1
+
+
+def test_early_rounds_alone_answer_changed_questions_wrong():
+    chosen = drawn("explore_hard", 100, noise=0, unlabeled=0, aliases=0, stale=0.3)
+    _, by_slice = mean_score(chosen, lambda world: world.facts[: len(world.facts) // 3])
+    assert by_slice["changed"] < 0.6
+    assert mean_score(chosen)[1]["changed"] == 1
+
+
+# What is told
+
+
+def read_text(text):
+    """The slots of a step, from its words alone."""
+    first, sides, *sights = text.split(": ", 1)[1].rstrip(".").split(". ")
+    move, last = re.search(rf"\b({'|'.join(MOVES)})\b", first), first.split()[-2:]
+    by = re.search(r"(?:over|along|through|across|by) the (\w+)\b", first)
+    opened, walls = re.fullmatch(r".*?(?:open|free|on|out) to the (.*?)(?:, (?:and|but).*to the (.*))?", sides).groups()
+    slots = {"step": re.match(r"Step (\d+)", text)[1], "open": opened, "walls": walls}
+    slots |= {"move": move and move[1], "by": by and by[1], "place": last[1] if last[0] == "the" else None}
+    for sight in sights:
+        (direction,) = re.findall(rf"\b({'|'.join(MOVES)})\b", sight)
+        (label,) = (word for word in re.findall(r"[Tt]he (\w+)", sight) if word not in MOVES)
+        slots[direction] = label
+    return {slot: value for slot, value in slots.items() if value}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_text_and_slots_say_the_same(profile):
+    for world in drawn(profile, 30):
+        for number, fact in enumerate(world.facts, 1):
+            assert read_text(fact.text) == {slot: value for slot, value in fact.slots.items() if slot != "who"}
+            assert fact.slots["step"] == str(number)
+            assert fact.slots.get("who", "I") in fact.text or " me " in fact.text or "was in sight" in fact.text
+
+
+def test_a_walker_speaks_in_the_first_or_in_the_third_person_and_training_hears_no_held_out_name():
+    def walkers(split, **overrides):
+        return {fact.slots.get("who") for world in drawn(n=100, split=split, **overrides) for fact in world.facts}
+
+    assert walkers("train", first_person=1) == {None}
+    assert walkers("train", first_person=0) <= set(lexicon.names(held_out=False))
+    assert walkers("test", first_person=0, new_names=1) <= set(lexicon.names(held_out=True))
+    assert None in walkers("test") and len(walkers("test")) > 2
+
+
+def truth(world):
+    return next(read_links(item.truth["links"], is_grid=True) for item in world.items if item.truth)
+
+
+def test_without_noise_the_walk_and_all_that_is_seen_are_those_of_the_true_map():
+    for world in drawn(n=60, **CLEAN, path_share=1):
+        true_map, here = truth(world), world.facts[0].slots["place"]
+        seen_again = Counter()
+        for number, fact in enumerate(world.facts):
+            here = true_map.steps[here][fact.slots["move"]] if number else here
+            seen_again[here] += 1
+            near = true_map.steps[here]
+            sides = [word for word in MOVES if re.search(rf"\b{word}\b", fact.slots["open"])]
+            assert fact.slots["place"] == here and sides == [word for word in MOVES if word in near]
+            assert all(near[word] == fact.slots[word] for word in MOVES if word in fact.slots)
+        assert set(seen_again) == set(true_map.places) and min(seen_again.values()) >= 2
+
+
+def test_the_last_that_is_told_of_a_place_is_as_it_is_and_early_openings_may_be_none():
+    """All walls spurious: earlier statements may add openings, never leave one out; the last round's are the truth."""
+    extra = 0
+    for world in drawn("explore_hard", 60, **{**CLEAN, "spurious": 1, "path_share": 5}):
+        true_map = truth(world)
+        last = {fact.slots["place"]: fact for fact in world.facts}
+        for fact in world.facts:
+            sides = {word for word in MOVES if re.search(rf"\b{word}\b", fact.slots["open"])}
+            near = set(true_map.steps[fact.slots["place"]])
+            assert sides >= near
+            extra += len(sides - near)
+            assert fact is not last[fact.slots["place"]] or sides == near
+    assert extra > 20
+
+
+def test_changed_questions_are_those_of_which_an_early_statement_says_something_else():
+    found = 0
+    for world in drawn("explore_hard", 200, **{**CLEAN, "stale": 0.3}):
+        for item in (one for one in world.items if one.kind == "exits"):
+            told = [fact.slots["open"] for fact in world.facts if fact.slots["place"] == item.cue["from"]]
+            assert told[-1] in item.answers
+            assert ("changed" in item.slices) == (told[0] != told[-1])
+            found += "changed" in item.slices
+    assert found > 5
+
+
+def test_changes_come_once_between_rounds_and_leave_every_place_in_reach():
+    closed = opened = 0
+    for index in range(30):
+        settings = settings_for("spatial", "explore_hard", {"stale": 0.3, "rounds": 4})
+        grid, _ = draw_map(Random(index), settings, "train", is_grid=True)
+        maps = maps_of_rounds(Random(index), grid, settings)
+        assert len(maps) == 4 and maps[0] == grid
+        links = [{frozenset((a, b)) for a, near in one.steps.items() for b in near.values()} for one in maps]
+        assert all(max(one.distances[one.places[0]].values()) < float("inf") for one in maps)
+        flips = Counter(link for a, b in pairwise(links) for link in a ^ b)
+        assert set(flips.values()) <= {1}
+        closed, opened = closed + len(links[0] - links[-1]), opened + len(links[-1] - links[0])
+        assert all(one.steps[b][OPPOSITE[word]] == a for one in maps for a, near in one.steps.items() for word, b in near.items())
+    assert closed > 30 and opened > 10
+
+
+def test_each_round_visits_every_place_and_never_walks_through_a_wall():
+    for index in range(20):
+        settings = settings_for("spatial", "explore_hard", {"stale": 0.3})
+        grid, _ = draw_map(Random(index), settings, "train", is_grid=True)
+        maps = maps_of_rounds(Random(index), grid, settings)
+        steps = list(walk(Random(index), maps))
+        for (_, a, _), (number, b, move) in pairwise(steps):
+            assert maps[number].steps[a][move] == b
+        for number, one in enumerate(maps):
+            assert {place for round_number, place, _ in steps if round_number == number} == set(one.places)
+
+
+def test_noise_is_as_frequent_as_it_is_set():
+    visits = [Visit(0, "mill", "north", None, ("north",), "mill", {"north": "well"})] * 4000
+    told = misreport(Random(3), visits, 0.1, ["barn", "mill", "well"])
+    low, high = binom.ppf([ALPHA / 2, 1 - ALPHA / 2], len(visits), 0.1)
+    for wrong in (lambda one: one.move != "north", lambda one: one.label != "mill", lambda one: one.seen != {"north": "well"}):
+        assert low <= sum(map(wrong, told)) <= high
+    assert all((one.place, one.open) == ("mill", ("north",)) for one in told)
+    assert misreport(Random(3), visits, 0, ["barn", "mill"]) == visits
+
+
+def test_labels_are_hidden_as_often_as_it_is_set():
+    shown = [("place" in fact.slots) for world in drawn(n=300, unlabeled=0.2) for fact in world.facts]
+    assert 0.1 < 1 - sum(shown) / len(shown) < 0.21  # a little less: worlds in which a place never shows its label are drawn again
+    assert all("place" in fact.slots for world in drawn(unlabeled=0) for fact in world.facts)
+
+
+def test_places_that_share_a_label_have_no_neighbour_in_common_and_are_asked_for_by_one():
+    by_neighbor = 0
+    for index in range(20):
+        telling = telling_of(index)
+        places, labels = telling.map.places, telling.labels
+        shared = [(a, b) for a in places for b in places if a < b and labels[a] == labels[b]]
+        assert len(shared) == round(0.2 * len(places) / 2)
+        assert all(telling.map.distances[a][b] > 2 for a, b in shared)
+        for place in places:
+            cue = name(telling, place)
+            if cue:
+                meant = [
+                    other
+                    for other in places
+                    if labels[other] == cue.label
+                    and (not cue.neighbor or cue.neighbor in {labels[near] for near in telling.map.steps[other].values()})
+                ]
+                assert meant == [place]
+                assert bool(cue.neighbor) == telling.shares_label(place)
+                by_neighbor += bool(cue.neighbor)
+    assert by_neighbor > 20
+
+
+def test_walls_are_between_neighbours_that_are_not_linked():
+    square = Map({"a": {"east": "b"}, "b": {"west": "a", "south": "d"}, "c": {"east": "d"}, "d": {"north": "b", "west": "c"}}, True)
+    assert walls_of(square) == [("a", "south", "c")]
+
+
+# Scoring
+
+
+def test_paths_are_scored_on_the_true_map_whatever_was_told(hard_worlds):
+    for world in hard_worlds:
+        for item in (one for one in world.items if one.kind == "grid_path"):
+            blind = replace(world, facts=())
+            true_map, start, goal = read_links(item.truth["links"], is_grid=True), item.truth["from"], item.truth["to"]
+            assert score_path(blind, item, item.answers[0]).success == 1
+            other = true_map.route(Random(5), start, goal)
+            assert score_path(blind, item, ", ".join(other)).suboptimality == 1
+            first = next(word for word in MOVES if word in true_map.steps[start])
+            there_and_back = ", ".join([first, OPPOSITE[first], *other])
+            assert score_path(blind, item, there_and_back).suboptimality == (len(other) + 2) / len(other)
+            shut = [word for word in MOVES if word not in true_map.steps[start]]
+            assert all(score_path(blind, item, ", ".join([word, OPPOSITE[word], *other])).success == 0 for word in shut)
+
+
+def test_exits_may_be_told_in_any_order_but_not_in_part():
+    for world in drawn(n=60):
+        for item in (one for one in world.items if one.kind == "exits"):
+            sides = item.answers[0].split(", ")
+            backwards = " and ".join([", ".join(sides[:0:-1]), sides[0]])
+            for spoken, right in ((", ".join(sides[::-1]), 1), (backwards, 1), (", ".join(sides[1:]), 0), (sides[0], 0)):
+                assert score_item(SPATIAL, world, item, spoken)["score"] == right
+
+
+def test_truth_is_kept_on_disk_where_there_is_any(tmp_path, hard_worlds):
+    write_worlds(tmp_path / "hard", hard_worlds[:3])
+    assert read_worlds(tmp_path / "hard") == hard_worlds[:3]
+    told = list(worlds("spatial", "default", 20, 7))
+    write_worlds(tmp_path / "told", told)
+    assert read_worlds(tmp_path / "told") == told
+    assert "truth" not in (tmp_path / "told/items.jsonl").read_text(encoding="utf-8")
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("rounds", 4), ("walls", 0.3), ("first_person", 1.0), ("sight", 0.0), ("unlabeled", 0.0), ("noise", 0.1), ("stale", 0.3),
+     ("spurious", 0.0), ("aliases", 0.0), ("edge_labels", False), ("edge_label_share", 0.0), ("step_count_share", 0.0),
+     ("neighbor_share", 0.0), ("exits_share", 0.0)],
+)  # fmt: skip
+def test_every_setting_changes_the_worlds(hard_worlds, key, value):
+    more = {"edge_label_share": 0} if key == "edge_labels" else {}
+    assert drawn("explore_hard", 40, **{key: value, **more}) != hard_worlds[:8]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [({"graph_share": 0.4}, "set graph_share to 0"), ({"recall_share": 1}, "recall_share"), ({"rounds": 1}, "at least 2 rounds"),
+     ({"rounds": 0}, "set rounds to 1"), ({"edge_labels": False}, "edge_label_share asks")],
+)  # fmt: skip
+def test_settings_that_do_not_go_together_say_so(wrong, message):
+    with pytest.raises(LabError, match=message):
+        settings_for("spatial", "explore_hard", wrong)
