@@ -9,7 +9,7 @@ from random import Random
 
 import pandas as pd
 
-from hippo_core.results.rankings import RECALL_AT
+from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.records import begin_record, build_metrics, finish_record, seal
 
 SUITES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "babi")
@@ -92,10 +92,11 @@ def _row(suite: str, preset: str, regime: str, index: int, seed: int, split: str
         "format_violation": float("." in pred),
         "refusal": float("cannot" in pred),
         "abstained": 0.0,
+        "refuted": float("nan"),
         "shown": ";".join(f"{world}/f{j}" for j in range(shown)),
         "n_shown": shown,
         "n_dropped": 0,
-        **{f"recall_{k}": float(rank <= k) if ranks else nothing for k in RECALL_AT},
+        **{name: float(rank <= int(name.rpartition("_")[2])) if ranks else nothing for name in RANKING_COLUMNS},
         "prompt_tokens": 24 + 11 * shown,
         "generated_tokens": len(pred.split()) + 1,
         "computed_tokens": 30.0 + 11 * shown,

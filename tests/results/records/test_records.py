@@ -27,7 +27,7 @@ def rows(count: int = 12, timing: float = 3.0) -> pd.DataFrame:
             "prompt": NASTY[place % len(NASTY)],
             "pred": NASTY[-place % len(NASTY)], "em_raw": 0, "em_norm": place % 2, "f1": place / 7,
             "success": math.nan, "suboptimality": math.nan,
-            "score": place % 2, "chance": 0.1, "refusal": 0, "abstained": 0, "overlong": 0, "format_violation": 0, "prompt_tokens": 30,
+            "score": place % 2, "chance": 0.1, "refusal": 0, "abstained": 0, "refuted": math.nan, "overlong": 0, "format_violation": 0, "prompt_tokens": 30,
             "generated_tokens": 3, "computed_tokens": 20.5,
             "kv_mb": 0.25, "latency_ms": timing + place, "retrieval_ms": math.nan, "flags": "",
             **{f"recall_{k}": math.nan if place % 5 else 1 / 3 for k in RECALL_AT},
