@@ -185,6 +185,12 @@ MISTAKES = {
     ),
     "no number": ("items", [{**ITEMS[0], "chance": float("nan")}], r":1: expected chance to be a number from 0 to 1, got NaN"),
     "an empty rung": ("items", [{**ITEMS[0], "rung": ""}], r":1: expected rung to be a string that is not empty"),
+    "a fact of a whole book": (
+        "facts",
+        [{**FACTS[0], "text": "word " * 5000}],
+        r":1: expected text to be a string of at most 20,000 characters .*\(25,000 characters\)",
+    ),
+    "retold by a stranger": ("items", [{**ITEMS[0], "retold": {"f9": "f1"}}], r":1: expected retold with ids of facts .*got 'f9'"),
     "gold twice": ("items", [{**ITEMS[0], "gold_facts": ["f1", "f1"]}], r":1: expected gold_facts to be a list .*none twice"),
     "a name that separates": ("items", [{**ITEMS[0], "slices": ["a;b"]}], r":1: expected slices to be a list of strings without ';'"),
     "unknown fact in the window": ("items", [{**ITEMS[0], "window": ["f9"]}], r":1: expected window with ids of facts .*got 'f9'"),

@@ -132,7 +132,7 @@ def distance(item: Item, window: Mapping[str, int]) -> int:
 
 def check_known(where: str, values: Mapping[str, list[str]], facts: Mapping[str, Fact]) -> None:
     """Refuse ids that the item's world does not have."""
-    for field in ("gold_facts", "window", "taught"):
+    for field in ("gold_facts", "window", "taught", "retold"):
         for fact in values.get(field, ()):
             if fact not in facts:
                 raise mistake(where, f"{field} with ids of facts of world {values['world']!r}", repr(fact), f"its facts are {some(facts)}")

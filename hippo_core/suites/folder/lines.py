@@ -10,6 +10,8 @@ from typing import Any
 
 from hippo_core.files import LabError
 
+LONGEST = 20_000  # characters of a fact or a question, some 4,000 words: more than any model of the lab reads at once
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -30,6 +32,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
+def _is_short(value: Any) -> bool:
+    return _is_text(value) and len(value) <= LONGEST
+
+
 def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
 
@@ -41,6 +47,7 @@ def _are_different(value: Any) -> bool:
 CHECKS = {
     "a string": lambda value: isinstance(value, str),
     "a string that is not empty": _is_text,
+    f"a string of at most {LONGEST:,} characters that is not empty": _is_short,
     "true or false": lambda value: isinstance(value, bool),
     "a whole number of 64 bits": _is_whole,
     "a whole number, 0 or more": lambda value: _is_whole(value, 0),
@@ -52,19 +59,22 @@ CHECKS = {
     "a list of at least one string, none empty": lambda value: _are_texts(value) and bool(value),
     "a list of at least one string, none twice": lambda value: _are_different(value) and bool(value),
 }
+SAID = Field(f"a string of at most {LONGEST:,} characters that is not empty", required=True)
 ID, NAME = Field("a string that is not empty", required=True), Field("a string that is not empty")
 TEXT, FLAG = Field("a string"), Field("true or false")
 FACT_FIELDS = {
-    "id": ID, "world": ID, "text": ID, "slots": Field("an object of strings"), "time": Field("a whole number of 64 bits"),
+    "id": ID, "world": ID, "text": SAID, "slots": Field("an object of strings"), "time": Field("a whole number of 64 bits"),
     "schema_fit": FLAG, "reward": FLAG, "pin": FLAG, "context_key": TEXT, "provenance": TEXT, "asked": FLAG,
+    "confidence": Field("a number from 0 to 1"),
 }  # fmt: skip
 IDS = Field("a list of strings, none twice")
 ANSWERS = Field("a list of at least one string, none empty", required=True)
 GOLD = Field("a list of at least one string, none twice", required=True)
 ITEM_FIELDS = {
-    "id": ID, "world": ID, "question": ID, "answers": ANSWERS, "gold_facts": GOLD, "kind": NAME, "rung": NAME,
+    "id": ID, "world": ID, "question": SAID, "answers": ANSWERS, "gold_facts": GOLD, "kind": NAME, "rung": NAME,
     "hops": Field("a whole number, 1 or more"), "distance": Field("a whole number, 0 or more"), "chance": Field("a number from 0 to 1"),
     "cue": Field("an object of strings"), "window": IDS, "taught": IDS, "slices": Field("a list of strings without ';', none twice"),
+    "refuted": Field("a list of strings, none twice"), "retold": Field("an object of strings"),
 }  # fmt: skip
 
 
@@ -153,7 +163,13 @@ def check_fields(where: str, values: Mapping[str, Any], fields: Mapping[str, Fie
         if name not in fields:
             raise mistake(where, "known fields", repr(name), f"legal: {', '.join(fields)}")
         if not fields[name].fits(value):
-            raise mistake(where, f"{name} to be {fields[name].expected}", json.dumps(value, ensure_ascii=False)[:60], "mend this line")
+            raise mistake(where, f"{name} to be {fields[name].expected}", _shown(value), "mend this line")
+
+
+def _shown(value: Any) -> str:
+    """The beginning of a value; of a long text its length as well."""
+    begun = json.dumps(value[:60] if isinstance(value, str) else value, ensure_ascii=False)[:60]
+    return f"{begun} ... ({len(value):,} characters)" if isinstance(value, str) and len(value) > LONGEST else begun
 
 
 def mistake(where: str, expected: str, got: str, remedy: str) -> LabError:
