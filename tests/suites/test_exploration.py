@@ -332,8 +332,8 @@ def test_every_setting_changes_the_worlds(hard_worlds, key, value):
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"graph_share": 0.4}, "set graph_share to 0"), ({"recall_share": 1}, "recall_share"), ({"rounds": 1}, "at least 2 rounds"),
-     ({"rounds": 0}, "set rounds to 1"), ({"edge_labels": False}, "edge_label_share asks")],
+    [({"graph_share": 0.4}, "set graph_share to 0"), ({"recall_share": 1}, "recall_share"), ({"rounds": 1}, "of 2 or more rounds"),
+     ({"rounds": 0}, "set rounds to at least 1"), ({"edge_labels": False}, "edge_label_share asks")],
 )  # fmt: skip
 def test_settings_that_do_not_go_together_say_so(wrong, message):
     with pytest.raises(LabError, match=message):

@@ -55,7 +55,7 @@ def explore(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: M
     by_trust = sorted(zip(right, visits, facts, strict=True), key=lambda one: (one[1].round == len(maps) - 1, one[0]))
     last = {visit.place: fact.id for _, visit, fact in by_trust}
     order = {fact.id: fact.time for fact in facts}
-    links = {link: (max((last[place] for place in link), key=order.__getitem__),) for link in links_of(maps[-1])}
+    links = {link: max((last[place] for place in link), key=order.__getitem__) for link in links_of(maps[-1])}
     crossings = {
         frozenset((visits[number - 1].place, visits[number].place)): (facts[number - 1].id, facts[number].id)
         for number in range(1, len(visits))

@@ -59,15 +59,11 @@ class SpatialSettings(Settings):
     @model_validator(mode="after")
     def _go_together(self) -> Self:
         told_only = ("graph_share", "recall_share", "procedure_share", "trajectory_share")
-        if self.rounds and (set_ones := [name for name in told_only if getattr(self, name)]):
-            raise ValueError(
-                f"explorers walk grids and meet no things, procedures or walkers: set {', '.join(set_ones)} to 0, or rounds to 0"
-            )
+        if self.rounds and (wrong := [name for name in told_only if getattr(self, name)]):
+            raise ValueError(f"explorers walk grids and meet no things, procedures or walkers: set {', '.join(wrong)} to 0, or rounds to 0")
         for name, least in {"unlabeled": 1, "noise": 1, "aliases": 1, "exits_share": 1, "stale": 2, "spurious": 2}.items():
             if getattr(self, name) and self.rounds < least:
-                raise ValueError(
-                    f"{name} is about explorers who walk at least {least} rounds: set rounds to {least} or more, or {name} to 0"
-                )
+                raise ValueError(f"{name} is about explorers of {least} or more rounds: set rounds to at least {least}, or {name} to 0")
         if self.edge_label_share and not self.edge_labels:
             raise ValueError("edge_label_share asks for labels that no link has: set edge_labels to true, or edge_label_share to 0")
         return self
@@ -86,15 +82,15 @@ class Sentence:
 class Telling:
     """A map, its facts in order of telling, and what questions about it must know.
 
-    `forms`: the wording of each fact. `new_names`: whether the walkers' names are ones that no training saw. `links`: the ids of the facts
-    that tell a link (a pair of places), `ways` its label, `crossings` the ids of those that tell what is at its ends and its label. Of an
+    `forms`: the wording of each fact. `new_names`: whether the walkers' names are ones that no training saw. `links`: the id of the fact
+    that tells a link (a pair of places), `ways` its label, `crossings` the ids of those that tell what is at its ends and its label. Of an
     explored map also `labels`, what each place goes by, `visits`, the id of the last fact that tells the sides of a place (one that names
     it, where there is one in the last round), `first`, the map in the first round, and `changed`, the links that closed or opened since.
     """
 
     map: Map
     facts: tuple[Fact, ...]
-    links: dict[Link, tuple[str, ...]]
+    links: dict[Link, str]
     forms: dict[str, int] = field(default_factory=dict)
     new_names: bool = False
     ways: dict[Link, str] = field(default_factory=dict)
@@ -139,8 +135,8 @@ def tell_world(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn
     )
     forms = {fact.id: sentence.form for fact, sentence in zip(facts, sentences, strict=True)}
     a, b = ("from", "to") if drawn.is_grid else ("a", "b")
-    links = {frozenset((fact.slots[a], fact.slots[b])): (fact.id,) for fact in facts if a in fact.slots and b in fact.slots}
-    return Telling(drawn, facts, links, forms, new and bool(walks), ways, links)
+    links = {frozenset((fact.slots[a], fact.slots[b])): fact.id for fact in facts if a in fact.slots and b in fact.slots}
+    return Telling(drawn, facts, links, forms, new and bool(walks), ways, {link: (fact,) for link, fact in links.items()})
 
 
 def fact_of(spec: WorldSpec, number: int, sentence: Sentence, context_key: str, provenance: str) -> Fact:

@@ -59,7 +59,7 @@ def wordings(random: Random, kind: str, forms: tuple[str, ...], training: bool) 
 def link_facts(telling: Telling, start: str, steps: list[str]) -> tuple[str, ...]:
     """The ids of the facts that tell the links of a walk, in order of walking, each once."""
     passed = telling.map.walk(start, steps) or []
-    return tuple(dict.fromkeys(fact for pair in pairwise(passed) for fact in telling.links[frozenset(pair)]))
+    return tuple(dict.fromkeys(telling.links[frozenset(pair)] for pair in pairwise(passed)))
 
 
 def routes(random: Random, settings: SpatialSettings, telling: Telling) -> Iterator[tuple[Cue, Cue, list[str]]]:
