@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 Ints = NDArray[np.integer]
 
@@ -26,10 +24,6 @@ class SparseMatrix:
     def one(self, row: int) -> "SparseMatrix":
         """One of them, by itself."""
         return SparseMatrix(self.indices[row : row + 1], self.values[row : row + 1], self.dims, self.unit)
-
-    def tensors(self) -> dict[str, Tensor]:
-        """The codes as tensors by name, which can be written down."""
-        return {"indices": torch.from_numpy(self.indices), "values": torch.from_numpy(self.values)}
 
     @cached_property
     def norms(self) -> NDArray[np.float64]:

@@ -16,8 +16,10 @@ from hippo_core.methods.rag.fitted import Fitted, FittedSettings
 from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from hippo_core.models.artifacts import Owner
-    from hippo_core.retrieval.trace_index import Channel, TraceIndex
+    from hippo_core.retrieval.trace_index import Channel, KeyEncoder, TraceIndex
 
 SEEDS = (1337, 1338, 1339)  # from which heads were trained
 
@@ -58,10 +60,18 @@ class Head(Fitted):
         encoder = KeyEncoder(model, code["expansion"], code["winners"])
         texts = [trace.text for trace in traces]
         name = f"{minilm.identity()} head {artifacts.digest_of(owner(), part_of(self.settings.head))} {code['expansion']} {code['winners']}"
-        rows = kept(name, texts, lambda: encoder.matrix(texts).tensors())
+        rows = kept(name, texts, lambda: codes_of(encoder, texts))
         keys = [SparseKey.unpadded(*row, code["expansion"]) for row in zip(rows["indices"].numpy(), rows["values"].numpy(), strict=True)]
         keyed = [replace(trace, payload=Payload((), key)) for trace, key in zip(traces, keys, strict=True)]
         return TraceIndex(keyed, self.channels, encoder, device)
+
+
+def codes_of(encoder: "KeyEncoder", texts: Sequence[str]) -> "dict[str, Tensor]":
+    """The texts' keys as tensors, which can be written down."""
+    import torch
+
+    keys = encoder.matrix(texts)
+    return {"indices": torch.from_numpy(keys.indices), "values": torch.from_numpy(keys.values)}
 
 
 def part_of(seed: int) -> str:

@@ -74,12 +74,12 @@ def common(sides: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
     return cut
 
 
-def check_size(criteria: Criteria, criterion: Criterion, n: int, n_worlds: int) -> None:
-    """A claim rests on enough scored items and worlds; a claim per rung on at least 200 and 20, any on as many worlds as an
+def check_size(criteria: Criteria, criterion: Criterion, n: int, n_worlds: int, least: int = LEAST_WORLDS) -> None:
+    """A claim rests on enough scored items and worlds; a claim per rung on at least 200 and 20, any on `least`: as many worlds as an
     interval takes. Raises NotJudged for fewer."""
     by_rung = bool(criterion.where.rung)
     items = max(criterion.min_items, criteria.rung_items if by_rung else 0)
-    worlds = max(criterion.min_worlds, criteria.rung_worlds if by_rung else 0, LEAST_WORLDS)
+    worlds = max(criterion.min_worlds, criteria.rung_worlds if by_rung else 0, least)
     if n < items or n_worlds < worlds:
         raise NotJudged(f"{n} items in {n_worlds} worlds are too few: at least {items} items and {worlds} worlds")
 

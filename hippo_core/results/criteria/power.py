@@ -1,7 +1,8 @@
 """The claims of superiority that a plan can feed, and the least p that each could reach there: known before anything runs.
 
 A test by signs of W worlds gives no p below 2^(1 - W), and Holm's correction, which grows with every p of the family, none below its value
-where each claim of the family has its least. So a claim whose least is above alpha cannot be shown by this plan, whatever the data.
+where each claim of the family has its least. So a claim whose least is above alpha cannot be shown by this plan, whatever the data;
+nor one of fewer worlds than an interval takes.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from hippo_core.results.criteria.evidence import check_size, common
 from hippo_core.results.criteria.sides import NotJudged, Pool, options_of
 from hippo_core.results.formatting import listing
 from hippo_core.results.frames import Frame
+from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.statistics.paired import EXACT_WORLDS, holm, least_p
 
 DECLARED = "power.json"  # in the folder of a run: the claims that were said before it to rest on too few worlds
@@ -64,15 +66,15 @@ def _size(criteria: Criteria, criterion: Criterion, pool: Pool) -> tuple[int, tu
         options = [[pool.of(criteria, criterion, side) for side in options_of(criteria, criterion, side, pool)] for side in criterion.sides]
         shared: list[Frame] = [common(sides)[0] for sides in product(*options)]
         n_worlds = max(int(cells["n_worlds"].sum()) for cells in shared)
-        check_size(criteria, criterion, max(int(cells["n"].sum()) for cells in shared), n_worlds)
+        check_size(criteria, criterion, max(int(cells["n"].sum()) for cells in shared), n_worlds, least=2)
     except NotJudged:
         return None
     return n_worlds, tuple(sorted({str(cell) for tables in options for table in tables for cell in table["cell"]}))
 
 
 def underpowered(criteria: Criteria, claims: Sequence[Claim]) -> list[Claim]:
-    """Those that cannot be shown."""
-    return [claim for claim in claims if claim.least_p > criteria.alpha]
+    """Those that cannot be shown: no p is small enough, or there is no interval."""
+    return [claim for claim in claims if claim.least_p > criteria.alpha or claim.n_worlds < LEAST_WORLDS]
 
 
 def sentence(criteria: Criteria, claims: Sequence[Claim]) -> str:
@@ -82,7 +84,7 @@ def sentence(criteria: Criteria, claims: Sequence[Claim]) -> str:
     several = len({claim.model for claim in claims}) > 1
     names = [f"{claim.id} ({claim.model})" if several else claim.id for claim in claims]
     most = max(claim.n_claims for claim in claims)
-    enough = next((worlds for worlds in range(2, EXACT_WORLDS + 2) if most * least_p(worlds) <= criteria.alpha), None)
+    enough = next((worlds for worlds in range(LEAST_WORLDS, EXACT_WORLDS + 2) if most * least_p(worlds) <= criteria.alpha), None)
     needed = f"at least {enough} worlds would be needed" if enough else f"no number of worlds is enough for {_counted(most)}"
     return f"{_counted(len(names))} cannot be shown with so few worlds, whatever the data: {listing(names)}; {needed}"
 

@@ -43,48 +43,48 @@ def ran(grid, *words):
 
 
 def test_a_plan_says_what_it_cannot_show(place):
-    assert power(planned(place, 25).cells).startswith("2 claims cannot be shown with so few worlds, whatever the data: rag_delayed/")
-    assert power(planned(place, 35).cells) == ""  # 2 * 2 / 2**7 < .05
-    assert power(planned(place, 25, "baselines/rag_bm25").cells) == ""  # against nothing there is no claim
+    assert power(planned(place, 50).cells).startswith("2 claims cannot be shown with so few worlds, whatever the data: rag_delayed/")
+    assert power(planned(place, 70).cells) == ""  # 2 * 2 / 2**14 < .001
+    assert power(planned(place, 50, "baselines/rag_bm25").cells) == ""  # against nothing there is no claim
 
 
 def test_the_cells_of_validation_and_other_worlds_make_no_claim_larger(place):
     path = place / "params/grids/tiny.yaml"
-    blocks = [_block(path) | {"sizes": [25]}, _block(path) | {"sizes": [200], "splits": ["val"]}]
+    blocks = [_block(path) | {"sizes": [50]}, _block(path) | {"sizes": [200], "splits": ["val"]}]
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"blocks": blocks}))
     assert declare(expand("tiny")).startswith("2 claims")
-    assert declared(place) == {(name, 5, 2) for name in OVER_WINDOW}
+    assert declared(place) == {(name, 10, 2) for name in OVER_WINDOW}
 
 
 def test_what_is_declared_of_a_claim_that_has_begun_stays(place):
-    few = planned(place, 25)
+    few = planned(place, 50)
     declare(few)
     before = (place / "executed/tiny/power.json").read_bytes()
     ran(few, "episodic", "delayed")
     declare(few)
     assert (place / "executed/tiny/power.json").read_bytes() == before
     shared = place / "params/criteria/shared.yaml"
-    shared.write_text(shared.read_text().replace("alpha: .05", "alpha: .2"))
+    shared.write_text(shared.read_text().replace("alpha: .001", "alpha: .05"))
     declare(few)
-    assert declared(place) == {("rag_delayed/episodic", 5, 2)}  # of the other nothing had run: the plan as it is now counts
+    assert declared(place) == {("rag_delayed/episodic", 10, 2)}  # of the other nothing had run: the plan as it is now counts
 
 
 def test_nothing_is_excused_after_its_first_cell(place):
-    few = planned(place, 25)
+    few = planned(place, 50)
     ran(few, "episodic", "baselines/rag_bm25")
     assert declare(few).startswith("2 claims")  # it is true, but comes too late for one of them
-    assert declared(place) == {("rag_delayed/episodic_cross", 5, 2)}
+    assert declared(place) == {("rag_delayed/episodic_cross", 10, 2)}
 
 
 def test_a_part_of_a_plan_takes_nothing_back(place):
-    declare(planned(place, 25))
-    declare(planned(place, 25, "baselines/rag_bm25"))
+    declare(planned(place, 50))
+    declare(planned(place, 50, "baselines/rag_bm25"))
     assert {name for name, *_ in declared(place)} == OVER_WINDOW
 
 
 def test_a_plan_that_grew_before_it_ran_is_declared_anew(place):
-    declare(planned(place, 25))
-    declare(planned(place, 35))
+    declare(planned(place, 50))
+    declare(planned(place, 70))
     assert declared(place) == set()
     assert json.loads((place / "executed/tiny/power.json").read_text())["cannot_be_shown"] == []
 
@@ -96,13 +96,13 @@ def test_a_grid_declares_before_its_first_cell_and_says_so(tmp_path):
     look = "from hippo_core.files import root\nraise SystemError((root() / 'executed' / run_id / 'power.json').read_text())"
     write_notebook(place / "notebooks/01_build_datasets.ipynb", DATASETS_PARAMETERS, (look,))
     said = lab(place, "grid", "quick").stdout
-    assert "power: 1 claim cannot be shown with so few worlds, whatever the data: rag_delayed/episodic; at least 6 worlds" in said
+    assert "power: 1 claim cannot be shown with so few worlds, whatever the data: rag_delayed/episodic; at least 10 worlds" in said
     [error] = place.glob("executed/quick/datasets/**/error.txt")
     assert '"cannot_be_shown": [' in error.read_text() and '"id": "rag_delayed/episodic"' in error.read_text()
 
 
 def test_a_plan_prints_it_and_writes_nothing(place, capsys):
-    planned(place, 25)
+    planned(place, 50)
     plan_grid("tiny", "", (), (), RunOptions())
     assert "\npower: 2 claims cannot be shown" in capsys.readouterr().out
     assert not (place / "executed").exists()
@@ -112,16 +112,26 @@ def test_a_plan_prints_it_and_writes_nothing(place, capsys):
 def test_a_report_excuses_what_its_run_declared(place, told, verdict):
     run = place / "executed/tiny"
     if told:
-        declare(planned(place, 25))
+        declare(planned(place, 50))
     for preset, right in (("baselines/rag_bm25", 1.0), ("baselines/span_short", 0.0)):
-        rows = fake_records.make_rows("episodic", preset, "delayed", n=25).assign(score=right, em_norm=right)
-        fake_records.add_record(run, "episodic", preset, "delayed", n=25, rows=rows, model="model")
+        rows = fake_records.make_rows("episodic", preset, "delayed", n=50).assign(score=right, em_norm=right)
+        fake_records.add_record(run, "episodic", preset, "delayed", n=50, rows=rows, model="model")
     found = {one.id: one for one in verdicts_of(load_run(run))}["rag_delayed/episodic"]
-    assert found.verdict == verdict and ("declared before the run: 5 worlds" in found.reason) is told
+    assert found.verdict == verdict and ("declared before the run: 10 worlds" in found.reason) is told
+
+
+def test_a_plan_of_fewer_worlds_than_an_interval_takes_says_so(place):
+    shared = place / "params/criteria/shared.yaml"
+    shared.write_text(shared.read_text().replace("alpha: .001", "alpha: .05"))
+    assert "at least 10 worlds would be needed" in power(planned(place, 45).cells)  # 2 * 2 / 2**9 < .05, and there is no interval
+    assert power(planned(place, 50).cells) == ""
 
 
 @pytest.fixture(autouse=True)
-def fresh():
-    """Parameters are resolved anew after a test has changed a grid's lab."""
+def strict(request):
+    """Ten worlds, the fewest that an interval takes, are too few for two claims at .001. Parameters are resolved anew after a test."""
+    if "place" in request.fixturenames:
+        shared = request.getfixturevalue("place") / "params/criteria/shared.yaml"
+        shared.write_text(shared.read_text().replace("alpha: .05", "alpha: .001"))
     yield
     forget()
