@@ -88,10 +88,8 @@ def _interval_of_value(criterion: Criterion, side: pd.DataFrame, confidence: flo
     """The mean of a column, less the items' chance where that is the bar; a column that leaves 0 to 1 has no bounds."""
     values = side[criterion.metric].to_numpy(dtype=float)
     inside = bool(np.all(np.isnan(values) | ((values >= 0) & (values <= 1))))
-    if criterion.rule != "at_most_chance_plus":
-        return cluster_interval(values, side["world"], confidence, bounds=(0.0, 1.0) if inside else None)
-    above = values - side["chance"].to_numpy(dtype=float)
-    return cluster_interval(above, side["world"], confidence, bounds=(-1.0, 1.0) if inside else None)
+    chance = side["chance"].to_numpy(dtype=float) if criterion.rule == "at_most_chance_plus" else None
+    return cluster_interval(values, side["world"], confidence, bounds=(0.0, 1.0) if inside else None, chance=chance)
 
 
 def _measure(criterion: Criterion, sides: Sequence[pd.DataFrame], confidence: float) -> Evidence:
