@@ -125,7 +125,7 @@ def test_less_their_chance_scores_are_covered(right, n_worlds):
         values = (random.random((n_worlds, 5)) < (chance if right == "guessed" else right)).astype(float)
         found = cluster_interval(values.ravel(), np.repeat(np.arange(n_worlds), 5), chance=chance.ravel())
         hits += found.low <= (0 if right == "guessed" else right - chance.mean()) <= found.high
-    assert hits / 300 >= 0.93
+    assert hits / 300 >= 0.9
 
 
 def test_items_without_a_chance_are_not_scored():
