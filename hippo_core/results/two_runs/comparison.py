@@ -48,7 +48,8 @@ def compare_suites(a: Log, b: Log, metric: str = "") -> BySuite:
     if not shared:
         raise LabError(f"no suite in both runs: {a.name} holds {', '.join(a.suites)}; {b.name} holds {', '.join(b.suites)}")
     compared = tuple(replace(compare_runs(a.suites[name], b.suites[name], metric), suite=name) for name in shared)
-    return BySuite(compared, *(tuple(name for name in log.suites if name not in shared) for log in (a, b)))
+    only_a, only_b = (tuple(name for name in log.suites if name not in shared) for log in (a, b))
+    return BySuite(compared, only_a, only_b)
 
 
 def compare_runs(a: Log, b: Log, metric: str = "") -> TwoRuns:
