@@ -89,10 +89,8 @@ def test_what_it_runs_for_a_question_is_counted_beside_what_the_key_runs(loaded)
         head = KeyHead(KeySettings(blocks=(0,), hidden=hidden, units=64)).eval().requires_grad_(False)
         encoder = KeyEncoder(KeyModel(source, head), 64, 8)
         traces = [replace(trace, payload=Payload((), key)) for trace, key in zip(*keyed(lm, encoder), strict=True)]
-        for channels in (("words", "key"), ("words", "minilm"), ("key", "minilm")):
-            counted[name, channels[1:] if "words" in channels else channels] = TraceIndex(traces, channels, encoder).cue_tokens(
-                ITEM.question
-            )
+        for channels in (("key",), ("minilm",), ("key", "minilm")):
+            counted[name, channels] = TraceIndex(traces, channels, encoder).cue_tokens(ITEM.question)
     assert counted == {
         ("own", ("key",)): own, ("own", ("minilm",)): pieces, ("own", ("key", "minilm")): own + pieces,
         ("minilm", ("key",)): pieces, ("minilm", ("minilm",)): pieces, ("minilm", ("key", "minilm")): 2 * pieces,

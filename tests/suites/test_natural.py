@@ -70,6 +70,11 @@ def test_questions_are_spread_over_the_worlds(written, n):
         list(worlds("squad", "default", 49, 1337, "test"))
 
 
+def test_of_more_questions_than_are_asked_the_seed_draws(written):
+    one, again, other = ({item.id for world in worlds("squad", "default", 24, seed, "test") for item in world.items} for seed in (1, 1, 2))
+    assert len(one) == 24 and one == again != other
+
+
 def test_a_chunk_is_gold_where_it_holds_the_answer(written):
     [world] = worlds("squad", "chunks", None, 1337, "test", overrides={"chunk_words": 10})
     text = {fact.id: fact.text for fact in world.facts}

@@ -27,3 +27,18 @@ def test_the_best_rag_of_some_items_is_the_one_of_all_validation_items(where):
     found = verdict(OVER_RAG | {"where": where}, memory, *rows, validation=pd.concat(rows, ignore_index=True))
     assert "best_rag is baselines/rag_dense, chosen on validation worlds" in found.reason
     assert (found.n, round(found.value, 3)) == (200, 0.7)
+
+
+def test_the_best_rag_is_the_one_that_answers_best_whatever_is_compared():
+    """Else costs would be compared with the dearest."""
+    told = {"ratio": {"a": "memory/hei_nw", "b": "best_rag", "metric": "latency_ms"}, "at_most": 0.99}
+    rows = [cell(name, rate).assign(latency_ms=ms) for name, rate, ms in zip(RAGS, (0.5, 0.7, 0.6), (9.0, 2.0, 1.0), strict=True)]
+    found = verdict(told, cell("memory/hei_nw", 0.9).assign(latency_ms=4.0), *rows, validation=pd.concat(rows, ignore_index=True))
+    assert found.value == pytest.approx(2.0) and "rag_dense, chosen on validation worlds" in found.reason
+
+
+@pytest.mark.parametrize(("rule", "widened"), [({"at_least": 0.05}, False), ({"within": [-0.1, 0.1]}, True)], ids=str)
+def test_a_range_is_met_more_easily_by_the_best_so_its_interval_is_wider(rule, widened):
+    told = {"difference": OVER_RAG["difference"], **rule}
+    rows = [cell(name, rate) for name, rate in zip(RAGS, (0.5, 0.7, 0.6), strict=True)]
+    assert ("interval at 98.3%" in verdict(told, cell("memory/hei_nw", 0.75), *rows).reason) == widened
