@@ -49,9 +49,7 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
     evidence = _measure(criterion, sides, confidence)
     cells = tuple(dict.fromkeys(str(cell) for side in sides for cell in sorted(side["cell"].unique())))
     a, b = [*names, ""][:2]
-    return replace(
-        evidence, cells=cells, remarks=tuple(remarks), rival_shows=rival_shows if criterion.difference else math.nan, a=a, b=b
-    )
+    return replace(evidence, cells=cells, remarks=tuple(remarks), rival_shows=rival_shows if criterion.difference else math.nan, a=a, b=b)
 
 
 def _conservative(criterion: Criterion, side: Side) -> bool:

@@ -131,7 +131,9 @@ def _verdict(
         "regime": criterion.regime,
         "worlds": criterion.worlds[0],
     }
-    what: dict[str, Any] = {name: getattr(criterion, name) for name in ("id", "question", "text", "family", "about", "metric", "rule", "target")}
+    what: dict[str, Any] = {
+        name: getattr(criterion, name) for name in ("id", "question", "text", "family", "about", "metric", "rule", "target")
+    }
     what |= {"met_when": met_when(criteria, criterion), "rung": criterion.where.rung[0] if len(criterion.where.rung) == 1 else ""}
     if isinstance(evidence, str):
         return Verdict(**what, **scope, verdict="not judged", reason=evidence)
@@ -147,9 +149,7 @@ def _verdict(
     )  # fmt: skip
 
 
-def _decide(
-    criteria: Criteria, criterion: Criterion, evidence: Evidence, p_holm: float, declared: Claim | None
-) -> tuple[Word, str]:
+def _decide(criteria: Criteria, criterion: Criterion, evidence: Evidence, p_holm: float, declared: Claim | None) -> tuple[Word, str]:
     """The verdict by the table in `Criterion`, and why. A claim that only its p stands against is not judged where it was `declared`
     before the run that no data from so few worlds could make that p small enough; it may not rest on more worlds than were planned then.
     """

@@ -69,7 +69,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "facts": _facts(rows, validation),
         "primary": tables.primary(rows),
         "warnings": warnings.warnings(rows, validation),
-        "figures": [_figure(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
+        "figures": [figure_view(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
         "conditions": tables.conditions(rows, links),
         "retrieval": tables.retrieval(rows),
         "groups": list(filter(None, (tables.groups(rows, by, links) for by in ("rung", "kind")))),
@@ -95,7 +95,7 @@ def sweeps(run: Run) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
                 "name": f"{sweep.shared('suite')} along {sweep.axis}",
                 "slug": f"sweep-{number}",
                 "facts": _swept(run, sweep),
-                "figure": _figure(
+                "figure": figure_view(
                     file, sweep.axis, claim, f"{AXIS} {BARS}; the dashed line is chance, where it is the same all along.", data
                 ),
                 "tables": tables.sweep_tables(sweep),
@@ -128,7 +128,7 @@ def _can_draw(key: str, rows: Frame) -> bool:
     return bool(needs.get(key, rows["score"].notna().any()))
 
 
-def _figure(file: str, name: str, claim: str, caption: str, data: bytes) -> dict[str, Any]:
+def figure_view(file: str, name: str, claim: str, caption: str, data: bytes) -> dict[str, Any]:
     """A picture for the page. `crop` is the share of its width that the title takes, which the page shows as text instead."""
     width, height = struct.unpack(">II", data[16:24])
     picture = base64.b64encode(data).decode()
