@@ -16,7 +16,8 @@ from hippo_core.results.statistics.paired import Comparison, compare, paired
 @dataclass(frozen=True)
 class Evidence:
     """What was measured for a criterion: value with interval, the comparison where there is one, the cells (those of side a first), and
-    remarks for the reason. `a` and `b`: the sides that were compared, of a group the one that stands for it. `rival_shows`: of the best rag as side b, the share of the gold facts that it shows on validation worlds."""
+    remarks for the reason. `a` and `b`: the sides that were compared, of a group the one that stands for it. `rival_shows`: of the best rag
+    as side b, the share of the gold facts that it shows on validation worlds."""
 
     interval: Interval
     comparison: Comparison | None = None

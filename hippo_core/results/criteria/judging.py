@@ -31,9 +31,9 @@ NAN = math.nan
 class Verdict:
     """One criterion judged for one model. `p` is the world-level permutation test of the difference (of a ratio: of its two sides),
     `p_holm` the same adjusted over the criteria of the family that claim superiority and could be judged. `met_when`: the rule in words.
-    `a` and `b`: the sides that were compared; `cells` are those of a, then those of b, `only_a` and `only_b` count items on which the one or
-    the other has more of the `metric`. `rung`: the one kind of cue that it is about. `rival_shows`: where the best rag is side b, the share of
-    the gold facts that it shows on validation worlds. What does not exist is NaN, None or empty."""
+    `a` and `b`: the sides that were compared; `cells` are those of a, then those of b; `only_a` and `only_b` count the items on which the
+    one or the other has more of the `metric`. `rung`: the one kind of cue that it is about. `rival_shows`: where the best rag is side b,
+    the share of the gold facts that it shows on validation worlds. What does not exist is NaN, None or empty."""
 
     id: str
     question: str
@@ -145,7 +145,8 @@ def _verdict(
     }  # fmt: skip
     return Verdict(
         **what, **scope, verdict=verdict, reason="; ".join([reason, *evidence.remarks]), value=seen.mean, low=seen.low, high=seen.high,
-        n=seen.n, n_worlds=seen.n_worlds, p_holm=p_holm, a=evidence.a, b=evidence.b, cells=evidence.cells, rival_shows=evidence.rival_shows, **tests,
+        n=seen.n, n_worlds=seen.n_worlds, p_holm=p_holm, a=evidence.a, b=evidence.b, cells=evidence.cells,
+        rival_shows=evidence.rival_shows, **tests,
     )  # fmt: skip
 
 

@@ -21,8 +21,8 @@ FLOOR, CEILINGS = "baselines/span_short", ("controls/oracle_store", "controls/or
 
 @dataclass(frozen=True)
 class Lead:
-    """In one setting the condition `a`, the `b` that it is compared with (empty: nothing), and a less b with its 95% interval. `rag`: the best
-    one; `table`: the estimates of all conditions, by condition."""
+    """In one setting the condition `a`, the `b` that it is compared with (empty: nothing), and a less b with its 95% interval. `rag`: the
+    best one; `table`: the estimates of all conditions, by condition."""
 
     setting: str
     a: str
@@ -70,9 +70,10 @@ def headline_figure(title: str, leads: Sequence[Lead]) -> bytes:
         panel.set_xlabel("share of answers right", fontsize=10)
         if any(lead.b for lead in leads):
             panel.text(1.05, -0.62, "difference", fontsize=8.5, color=QUIET, va="bottom")
+        above = (0.005, panel.get_position().y1 + 0.36 / figure.get_figheight())
         figure.legend(
-            handles=[_handle(style) for style in looks.values()], loc="upper left", bbox_to_anchor=(0.005, panel.get_position().y1 + 0.36 / figure.get_figheight()),
-            ncols=len(looks), frameon=False, fontsize=9.5, handletextpad=0.1, columnspacing=1.2,
+            handles=[_handle(style) for style in looks.values()], loc="upper left", bbox_to_anchor=above, ncols=len(looks), frameon=False,
+            fontsize=9.5, handletextpad=0.1, columnspacing=1.2,
         )  # fmt: skip
         return png(figure)
 

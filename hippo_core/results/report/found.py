@@ -8,7 +8,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hippo_core.files import root
 from hippo_core.results import summaries
@@ -55,7 +54,7 @@ def leads(run: Run, model: str) -> list[Lead]:
 
 
 def memory_of(rows: Frame) -> str | None:
-    """The memory that a run is about: the first one in the order of all tables; a preset of one's own counts as one where there is no other."""
+    """The memory that a run is about: the first in the order of all tables, else a preset of one's own."""
     names = ordered(rows["condition"])
     own = [name for name in names if name.split("/")[0] not in ("baselines", "controls", "ablations")]
     return next((name for name in own if name.startswith("memory/")), next(iter(own), None))

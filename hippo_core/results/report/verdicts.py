@@ -192,7 +192,7 @@ def _label(side: str) -> str:
 
 
 def _differing(verdict: Verdict, cells: list[Cell], links: dict[str, Links]) -> str:
-    """The page of the items on which a (the first cells) and b differ, where these are two conditions of one setting. It compares scores."""
+    """The page of the items on which a (the first cells) and b differ in score, where these are two conditions of one setting."""
     sides = list(dict.fromkeys((cell.condition, cell.regime) for cell in cells))
     settings = {cell.setting for cell in cells}
     if len(sides) != 2 or len(settings) != 1 or verdict.metric != "score":
