@@ -55,7 +55,7 @@ class Lead:
 def headline_figure(title: str, leads: Sequence[Lead]) -> bytes:
     """A line for each setting with its conditions as dots and intervals, and at its end the difference of the two that are compared."""
     leads = leads[:MOST]
-    names = [lead.setting.replace("_", " ") for lead in leads]
+    names = [lead.setting for lead in leads]
     margins = Margins(max(1.2, room(names, 10.5) + 0.2), 0.75, foot=0.5, head=0.42)
     figure, [panel] = grid(title, 1, 1, 0.36 * len(leads) + 0.62, margins)
     looks: dict[str, Look] = {}

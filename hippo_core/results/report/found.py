@@ -84,8 +84,7 @@ def _compared(found: Sequence[Lead]) -> str:
         [lead] = paired
         scores = f"{lead.subject} answers {percent(lead.mean(lead.a))} of the questions on {lead.setting} right"
         return f"{scores}, {lead.rival} {percent(lead.mean(lead.b))}: {_by([lead])}{_unclear(lead)}."
-    subjects, rivals = ({getattr(lead, side) for lead in paired} for side in ("subject", "rival"))
-    first, second = (names.pop() if len(names) == 1 else other for names, other in ((subjects, "the best rag"), (rivals, "the best rag")))
+    first, second = _sides(paired)
     groups = [
         (f"{first} answers clearly more questions right than {second} on", [lead for lead in paired if lead.low > 0]),
         ("clearly fewer on", [lead for lead in paired if lead.high < 0]),
@@ -97,6 +96,13 @@ def _compared(found: Sequence[Lead]) -> str:
     parts = [groups[0][0] if not groups[0][1] else _listed(*groups[0], len(paired))]
     parts += [_listed(words, some, len(paired)) for words, some in groups[1:] if some]
     return "; ".join(parts) + "."
+
+
+def _sides(paired: Sequence[Lead]) -> tuple[str, str]:
+    """What is compared, in words; only the best rag differs from setting to setting."""
+    names = ({getattr(lead, side) for lead in paired} for side in ("subject", "rival"))
+    first, second = (one.pop() if len(one) == 1 else "the best rag" for one in names)
+    return first, second
 
 
 def _unclear(lead: Lead) -> str:
@@ -126,11 +132,11 @@ def _controls(run: Run, model: str, verdicts: Sequence[Verdict]) -> str:
     rows = run.numbers[(run.numbers["model"] == model) & (run.numbers["regime"] == "delayed")]
     means = rows.groupby("condition")["score"].mean()
     told = [
-        f"with {words} {percent(means[name])} of the answers are right"
-        for name, words in (("controls/shuffled_store", "another world's traces"), ("controls/oracle_store", "the right trace given"))
+        f"{percent(means[name])} with {words}"
+        for name, words in (("controls/shuffled_store", "another world's traces"), ("controls/oracle_store", "the right trace"))
         if name in means.index
     ]
-    parts = [held or "No control of a memory was judged", *([", ".join(told)] if held and told else []), instrument]
+    parts = [held or "No control of a memory was judged", *([f"answers right: {', '.join(told)}"] if held and told else []), instrument]
     return "; ".join(filter(None, parts)) + "."
 
 
@@ -168,7 +174,7 @@ def claim(found: Sequence[Lead]) -> str:
     if not paired:
         return "Answers right, setting by setting"
     ahead = sum(lead.low > 0 for lead in paired)
-    first, second = paired[0].subject, paired[0].rival
+    first, second = _sides(paired)
     where = f"on {ahead} of {len(paired)} settings" if len(paired) > 1 else f"on {paired[0].setting}"
     if len(paired) == 1 and not ahead:
         return f"{first} and {second} on {paired[0].setting}"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.results.criteria import load_criteria
+from hippo_core.results.criteria import VERDICTS, load_criteria
 from hippo_core.results.formatting import probability, quantity, share, span
 from hippo_core.results.report import warnings, write_report
 from hippo_core.results.report.runs import LISTED, load_run
@@ -135,7 +135,7 @@ def test_markdown_tables_keep_their_columns(out):
 
 def test_criteria_are_all_there_and_the_page_counts_them(out):
     criteria = json.loads((out / "criteria.json").read_text())["criteria"]
-    counts = {verdict: sum(one["verdict"] == verdict for one in criteria) for verdict in ("met", "missed", "not judged")}
+    counts = {verdict: sum(one["verdict"] == verdict for one in criteria) for verdict in VERDICTS}
     page = (out / "index.html").read_text(encoding="utf-8")
     assert all(f"<b>{count}</b>{verdict}" in page for verdict, count in counts.items())
     assert sum(counts.values()) == len(criteria) > 0
