@@ -48,6 +48,26 @@ def test_values(told, rate, expected):
     assert verdict({"value": {"of": "baselines/core"}} | told, cell("baselines/core", rate)).verdict == expected
 
 
+@pytest.mark.parametrize(("rate", "word"), [(0.98, "met"), (0.92, "not shown"), (0.88, "not met")])
+def test_a_value_that_is_there_but_uncertain_is_not_shown_and_the_rule_stands_beside_it(rate, word):
+    found = verdict({"value": {"of": "baselines/core"}, "at_least": 0.9}, cell("baselines/core", rate, n=50))
+    assert (found.verdict, found.met_when) == (word, "at least 0.90; its interval above 0.85")
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"difference": A_OVER_B["difference"], "at_least": 0.1}, "at least +0.10; its interval above 0, p ≤ 0.05"),
+        ({"difference": A_OVER_B["difference"], "not_below": -0.025}, "at least −0.025; its interval above −0.05"),
+        ({"difference": A_OVER_B["difference"], "within": [-0.01, 0.01]}, "−0.01 to +0.01; its interval inside −0.06 to +0.06"),
+        ({"ratio": A_OVER_B["difference"], "at_most": 0.9}, "at most 0.90 times b's; its interval below 1, p ≤ 0.05"),
+        ({"value": {"of": "baselines/core"}, "at_most_chance_plus": 0.1}, "at most +0.10 above a guess; its interval below +0.15"),
+    ],
+)
+def test_a_rule_in_words_says_what_decides(told, words):
+    assert verdict(told, cell("memory/hei_nw", 0.6), cell("baselines/core", 0.3)).met_when == words
+
+
 @pytest.mark.parametrize("target, slow, expected", [(0.5, 0.4, "met"), (0.5, 0.9, "not met"), (1.1, 1.0, "met"), (1.1, 1.3, "not met")])
 def test_ratios(target, slow, expected):
     other = cell("baselines/core", 0.5)
