@@ -1,4 +1,4 @@
-"""The first screen says what the numbers say, verdicts name side a first, and a run that no criterion is about has its page all the same."""
+"""The first screen says what the numbers say, verdicts name side a first, and a run that no criterion is about has its page."""
 
 import json
 import re
