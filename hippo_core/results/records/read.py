@@ -17,7 +17,7 @@ TEXT = ("item_id", "world", "stage", "kind", "rung", "slices", "question", "prom
 WHOLE = ("idx", "hops", "distance")
 KEYS = (
     *("run_id", "suite", "preset", "model", "profile", "n", "seed", "split", "regime", "mode", "dry_run", "overrides"),
-    *("encoder", "preset_overrides", "suite_overrides", "cell", "record"),
+    *("encoder", "control", "preset_overrides", "suite_overrides", "cell", "record"),
 )
 
 
@@ -73,7 +73,7 @@ def _origins(run: Path, split: str | None, dry_run: bool) -> dict[Path, dict[str
 
 def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "pd.DataFrame":
     """All rows of a run's finished records, with the columns `KEYS` that say which cell each comes from: `cell` its id, `record` the path
-    of its folder below the run, `encoder` whose vectors the preset compares (empty for none), the other overrides apart in
+    of its folder below the run, `encoder` whose vectors the preset compares and `control` what stands in the place of what it retrieves (each empty for none), the other overrides apart in
     `preset_overrides` and `suite_overrides`, joined by ";". Text is text, all else is a number (NaN where not measured)."""
     import pandas as pd
 
@@ -134,7 +134,9 @@ def key_of(parameters: dict[str, Any], resolved: dict[str, Any]) -> dict[str, An
         if (side, name) != ("preset", "encoder"):  # which has a column of its own
             sides[side].append(text.removeprefix(f"{side}."))
     key = {name: parameters.get(name) for name in KEYS}
-    key |= {"overrides": ";".join(overrides), "encoder": (resolved.get("preset") or {}).get("encoder") or ""}
+    preset = resolved.get("preset") or {}
+    key |= {"overrides": ";".join(overrides), "encoder": preset.get("encoder") or ""}
+    key["control"] = "" if preset.get("control") in (None, "none") else str(preset["control"])
     return key | {f"{side}_overrides": ";".join(texts) for side, texts in sides.items()}
 
 

@@ -6,7 +6,7 @@ Only some cues have held-out words (of episodes the paraphrases), so questions w
 from typing import Any
 
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import base, look, ordered
+from hippo_core.results.figures.palette import base, is_control, look, ordered
 from hippo_core.results.formatting import NONE, count, share, span
 from hippo_core.results.frames import Frame
 
@@ -35,7 +35,7 @@ def slices(rows: Frame) -> dict[str, Any] | None:
 
 
 def _is_memory(condition: str) -> bool:
-    return condition.startswith("memory/")
+    return condition.startswith("memory/") and not is_control(condition)
 
 
 def _groups(rows: Frame) -> dict[str, Frame]:

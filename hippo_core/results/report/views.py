@@ -20,28 +20,32 @@ from hippo_core.results.sweeps import Sweep
 from hippo_core.results.sweeps import sweeps as find
 
 BARS = "Bars are 95% intervals, clustered by world"
-AXIS = "The values of the axis stand side by side, evenly spaced; higher is better."
+PAIRED = (
+    "Two conditions whose bars overlap may still differ: both answered the same questions, and the table of paired comparisons compares "
+    "them question by question."
+)
+AXIS = "The values are evenly spaced along the axis; higher is better."
 FIGURES: tuple[tuple[str, Callable[[Frame], str], Callable[[Frame], Figure], str], ...] = (
     (
         "conditions",
         titles.overview,
         plots.conditions_overview,
-        f"Each dot is the share of answers right, further right is better. {BARS}; the dashed line is what a guess would get. "
+        f"Each dot is the score of one condition; further right is better. {BARS}; the dashed line is what a guess would get. "
         "Baselines are muted, controls hollow, memories in colour.",
     ),
     (
         "rungs",
         titles.ladder,
         plots.rungs_by_condition,
-        f"One panel a condition; the cues grow harder from left to right, higher is better. {BARS}; the dashed line is chance. "
-        "Where bars overlap, the data do not tell the points apart.",
+        "One panel for each condition, one point for each way of asking: in the fact's own words (exact), with just enough of them "
+        f"(partial), in other words (paraphrase), misspelt (noisy). Higher is better. {BARS}; the dashed line is chance. {PAIRED}",
     ),
     (
         "recall",
         titles.recall,
         plots.recall_at_k,
-        f"The share of gold facts among the first k that a condition ranks, whatever the model says; higher and earlier is better. {BARS}. "
-        "There is no chance line: it depends on the size of the world.",
+        "The share of gold facts among the first k facts that a condition ranks, whatever the model answers. Higher and further left is "
+        f"better. {BARS}. There is no chance line, because chance depends on the size of the world. Controls are left out.",
     ),
     (
         "cost",
@@ -96,7 +100,11 @@ def sweeps(run: Run) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
                 "slug": f"sweep-{number}",
                 "facts": _swept(run, sweep),
                 "figure": figure_view(
-                    file, sweep.axis, claim, f"{AXIS} {BARS}; the dashed line is chance, where it is the same all along.", data
+                    file,
+                    sweep.axis,
+                    claim,
+                    f"{AXIS} {BARS}; the dashed line is chance, drawn where it is the same for all values. {PAIRED}",
+                    data,
                 ),
                 "tables": tables.sweep_tables(sweep),
             }
@@ -158,4 +166,4 @@ def _facts(rows: Frame, validation: Frame) -> str:
 def _paired_note(blocks: list[dict[str, Any]]) -> str:
     lines = [line for block in blocks for line in block["lines"]]
     clear = sum(line["p_value"] <= 0.05 for line in lines)
-    return f"{clear} of {len(lines)} differ with p ≤ 0.05, each taken alone"
+    return f"{clear} of {len(lines)} differ with p ≤ 0.05, without correction for their number"

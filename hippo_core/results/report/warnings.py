@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
+from hippo_core.methods.presets import preset_names
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import LOOKS, USES_WINDOW, base, look, ordered, suite_position
+from hippo_core.results.figures.palette import LOOKS, USES_WINDOW, base, is_control, look, ordered, suite_position
 from hippo_core.results.formatting import percent, share
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.report.runs import Run
@@ -31,7 +32,7 @@ def _named(row: Row) -> str:
 
 
 def _saturated(table: Frame) -> Iterable[str]:
-    full = table[(table["mean"] >= SATURATED) & ~table["condition"].str.startswith("controls/")]
+    full = table[(table["mean"] >= SATURATED) & ~table["condition"].map(is_control)]
     if len(full):
         names = "; ".join(_named(row) for _, row in full.iterrows())
         yield f"Saturated ({names}): at {share(SATURATED)} or more nothing can be shown to do better here."
@@ -85,9 +86,9 @@ def not_measured(run: Run) -> list[str]:
     """What this run says nothing about."""
     rows, notes = run.rows, []
     there = set(rows["preset"])
-    absent = [name for name in LOOKS if name == base(name) and name not in there]
+    absent = [name for name in ordered(set(preset_names()) & set(LOOKS)) if name not in there]
     if absent:
-        notes.append(f"Conditions without a record in this run: {', '.join(absent)}.")
+        notes.append(f"Presets without a record in this run: {', '.join(absent)}.")
     notes += _gaps(rows)
     notes += _models(rows)
     if set(rows["encoder"]) >= {"own"} and "minilm" not in set(rows["encoder"]):

@@ -207,7 +207,7 @@ def test_a_report_never_lies_among_the_records(run):
 def test_one_condition_alone_makes_a_report(tmp_path):
     fake_records.add_record(tmp_path / "run", "babi", "baselines/core", "delayed", n=10)
     page = write_report(tmp_path / "run", tmp_path / "report").read_text(encoding="utf-8")
-    assert "Conditions without a record in this run" in page and "seed 1337" in page
+    assert "Presets without a record in this run" in page and "seed 1337" in page
 
 
 def test_settings_part_by_size_and_suite_override_while_seeds_are_pooled(tmp_path):
