@@ -73,8 +73,9 @@ watch: .venv/.ready ## follow a grid that runs elsewhere: cells, time left, outp
 report: .venv/.ready ## write the report of a run again (RUN_ID=smoke)
 	@$(LAB) report $(RUN_ID)
 
-lab: .venv/.ready ## open JupyterLab at the notebooks
-	@$(BIN)/jupyter lab --notebook-dir notebooks
+# Opened at the root, so that executed/ and reports/ can be reached; a notebook's working directory is its own folder. Jupyter refuses root unless told.
+lab: .venv/.ready ## open JupyterLab at the repository's root, in the folder of the notebooks
+	@$(BIN)/jupyter lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 lint: .venv/.ready ## ruff (modules and notebooks), pyright, notebooks without outputs
 	@$(BIN)/ruff check .

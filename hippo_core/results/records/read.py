@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError, parse_yaml, read_yaml
+from hippo_core.files import COMMAND, LabError, parse_yaml, read_yaml
 from hippo_core.results.records.paths import ROWS, record_folders
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "
     try:
         table: Any = pd.concat([_table(header, bodies) for header, bodies in by_header.items()], ignore_index=True)
     except ValueError as error:
-        raise LabError(f"a metrics.csv of {run} is damaged, `python -m hippo_core records verify` finds it: {error}") from None
+        raise LabError(f"a metrics.csv of {run} is damaged, `{COMMAND} records verify` finds it: {error}") from None
     for name in set(TEXT) & set(table):
         table[name] = table[name].fillna("")
     table = table.sort_values(["place", "idx"], kind="stable", ignore_index=True)
