@@ -78,13 +78,11 @@ def test_a_password_is_sent_and_never_shown(place, wheel, index, monkeypatch):
     assert "secret" not in str(error.value)
 
 
-def test_of_two_files_of_the_name_the_pinned_one_is_taken(place, wheel, index, monkeypatch):
-    other = place.parent / "other" / WHEEL
-    other.parent.mkdir()
-    other.write_bytes(zipped({"small/another.py": CODE, **INFO}))
-    index.pages.clear()
-    index.offer("small", other)
-    monkeypatch.setenv("PIP_FIND_LINKS", f"{other.parent} {wheel.parent}")
+def test_of_two_files_of_the_name_the_pinned_one_is_taken(place, wheel, index):
+    other = zipped({"small/another.py": CODE, **INFO})
+    index.pages[f"/other/{WHEEL}"] = ("application/zip", other)
+    links = (f"/files/{WHEEL}#sha256={digest(wheel.read_bytes())}", f"/other/{WHEEL}#sha256={digest(other)}")
+    index.offer("small", wheel, "<!DOCTYPE html>" + "".join(f'<a href="{link}">{WHEEL}</a>' for link in links))
     run()
     assert left(place) == MADE
 
