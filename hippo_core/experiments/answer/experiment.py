@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hippo_core.experiments.base import Experiment
 from hippo_core.experiments.parameters import Parameters
-from hippo_core.files import LabError
+from hippo_core.files import COMMAND, LabError
 from hippo_core.methods.presets import Preset
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class AnswerParameters(Parameters):
 
     def check_preset(self, preset: Preset) -> None:
         if preset.taught:
-            raise LabError(f"preset {preset.name} is a memory, which is taught before it is asked: run memory preset={preset.name}")
+            raise LabError(f"preset {preset.name} is a memory, which is taught before it is asked: {COMMAND} run memory preset={preset.name}")
 
 
 ANSWER = Experiment(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hippo_core.experiments.answer import experiment as answer
 from hippo_core.experiments.base import Experiment
 from hippo_core.experiments.parameters import Parameters, Resolved
-from hippo_core.files import LabError, root
+from hippo_core.files import COMMAND, LabError, root
 from hippo_core.methods.base import Mode
 from hippo_core.methods.presets import Preset
 from hippo_core.results.records import prepared_telemetry
@@ -68,7 +68,7 @@ class MemoryParameters(Parameters):
 
     def check_preset(self, preset: Preset) -> None:
         if not preset.taught:
-            raise LabError(f"preset {preset.name} is no memory, so that nothing can be taught: run answer preset={preset.name}")
+            raise LabError(f"preset {preset.name} is no memory, so that nothing can be taught: {COMMAND} run answer preset={preset.name}")
         if self.persist and self.mode == "test":
             raise LabError("a test writes nothing that could be kept: persist=true goes with mode=teach or mode=replay")
         if self.persist and not self.store_dir:

@@ -1,4 +1,4 @@
-"""The commands of `python -m hippo_core`. Each parses its words and calls one function; heavy modules are imported when needed."""
+"""The commands of `hippo`. Each parses its words and calls one function; heavy modules are imported when needed."""
 
 import subprocess
 import sys

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from hippo_core.experiments.base import load_experiment
-from hippo_core.files import root
+from hippo_core.files import COMMAND, root
 from hippo_core.lab.grid.progress.eta import duration
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
@@ -81,10 +81,10 @@ def command(cell: Cell) -> str:
     """The command that runs a cell alone, into the same run; defaults are left out."""
     if not cell.experiment:
         words = [f"{name}={_word(value)}" for name, value in cell.parameters.items()]
-        return " ".join(["python -m hippo_core notebook", cell.phase, *words])
+        return " ".join([COMMAND, "notebook", cell.phase, *words])
     usual = load_experiment(cell.experiment).parameters(run_id=ALONE).model_dump()
     changed = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in ALWAYS}
-    return " ".join(["python -m hippo_core run", cell.experiment, *(f"{name}={_word(value)}" for name, value in changed.items())])
+    return " ".join([COMMAND, "run", cell.experiment, *(f"{name}={_word(value)}" for name, value in changed.items())])
 
 
 def _word(value: object) -> str:

@@ -155,7 +155,7 @@ def _make_source(before: Cell, cell: Cell, by_hand: bool) -> None:
     if not by_hand:
         raise LabError(f"{why}; run it first: {summary.command(before)}")
     print(f"{why}; it is made now, in a process of its own: {summary.command(before)}", flush=True)
-    words = shlex.split(summary.command(before))[1:]
+    words = ["-m", "hippo_core", *shlex.split(summary.command(before))[1:]]
     plain = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "CLICOLOR_FORCE")}
     ran = subprocess.run([sys.executable, *words], cwd=root(), env=plain, capture_output=True, text=True, check=False)
     print(ran.stdout.strip(), flush=True)

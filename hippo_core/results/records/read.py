@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError, parse_yaml, read_yaml
+from hippo_core.files import COMMAND, LabError, parse_yaml, read_yaml
 from hippo_core.results.records.paths import ROWS, record_folders
 
 if TYPE_CHECKING:
@@ -72,9 +72,12 @@ def _origins(run: Path, split: str | None, dry_run: bool) -> dict[Path, dict[str
 
 
 def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "pd.DataFrame":
-    """All rows of a run's finished records, with the columns `KEYS` that say which cell each comes from: `cell` its id, `record` the path
-    of its folder below the run, `encoder` whose vectors the preset compares and `control` what stands in the place of what it retrieves (each empty for none), the other overrides apart in
-    `preset_overrides` and `suite_overrides`, joined by ";". Text is text, all else is a number (NaN where not measured)."""
+    """All rows of a run's finished records, with the columns `KEYS` that say which cell each comes from.
+
+    `cell` is its id, `record` the path of its folder below the run, `encoder` whose vectors the preset compares, `control` what stands in
+    the place of what it retrieves (each empty for none); the other overrides stand apart in `preset_overrides` and `suite_overrides`,
+    joined by ";". Text is text, all else is a number (NaN where not measured).
+    """
     import pandas as pd
 
     origins = _origins(run, split, dry_run)
@@ -88,7 +91,7 @@ def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "
     try:
         table: Any = pd.concat([_table(header, bodies) for header, bodies in by_header.items()], ignore_index=True)
     except ValueError as error:
-        raise LabError(f"a metrics.csv of {run} is damaged, `python -m hippo_core records verify` finds it: {error}") from None
+        raise LabError(f"a metrics.csv of {run} is damaged, `{COMMAND} records verify` finds it: {error}") from None
     for name in set(TEXT) & set(table):
         table[name] = table[name].fillna("")
     table = table.sort_values(["place", "idx"], kind="stable", ignore_index=True)

@@ -50,6 +50,15 @@ def test_a_record_says_before_the_run_what_runs(finished):
     assert len(scraps) == 4
 
 
+def test_a_record_names_no_folder_of_this_machine(finished):
+    place, _ = finished
+    notebooks = list(place.glob("executed/quick/**/notebook.ipynb"))
+    assert len(notebooks) == 5
+    assert [path for path in notebooks if str(place) in path.read_text(encoding="utf-8")] == []
+    made = json.loads(notebooks[0].read_text(encoding="utf-8"))["metadata"]["papermill"]
+    assert made["input_path"].startswith("notebooks/") and made["output_path"].startswith("executed/quick/")
+
+
 def test_a_second_call_runs_nothing_and_is_quick(finished):
     place, _ = finished
     before = os.times()
