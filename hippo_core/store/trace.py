@@ -12,11 +12,11 @@ class Trace:
     """A told statement as it is stored.
 
     `world` is the scope in which it can be recalled, `source` the id of the statement: recall is measured against it and never reads it.
-    `teller` is who said it, `confidence` how sure the teller said to be, from 0 to 1 (None: nothing was said of it). `salience`, 0 or
-    more, is what decay lowers and eviction compares. `provenance` says where it came from and can be deleted by; `context_key` is what the
-    teller knew of the occasion. `time` is the order of telling in the world, `uses` counts recalls, `evidence` how often it was told. `id` is
-    given by the store, from 1 on, in order of writing; 0 until then. `payload` is what the method that wrote it keeps besides, in a form of
-    its own (`codec.py`).
+    `teller` is who said it, `confidence` how sure that one said to be, from 0 to 1 (None: nothing was said). `salience`, 0 or more, is
+    what decay lowers and eviction compares. `provenance` says where it came from and can be deleted by; `context_key` is what the teller
+    knew of the occasion. `time` is the order of telling in the world, `uses` counts recalls, `evidence` how often it was told. `id` is
+    given by the store, from 1 on, in order of writing; 0 until then. `payload` is what the method that wrote it keeps besides, in a form
+    of its own (`codec.py`).
     """
 
     world: str

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
+from functools import cache
 from random import Random
 
 import numpy as np
@@ -17,6 +18,7 @@ from hippo_core.suites.semantic.conflict import Said, most_common, settled, sett
 from hippo_core.suites.types import WorldSpec
 
 
+@cache
 def some(n=600, profile="default", split="test", **overrides):
     return list(worlds("semantic", profile, n, 7, split, 512, overrides))
 
@@ -33,7 +35,7 @@ def statements(world):
 @pytest.mark.parametrize("profile", ["default", "hard", "hedged"])
 def test_the_rule_gives_the_gold_answer_and_no_other(profile):
     asked = 0
-    for world in some(profile=profile):
+    for world in some(600, profile):
         told, facts = statements(world), {fact.id: fact for fact in world.facts}
         for item in world.items:
             firms = {facts[gold].slots["firm"] for gold in item.gold_facts if "teller" in facts[gold].slots}
@@ -98,7 +100,7 @@ def test_nothing_in_the_words_of_a_statement_tells_whether_it_holds():
 def test_no_answer_goes_against_what_is_told_most_surely():
     """However many say otherwise: the count alone is right about every second time, and so is the last word."""
     contested, by_count, by_last = 0, [], []
-    for world in some(1200, "hedged"):
+    for world in some(600, "hedged"):
         told, facts = statements(world), {fact.id: fact for fact in world.facts}
         for item in world.items:
             if item.kind == "contradiction":
@@ -110,8 +112,8 @@ def test_no_answer_goes_against_what_is_told_most_surely():
                 assert settled([one for one in said if one.confidence == most]) == answer
                 by_count.append(settled(said) == answer)
                 by_last.append(said[-1].city == answer)
-    assert contested == 600
-    assert np.mean(by_count) == pytest.approx(0.5, abs=0.08) and np.mean(by_last) == pytest.approx(0.5, abs=0.08)
+    assert contested == 300
+    assert np.mean(by_count) == pytest.approx(0.5, abs=0.1) and np.mean(by_last) == pytest.approx(0.5, abs=0.1)
     assert not any(fact.confidence is not None for world in some(60) for fact in world.facts)
 
 
@@ -138,7 +140,7 @@ def test_who_is_surer_is_right_more_often():
 def test_all_gold_facts_can_be_among_the_five_best(profile):
     """Whichever telling of a fact is found."""
     contested = 0
-    for world in some(profile=profile):
+    for world in some(600, profile):
         facts = {fact.id: Trace(world.id, fact.id, fact.text) for fact in world.facts}
         for item in world.items:
             contested += item.kind == "contradiction"
@@ -155,7 +157,7 @@ def test_all_gold_facts_can_be_among_the_five_best(profile):
 def test_where_a_fact_came_from_does_not_say_whether_it_holds(profile):
     """Of all facts about where a contested firm is: each value is as frequent among those that hold as among the others."""
     origins = {True: Counter(), False: Counter()}
-    for world in some(900, profile):
+    for world in some(600, profile):
         facts = {fact.id: fact for fact in world.facts}
         for item in world.items:
             firm = next(facts[gold].slots["firm"] for gold in item.gold_facts if "city" in facts[gold].slots)
@@ -164,7 +166,7 @@ def test_where_a_fact_came_from_does_not_say_whether_it_holds(profile):
                     holds = fact.slots["city"] == item.answers[0]
                     origins[holds].update([("provenance", fact.provenance), ("context_key", fact.context_key)])
     totals = {holds: sum(found.values()) for holds, found in origins.items()}
-    assert min(totals.values()) > 300
+    assert min(totals.values()) > 200
     for value in origins[True] | origins[False]:
         rates = [origins[holds][value] / totals[holds] for holds in (True, False)]
         assert rates[0] == pytest.approx(rates[1], abs=0.05), value
@@ -172,7 +174,7 @@ def test_where_a_fact_came_from_does_not_say_whether_it_holds(profile):
 
 @pytest.mark.parametrize(("profile", "share"), [("default", 0.4), ("hard", 0.5), ("base", 0.0)])
 def test_as_many_questions_as_asked_for_are_about_what_is_contested(profile, share):
-    items = [item for world in some(profile=profile) for item in world.items]
+    items = [item for world in some(600, profile) for item in world.items]
     assert np.mean([item.kind == "contradiction" for item in items]) == pytest.approx(share, abs=0.02)
     assert all(bool(item.refuted) == (item.kind == "contradiction") for item in items)
     assert not any(answer in item.refuted for item in items for answer in item.answers)
