@@ -9,15 +9,15 @@ import pandas as pd
 from hippo_core.delivery import BESIDE_PROMPT
 from hippo_core.delivery.types import Delivered, Question
 from hippo_core.files import LabError
-from hippo_core.methods.base import Method, Query, Retrieved
+from hippo_core.methods.base import Method, Observation, Query, Retrieved
 from hippo_core.methods.controls import CHOOSING, controlled
 from hippo_core.models.generate import kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.results.rankings import RANKING_COLUMNS, score_ranking
 from hippo_core.results.scores import score_item
-from hippo_core.store.trace import Trace
+from hippo_core.store.trace import Statement, Trace
 from hippo_core.suites.lookup import Texts
-from hippo_core.suites.types import Item, Suite, World
+from hippo_core.suites.types import Fact, Item, Suite, World
 
 Regime = Literal["immediate", "delayed", "after_sleep"]
 COLUMNS = [
@@ -57,10 +57,13 @@ def answer(
 
 def passages_of(world: World) -> list[Trace]:
     """The facts of a world as passages, for methods that are not taught beforehand."""
-    return [
-        Trace(world.id, fact.id, fact.text, slots=fact.slots, time=fact.time, context_key=fact.context_key, id=number)
-        for number, fact in enumerate(world.facts, start=1)
-    ]
+    return [observation(fact).trace(id=number) for number, fact in enumerate(world.facts, start=1)]
+
+
+def observation(fact: Fact) -> Observation:
+    """A fact as its teller knows it: all that any method gets of it. Its slots stay with the suite, and whether it is asked for later."""
+    statement = Statement(fact.id, fact.world, fact.text, fact.time)
+    return Observation(statement, fact.teller, fact.confidence, fact.reward, fact.pin, fact.provenance, fact.context_key)
 
 
 def ask(
