@@ -67,8 +67,8 @@ def compare_runs(a: Log, b: Log, metric: str = "") -> TwoRuns:
     _same_items(a, b)
     columns = ["item_id", "cluster", "question", "answer", "pred", metric]
     left, right = (log.rows.reindex(columns=columns) for log in (a, b))
-    asked = [side.drop(columns="question") if a.by_document else side for side in (left, right)]
-    result = compare(*asked, metric, key="item_id", cluster="cluster")
+    first, second = (side.drop(columns="question") if a.by_document else side for side in (left, right))
+    result = compare(first, second, metric, key="item_id", cluster="cluster")
     higher = metric not in a.lower | b.lower
     result = result if higher else replace(result, only_a=result.only_b, only_b=result.only_a)
     costs = {name: (float(a.rows[name].mean()), float(b.rows[name].mean())) for name in a.costs if name in b.costs}
