@@ -7,9 +7,8 @@ import sys
 from importlib.util import find_spec
 
 if missing := [name for name in ("yaml", "typer", "rich", "torch") if find_spec(name) is None]:
-    print(
-        f"{sys.executable} has no {missing[0]}: run .venv/bin/hippo ... from the repository's root (`make setup` makes it)", file=sys.stderr
-    )
+    remedy = "run .venv/bin/hippo ... from the repository's root (`make setup` makes it)"
+    print(f"{sys.executable} has no {missing[0]}: {remedy}", file=sys.stderr)
     sys.exit(2)
 
 from hippo_core.files import FULL, LabError, Terminated

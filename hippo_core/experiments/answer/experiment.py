@@ -42,9 +42,7 @@ class AnswerParameters(Parameters):
 
     def check_preset(self, preset: Preset) -> None:
         if preset.taught:
-            raise LabError(
-                f"preset {preset.name} is a memory, which is taught before it is asked: {COMMAND} run memory preset={preset.name}"
-            )
+            raise LabError(f"preset {preset.name} is a memory, taught before it is asked: {COMMAND} run memory preset={preset.name}")
 
 
 ANSWER = Experiment(

