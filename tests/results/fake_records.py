@@ -120,6 +120,7 @@ def add_record(
     failed: str = "",
     model: str = "hippo-tiny",
     profile: str = "default",
+    control: str = "none",
 ) -> Path:
     """Write one invented record (or, with `failed`, the remains of a failed cell) and return its folder."""
     tag = sum(map(ord, f"{suite}{preset}{regime}{n}{seed}{split}{overrides}{model}{profile}"))
@@ -143,7 +144,11 @@ def add_record(
     }
     told = dict(text.split("=") for text in overrides)
     encoder = told.get("encoder", "own") if preset in ENCODED else None
-    config = {"parameters": parameters, "preset": {"name": preset, "encoder": encoder}, "suite": {"settings": SUITE_SETTINGS}}
+    config = {
+        "parameters": parameters,
+        "preset": {"name": preset, "encoder": encoder, "control": control},
+        "suite": {"settings": SUITE_SETTINGS},
+    }
     begin_record(folder, config, _meta(parameters, tag))
     (folder / "notebook.ipynb").write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     if failed:

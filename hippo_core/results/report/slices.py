@@ -1,4 +1,4 @@
-"""The table of held-out words: what memories and rags make of synonyms, question forms and names that no training saw.
+"""The table of held-out words: how memories and rags score on synonyms, question forms and names that occur in no training text.
 
 Only some cues have held-out words (of episodes the paraphrases), so questions without any count only where they have such a cue.
 """
@@ -80,5 +80,5 @@ def _cell(estimate: dict[str, Any] | None) -> dict[str, str]:
 
 def _note(rows: Frame) -> str:
     cues = [rung for rung in _rungs(rows) if rung]
-    of_cues = f"Questions with held-out words, and with neither, have the cue {' or '.join(cues)}; those by name any cue. " if cues else ""
-    return f"{of_cues}Of fewer than {LEAST_ITEMS} questions or {LEAST_WORLDS} worlds only the number stands."
+    of_cues = f"The first groups hold questions with the cue {' or '.join(cues)}; the groups by name hold all cues. " if cues else ""
+    return f"{of_cues}A group of fewer than {LEAST_ITEMS} questions or {LEAST_WORLDS} worlds shows only its size."

@@ -158,7 +158,7 @@ def _facts(rows: Frame, validation: Frame) -> str:
     items, worlds = rows["key"].nunique(), rows["cluster"].nunique()
     chance = share(rows["chance"].mean())
     rival = " and the best rag" if summaries.best_rag(rows, validation)[1] else ""
-    checked = f"; expected ranges{rival} from validation worlds" if len(validation) else ""
+    checked = f"; validation worlds give the expected ranges{rival}" if len(validation) else ""
     who = ", ".join(filter(None, [f"{first['model']}, profile {first['profile']}", first["suite_overrides"].replace(";", ", ")]))
     return f"{who}: {items} items in {worlds} worlds, seed {seeds}; chance {chance}{checked}."
 
