@@ -170,7 +170,7 @@ def test_what_is_asked_before_a_kernel_is_made_is_answered_when_it_is(monkeypatc
 
 def test_a_kernel_that_is_ended_before_it_is_made_leaves_nothing_behind(monkeypatch):
     imported, launch, made = threading.Event(), client.launch, []
-    monkeypatch.setattr(client, "launch", lambda *order: imported.wait(60) and made.append(launch(*order)) or made[0])
+    monkeypatch.setattr(client, "launch", lambda *order: [imported.wait(60), made.append(launch(*order))] and made[0])
 
     async def scene():
         manager = AsyncKernelManager(kernel_name=NAME)
