@@ -207,6 +207,21 @@ def sentence(open_cell: OpenCell, metrics: dict[str, Any]) -> str:
     return open_cell.experiment.sentence(open_cell.parameters, metrics)
 
 
+def glance(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """Of rows that answer: the question, what was recalled for it with its score, the answer, the right answer; of others all columns."""
+    if "recalled_texts" not in rows:
+        return rows
+    import pandas as pd
+
+    recalled = rows["recalled_texts"].map(lambda texts: "; ".join(_with_score(*one) for one in json.loads(texts or "[]")))
+    columns = {"question": rows["question"], "recalled (score)": recalled, "given": rows["pred"], "right answer": rows["answer"]}
+    return pd.DataFrame({**columns, **{name: rows[name] for name in ("score", "found", "rung")}})
+
+
+def _with_score(text: str, score: float | None) -> str:
+    return text if score is None else f"{text} ({score:.3g})"
+
+
 def figure(open_cell: OpenCell, rows: "pd.DataFrame") -> bytes:
     """The result of a cell as a picture (PNG)."""
     return open_cell.experiment.figure(open_cell.parameters, rows)
