@@ -8,12 +8,17 @@ import sys
 
 import pytest
 
-from hippo_core.experiments import parameters
+from hippo_core import lab
+from hippo_core.experiments import load_experiment, parameters
 from hippo_core.experiments.answer.experiment import AnswerParameters
 from hippo_core.experiments.memory.experiment import MemoryParameters
+from hippo_core.experiments.parameters import check
 from hippo_core.files import LabError, root
+from hippo_core.lab.cli import cell_commands
 from hippo_core.lab.grid import summary
+from hippo_core.lab.grid.expand import Block, _combinations
 from hippo_core.lab.run import fingerprints, notebook_files
+from hippo_core.lab.run.cells import cells_of
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.results.records import read_meta
 from hippo_core.suites import get_suite, settings_for
@@ -335,11 +340,16 @@ def test_a_grid_and_a_command_say_the_model_of_a_folder(example, monkeypatch):
     named = Block(suites=[own], presets=["baselines/rag_bm25"], models=["hippo-tiny"])
     there = with_reader(example.parent)
     try:
-        assert {values["suite"]: values["model"] for values in _combinations(block, ())} == {"episodic": "hippo-tiny", own: "smollm2-135m-reader"}
+        assert {values["suite"]: values["model"] for values in _combinations(block, ())} == {
+            "episodic": "hippo-tiny",
+            own: "smollm2-135m-reader",
+        }
         assert {values["model"] for values in (*_combinations(named, ()), *_combinations(block, ("hippo-tiny",)))} == {"hippo-tiny"}
         seen = []
         monkeypatch.setattr(cell_commands, "is_complete", lambda record: True)
-        monkeypatch.setattr(cell_commands, "cells_of", lambda experiment, resolved: seen.append(resolved.parameters.model) or cells_of(experiment, resolved))
+        monkeypatch.setattr(
+            cell_commands, "cells_of", lambda experiment, resolved: seen.append(resolved.parameters.model) or cells_of(experiment, resolved)
+        )
         monkeypatch.setattr(fingerprints, "weights", lambda name: name)
         for words in ([], ["model=hippo-tiny"]):
             assert cell_commands.run_single("answer", [f"suite={own}", "preset=baselines/rag_bm25", *words], False) == 0

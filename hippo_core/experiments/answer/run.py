@@ -143,9 +143,7 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         **score_item(suite, answered.world, item, delivered.text),
         "shown": ";".join(trace.source for trace in shown),
         "recalled_texts": _recalled_texts(retrieved, shown),
-        "found": float({item.retold.get(trace.source, trace.source) for trace in shown} >= set(item.gold_facts))
-        if item.gold_facts
-        else math.nan,
+        "found": _found(shown, item),
         "n_shown": len(shown),
         "n_dropped": delivered.dropped,
         **score_ranking(retrieved.ranking, item),
@@ -155,6 +153,12 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "retrieval_ms": retrieved.retrieval_ms,
         "flags": ";".join(_flags(lm, delivered)),
     }
+
+
+def _found(shown: Sequence[Trace], item: Item) -> float:
+    """Whether all gold facts, or what tells them again, are among what was shown: 1 or 0, NaN where there are none."""
+    sources = {item.retold.get(trace.source, trace.source) for trace in shown}
+    return float(sources >= set(item.gold_facts)) if item.gold_facts else math.nan
 
 
 def _recalled_texts(retrieved: Retrieved, shown: Sequence[Trace]) -> str:

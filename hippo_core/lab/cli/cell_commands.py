@@ -27,8 +27,6 @@ def run_single(name: str, words: Sequence[str], again: bool) -> int:
     if "model" not in told and is_own(suite := str(told.get("suite", ""))):  # decided here, so that cell and record say which it is
         values["model"] = usual_model(suite)
     resolved = check(values, f"run {name}", experiment.parameters)
-    if "model" not in told and is_own(resolved.parameters.suite):
-        print(said_of_model(resolved.parameters.suite), flush=True)
     parameters, cells = resolved.parameters, cells_of(experiment, resolved)
     cell = cells[-1]
     where = record_files.short(cell.record)
@@ -36,6 +34,8 @@ def run_single(name: str, words: Sequence[str], again: bool) -> int:
         print(f"finished already: {where}\nto run it again and keep this one aside: {summary.command(cell)} --again")
         return 0
     require_threads(parameters.threads)
+    if "model" not in told and is_own(resolved.parameters.suite):
+        print(said_of_model(resolved.parameters.suite), flush=True)
     execute.fix_threads(parameters.threads)
     with record_files.locked(run_folder(parameters.run_id), alone=False):
         if is_complete(cell.record):

@@ -118,7 +118,7 @@ def _combinations(block: Block, models: tuple[str, ...]) -> Iterator[dict[str, A
     names = ("model", "suite", "profile", "n", "seed", "split", "preset", "overrides", "regime")
     sets = (models or block.models, block.suites, block.profiles, block.sizes, block.seeds, block.splits)
     for values in product(*sets, block.presets, block.overrides, block.regimes):
-        cell = dict(zip(names, values, strict=True))
+        cell: dict[str, Any] = dict(zip(names, values, strict=True))
         yield cell if models or "models" in block.model_fields_set else {**cell, "model": usual_model(cell["suite"])}
 
 
