@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hippo_core.files import LabError, unknown
 from hippo_core.methods.base import Mode
 from hippo_core.methods.presets import Preset, load_preset, settings_of
+from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import ModelSpec, load_spec, validated
 from hippo_core.results.records import run_folder
 from hippo_core.results.records.read import side_of
@@ -20,6 +21,7 @@ from hippo_core.suites.folder import count_questions, is_own, require_folder
 from hippo_core.suites.types import Settings, Suite
 
 DRY_ITEMS = 5
+READER = "smollm2-135m-reader"  # the shipped model that reads everyday sentences
 PLACE = ("run_id", "record_dir")  # where a record goes, not what it holds
 
 Positive = Annotated[int, Field(ge=1)]
@@ -102,6 +104,22 @@ def check(values: dict[str, Any], where: str, form: type[Parameters]) -> Resolve
             parameters.suite, parameters.split, parameters.items, calibrates=settings.calibrates, shuffles=settings.control == "shuffled"
         )
     return resolved
+
+
+def usual_model(suite: str) -> str:
+    """The model that a suite is asked with where none is said: of a folder of the user's own the one that reads everyday sentences, where
+    its files are on the disk; hippo-tiny, which reads the shipped suites' own sentences, otherwise."""
+    tiny = Parameters.model_fields["model"].default
+    return READER if is_own(suite) and not missing(load_spec(READER)) else tiny
+
+
+def said_of_model(suite: str) -> str:
+    """A line on that choice; empty for the shipped suites."""
+    if not is_own(suite):
+        return ""
+    if (model := usual_model(suite)) == READER:
+        return f"no model= is given: {suite} is asked with {model}, which reads everyday sentences"
+    return f"no model= is given: {suite} is asked with {model}, which cannot read everyday sentences; `make models` brings one that can"
 
 
 def _all_questions(parameters: Parameters) -> int:

@@ -173,6 +173,7 @@ def add_memory(run: Path, suite: str = "episodic", regime: str = "delayed", n: i
         recall_ms=0.4,
         completion_ms=2.5,
         encode_ms=1.0,
+        recalled_texts='[["Nia met a <friend> at the mill.", 0.8125], ["Bo met a friend.", null]]',
     )
     slept = regime == "after_sleep"
     if slept:

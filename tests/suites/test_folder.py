@@ -8,12 +8,17 @@ import sys
 
 import pytest
 
-from hippo_core.experiments import parameters
+from hippo_core import lab
+from hippo_core.experiments import load_experiment, parameters
 from hippo_core.experiments.answer.experiment import AnswerParameters
 from hippo_core.experiments.memory.experiment import MemoryParameters
+from hippo_core.experiments.parameters import check
 from hippo_core.files import LabError, root
+from hippo_core.lab.cli import cell_commands
 from hippo_core.lab.grid import summary
+from hippo_core.lab.grid.expand import Block, _combinations
 from hippo_core.lab.run import fingerprints, notebook_files
+from hippo_core.lab.run.cells import cells_of
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.results.records import read_meta
 from hippo_core.suites import get_suite, settings_for
@@ -300,11 +305,59 @@ def test_a_memory_is_asked_without_validation_worlds(example):
     actions = notebook(**everything, mode="teach")["rows"].set_index("fact_id")["action"]
     assert actions["b3"] == "refuse" and set(actions.drop("b3")) == {"insert"}
     asked, rest = notebook(**told), notebook(**everything)
+    assert "right fact found 2 of 2, answered 0 of 2" in lab.sentence(asked["cell"], asked["metrics"])
+    shown = lab.glance(rest["rows"])
+    assert list(shown)[:4] == ["question", "recalled (score)", "given", "right answer"]
+    assert re.fullmatch(r"Ada moved the key to the drawer\. \(-?[\d.e-]+\)", shown["recalled (score)"].iloc[0])
     assert asked["rows"]["item_id"].tolist() == ["q1", "q2"] and rest["rows"]["recall_1"].iloc[2] == 1
     cut, of_long = (summary.warnings([Outcome(space["cell"].cell, "done", 0.0)]) for space in (asked, rest))
     assert cut == [f"warning: {cut_short(told['suite'], 'test', 2)}"]
     assert len(of_long) == 1 and "1 of 6 facts are too long for the 512 tokens of hippo-tiny" in of_long[0]
     assert "warnings" in read_meta(asked["cell"].record)
+
+
+def with_reader(place):
+    """Where the reader's files are looked for, its weights an empty file."""
+    there = place / "data/models/smollm2-135m"
+    there.mkdir(parents=True)
+    return there
+
+
+def test_a_folder_is_asked_with_the_model_that_reads_it_where_it_is_there(example, monkeypatch):
+    own, place = f"folder:{example}", example.parent
+    assert parameters.usual_model(own) == "hippo-tiny" and "`make models` brings one that can" in parameters.said_of_model(own)
+    there = with_reader(place)
+    try:
+        assert parameters.usual_model(own) == "smollm2-135m-reader" and "everyday sentences" in parameters.said_of_model(own)
+        assert parameters.usual_model("episodic") == "hippo-tiny" and not parameters.said_of_model("episodic")
+    finally:
+        there.rmdir()
+
+
+def test_a_grid_and_a_command_say_the_model_of_a_folder(example, monkeypatch):
+    own = f"folder:{example}"
+    block = Block(suites=["episodic", own], presets=["baselines/rag_bm25"])
+    named = Block(suites=[own], presets=["baselines/rag_bm25"], models=["hippo-tiny"])
+    there = with_reader(example.parent)
+    try:
+        assert {values["suite"]: values["model"] for values in _combinations(block, ())} == {
+            "episodic": "hippo-tiny",
+            own: "smollm2-135m-reader",
+        }
+        assert {values["model"] for values in (*_combinations(named, ()), *_combinations(block, ("hippo-tiny",)))} == {"hippo-tiny"}
+        seen = []
+        monkeypatch.setattr(cell_commands, "is_complete", lambda record: True)
+        monkeypatch.setattr(
+            cell_commands, "cells_of", lambda experiment, resolved: seen.append(resolved.parameters.model) or cells_of(experiment, resolved)
+        )
+        monkeypatch.setattr(fingerprints, "weights", lambda name: name)
+        for words in ([], ["model=hippo-tiny"]):
+            assert cell_commands.run_single("answer", [f"suite={own}", "preset=baselines/rag_bm25", *words], False) == 0
+        assert seen == ["smollm2-135m-reader", "hippo-tiny"]
+    finally:
+        there.rmdir()
+    told = check({"suite": own, "model": "hippo-tiny", "preset": "memory/hei_nw"}, "here", MemoryParameters)
+    assert "model=hippo-tiny" in summary.command(cells_of(load_experiment("memory"), told)[-1])
 
 
 @pytest.fixture(scope="module")

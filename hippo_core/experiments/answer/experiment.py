@@ -7,6 +7,7 @@ from hippo_core.experiments.base import Experiment
 from hippo_core.experiments.parameters import Parameters
 from hippo_core.files import COMMAND, LabError
 from hippo_core.methods.presets import Preset
+from hippo_core.suites.folder import is_own
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +20,10 @@ def sentence(parameters: Parameters, metrics: Mapping[str, Any]) -> str:
     if means["em"] is None:
         return f"{parameters.preset}{overrides} on {parameters.suite} ({parameters.regime}): nothing could be scored."
     who = f"{parameters.model} with {parameters.preset}{overrides}"
+    if is_own(parameters.suite):
+        n, found, answered = means["n_items"], means.get("found"), round(means["em"] * means["n_items"])
+        facts = "" if found is None else f"right fact found {round(found * n)} of {n}, "
+        return f"{who} on {parameters.suite}, {parameters.regime}: {facts}answered {answered} of {n}."
     right = f"{who} answers {means['em']:.0%} of {means['n_items']} {parameters.suite} questions right"
     bounds = "" if means["low"] is None else f" (95% interval {means['low']:.0%} to {means['high']:.0%}, {means['n_worlds']} worlds)"
     chance = "" if means["chance"] is None else f"; a guess gets {means['chance']:.0%}"

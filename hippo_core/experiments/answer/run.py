@@ -1,5 +1,7 @@
 """Ask a model every item of a set of worlds with what one method brings; one row an item. The loop of every experiment that asks."""
 
+import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -24,7 +26,7 @@ COLUMNS = [
     *("idx", "item_id", "world", "stage", "kind", "rung", "hops", "distance", "slices", "question", "prompt"),
     *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
     *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained", "refuted"),
-    *("shown", "n_shown", "n_dropped", *RANKING_COLUMNS),
+    *("shown", "recalled_texts", "n_shown", "n_dropped", "found", *RANKING_COLUMNS),
     *("prompt_tokens", "generated_tokens", "first_logprob", "trace_tokens", "computed_tokens", "kv_mb"),
     *("latency_ms", "retrieval_ms", "flags"),
 ]
@@ -143,6 +145,8 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "pred": delivered.text,
         **score_item(suite, answered.world, item, delivered.text),
         "shown": ";".join(trace.source for trace in shown),
+        "recalled_texts": _recalled_texts(retrieved, shown),
+        "found": _found(shown, item),
         "n_shown": len(shown),
         "n_dropped": delivered.dropped,
         **score_ranking(retrieved.ranking, item),
@@ -152,6 +156,24 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "retrieval_ms": retrieved.retrieval_ms,
         "flags": ";".join(_flags(lm, delivered)),
     }
+
+
+def _found(shown: Sequence[Trace], item: Item) -> float:
+    """Whether all gold facts, or what tells them again, are among what was shown: 1 or 0, NaN where there are none."""
+    sources = {item.retold.get(trace.source, trace.source) for trace in shown}
+    return float(sources >= set(item.gold_facts)) if item.gold_facts else math.nan
+
+
+def _recalled_texts(retrieved: Retrieved, shown: Sequence[Trace]) -> str:
+    """What a ranking brought before the model, best first: a JSON list of [text, score], the score null where it is not known. Empty where
+    nothing was ranked. Others that chose what is shown come last, in order of telling."""
+    if retrieved.ranking is None:
+        return ""
+    ranks = {(trace.world, trace.id): rank for rank, trace in enumerate(retrieved.ranking)}
+    scores = dict(enumerate(retrieved.scores))
+    placed = sorted((ranks.get((trace.world, trace.id), len(ranks)), number) for number, trace in enumerate(shown))
+    texts = [(shown[number].text, scores.get(rank)) for rank, number in placed]
+    return json.dumps([[text, None if score is None else round(score, 4)] for text, score in texts], ensure_ascii=False)
 
 
 def _flags(lm: LanguageModel, delivered: Delivered) -> list[str]:

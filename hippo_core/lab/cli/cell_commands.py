@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hippo_core.experiments import load_experiment
-from hippo_core.experiments.parameters import Parameters, assignments, check
+from hippo_core.experiments.parameters import Parameters, assignments, check, said_of_model, usual_model
 from hippo_core.files import root
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.grid_status import stand, supersede
@@ -16,12 +16,17 @@ from hippo_core.lab.run.cells import cells_of, dataset_cell
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.results.records import RUNS, is_complete, run_folder, set_aside
 from hippo_core.suites import SUITES
+from hippo_core.suites.folder import is_own
 
 
 def run_single(name: str, words: Sequence[str], again: bool) -> int:
     """Run one cell of an experiment alone, with what it needs where that is not there; a finished record is kept and said."""
     experiment = load_experiment(name)
-    resolved = check({"run_id": summary.ALONE, **assignments(words)}, f"run {name}", experiment.parameters)
+    told = assignments(words)
+    values = {"run_id": summary.ALONE, **told}
+    if "model" not in told and is_own(suite := str(told.get("suite", ""))):  # decided here, so that cell and record say which it is
+        values["model"] = usual_model(suite)
+    resolved = check(values, f"run {name}", experiment.parameters)
     parameters, cells = resolved.parameters, cells_of(experiment, resolved)
     cell = cells[-1]
     where = record_files.short(cell.record)
@@ -29,6 +34,8 @@ def run_single(name: str, words: Sequence[str], again: bool) -> int:
         print(f"finished already: {where}\nto run it again and keep this one aside: {summary.command(cell)} --again")
         return 0
     require_threads(parameters.threads)
+    if "model" not in told and is_own(resolved.parameters.suite):
+        print(said_of_model(resolved.parameters.suite), flush=True)
     execute.fix_threads(parameters.threads)
     with record_files.locked(run_folder(parameters.run_id), alone=False):
         if is_complete(cell.record):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from hippo_core.experiments import Experiment, experiment_of, load_experiment
-from hippo_core.experiments.parameters import Parameters, Positive, Resolved, check
+from hippo_core.experiments.parameters import Parameters, Positive, Resolved, check, usual_model
 from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.run.cells import DATASETS, Cell, cells_of
 from hippo_core.methods.presets import load_preset
@@ -114,10 +114,12 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
 
 
 def _combinations(block: Block, models: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """Every combination of the axes. A folder of the user's own has the model that reads it, where neither block nor command says one."""
     names = ("model", "suite", "profile", "n", "seed", "split", "preset", "overrides", "regime")
     sets = (models or block.models, block.suites, block.profiles, block.sizes, block.seeds, block.splits)
     for values in product(*sets, block.presets, block.overrides, block.regimes):
-        yield dict(zip(names, values, strict=True))
+        cell: dict[str, Any] = dict(zip(names, values, strict=True))
+        yield cell if models or "models" in block.model_fields_set else {**cell, "model": usual_model(cell["suite"])}
 
 
 def _encoded(settings: Any, overrides: list[str], encoders: Sequence[str]) -> list[list[str]]:

@@ -12,6 +12,7 @@ from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
 from hippo_core.results.criteria import VERDICTS
 from hippo_core.results.records import read_meta, read_metrics
+from hippo_core.suites.folder import is_own
 
 ALONE = "single"  # the run of cells that are run alone, unless one is named
 ALWAYS = ("suite", "preset", "n", "seed", "mode")  # parameters that a command says though they are the usual ones
@@ -82,8 +83,9 @@ def command(cell: Cell) -> str:
     if not cell.experiment:
         words = [f"{name}={_word(value)}" for name, value in cell.parameters.items()]
         return " ".join([COMMAND, "notebook", cell.phase, *words])
+    always = ALWAYS if not is_own(cell.parameters["suite"]) else (*ALWAYS, "model")  # whose usual one depends on what is on the disk
     usual = load_experiment(cell.experiment).parameters(run_id=ALONE).model_dump()
-    changed = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in ALWAYS}
+    changed = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in always}
     return " ".join([COMMAND, "run", cell.experiment, *(f"{name}={_word(value)}" for name, value in changed.items())])
 
 

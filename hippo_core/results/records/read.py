@@ -13,7 +13,10 @@ from hippo_core.results.records.paths import ROWS, record_folders
 if TYPE_CHECKING:
     import pandas as pd
 
-TEXT = ("item_id", "world", "stage", "kind", "rung", "slices", "question", "prompt", "answer", "pred", "shown", "flags", "scores")
+TEXT = (
+    *("item_id", "world", "stage", "kind", "rung", "slices", "question", "prompt", "answer", "pred"),
+    *("shown", "recalled_texts", "flags", "scores"),
+)
 WHOLE = ("idx", "hops", "distance")
 KEYS = (
     *("run_id", "suite", "preset", "model", "profile", "n", "seed", "split", "regime", "mode", "dry_run", "overrides"),

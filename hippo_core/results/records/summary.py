@@ -15,6 +15,7 @@ MEANS = {
     "em_raw": "em_raw",
     "em_norm": "em_norm",
     "f1": "f1",
+    "found": "found",
     "success": "success",
     "suboptimality": "suboptimality",
     "r_at_1": "recall_1",
@@ -56,7 +57,7 @@ def prepared_telemetry(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 def _scores(rows: "pd.DataFrame", suite: str, seconds: float) -> dict[str, Any]:
     main: Frame = rows[rows["stage"] == "test"] if "test" in set(rows["stage"]) else rows
-    metrics = _score(main, "n_items") | {name: _mean(main[column]) for name, column in MEANS.items()} | _stages(rows)
+    metrics = _score(main, "n_items") | {name: _mean(main[column]) for name, column in MEANS.items() if column in main} | _stages(rows)
     return {
         "metrics": {suite: metrics, "compute": _compute(rows, seconds)},
         "by_rung": _groups(main, "rung"),

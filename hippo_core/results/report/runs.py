@@ -82,7 +82,7 @@ class Run:
     @cached_property
     def numbers(self) -> Frame:
         """The rows without their long texts: all that tables, figures and verdicts need."""
-        return self.rows.drop(columns=["prompt", "pred", "shown"], errors="ignore")
+        return self.rows.drop(columns=["prompt", "pred", "shown", "recalled_texts"], errors="ignore")
 
     @cached_property
     def models(self) -> list[str]:
