@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
     from hippo_core.store import Codec, Identity, TraceStore
 
-Stage = Literal["teach", "replay"]
-Mode = Literal["teach", "replay", "test"]
+Step = Literal["teach", "replay", "test"]
 Decoding = Literal["short", "plain"]  # how the model is asked: by its chat template and an instruction, or neither
 Control = Literal["none", "empty", "shuffled", "oracle", "random"]  # see controls.py
 Count = Annotated[int, Field(ge=1)]
@@ -128,9 +127,9 @@ class Method:
     """What brings something for a question. Subclasses say `Settings` and `open`."""
 
     Settings: ClassVar[type[MethodSettings]] = MethodSettings
-    stages: ClassVar[tuple[Stage, ...]] = ()  # in which it is prepared, each in a process of its own
+    steps: ClassVar[tuple[Step, ...]] = ()  # in which it is prepared, each in a process of its own
     sees_window: ClassVar[bool] = False  # whether the immediate regime changes what it brings
-    fitted: ClassVar[str] = ""  # what that was fitted for which it reads: "model", for the one that answers, or a folder of data/weights
+    weights: ClassVar[tuple[str, ...]] = ()  # files below data/weights that it reads, as patterns; {model} is the one that answers
 
     def __init__(self, lm: "LanguageModel", settings: Any) -> None:
         self.lm, self.settings = lm, settings
@@ -184,10 +183,9 @@ class Memory(Method):
     """A method that is taught. As it stands it keeps every statement, without a payload; subclasses say at least `open`."""
 
     Settings: ClassVar[type[MethodSettings]] = MemorySettings
-    stages: ClassVar[tuple[Stage, ...]] = ("teach",)
-    fitted = "model"
-    asked_with: ClassVar[tuple[str, ...]] = ("delivery", "control", "k")  # settings that matter to a test alone, by dotted key
-    slept_with: ClassVar[tuple[str, ...]] = ()  # those that matter from a replay on
+    steps: ClassVar[tuple[Step, ...]] = ("teach",)
+    test_settings: ClassVar[tuple[str, ...]] = ("delivery", "control", "k")  # settings that matter to a test alone, by dotted key
+    replay_settings: ClassVar[tuple[str, ...]] = ()  # those that matter from a replay on
 
     @property
     def codec(self) -> "Codec":

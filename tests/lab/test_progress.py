@@ -31,7 +31,7 @@ SECONDS = st.floats(0, 1000)
 
 
 def cell(name, needs=(), **parameters):
-    return Cell("p", parameters, name, Path(name), f"cell {name}", tuple(needs))
+    return Cell("p", parameters, name, Path(name), f"cell {name}", {need: need for need in needs})
 
 
 @st.composite

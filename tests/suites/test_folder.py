@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
-from hippo_core.experiments import parameters
-from hippo_core.experiments.answer.experiment import AnswerParameters
-from hippo_core.experiments.memory.experiment import MemoryParameters
+from hippo_core.experiments.asking import parameters
+from hippo_core.experiments import load_experiment
 from hippo_core.files import LabError, root
 from hippo_core.lab.grid import summary
 from hippo_core.lab.run import fingerprints, notebook_files
@@ -131,20 +130,20 @@ def test_all_questions_of_a_folder_are_counted(folder):
     assert count_questions(name, "test") == 3
     assert cut_short(name, "test", 3) == ""
     assert cut_short(name, "test", 2) == f"2 of the 3 questions of {name} are asked (n=2); n=all asks all of them"
-    assert parameters.check({"suite": name, "n": "all"}, "run answer", AnswerParameters).parameters.n == 3
+    assert load_experiment("answer").check({"suite": name, "n": "all"}, "run answer").n == 3
     with pytest.raises(LabError, match=r"n=all is for folder:PATH.*give suite spatial a number"):
-        parameters.check({"suite": "spatial", "n": "all"}, "run answer", AnswerParameters)
+        load_experiment("answer").check({"suite": "spatial", "n": "all"}, "run answer")
 
 
 def test_a_gate_needs_validation_worlds_and_nothing_else_does(folder):
     name, memory = f"folder:{folder}", MemoryParameters
     gated = {"suite": name, "preset": "memory/hei_nw_gated", "n": "all"}
     with pytest.raises(LabError, match=r"gate is calibrated on validation worlds.*has none; put .* into .*val, or say .*use_gate=false"):
-        parameters.check(gated, "run memory", memory)
+        load_experiment("memory").check(gated, "run memory")
     for words in ({"overrides": ["episodic.use_gate=false"]}, {"preset": "ablations/gate_random"}, {"preset": "controls/shuffled_store"}):
-        parameters.check({**gated, **words}, "run memory", memory)
+        load_experiment("memory").check({**gated, **words}, "run memory")
     write(folder / "val", FACTS[2:], ITEMS[1:2])
-    parameters.check(gated, "run memory", memory)
+    load_experiment("memory").check(gated, "run memory")
 
 
 def test_a_folder_of_one_world_has_none_to_shuffle_with(folder):
@@ -294,10 +293,10 @@ def test_a_memory_is_asked_without_validation_worlds(example):
     with (example / "facts.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(long) + "\n")
     told = {"suite": f"folder:{example}", "n": 2}
-    taught = notebook(**told, mode="teach")
+    taught = notebook(**told, step="teach")
     assert dict(zip(taught["rows"]["fact_id"], taught["rows"]["action"], strict=True)) == {"f1": "insert", "f2": "insert", "f3": "insert"}
     everything = {**told, "n": 3, "run_id": "all"}
-    actions = notebook(**everything, mode="teach")["rows"].set_index("fact_id")["action"]
+    actions = notebook(**everything, step="teach")["rows"].set_index("fact_id")["action"]
     assert actions["b3"] == "refuse" and set(actions.drop("b3")) == {"insert"}
     asked, rest = notebook(**told), notebook(**everything)
     assert asked["rows"]["item_id"].tolist() == ["q1", "q2"] and rest["rows"]["recall_1"].iloc[2] == 1

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from hippo_core.experiments import load_experiment
-from hippo_core.experiments.parameters import Parameters, assignments, check
+from hippo_core.experiments.parameters import assignments
 from hippo_core.files import root
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.grid_status import stand, supersede
 from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.grid.running import ALONE, RunOptions, run, stops_cleanly
 from hippo_core.lab.run import execute, notebook_files, record_files
-from hippo_core.lab.run.cells import cells_of, dataset_cell
+from hippo_core.lab.run.cells import cells_of
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.results.records import RUNS, is_complete, run_folder, set_aside
 from hippo_core.suites import SUITES
@@ -21,9 +21,8 @@ from hippo_core.suites import SUITES
 def run_single(name: str, words: Sequence[str], again: bool) -> int:
     """Run one cell of an experiment alone, with what it needs where that is not there; a finished record is kept and said."""
     experiment = load_experiment(name)
-    resolved = check({"run_id": summary.ALONE, **assignments(words)}, f"run {name}", experiment.parameters)
-    parameters, cells = resolved.parameters, cells_of(experiment, resolved)
-    cell = cells[-1]
+    parameters = experiment.check({"run_id": summary.ALONE, **assignments(words)}, f"run {name}")
+    *_, cell = cells = cells_of(experiment.plan(parameters))
     where = record_files.short(cell.record)
     if is_complete(cell.record) and not again:
         print(f"finished already: {where}\nto run it again and keep this one aside: {summary.command(cell)} --again")
@@ -44,7 +43,8 @@ def build_datasets(words: Sequence[str]) -> int:
     """Build the data sets of every suite, or of the one that `suite=` names."""
     values: dict[str, Any] = {"run_id": "datasets", **assignments(words)}
     suites = [values.pop("suite")] if "suite" in values else list(SUITES)
-    cells = [dataset_cell(check({**values, "suite": suite}, "datasets", Parameters)) for suite in suites]
+    answer = load_experiment("answer")
+    cells = [cells_of(answer.plan(answer.check({**values, "suite": suite}, "datasets")).needs["data"])[-1] for suite in suites]
     execute.fix_threads(1)
     with record_files.locked(run_folder(values["run_id"]), alone=True):
         supersede(cells)

@@ -77,7 +77,7 @@ def ready(waiting: Sequence[Cell], running: Sequence[Cell], outcomes: Sequence[O
     """The waiting cells all of whose needs are met, in their order."""
     done = {outcome.cell.id for outcome in outcomes if outcome.state == "done"}
     open_ids = {cell.id for cell in (*waiting, *running)} - done
-    return [cell for cell in waiting if not open_ids & set(cell.needs)]
+    return [cell for cell in waiting if not open_ids & cell.needed]
 
 
 def _doomed(waiting: list[Cell], outcome: Outcome) -> list[Outcome]:
@@ -86,7 +86,7 @@ def _doomed(waiting: list[Cell], outcome: Outcome) -> list[Outcome]:
     failed = [outcome.cell] if outcome.state == "failed" else []
     while failed:
         need = failed.pop()
-        for cell in [cell for cell in waiting if need.id in cell.needs]:
+        for cell in [cell for cell in waiting if need.id in cell.needed]:
             waiting.remove(cell)
             failed.append(cell)
             lost.append(Outcome(cell, "failed", 0.0, f"not run: it needs '{need.label}', which failed"))

@@ -13,7 +13,7 @@ from hippo_core.lab.run.record_files import short
 from hippo_core.results.records import read_meta, read_metrics
 
 ALONE = "single"  # the run of cells that are run alone, unless one is named
-ALWAYS = ("suite", "preset", "n", "seed", "mode")  # parameters that a command says though they are the usual ones
+ALWAYS = ("suite", "preset", "n", "seed", "step")  # parameters that a command says though they are the usual ones
 VERDICTS = ("met", "missed", "not judged")
 
 
@@ -66,9 +66,10 @@ def warnings(outcomes: Sequence[Outcome]) -> list[str]:
 
 def result(cell: Cell) -> str:
     """The result of a finished cell in one line."""
-    if not cell.resolved:
+    if not cell.experiment:
         return cell.label
-    return load_experiment(cell.experiment).sentence(cell.resolved.parameters, read_metrics(cell.record))
+    experiment = load_experiment(cell.experiment)
+    return experiment.sentence(experiment.parameters(**cell.parameters), read_metrics(cell.record))
 
 
 def command(cell: Cell) -> str:

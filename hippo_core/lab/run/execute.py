@@ -163,7 +163,7 @@ def papermill_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
 def _plain_origin(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
     parameters = {name: value for name, value in cell.parameters.items() if name not in PLACE}
     meta = {"git_sha": git_sha(), "config_hash": fingerprints.digest(parameters), "cell": cell.id, "phase": cell.phase}
-    return {"parameters": parameters}, meta | {"parameters": cell.parameters, "mode": cell.phase, "versions": versions()}
+    return {"parameters": parameters}, meta | {"parameters": cell.parameters, "versions": versions()}
 
 
 def disk_full(cell: Cell) -> LabError:

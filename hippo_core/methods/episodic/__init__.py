@@ -25,8 +25,9 @@ class HeiNW(Memory):
     """The episodic memory on a loaded model; what was fitted for the model is read when it is first needed (parts.py)."""
 
     Settings = EpisodicSettings
-    stages = ("teach", "replay")
-    slept_with = ("replay", "episodic.use_completion", "episodic.recall", "episodic.hopfield", "episodic.predictive")
+    steps = ("teach", "replay")
+    weights = ("{model}/adapter.*", "{model}/key.*", "{model}/recall.*")
+    replay_settings = ("replay", "episodic.use_completion", "episodic.recall", "episodic.hopfield", "episodic.predictive")
 
     @cached_property
     def parts(self) -> "Parts":

@@ -34,7 +34,7 @@ class Side(Form):
 
     preset: str
     stage: str = "test"
-    mode: str = "test"
+    step: str = "test"
     regime: Regime | None = None
     encoder: Encoder | None = None
     overrides: str = ""
@@ -182,7 +182,7 @@ class Criteria(Form):
         that names a group are those of all its members."""
         if side.preset not in self.groups:
             return [side]
-        shared = {"stage": side.stage, "mode": side.mode, "regime": side.regime} | ({"overrides": side.overrides} if side.overrides else {})
+        shared = {"stage": side.stage, "step": side.step, "regime": side.regime} | ({"overrides": side.overrides} if side.overrides else {})
         return [one for member in self.groups[side.preset] for one in self.members(member.model_copy(update=shared))]
 
     def single(self) -> list[Criterion]:

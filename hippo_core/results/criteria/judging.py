@@ -17,7 +17,7 @@ from hippo_core.results.statistics.paired import holm
 
 __all__ = ["Criteria", "Criterion", "Verdict", "judge", "load_criteria", "write_criteria"]
 
-NEEDED = ("run_id", "suite", "preset", "model", "regime", "mode", "profile", "n", "seed", "cell", "item_id", "world", "stage")
+NEEDED = ("run_id", "suite", "preset", "model", "regime", "step", "profile", "n", "seed", "cell", "item_id", "world", "stage")
 NAN = math.nan
 
 

@@ -71,8 +71,8 @@ class DaskCluster:
 
     def _run(self, cell: Cell, alone: bool) -> Outcome:
         started = time.monotonic()
-        order = replace(cell, record=cell.record.relative_to(root()), resolved=None)
-        needs = [self._records[need].relative_to(root() / RUNS).as_posix() for need in cell.needs]
+        order = replace(cell, record=cell.record.relative_to(root()), plan=None)
+        needs = [self._records[need].relative_to(root() / RUNS).as_posix() for need in cell.needs.values()]
         share = self._shares.get(cell.id)
         options: dict[str, Any] = {
             "key": f"{cell.id}-{uuid.uuid4().hex[:8]}",
