@@ -1,9 +1,15 @@
-"""`python -m hippo_core`: the lab's command line. A mistake of the user's ends it with one line and exit code 2."""
+"""`hippo`, or `python -m hippo_core`: the lab's command line. A mistake of the user's ends it with one line and exit code 2."""
 
 import errno
 import os
 import signal
 import sys
+from importlib.util import find_spec
+
+if missing := [name for name in ("yaml", "typer", "rich", "torch") if find_spec(name) is None]:
+    remedy = "run .venv/bin/hippo ... from the repository's root (`make setup` makes it)"
+    print(f"{sys.executable} has no {missing[0]}: {remedy}", file=sys.stderr)
+    sys.exit(2)
 
 from hippo_core.files import FULL, LabError, Terminated
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+COMMAND = ".venv/bin/hippo"  # the lab's command line, as it is typed in the repository's root
 FULL = (errno.ENOSPC, errno.EDQUOT)  # a full disk, a quota that is used up
 
 

@@ -81,6 +81,13 @@ def test_each_example_is_short():
     assert all(text.count("\n") <= 60 for text in EXAMPLES.values())
 
 
+def test_the_grid_of_the_example_asks_in_ten_worlds(lab):
+    cells = [cell for cell in expand("mine").cells if cell.resolved and "SELLERS" in cell.label]
+    asked = {cell.resolved.parameters.items / cell.resolved.suite.settings().n_items for cell in cells}
+    assert asked == {10.0}
+    assert "`.venv/bin/hippo run memory preset=mine/newest` first" in DOCS
+
+
 def test_all_of_it_runs_through_a_grid_to_a_report_and_changes_no_other_cell(lab):
     place, before = lab
     assert ids(["smoke"]) == before

@@ -1,8 +1,11 @@
 """The lock, pyproject.toml and environment.yml give the same versions; the Makefile and CI do what they say."""
 
+import os
 import re
 import subprocess
+import sys
 import tomllib
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -82,3 +85,34 @@ def test_help_has_a_line_for_every_target():
     assert {line.split()[1] for line in said.splitlines()} == targets
     wanted = "datasets base-model base-model-card eval-baselines grid grid-plan report lab lint test bench clean"
     assert set(wanted.split()) <= targets
+
+
+def test_the_command_hippo_is_the_lab_s_command_line(project):
+    from hippo_core.__main__ import main
+
+    assert EntryPoint("hippo", project["scripts"]["hippo"], "console_scripts").load() is main
+
+
+def test_outside_the_environment_the_command_line_says_where_it_is():
+    around = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run([sys.executable, "-S", "-m", "hippo_core", "models"], env=around, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert re.fullmatch(r".* has no yaml: run \.venv/bin/hippo \.\.\. from the repository's root \(`make setup` makes it\)\n", ran.stderr)
+
+
+def test_what_is_read_or_printed_says_hippo():
+    places = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "hippo_core").rglob("*.*"))
+    texts = {path: path.read_text(encoding="utf-8") for path in places if path.suffix in (".py", ".md", ".j2", ".ipynb")}
+    assert {path.name for path, text in texts.items() if "python -m hippo_core " in text} == set()
+
+
+def test_the_lab_opens_at_the_root_in_the_folder_of_the_notebooks_and_for_root_too(tmp_path):
+    (tmp_path / "id").write_text("#!/bin/sh\necho ${HIPPO_UID}\n")
+    (tmp_path / "id").chmod(0o755)
+    said = {}
+    for user in ("0", "1000"):
+        around = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HIPPO_UID": user}
+        command = ["make", "-n", "-o", ".venv/.ready", "lab"]
+        said[user] = subprocess.run(command, cwd=ROOT, env=around, capture_output=True, text=True, check=True).stdout
+    assert all(f'--ServerApp.root_dir="{ROOT}" --LabApp.default_url=/lab/tree/notebooks' in text for text in said.values())
+    assert ["--allow-root" in said[user] for user in ("0", "1000")] == [True, False]

@@ -5,10 +5,13 @@
 Populations are the worlds of the reference reports: of each model, suite, setting and condition the sum of scores and the number of
 items of each world, and of each condition the differences from one other. A population's own mean is the truth; so many worlds are drawn
 from it with replacement, again and again, and each way of computing an interval is asked. The table that is printed stands in
-docs/statistics.md.
+docs/statistics.md. `t` is Student's t, with `widened` where nothing varies; `lab` is what `cluster_interval` gives: `widened` everywhere.
+
+A second table has invented worlds of five items, right with probabilities near 0 and 1, and with a half, with and without correlation.
 """
 
 import argparse
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +20,7 @@ import pandas as pd
 from scipy import stats
 
 from hippo_core.files import root
-from hippo_core.results.statistics.interval import without_variation
+from hippo_core.results.statistics.interval import cluster_interval, widened
 
 WORLDS = (10, 20, 32, 50, 200)
 DRAWS, CONFIDENCE = 2000, 0.95
@@ -98,7 +101,7 @@ def studentised(sums: np.ndarray, items: np.ndarray, times: np.ndarray) -> tuple
     return float(mean - high * error), float(mean - low * error)
 
 
-def student(sums: np.ndarray, items: np.ndarray, times: np.ndarray) -> tuple[float, float]:
+def student(sums: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> tuple[float, float]:
     """Mean +- t(G-1) standard errors."""
     mean = np.asarray(sums.sum() / items.sum())
     half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(sums) - 1) * spread(sums, items, mean))
@@ -117,18 +120,20 @@ def measure(sums: np.ndarray, items: np.ndarray, bounds: tuple[float, float], si
     """By way: the share of samples of so many worlds whose interval holds the truth, the shares that miss it below and above, the width."""
     random, truth = np.random.default_rng(seed), sums.sum() / items.sum()
     times = times_drawn(size)
-    seen: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
+    seen: dict[str, list[tuple[float, float]]] = {way: [] for way in (*WAYS, "lab")}
     for _ in range(samples):
         drawn = random.integers(0, len(sums), size)
         one, count = sums[drawn], items[drawn]
         mean = one.sum() / count.sum()
         if np.abs(one - mean * count).max() < 1e-9:
-            limits = without_variation(np.repeat(mean, int(count.sum())), size, CONFIDENCE, bounds)
-            for way in WAYS:
+            limits = widened(float(mean), 0.0, int(count.sum()), size, CONFIDENCE, bounds)
+            for way in seen:
                 seen[way].append(limits)
             continue
         for way, compute in WAYS.items():
             seen[way].append(compute(one, count, times))
+        low, high = seen["t"][-1]
+        seen["lab"].append(widened(float(mean), (high - low) / 2, int(count.sum()), size, CONFIDENCE, bounds))
     found = {}
     for way, limits in seen.items():
         low, high = np.clip(np.array(limits).T, *bounds)
@@ -137,11 +142,32 @@ def measure(sums: np.ndarray, items: np.ndarray, bounds: tuple[float, float], si
     return found
 
 
+def near_bounds(samples: int, per_world: int = 5) -> Iterator[tuple[str, float, int, float, float]]:
+    """Items' correlation, how often an item is right, worlds, and the shares of samples in which `t` and `lab` hold that probability."""
+    random = np.random.default_rng(0)
+    for kind, strength in (("none", math.inf), (".1", 9.0)):
+        for right in (0.02, 0.05, 0.5, 0.95, 0.98):
+            for size in (10, 20, 50):
+                hits = np.zeros(2)
+                for _ in range(samples):
+                    of_world = np.full(size, right) if math.isinf(strength) else random.beta(right * strength, (1 - right) * strength, size)
+                    values = (random.random((size, per_world)) < of_world[:, None]).astype(float)
+                    found = cluster_interval(values.ravel(), np.repeat(np.arange(size), per_world))
+                    low, high = student(values.sum(1), np.full(size, float(per_world)))
+                    if high - low < 1e-9:
+                        low, high = widened(values.mean(), 0.0, values.size, size, CONFIDENCE, (0.0, 1.0))
+                    hits += low <= right <= high, found.low <= right <= found.high
+                yield kind, right, size, *(hits / samples)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--most", type=int, default=60, help="populations that are looked at")
     options = parser.parse_args()
+    print("correlation  right  worlds  t      lab")
+    for kind, right, size, t, lab in near_bounds(options.samples):
+        print(f"{kind:11s}  {right:.2f}   {size:4d}   {t:.3f}  {lab:.3f}", flush=True)
     every = list(populations(root() / "reports/reference"))
     chosen = [every[index] for index in np.unique(np.linspace(0, len(every) - 1, min(options.most, len(every))).astype(int))]
     table = []
@@ -159,7 +185,8 @@ def main() -> None:
         shown = part.groupby(["worlds", "way"]).agg(holds=("holds", "mean"), least=("holds", "min"), width=("width", "mean")).unstack("way")
         for size in WORLDS:
             cells = [
-                f"{way} {shown['holds'][way][size]:.3f} ({shown['least'][way][size]:.2f}; {shown['width'][way][size]:.3f})" for way in WAYS
+                f"{way} {shown['holds'][way][size]:.3f} ({shown['least'][way][size]:.2f}; {shown['width'][way][size]:.3f})"
+                for way in (*WAYS, "lab")
             ]
             print(f"  {size:4d}  " + "   ".join(cells))
 

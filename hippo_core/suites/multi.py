@@ -224,7 +224,7 @@ def _facts(random: Random, statements: list[Statement], spec: WorldSpec, asked: 
         text = tell(random, statement, (who, name) in seen)
         seen.add((who, name))
         slots = {"who": who, "relation": RELATIONS[name].words, "value": value}
-        facts.append(Fact(f"{spec.id}.f{number}", spec.id, text, slots, number, context_key=who, provenance=who, asked=number in asked))
+        facts.append(Fact(f"{spec.id}.f{number}", spec.id, text, slots, number, provenance="told", asked=number in asked))
     return tuple(facts)
 
 

@@ -16,10 +16,11 @@ RUNGS = ("exact", "partial", "paraphrase", "noisy")
 class Fact:
     """A taught statement.
 
-    `slots` maps a role (who, what, where, when, ...) to the words that stand for it in `text`. `time` is the order of telling
-    within the world. `context_key` is what the teller knows of the occasion (session, speaker, place), never an item's id.
-    `asked` is a hidden label for judging a write gate: no method and no gate may read it. `confidence` is how sure the teller says to be,
-    from 0 to 1; None where nothing is said of it.
+    `slots` maps a role (who, what, where, when, ...) to the words that stand for it in `text`: for checks, lessons and the altered store;
+    no method gets them. `time` is the order of telling within the world. `teller` is who says it, where the suite knows; `confidence` how
+    sure the teller says to be, from 0 to 1, None where nothing is said of it. `context_key` is what the teller knows of the occasion
+    (session, place), `provenance` where the fact came from; neither says an item's id, nor whether the fact holds. `asked` is a hidden
+    label for judging a write gate: no method and no gate may read it.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Fact:
     provenance: str = ""
     asked: bool = False
     confidence: float | None = None
+    teller: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ def text(lm: LanguageModel, measured: Measured, made: dict[str, Any] | None, bas
 
 
 def _row(row: dict[str, Any]) -> str:
-    goal = "" if math.isnan(row["goal"]) else f"{row['goal']:.2f} {'met' if row['accuracy'] >= row['goal'] else 'missed'}"
+    goal = "" if math.isnan(row["goal"]) else f"{row['goal']:.2f} {'met' if row['accuracy'] >= row['goal'] else 'not met'}"
     chance = "" if math.isnan(row["chance"]) else f"{row['chance']:.2f}"
     interval = f"{row['low']:.2f} to {row['high']:.2f}"
     return f"| {row['skill']} | {row['accuracy']:.2f} | {interval} | {chance} | {goal} | {row['n']} | {row['worlds']} |"
@@ -167,7 +167,7 @@ def _language(measured: Measured, base: dict[str, Any] | None) -> list[str]:
     table = language.against(measured.language, base["language"])
     lines += ["", f"Against its base, {base['model']['name']}:", "", "| measure | now | base | limit | |", "|---|---|---|---|---|"]
     lines += [
-        f"| {row['measure']} | {row['now']:.3f} | {row['base']:.3f} | {row['limit']:.3f} | {'holds' if row['holds'] else 'missed'} |"
+        f"| {row['measure']} | {row['now']:.3f} | {row['base']:.3f} | {row['limit']:.3f} | {'holds' if row['holds'] else 'not met'} |"
         for row in table.to_dict("records")
     ]
     return lines

@@ -114,7 +114,7 @@ def yes_or_no(random: Random, events: list[wording.Event], words: list[wording.W
     cue |= {"what"} if claim.what else {"where"}
     event = events[gold]
     if not truth:
-        changes = [(slot, other) for slot in cue for other in range(len(events))]
+        changes = [(slot, other) for slot in sorted(cue) for other in range(len(events))]
         random.shuffle(changes)
         for slot, other in changes:
             changed = replace(event, **{slot: getattr(events[other], slot)})

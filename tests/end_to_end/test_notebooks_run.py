@@ -4,6 +4,7 @@ The first of them runs in an ordinary kernel, the others in forks of one process
 """
 
 import json
+import re
 
 import papermill
 import pytest
@@ -50,7 +51,8 @@ def kernels(a_root_of_its_own):
 
 def run(name, target, parameters, kernel=NAME):
     source = str(root() / "notebooks" / f"{name}.ipynb")
-    papermill.execute_notebook(source, str(target), parameters, kernel_name=kernel, progress_bar=False)
+    notebooks = str(root() / "notebooks")  # where JupyterLab runs them
+    papermill.execute_notebook(source, str(target), parameters, kernel_name=kernel, progress_bar=False, cwd=notebooks)
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +74,18 @@ def test_a_notebook_runs_and_ends_with_a_sentence_or_a_figure(ran, name):
     assert code[-1]["outputs"], "the last cell shows nothing"
 
 
+def test_the_page_of_a_report_is_a_link_that_leads_there_from_the_notebooks(ran):
+    shown = [output["data"].get("text/html", "") for output in ran["05_report"]["cells"][-2]["outputs"] if "data" in output]
+    [link] = re.findall(r'<a href="([^"]+)">', "".join(map("".join, shown)))
+    assert link.startswith("../reports/smoke-test/")
+    assert (root() / link.removeprefix("../")).is_file()
+
+
 @pytest.mark.parametrize(("step", "regime"), [("replay", "delayed"), ("test", "delayed"), ("test", "after_sleep")])
 def test_what_was_taught_is_replayed_and_asked(ran, tmp_path, step, regime):
     told = {**SMOKE["03_memory"], "step": step, "regime": regime}
     run("03_memory", tmp_path / "out.ipynb", told)
-    records = root().glob(f"executed/smoke-test/memory/hei_nw/episodic/50_1337/{'after_sleep' if mode == 'replay' else regime}-{mode}-*")
+    records = root().glob(f"executed/smoke-test/memory/hei_nw/episodic/50_1337/{'after_sleep' if step == 'replay' else regime}-{step}-*")
     assert [(record / "DONE").is_file() for record in records] == [True]
 
 

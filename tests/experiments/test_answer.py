@@ -1,6 +1,7 @@
 """Evaluation on two handmade worlds: every preset, both regimes, three architectures; rows, leaks, truncation."""
 
 import dataclasses
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,8 +9,9 @@ import pandas as pd
 import pytest
 
 from hippo_core.delivery import load_delivery
-from hippo_core.experiments.answer.run import COLUMNS, answer
+from hippo_core.experiments.answer.run import COLUMNS, _recalled_texts, answer
 from hippo_core.files import LabError
+from hippo_core.methods.base import Retrieved
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.results.rankings import RANKING_COLUMNS, answer_recall, score_ranking
 from hippo_core.results.scores import check_rows
@@ -46,6 +48,25 @@ def test_every_preset_gives_whole_rows(lm, preset, regime):
     assert (table["computed_tokens"] >= table["generated_tokens"]).all()
     assert ((table["trace_tokens"] > 0) == (table["n_shown"] > 0)).all()
     check_rows(suite(), worlds(), table)
+
+
+def test_a_row_has_the_texts_that_were_recalled_best_first_and_whether_the_gold_facts_are_among_them(lm):
+    facts = {fact.id: fact.text for world in worlds() for fact in world.facts}
+    table = rows(lm, "baselines/rag_bm25")
+    for item, row in zip([item for world in worlds() for item in world.items], table.to_dict("records"), strict=True):
+        recalled, shown = json.loads(row["recalled_texts"]), row["shown"].split(";")
+        assert sorted(text for text, _ in recalled) == sorted(facts[one] for one in shown)
+        assert row["found"] == (set(item.gold_facts) <= set(shown))
+        assert (row["recall_1"] > 0) == (recalled[0][0] in {facts[one] for one in item.gold_facts})
+    assert not rows(lm, "baselines/span_short")["recalled_texts"].any()
+
+
+def test_recalled_texts_have_the_scores_of_their_own_traces():
+    traces = [Trace("w", f"f{number}", f"text {number}", time=number, id=number) for number in (1, 2, 3)]
+    strange = Trace("other", "g1", "of another world", time=9, id=2)
+    retrieved = Retrieved(tuple(traces), (traces[2], traces[0], traces[1]), (0.9, 0.5))
+    assert json.loads(_recalled_texts(retrieved, traces)) == [["text 3", 0.9], ["text 1", 0.5], ["text 2", None]]
+    assert json.loads(_recalled_texts(retrieved, [strange])) == [["of another world", None]]
 
 
 @pytest.mark.parametrize("preset", UNTAUGHT)

@@ -10,6 +10,7 @@ from hippo_core.experiments.answer.run import passages_of
 from hippo_core.files import LabError
 from hippo_core.methods.base import Query
 from hippo_core.methods.presets import load_preset, preset_names
+from hippo_core.methods.rag.rankers import BM25, RagSettings
 from hippo_core.retrieval.bm25 import bm25_scores
 from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.lexicon import grams, words
@@ -214,6 +215,20 @@ def test_what_an_encoder_runs_for_a_question_is_counted(loaded):
     lm = loaded["qwen2"]
     ran = {name: choose(f"baselines/{name}", lm, WORLD, ITEM).computed_tokens for name in ("rag_bm25", "rag_grams", "rag_dense")}
     assert ran == {"rag_bm25": 0, "rag_grams": 0, "rag_dense": len(lm.encode(ITEM.question)) + 1}
+
+
+def test_the_time_is_that_of_one_query_and_no_index(loaded, monkeypatch):
+    now = [0.0]
+
+    class Slow(BM25):
+        def scores(self, index, query):
+            now[0] += 0.25
+            return super().scores(index, query)
+
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    retrieve = Slow(loaded["qwen2"], RagSettings()).open(passages_of(WORLD))
+    assert [retrieve(query_of(item)).recall_ms for item in WORLD.items] == [250.0] * 3
+    assert now == [1.0]  # a first time, while the clock stands, and once a question
 
 
 def test_a_method_is_told_no_answer_no_gold_fact_and_no_label():

@@ -1,6 +1,8 @@
 """Controls: they wrap any method, and they alone see the labels of an item; what stands in the place of what was retrieved."""
 
-from dataclasses import fields, replace
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -155,8 +157,78 @@ def test_labels_change_what_a_control_shows_and_nothing_that_a_method_is_given(a
     assert (shown[0] != shown[1]) == (control in ("oracle", "random"))
 
 
+def reached(value, name=""):
+    """All values that can be reached from one, each with the name of the field that it stands in."""
+    yield name, value
+    if is_dataclass(value):
+        for one in fields(value):
+            yield from reached(getattr(value, one.name), one.name)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from reached(one, name)
+
+
+OF_STATEMENTS = {"source", "world", "text", "time", "teller", "confidence", "reward", "pin", "provenance", "context_key"}
+OF_TRACES = {"salience", "pinned", "uses", "evidence", "id", "payload"}  # what a store adds
+SPIED = [
+    "episodic",
+    "episodic_multi",
+    "semantic",
+    "semantic/hard",
+    "semantic/hedged",
+    "spatial",
+    "spatial/explore",
+    "babi",
+    "notes",
+    "folder",
+]
+
+
+def drawn(name, folder):
+    """A suite and some of its worlds; the folder's facts have slots."""
+    if name == "folder":
+        slots = {"who": "Ada", "what": "key", "where": "the blue jar"}
+        fact = {"id": "f1", "world": "w1", "text": "Ada keeps the key in the blue jar.", "slots": slots, "teller": "Ben", "confidence": 1}
+        item = {"id": "q1", "world": "w1", "question": "Where is the key?", "answers": ["the blue jar"], "gold_facts": ["f1"]}
+        (folder / "facts.jsonl").write_text(json.dumps(fact))
+        (folder / "items.jsonl").write_text(json.dumps(item))
+        name = f"folder:{folder}"
+    suite, _, profile = name.partition("/") if not name.startswith("folder:") else (name, "", "")
+    return get_suite(suite), list(worlds(suite, profile or "default", 10 if suite == "semantic" else 4, 7, "test", 512))
+
+
+@pytest.mark.parametrize("name", SPIED)
+def test_a_method_gets_what_was_said_and_by_whom_and_no_slots(name, lm, tmp_path):
+    """Taught, opened from a store, and opened from the passages of a world as baselines and retrieval are."""
+    suite, some = drawn(name, tmp_path)
+    spy = Watching(lm, MemorySettings())
+    run.teach(spy, suite, some, [], tmp_path, "s1")
+    with TraceStore.open(tmp_path, "s1", spy.identity(), read_only=True) as store:
+        stored = {world.id: store.traces(world.id) for world in some}
+    for passages in (stored, {world.id: passages_of(world) for world in some}):
+        for world in some:
+            retrieve = spy.open(passages[world.id], [item.question for item in world.items])
+            for item in world.items:
+                retrieve(Query(item.question, item.taught))
+    seen = [one for given in spy.seen for one in reached(given)]
+    assert {field for field, _ in seen} <= {"", "statement", "taught", "window"} | OF_STATEMENTS | OF_TRACES
+    assert not [value for _, value in seen if isinstance(value, Mapping | set)]
+    facts = [fact for world in some for fact in world.facts]
+    words = {value for fact in facts for value in fact.slots.values()}
+    occasions = {value for field, value in seen if field in ("provenance", "context_key")}
+    assert not occasions & words and not any("rumor" in value for value in occasions)
+    tellers, known = {value for field, value in seen if field == "teller"}, {fact.teller for fact in facts}
+    assert tellers == known and not tellers & {value for fact in facts for role, value in fact.slots.items() if role != "teller"}
+    told = {(fact.id, fact.confidence, fact.teller) for fact in facts}
+    traces = [one for given in spy.seen for one in (given if isinstance(given, list) else []) if isinstance(one, Trace | Observation)]
+    assert {(one.statement.source if isinstance(one, Observation) else one.source, one.confidence, one.teller) for one in traces} == told
+    assert len(traces) == 3 * len(facts)
+
+
 def test_what_a_method_is_given_has_no_place_for_a_label():
     assert [one.name for one in fields(Query)] == ["text", "taught", "window"]
+    assert {one.name for form in (Statement, Observation) for one in fields(form)} == {"statement", *OF_STATEMENTS}
+    assert {one.name for one in fields(Trace)} == OF_STATEMENTS - {"reward", "pin"} | OF_TRACES
     for form in (Trace, Statement, Observation):
         assert LABELS.isdisjoint(one.name for one in fields(form))
 

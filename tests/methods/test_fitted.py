@@ -7,6 +7,7 @@ from hippo_core.files import LabError
 from hippo_core.methods.rag import fitted
 from hippo_core.models import artifacts
 from hippo_core.models.load import load
+from hippo_core.models.minilm import pieces
 from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.bm25 import bm25_scores
@@ -81,6 +82,9 @@ def test_a_rerank_orders_by_the_likelihood_of_the_question_as_far_as_its_weight_
 def test_it_costs_what_the_model_runs(tiny):
     one, two = (choose("baselines/rag_fitted_rerank", tiny, WORLD, ITEM, candidates=count).computed_tokens for count in (1, 2))
     assert 0 < choose("baselines/rag_fitted", tiny, WORLD, ITEM).computed_tokens < one < two
+    first, whole = (choose(f"baselines/{name}", tiny, WORLD, ITEM).computed_tokens for name in ("rag_fitted", "rag_fitted_rerank"))
+    judged = after_text(tiny, [fact.text for fact in WORLD.facts], ITEM.question, "short")
+    assert first == pieces(ITEM.question) and whole == first + sum(one.computed_tokens for one in judged)
 
 
 def test_a_sum_of_pieces_of_words_and_minilm_has_nothing_learned(tiny):

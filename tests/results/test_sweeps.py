@@ -77,7 +77,7 @@ def test_the_claim_is_where_one_line_is_clearly_ahead_and_else_where_the_ends_ar
     assert claim(rag, core) == claim(rag) == "Ahead at n_facts=32: hei_nw 80% right, rag_dense 30%"
     close = (RAG, (0.89, 0.79, 0.74))
     assert claim(close, core) == "Farthest apart at n_facts=8: hei_nw 90% right, span_short 0%"
-    assert claim(close) == "Along n_facts no two conditions are clearly apart"
+    assert claim(close) == "Along n_facts the intervals of the best and the worst condition overlap"
 
 
 def test_the_table_has_the_numbers_of_the_figure_and_the_figure_is_the_same_for_any_order_of_rows():

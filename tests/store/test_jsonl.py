@@ -33,12 +33,12 @@ def test_there_and_back_is_the_same(tmp_path_factory, traces, dense):
 
 
 def test_a_line_and_the_meta_file_say_what_the_schema_asks_for(store, tmp_path):
-    told = trace(pinned=True, slots={"who": "Marta", "colour": "red"}, time=4, salience=0.25, key=key_of({2: 5, 9: -3}), provenance="chat")
+    told = trace(pinned=True, teller="Marta", confidence=0.6, time=4, salience=0.25, key=key_of({2: 5, 9: -3}), provenance="chat")
     store.append([told])
     export_store(store, tmp_path, "replay", 3, TIME)
     [line] = (tmp_path / "episodic.jsonl").read_text().splitlines()
     assert json.loads(line) == {
-        "schema": "episodic.v1",
+        "schema": "episodic.v2",
         "id": 1,
         "key": {"dims": 32, "indices": [2, 9], "values": [5, -3]},
         "value": {
@@ -46,13 +46,14 @@ def test_a_line_and_the_meta_file_say_what_the_schema_asks_for(store, tmp_path):
             "world": "w1",
             "source": "f1",
             "text": "words of f1",
+            "teller": "Marta",
+            "confidence": 0.6,
             "pinned": True,
             "provenance": "chat",
             "context_key": "",
             "uses": 0,
             "evidence": 1,
             "payload": {"token_ids": [1, 2, 3]},
-            "entity_slots": {"who": "Marta", "what": None, "where": None, "when": None, "extras": {"colour": "red"}},
             "salience_tags": ["pin"],
         },
         "ts": 4,
@@ -62,14 +63,14 @@ def test_a_line_and_the_meta_file_say_what_the_schema_asks_for(store, tmp_path):
     assert meta.pop("sha256") == hashlib.sha256(f"{line}\n".encode()).hexdigest()
     assert meta == {
         "schema": "episodic.store_meta.v1",
-        "schema_version": 2,
+        "schema_version": 3,
         "session_id": "s1",
         "source": "replay",
         "replay_samples": 3,
         "created_at": TIME,
         "traces": 1,
         "identity": {
-            **{"schema_version": 2, "model": "made", "weights": "0" * 64, "kind": "hei_nw"},
+            **{"schema_version": 3, "model": "made", "weights": "0" * 64, "kind": "hei_nw"},
             "codec": {"key": "by hand", "dims": 32, "winners": 4, "token_limit": 8},
         },
     }
@@ -117,7 +118,7 @@ def test_altered_lines_are_not_taken(exported, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda line: {**line, "schema": "relational.v1"}, "line 2: expected schema 'episodic.v1', got 'relational.v1'"),
+        (lambda line: {**line, "schema": "relational.v1"}, "line 2: expected schema 'episodic.v2', got 'relational.v1'"),
         (lambda line: {name: value for name, value in line.items() if name != "salience"}, "line 2 holds no trace .*salience"),
         (lambda line: {**line, "key": [0.5, 1.0]}, "line 2 holds no trace .*quantise"),
         (lambda line: {**line, "key": [float("nan")] * 32}, "line 2 holds no trace .*NaN"),
@@ -135,10 +136,11 @@ def test_lines_that_hold_no_trace_are_named(exported, tmp_path, change, said):
     refused(exported, tmp_path, said)
 
 
-def test_a_version_that_is_not_known_is_not_read(exported, tmp_path):
+@pytest.mark.parametrize(("version", "remedy"), [(2, "teach anew"), (4, "use the lab")])
+def test_a_version_that_is_not_known_is_not_read(exported, tmp_path, version, remedy):
     meta = json.loads((exported / "store_meta.json").read_text())
-    write_json(exported / "store_meta.json", {**meta, "identity": {**meta["identity"], "schema_version": 3}})
-    refused(exported, tmp_path, "schema version 3, this lab reads version 2; use the lab")
+    write_json(exported / "store_meta.json", {**meta, "identity": {**meta["identity"], "schema_version": version}})
+    refused(exported, tmp_path, f"schema version {version}, this lab reads version 3; {remedy}")
 
 
 def refused(exported, tmp_path, said):

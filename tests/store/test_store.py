@@ -83,7 +83,9 @@ BAD = {
     "salience is a number of 0 or more, got -0.1": trace(salience=-0.1),
     "evidence": trace(evidence=0),
     "uses": trace(uses=2**63),
-    "Unicode": trace(slots={"who": "\ud800"}),
+    "Unicode": trace(teller="\ud800"),
+    "confidence is a number from 0 to 1, or nothing, got 1.5": trace(confidence=1.5),
+    "confidence is a number from 0 to 1, or nothing, got nan": trace(confidence=math.nan),
 }
 
 

@@ -8,11 +8,14 @@ import sys
 
 import pytest
 
-from hippo_core.experiments.asking import parameters
+from hippo_core import lab
 from hippo_core.experiments import load_experiment
+from hippo_core.experiments.asking import parameters
 from hippo_core.files import LabError, root
+from hippo_core.lab.cli import cell_commands
 from hippo_core.lab.grid import summary
 from hippo_core.lab.run import fingerprints, notebook_files
+from hippo_core.lab.run.cells import cells_of
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.results.records import read_meta
 from hippo_core.suites import get_suite, settings_for
@@ -136,7 +139,7 @@ def test_all_questions_of_a_folder_are_counted(folder):
 
 
 def test_a_gate_needs_validation_worlds_and_nothing_else_does(folder):
-    name, memory = f"folder:{folder}", MemoryParameters
+    name = f"folder:{folder}"
     gated = {"suite": name, "preset": "memory/hei_nw_gated", "n": "all"}
     with pytest.raises(LabError, match=r"gate is calibrated on validation worlds.*has none; put .* into .*val, or say .*use_gate=false"):
         load_experiment("memory").check(gated, "run memory")
@@ -299,11 +302,58 @@ def test_a_memory_is_asked_without_validation_worlds(example):
     actions = notebook(**everything, step="teach")["rows"].set_index("fact_id")["action"]
     assert actions["b3"] == "refuse" and set(actions.drop("b3")) == {"insert"}
     asked, rest = notebook(**told), notebook(**everything)
+    assert "right fact found 2 of 2, answered 0 of 2" in lab.sentence(asked["cell"], asked["metrics"])
+    shown = lab.glance(rest["rows"])
+    assert list(shown)[:4] == ["question", "recalled (score)", "given", "right answer"]
+    assert re.fullmatch(r"Ada moved the key to the drawer\. \(-?[\d.e-]+\)", shown["recalled (score)"].iloc[0])
     assert asked["rows"]["item_id"].tolist() == ["q1", "q2"] and rest["rows"]["recall_1"].iloc[2] == 1
-    cut, of_long = (summary.warnings([Outcome(space["cell"].cell, "done", 0.0)]) for space in (asked, rest))
+    cut, of_long = (summary.warnings([Outcome(space["cell"], "done", 0.0)]) for space in (asked, rest))
     assert cut == [f"warning: {cut_short(told['suite'], 'test', 2)}"]
     assert len(of_long) == 1 and "1 of 6 facts are too long for the 512 tokens of hippo-tiny" in of_long[0]
     assert "warnings" in read_meta(asked["cell"].record)
+
+
+def with_reader(place):
+    """Where the reader's files are looked for, its weights an empty file."""
+    there = place / "data/models/smollm2-135m"
+    there.mkdir(parents=True)
+    return there
+
+
+def test_a_folder_is_asked_with_the_model_that_reads_it_where_it_is_there(example, monkeypatch):
+    own, place = f"folder:{example}", example.parent
+    assert parameters.usual_model(own) == "hippo-tiny" and "`make models` brings one that can" in parameters.with_model({"suite": own})[1]
+    there = with_reader(place)
+    try:
+        assert parameters.usual_model(own) == "smollm2-135m-reader" and "everyday sentences" in parameters.with_model({"suite": own})[1]
+        assert parameters.usual_model("episodic") == "hippo-tiny" and not parameters.with_model({"suite": "episodic"})[1]
+    finally:
+        there.rmdir()
+
+
+def test_a_grid_and_a_command_say_the_model_of_a_folder(example, monkeypatch):
+    own = f"folder:{example}"
+    answer = load_experiment("answer")
+
+    def models(**axes: str) -> dict[str, str]:
+        told = [{"suite": suite, "preset": "baselines/rag_bm25", **axes} for suite in ("episodic", own)]
+        return {one.suite: one.model for values in told for one in answer.variants(answer, values, "here")}
+
+    there = with_reader(example.parent)
+    try:
+        assert models() == {"episodic": "hippo-tiny", own: "smollm2-135m-reader"}
+        assert models(model="hippo-tiny") == {"episodic": "hippo-tiny", own: "hippo-tiny"}
+        seen = []
+        monkeypatch.setattr(cell_commands, "is_complete", lambda record: True)
+        monkeypatch.setattr(cell_commands, "cells_of", lambda plan: seen.append(plan.parameters["model"]) or cells_of(plan))
+        for words in ([], ["model=hippo-tiny"]):
+            assert cell_commands.run_single("answer", [f"suite={own}", "preset=baselines/rag_bm25", *words], False) == 0
+        assert seen == ["smollm2-135m-reader", "hippo-tiny"]
+    finally:
+        there.rmdir()
+    memory = load_experiment("memory")
+    told = memory.check({"suite": own, "model": "hippo-tiny", "preset": "memory/hei_nw"}, "here")
+    assert "model=hippo-tiny" in summary.command(cells_of(memory.plan(told))[-1])
 
 
 @pytest.fixture(scope="module")

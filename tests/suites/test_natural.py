@@ -70,6 +70,11 @@ def test_questions_are_spread_over_the_worlds(written, n):
         list(worlds("squad", "default", 49, 1337, "test"))
 
 
+def test_of_more_questions_than_are_asked_the_seed_draws(written):
+    one, again, other = ({item.id for world in worlds("squad", "default", 24, seed, "test") for item in world.items} for seed in (1, 1, 2))
+    assert len(one) == 24 and one == again != other
+
+
 def test_a_chunk_is_gold_where_it_holds_the_answer(written):
     [world] = worlds("squad", "chunks", None, 1337, "test", overrides={"chunk_words": 10})
     text = {fact.id: fact.text for fact in world.facts}
@@ -103,6 +108,38 @@ def test_twowiki_names_gold_passages_and_scores_no_answer(written):
     written["twowiki-questions"][0]["ground_truth"] = ["Bruges"]
     with pytest.raises(LabError, match="needs the passage 'Bruges'"):
         list(worlds("twowiki", "default", None, 1337, "test"))
+
+
+def test_hotpotqa_has_no_gold_in_another_question_s_paragraphs(written):
+    """A paragraph may hold the answer by chance: the file says of a question's own ten alone that two of them support it."""
+    others = {"id": 2, "question": "Who was a potter?", "answers": ["Ann Bee"], "document": "Bruges. Bruges is near Ghent.\n\nCups. A cup."}
+    written["hotpotqa"].append(others)
+    [world] = worlds("hotpotqa", "default", None, 1337, "test")
+    texts = {fact.id: fact.text for fact in world.facts}
+    assert [fact for fact, text in texts.items() if "Ghent" in text] == ["hotpotqa.p0", "hotpotqa.p1", "hotpotqa.p2"]
+    assert [item.gold_facts for item in world.items] == [("hotpotqa.p0", "hotpotqa.p1"), (), ()]
+    assert [item.slices for item in world.items] == [(), ("no_gold",), ("no_gold",)]
+
+
+@pytest.mark.parametrize("name", ["squad", "hotpotqa", "twowiki"])
+def test_every_question_is_asked_among_all_passages_of_its_world(written, name):
+    """And not among its own few, of which the right one is easily found."""
+    other = {"id": 2, "question": "What is a cup?", "answers": ["thing"], "document": "Cups. A cup is a thing."}
+    written["hotpotqa"].append(other)
+    written["twowiki-passages"].append({"title": "Cups", "text": "A thing."})
+    for world in worlds(name, "default", None, 1337, "test"):
+        assert len(world.facts) > 1
+        assert {item.taught for item in world.items} == {tuple(fact.id for fact in world.facts)}
+
+
+def test_passages_are_told_as_the_files_have_them(written):
+    """Of 2WikiMultiHopQA behind their titles, without which many do not say what they are about."""
+    [world] = worlds("twowiki", "default", None, 1337, "test")
+    assert [fact.text for fact in world.facts] == ["Ann Bee. A potter.", "Ghent. A city."]
+    [world] = worlds("hotpotqa", "default", None, 1337, "test")
+    assert [fact.text for fact in world.facts] == written["hotpotqa"][0]["document"].split("\n\n")
+    told = [fact.text for world in worlds("squad", "every", None, 1337, "test") for fact in world.facts]
+    assert told == [one["context"] for one in ARTICLES]
 
 
 @PUBLIC

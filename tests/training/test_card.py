@@ -103,7 +103,7 @@ def test_the_card_says_met_missed_and_how_it_was_made(lm, found, tmp_path):
     made = {"recipe": {"steps": 5, "lessons": 2, "stories": 1, "seed": 7}, "command": "make base-model", "seconds": 90, "threads": 2}
     (tmp_path / "training.json").write_text(json.dumps(made | {"torch": "2", "machine": "x", "curve": CURVE}))
     text = card.write_card(lm, found, tmp_path).read_text()
-    assert "| two hops, 8 facts | 0.85 | 0.80 to 0.90 | 0.10 | 0.90 missed | 200 | 60 |" in text
+    assert "| two hops, 8 facts | 0.85 | 0.80 to 0.90 | 0.10 | 0.90 not met | 200 | 60 |" in text
     assert "| two hops, 8 facts | 0.85 | 0.75 |" in text
     assert "5 steps of 2 lessons" in text
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
@@ -115,7 +115,7 @@ def test_the_card_says_met_missed_and_how_it_was_made(lm, found, tmp_path):
 def test_a_reader_is_compared_with_its_base(lm, found):
     worse = card.Measured(found.skills, found.stories, {**LANGUAGE, "wikitext2": LANGUAGE["wikitext2"] | {"perplexity": 20.0}})
     text = "\n".join(card._language(worse, {"model": {"name": "smollm2-135m"}, "language": LANGUAGE}))
-    assert "| WikiText-2, perplexity | 20.000 | 14.900 | 15.645 | missed |" in text
+    assert "| WikiText-2, perplexity | 20.000 | 14.900 | 15.645 | not met |" in text
     assert "| SST-2, raw | 0.700 | 0.700 | 0.680 | holds |" in text
     assert "| Python's manual, perplexity | 30.000 | 30.000 | 31.500 | holds |" in text
     assert "needs `sst2` of `data/README.md`" in text

@@ -1,9 +1,13 @@
 """Every drill gives true lessons: an answer is what its facts say, and "unknown" just where they say nothing."""
 
+import os
+import subprocess
+import sys
 from random import Random
 
 import pytest
 
+from hippo_core.files import root
 from hippo_core.suites import lexicon, wording
 from hippo_core.training import lessons, mixture, tasks
 from hippo_core.training.lessons import UNKNOWN
@@ -138,3 +142,25 @@ def test_only_plain_questions_are_left_without_an_answer():
         assert unsaid
         assert any(branch.gold for branch in lesson.branches)
         assert all(branch.question.startswith(("Who", "What", "Where", "When")) for branch in unsaid)
+
+
+SAID = """
+import sys, types
+from importlib import import_module
+from random import Random
+package = types.ModuleType("hippo_core.training")  # without its __init__, which brings torch
+package.__path__ = [sys.argv[1]]
+sys.modules[package.__name__] = package
+tasks = import_module("hippo_core.training.tasks")
+names = [name for name in tasks.DRILLS if name not in tasks.FILES] + ["wide_slots", "wide_other_words", "plainly_unsaid"]
+print([(name, number, getattr(tasks, name)(Random(number), 8, "train")) for name in names for number in range(4)])
+"""
+
+
+def test_a_drill_hangs_on_its_seed_and_not_on_how_python_hashes_words():
+    folder = str(root() / "hippo_core/training")
+    environments = [{**os.environ, "PYTHONHASHSEED": str(number)} for number in (1, 2)]
+    running = [subprocess.Popen([sys.executable, "-c", SAID, folder], env=one, stdout=subprocess.PIPE, text=True) for one in environments]
+    one, other = (process.communicate()[0] for process in running)
+    assert "yes or no" in one and all(process.returncode == 0 for process in running)
+    assert one == other

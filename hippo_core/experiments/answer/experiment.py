@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from hippo_core.experiments.asking.cell import AskingCell
-from hippo_core.experiments.asking.parameters import AskingParameters, check, forget, is_taught
-from hippo_core.experiments.asking.plan import AXES, AXIS_DEFAULTS, plan, variants
+from hippo_core.experiments.asking.parameters import AskingParameters, check, forget, is_taught, with_model
+from hippo_core.experiments.asking.plan import ALWAYS_SAID, AXES, AXIS_DEFAULTS, plan, variants
 from hippo_core.experiments.asking.table import ITEMS
 from hippo_core.experiments.base import Experiment
-from hippo_core.files import LabError
+from hippo_core.files import COMMAND, LabError
 from hippo_core.methods.presets import Preset
+from hippo_core.suites.folder import is_own
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,10 @@ def sentence(parameters: AskingParameters, metrics: Mapping[str, Any]) -> str:
     if means["em"] is None:
         return f"{parameters.preset}{overrides} on {parameters.suite} ({parameters.regime}): nothing could be scored."
     who = f"{parameters.model} with {parameters.preset}{overrides}"
+    if is_own(parameters.suite):
+        n, found, answered = means["n_items"], means.get("found"), round(means["em"] * means["n_items"])
+        facts = "" if found is None else f"right fact found {round(found * n)} of {n}, "
+        return f"{who} on {parameters.suite}, {parameters.regime}: {facts}answered {answered} of {n}."
     right = f"{who} answers {means['em']:.0%} of {means['n_items']} {parameters.suite} questions right"
     bounds = "" if means["low"] is None else f" (95% interval {means['low']:.0%} to {means['high']:.0%}, {means['n_worlds']} worlds)"
     chance = "" if means["chance"] is None else f"; a guess gets {means['chance']:.0%}"
@@ -45,7 +50,7 @@ class AnswerParameters(AskingParameters):
 
     def check_preset(self, preset: Preset) -> None:
         if preset.taught:
-            raise LabError(f"preset {preset.name} is a memory, which is taught before it is asked: run memory preset={preset.name}")
+            raise LabError(f"preset {preset.name} is a memory, taught before it is asked: {COMMAND} run memory preset={preset.name}")
 
 
 ANSWER = Experiment(
@@ -55,9 +60,11 @@ ANSWER = Experiment(
     run="hippo_core.experiments.answer.run",
     tables=(ITEMS,),
     cell=AskingCell,
+    fills=with_model,
     checks=check,
     plans=plan,
     variants=variants,
+    always_said=ALWAYS_SAID,
     axes=AXES,
     axis_defaults=AXIS_DEFAULTS,
     suits=lambda values: not is_taught(values["preset"]),

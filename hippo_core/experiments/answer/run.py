@@ -1,5 +1,7 @@
 """Ask a model every item of a set of worlds with what one method brings; one row an item. The loop of every experiment that asks."""
 
+import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,15 +13,15 @@ from hippo_core.delivery.types import Delivered, Question
 from hippo_core.experiments.asking.parameters import Regime
 from hippo_core.experiments.asking.table import COLUMNS
 from hippo_core.files import LabError
-from hippo_core.methods.base import Method, Query, Retrieved
+from hippo_core.methods.base import Method, Observation, Query, Retrieved
 from hippo_core.methods.controls import CHOOSING, controlled
 from hippo_core.models.generate import kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.results.rankings import score_ranking
 from hippo_core.results.scores import score_item
-from hippo_core.store.trace import Trace
+from hippo_core.store.trace import Statement, Trace
 from hippo_core.suites.lookup import Texts
-from hippo_core.suites.types import Item, Suite, World
+from hippo_core.suites.types import Fact, Item, Suite, World
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,13 @@ def answer(
 
 def passages_of(world: World) -> list[Trace]:
     """The facts of a world as passages, for methods that are not taught beforehand."""
-    return [
-        Trace(world.id, fact.id, fact.text, slots=fact.slots, time=fact.time, context_key=fact.context_key, id=number)
-        for number, fact in enumerate(world.facts, start=1)
-    ]
+    return [observation(fact).trace(id=number) for number, fact in enumerate(world.facts, start=1)]
+
+
+def observation(fact: Fact) -> Observation:
+    """A fact as its teller knows it: all that any method gets of it. Its slots stay with the suite, and whether it is asked for later."""
+    statement = Statement(fact.id, fact.world, fact.text, fact.time)
+    return Observation(statement, fact.teller, fact.confidence, fact.reward, fact.pin, fact.provenance, fact.context_key)
 
 
 def ask(
@@ -132,6 +137,8 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "pred": delivered.text,
         **score_item(suite, answered.world, item, delivered.text),
         "shown": ";".join(trace.source for trace in shown),
+        "recalled_texts": _recalled_texts(retrieved, shown),
+        "found": _found(shown, item),
         "n_shown": len(shown),
         "n_dropped": delivered.dropped,
         **score_ranking(retrieved.ranking, item),
@@ -141,6 +148,24 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "retrieval_ms": retrieved.retrieval_ms,
         "flags": ";".join(_flags(lm, delivered)),
     }
+
+
+def _found(shown: Sequence[Trace], item: Item) -> float:
+    """Whether all gold facts, or what tells them again, are among what was shown: 1 or 0, NaN where there are none."""
+    sources = {item.retold.get(trace.source, trace.source) for trace in shown}
+    return float(sources >= set(item.gold_facts)) if item.gold_facts else math.nan
+
+
+def _recalled_texts(retrieved: Retrieved, shown: Sequence[Trace]) -> str:
+    """What a ranking brought before the model, best first: a JSON list of [text, score], the score null where it is not known. Empty where
+    nothing was ranked. Others that chose what is shown come last, in order of telling."""
+    if retrieved.ranking is None:
+        return ""
+    ranks = {(trace.world, trace.id): rank for rank, trace in enumerate(retrieved.ranking)}
+    scores = dict(enumerate(retrieved.scores))
+    placed = sorted((ranks.get((trace.world, trace.id), len(ranks)), number) for number, trace in enumerate(shown))
+    texts = [(shown[number].text, scores.get(rank)) for rank, number in placed]
+    return json.dumps([[text, None if score is None else round(score, 4)] for text, score in texts], ensure_ascii=False)
 
 
 def _flags(lm: LanguageModel, delivered: Delivered) -> list[str]:

@@ -10,6 +10,7 @@ from pydantic import Field
 from hippo_core.experiments.parameters import Parameters, Positive, assignments, require_run_id
 from hippo_core.files import LabError, unknown
 from hippo_core.methods.presets import Preset, load_preset, settings_of
+from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import ModelSpec, load_spec, validated
 from hippo_core.results.records.read import side_of
 from hippo_core.suites import get_suite
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from hippo_core.experiments.base import Experiment
 
 DRY_ITEMS = 5
+READER = "smollm2-135m-reader"  # the shipped model that reads everyday sentences
 Regime = Literal["immediate", "delayed", "after_sleep"]
 
 
@@ -96,6 +98,23 @@ def _all_questions(parameters: AskingParameters) -> int:
             f"n=all is for folder:PATH, which has so many questions and no more; give suite {parameters.suite} a number, as in n=50"
         )
     return max(1, count_questions(parameters.suite, parameters.split))
+
+
+def usual_model(suite: str) -> str:
+    """The model that a suite is asked with where none is said: of a folder of the user's own the one that reads everyday sentences, where
+    its files are on the disk; hippo-tiny, which reads the shipped suites' own sentences, otherwise."""
+    tiny = AskingParameters.model_fields["model"].default
+    return READER if is_own(suite) and not missing(load_spec(READER)) else tiny
+
+
+def with_model(values: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The values with that model where they name none and the suite is a folder of the user's own, and a line on that choice."""
+    suite = str(values.get("suite", ""))
+    if "model" in values or not is_own(suite):
+        return values, ""
+    model = usual_model(suite)
+    reads = "reads everyday sentences" if model == READER else "cannot read everyday sentences; `make models` brings one that can"
+    return {**values, "model": model}, f"no model= is given: {suite} is asked with {model}, which {reads}"
 
 
 def resolve(parameters: AskingParameters) -> Resolved:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from hippo_core.delivery import module_of as delivery_module
-from hippo_core.experiments.asking.parameters import AskingParameters, Regime, Resolved, check, resolve
+from hippo_core.experiments.asking.parameters import AskingParameters, Regime, Resolved, check, resolve, with_model
 from hippo_core.experiments.plan import CellPlan
 from hippo_core.files import unknown
 from hippo_core.models import checksums
@@ -26,6 +26,7 @@ AXES = {  # what fields are called in a grid, where their plural does not say it
     "splits": "split",
     "encoders": "encoder",
 }
+ALWAYS_SAID = ("suite", "preset", "model", "n", "seed", "step")
 AXIS_DEFAULTS = {"regime": ("immediate", "delayed")}
 ENCODERS = ("own", "minilm")
 MODULES = ("hippo_core.experiments.asking.table",)  # that rows of all of them pass
@@ -127,6 +128,7 @@ def _expected(resolved: Resolved, step: str) -> dict[str, Any]:
 def variants(experiment: "Experiment", values: dict[str, Any], where: str) -> Iterator[Any]:
     """The parameters of a grid's values. `encoder` is an axis of presets that read one, `after_sleep` a regime of memories that have a
     replay. Where the other two regimes give the same prompts, the delayed cell stands for both."""
+    values, _ = with_model(values)
     encoder, regime = values.pop("encoder", None), values.get("regime", "delayed")
     for axis, value, legal in (("encoder", encoder, ENCODERS), ("regime", regime, get_args(Regime))):
         if value is not None and value not in legal:

@@ -29,13 +29,14 @@ MEASURES = {  # keys of the metrics, and the columns that they are means of
     "overlong": "overlong",
     "format_violation": "format_violation",
     "chance": "chance",
+    "found": "found",
 }
 STAGES = ("pre", "post_1", "post_2", "post_3")
 COLUMNS = (
     *("idx", "item_id", "world", "stage", "kind", "rung", "hops", "distance", "slices", "question", "prompt"),
     *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
     *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained", "refuted"),
-    *("shown", "n_shown", "n_dropped", *RANKING_COLUMNS),
+    *("shown", "recalled_texts", "n_shown", "n_dropped", "found", *RANKING_COLUMNS),
     *("prompt_tokens", "generated_tokens", "first_logprob", "trace_tokens", "computed_tokens", "kv_mb"),
     *("latency_ms", "retrieval_ms", "flags"),
 )
@@ -44,7 +45,7 @@ COLUMNS = (
 def asked_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: str, seconds: float) -> dict[str, Any]:
     """The content of `metrics.json`: `em` is the mean of the suite's primary score; what was not measured is None."""
     main: Frame = rows[rows["stage"] == "test"] if "test" in set(rows["stage"]) else rows
-    metrics = _score(main, "n_items") | {name: _mean(main[column]) for name, column in MEASURES.items()} | _stages(rows)
+    metrics = _score(main, "n_items") | {name: _mean(main[column]) for name, column in MEASURES.items() if column in main} | _stages(rows)
     return {
         **{"suite": suite, "n": n, "seed": seed, "preset": preset},
         "metrics": {suite: metrics, "compute": _compute(rows, seconds)},
@@ -73,7 +74,21 @@ ITEMS = Table(
     unit="item_id",
     cluster="world",
     measures=("score",),
-    text=("item_id", "world", "stage", "kind", "rung", "slices", "question", "prompt", "answer", "pred", "shown", "flags"),
+    text=(
+        "item_id",
+        "world",
+        "stage",
+        "kind",
+        "rung",
+        "slices",
+        "question",
+        "prompt",
+        "answer",
+        "pred",
+        "shown",
+        "recalled_texts",
+        "flags",
+    ),
     whole=("idx", "hops", "distance"),
     metrics=metrics,
     check=check,

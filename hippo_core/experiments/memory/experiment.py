@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from hippo_core.experiments.answer import experiment as answer
 from hippo_core.experiments.asking.cell import AskingCell
-from hippo_core.experiments.asking.parameters import AskingParameters, Resolved, check, forget, is_taught, resolve
-from hippo_core.experiments.asking.plan import AXES, AXIS_DEFAULTS, asking_plan, dataset_plan, variants
+from hippo_core.experiments.asking.parameters import AskingParameters, Resolved, check, forget, is_taught, resolve, with_model
+from hippo_core.experiments.asking.plan import ALWAYS_SAID, AXES, AXIS_DEFAULTS, asking_plan, dataset_plan, variants
 from hippo_core.experiments.base import Experiment
 from hippo_core.experiments.memory.tables import REPLAY, TEACH, TEST
 from hippo_core.experiments.plan import CellPlan
-from hippo_core.files import LabError, root, sha256
+from hippo_core.files import COMMAND, LabError, root, sha256
 from hippo_core.methods.base import Step
 from hippo_core.methods.presets import Preset
 from hippo_core.store.paths import existing, require_free
@@ -71,7 +71,7 @@ class MemoryParameters(AskingParameters):
 
     def check_preset(self, preset: Preset) -> None:
         if not preset.taught:
-            raise LabError(f"preset {preset.name} is no memory, so that nothing can be taught: run answer preset={preset.name}")
+            raise LabError(f"preset {preset.name} is no memory, so that nothing can be taught: {COMMAND} run answer preset={preset.name}")
         if self.persist and self.step == "test":
             raise LabError("a test writes nothing that could be kept: persist=true goes with step=teach or step=replay")
         if self.persist and not self.store_dir:
@@ -147,9 +147,11 @@ MEMORY = Experiment(
     run="hippo_core.experiments.memory.run",
     tables=(TEST, TEACH, REPLAY),
     cell=MemoryCell,
+    fills=with_model,
     checks=check,
     plans=plan,
     variants=variants,
+    always_said=ALWAYS_SAID,
     axes=AXES,
     axis_defaults=AXIS_DEFAULTS,
     suits=lambda values: is_taught(values["preset"]),

@@ -3,20 +3,21 @@
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from hippo_core.experiments.answer.run import AnsweredItem, Regime, ask, row_of
+from hippo_core.experiments.answer.run import AnsweredItem, ask, observation, row_of
+from hippo_core.experiments.asking.parameters import Regime
 from hippo_core.experiments.memory.tables import REPLAY, TEACH, TEST
 from hippo_core.methods.altering import altered, answering_slot
-from hippo_core.methods.base import Memory, Observation
+from hippo_core.methods.base import Memory
 from hippo_core.models.prompt import too_long
 from hippo_core.results.scores import normalise
 from hippo_core.store import TraceStore
-from hippo_core.store.trace import Decision, Statement
+from hippo_core.store.trace import Decision
 from hippo_core.suites.types import Fact, Suite, World
 
 LISTED = 5  # recalled traces whose scores a row keeps
@@ -38,11 +39,16 @@ def teach(
     with TraceStore.create(store_dir, session_id, method.identity()) as store:
         if calibration is not None:
             store.note("calibration", calibration)
-        for world in altered(worlds) if method.settings.memory.runtime.alter_answers else worlds:
+        for world in told_worlds(method, worlds):
             short, long = _parted(method, suite, world)
             rows += _taught(method, store, short, calibration) if method.writes else _untaught(short)
             rows += _untaught(long)
     return pd.DataFrame(rows, columns=list(TEACH.columns))
+
+
+def told_worlds(method: Memory, worlds: Sequence[World]) -> Sequence[World]:
+    """The worlds as the method is told them: with other answers where its settings say so."""
+    return altered(worlds) if method.settings.memory.runtime.alter_answers else worlds
 
 
 def _parted(method: Memory, suite: Suite, world: World) -> tuple[World, World]:
@@ -85,12 +91,6 @@ def _teach_row(fact: Fact, decision: Decision) -> dict[str, object]:
     }
 
 
-def observation(fact: Fact) -> Observation:
-    """A fact as its teller knows it; whether it is asked for later stays behind."""
-    statement = Statement(fact.id, fact.world, fact.text, fact.time)
-    return Observation(statement, fact.slots, fact.reward, fact.pin, fact.provenance, fact.context_key)
-
-
 def persist(method: Memory, store_dir: Path, session_id: str, folder: Path) -> None:
     """Copy the store below `store_dir` to `folder`, whole or not at all; LabError where the session is there already."""
     with TraceStore.open(store_dir, session_id, method.identity(), read_only=True) as store:
@@ -124,7 +124,9 @@ def test(
     with TraceStore.open(store_dir, session_id, method.identity(), read_only=True) as store:
         stored = {world.id: store.traces(world.id) for world in worlds}
         slept = _sleep(method, store) if regime == "after_sleep" else {"replayed": 0.0, "replay_cycles_missing": math.nan}
-    rows = [row_of(method.lm, suite, one) | memory_columns(one) | slept for one in ask(suite, worlds, method, regime, stored, batch_size)]
+    told = {world.id: {fact.id: fact for fact in world.facts} for world in told_worlds(method, worlds)}
+    asked = ask(suite, worlds, method, regime, stored, batch_size)
+    rows = [row_of(method.lm, suite, one) | memory_columns(one, told[one.world.id]) | slept for one in asked]
     return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=list(TEST.columns))
 
 
@@ -133,13 +135,13 @@ def _sleep(method: Memory, store: TraceStore) -> dict[str, float]:
     return {"replayed": float(noted["items"] > 0), "replay_cycles_missing": max(0, due - noted["cycles"]) / due if due else math.nan}
 
 
-def memory_columns(answered: AnsweredItem) -> dict[str, object]:
-    """What rows of a memory have besides those of every method."""
+def memory_columns(answered: AnsweredItem, told: Mapping[str, Fact]) -> dict[str, object]:
+    """What rows of a memory have besides those of every method. `told`: the facts of the item's world by id, as they were told."""
     retrieved = answered.retrieved
     searched = not math.isnan(retrieved.recall_ms)
     scored = zip((retrieved.ranking or ())[:LISTED], retrieved.scores, strict=False)
     return {
-        "follows_store": follows_store(answered),
+        "follows_store": follows_store(answered, told),
         "requests": float(searched),
         "candidates": len(retrieved.ranking or ()),
         "k_used": len(retrieved.shown),
@@ -153,12 +155,12 @@ def memory_columns(answered: AnsweredItem) -> dict[str, object]:
     }
 
 
-def follows_store(answered: AnsweredItem) -> float:
-    """Whether an answer is what the gold trace of its question says in the store: 1 or 0, NaN where there is no such trace."""
+def follows_store(answered: AnsweredItem, told: Mapping[str, Fact]) -> float:
+    """Whether an answer is what the gold trace of its question says in the store: 1 or 0, NaN where there is no such trace. What a text
+    says in a slot is read from the fact that was `told` in the same words."""
     slot = answering_slot(answered.item, {fact.id: fact for fact in answered.world.facts})
-    stored = [
-        trace.slots[slot]
-        for trace in answered.passages
-        if slot is not None and trace.source in answered.item.gold_facts and slot in trace.slots
-    ]
-    return float(normalise(answered.answer.text) == normalise(stored[0])) if stored else math.nan
+    if slot is None:
+        return math.nan
+    gold = told[answered.item.gold_facts[0]]
+    stored = any(trace.source == gold.id and trace.text == gold.text for trace in answered.passages)
+    return float(normalise(answered.answer.text) == normalise(gold.slots[slot])) if stored else math.nan

@@ -21,12 +21,15 @@ from hippo_core.suites import SUITES
 def run_single(name: str, words: Sequence[str], again: bool) -> int:
     """Run one cell of an experiment alone, with what it needs where that is not there; a finished record is kept and said."""
     experiment = load_experiment(name)
-    parameters = experiment.check({"run_id": summary.ALONE, **assignments(words)}, f"run {name}")
+    values, chosen = experiment.fills({"run_id": summary.ALONE, **assignments(words)})
+    parameters = experiment.check(values, f"run {name}")
     *_, cell = cells = cells_of(experiment.plan(parameters))
     where = record_files.short(cell.record)
     if is_complete(cell.record) and not again:
         print(f"finished already: {where}\nto run it again and keep this one aside: {summary.command(cell)} --again")
         return 0
+    if chosen:
+        print(chosen, flush=True)
     require_threads(parameters.threads)
     execute.fix_threads(parameters.threads)
     with record_files.locked(run_folder(parameters.run_id), alone=False):

@@ -1,4 +1,4 @@
-"""The commands of `python -m hippo_core`. Each parses its words and calls one function; heavy modules are imported when needed."""
+"""The commands of `hippo`. Each parses its words and calls one function; heavy modules are imported when needed."""
 
 import subprocess
 import sys
@@ -85,6 +85,8 @@ def compare(
     cluster: Annotated[str, typer.Option(help="field that says which items belong together; worlds in runs of this lab")] = "",
     task: Annotated[str, typer.Option(help="of lm-evaluation-harness, where a folder holds several")] = "",
     filter_name: Annotated[str, typer.Option("--filter", help="of lm-evaluation-harness, where answers went through several")] = "",
+    split: Annotated[str, typer.Option(help="of runs of this lab: test or val; test unless given")] = "",
+    suite: Annotated[str, typer.Option(help="of runs of this lab; each that both hold, apart, unless given")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="JSON with every discordant item, in place of markdown")] = False,
     most: Annotated[int, typer.Option(min=0, help="discordant items a side that the markdown lists")] = 20,
     output: Annotated[Path | None, typer.Option(help="write it to a file instead")] = None,
@@ -93,9 +95,9 @@ def compare(
     from hippo_core.files import write_text
     from hippo_core.results import two_runs
 
-    first, second = (two_runs.open_log(place, cluster, task, filter_name) for place in (a, b))
-    found = two_runs.compare_runs(first, second, metric)
-    text = two_runs.as_json(found) if as_json else two_runs.as_markdown(found, most)
+    first, second = (two_runs.open_log(place, cluster, task, filter_name, split, suite) for place in (a, b))
+    found = two_runs.compare_suites(first, second, metric)
+    text = two_runs.suites_as_json(found) if as_json else two_runs.suites_as_markdown(found, most)
     if output is None:
         print(text, end="")
     else:

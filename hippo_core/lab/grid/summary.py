@@ -5,16 +5,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 from hippo_core.experiments.base import load_experiment
-from hippo_core.files import root
+from hippo_core.files import COMMAND, root
 from hippo_core.lab.grid.progress.eta import duration
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
+from hippo_core.results.criteria import VERDICTS
 from hippo_core.results.records import read_meta, read_metrics
 
 ALONE = "single"  # the run of cells that are run alone, unless one is named
-ALWAYS = ("suite", "preset", "n", "seed", "step")  # parameters that a command says though they are the usual ones
-VERDICTS = ("met", "missed", "not judged")
 
 
 def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> list[str]:
@@ -24,7 +23,7 @@ def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, second
     return [
         f"cells:    {len(outcomes) - failed} done, {skipped} skipped, {failed} failed",
         f"time:     {duration(seconds)}",
-        f"criteria: {', '.join(f'{verdicts[name]} {name}' for name in VERDICTS)}" if verdicts else "criteria: none judged yet",
+        f"criteria: {', '.join(f'{verdicts[name]} {name}' for name in VERDICTS)}" if verdicts else f"criteria: {_none(run_id)}",
         f"records:  executed/{run_id}",
         f"report:   {report_page(run_id)}",
     ]
@@ -38,6 +37,12 @@ def criteria(run_id: str) -> Counter[str]:
     content = json.loads(path.read_text(encoding="utf-8"))
     rows = content.get("criteria", []) if isinstance(content, dict) else content
     return Counter(row["verdict"] for row in rows)
+
+
+def _none(run_id: str) -> str:
+    """Why there is no verdict: no report was written, or it holds none."""
+    written = (root() / "reports" / run_id / "criteria.json").is_file()
+    return "none is about what was run; the report has the scores" if written else "none judged yet"
 
 
 def report_page(run_id: str) -> str:
@@ -76,10 +81,11 @@ def command(cell: Cell) -> str:
     """The command that runs a cell alone, into the same run; defaults are left out."""
     if not cell.experiment:
         words = [f"{name}={_word(value)}" for name, value in cell.parameters.items()]
-        return " ".join(["python -m hippo_core notebook", cell.phase, *words])
-    usual = load_experiment(cell.experiment).parameters(run_id=ALONE).model_dump()
-    changed = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in ALWAYS}
-    return " ".join(["python -m hippo_core run", cell.experiment, *(f"{name}={_word(value)}" for name, value in changed.items())])
+        return " ".join([COMMAND, "notebook", cell.phase, *words])
+    experiment = load_experiment(cell.experiment)
+    usual = experiment.parameters(run_id=ALONE).model_dump()
+    changed = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in experiment.always_said}
+    return " ".join([COMMAND, "run", cell.experiment, *(f"{name}={_word(value)}" for name, value in changed.items())])
 
 
 def _word(value: object) -> str:

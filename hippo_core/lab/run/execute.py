@@ -150,7 +150,10 @@ def run_notebook(source: Path, target: Path, parameters: dict[str, Any], output:
         "stdout_file": output,
         "extra_arguments": quiet + limits,
     }
-    papermill.execute_notebook(str(source), str(target), parameters=parameters, **names, **patience)
+    try:
+        papermill.execute_notebook(str(source), str(target), parameters=parameters, **names, **patience)
+    finally:
+        notebook_files.shorten_paths(target)
 
 
 def papermill_parameters(cell: Cell, folder: Path) -> dict[str, Any]:

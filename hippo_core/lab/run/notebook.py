@@ -5,6 +5,7 @@ runner adds the executed notebook and seals the record; in Jupyter, or under pla
 """
 
 import ast
+import json
 import os
 import shlex
 import shutil
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +67,7 @@ def _make_needed(before: Sequence[Cell], cell: Cell, by_hand: bool) -> None:
         if not by_hand:
             raise LabError(f"{why}; run it first: {summary.command(one)}")
         print(f"{why}; it is made now, in a process of its own: {summary.command(one)}", flush=True)
-        words = shlex.split(summary.command(one))[1:]
+        words = ["-m", "hippo_core", *shlex.split(summary.command(one))[1:]]
         plain = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "CLICOLOR_FORCE")}
         ran = subprocess.run([sys.executable, *words], cwd=root(), env=plain, capture_output=True, text=True, check=False)
         print(ran.stdout.strip(), flush=True)
@@ -109,19 +111,70 @@ def figure(open_cell: OpenCell, rows: "pd.DataFrame") -> bytes:
     return experiment.figure(open_cell.parameters, rows)
 
 
+def glance(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """Of rows that answer: the question, what was recalled for it with its score, the answer, the right answer; of others all columns."""
+    if "recalled_texts" not in rows:
+        return rows
+    import pandas as pd
+
+    recalled = rows["recalled_texts"].map(lambda texts: "; ".join(_with_score(*one) for one in json.loads(texts or "[]")))
+    columns = {"question": rows["question"], "recalled (score)": recalled, "given": rows["pred"], "right answer": rows["answer"]}
+    return pd.DataFrame({**columns, **{name: rows[name] for name in ("score", "found", "rung")}})
+
+
+def _with_score(text: str, score: float | None) -> str:
+    return text if score is None else f"{text} ({score:.3g})"
+
+
+def figure(open_cell: OpenCell, rows: "pd.DataFrame") -> bytes:
+    """The result of a cell as a picture (PNG)."""
+    return open_cell.experiment.figure(open_cell.parameters, rows)
+
+
 def _experiment(open_cell: OpenCell) -> Experiment:
     return load_experiment(records.read_meta(open_cell.record)["experiment"])
 
 
 def refuse_unknown(inputs: Sequence[str], known: Collection[str]) -> None:
-    """LabError where papermill injected a parameter that the notebook does not have: papermill itself only warns.
+    """LabError where a notebook was told a parameter that it does not have, by papermill, which only warns, or in its parameters cell,
+    where Python takes any name.
 
-    `inputs` are the sources of the cells that have run, as IPython keeps them in `In`.
+    `inputs` are the sources of the cells that have run, as IPython keeps them in `In`. The parameters cell is the last that assigns most
+    of the names; what was told before it was run does not count.
     """
-    lines = [line for source in inputs if source.startswith("# Parameters\n") for line in parsed(source).body]
-    names = {target.id for line in lines if isinstance(line, ast.Assign) for target in line.targets if isinstance(target, ast.Name)}
+    cells = [(source, _assigned(source)) for source in inputs]
+    most = [number for number, (_, names) in enumerate(cells) if 2 * len(names & set(known)) > len(known)]
+    cell = cells[most[-1]][1] if most else set[str]()
+    injected = [names for source, names in cells[most[-1] if most else 0 :] if source.startswith(INJECTED)]
+    names = cell.union(*injected)
     if stranger := min(names - set(known), default=None):
-        raise unknown("parameter", stranger, known)
+        near = get_close_matches(stranger, known, n=3)
+        raise LabError(f"{unknown('parameter', stranger, known)}" + (f"; nearest: {', '.join(near)}" if near else ""))
+
+
+INJECTED = "# Parameters\n"  # how the cell begins that papermill adds
+
+
+def _assigned(source: str) -> set[str]:
+    """The lower-case names to which a cell assigns plain literals."""
+    try:
+        lines = parsed(source).body
+    except SyntaxError:  # a line for IPython, or one that failed
+        return set()
+    names: set[str] = set()
+    for line in lines:
+        if isinstance(line, ast.Assign | ast.AnnAssign) and _is_literal(line.value):
+            targets = line.targets if isinstance(line, ast.Assign) else [line.target]
+            names |= {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return {name for name in names if name == name.lower()}
+
+
+def _is_literal(value: ast.expr | None) -> bool:
+    try:
+        ast.literal_eval(value or ast.Constant(None))
+    except ValueError:
+        return False
+    return True
 
 
 def _record_path(parameters: Any, cell: Cell) -> Path:

@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError, root, unknown
+from hippo_core.files import LabError, root, unknown, write_text
+from hippo_core.lab.run.record_files import short
 from hippo_core.source_code import parsed
 
 
@@ -71,3 +72,13 @@ def check_values(path: Path, values: dict[str, Any]) -> dict[str, Any]:
         if not fits:
             raise LabError(f"parameter {name} of {path.stem}: expected {type(known[name]).__name__}, got {value!r}")
     return known | values
+
+
+def shorten_paths(path: Path) -> None:
+    """Make the paths relative to the lab's root that papermill wrote into an executed notebook: a record names no folder of a machine."""
+    if not path.is_file():  # it was never begun
+        return
+    content = json.loads(path.read_text(encoding="utf-8"))
+    made = content["metadata"].get("papermill", {})
+    made.update({name: short(Path(made[name])) for name in ("input_path", "output_path") if made.get(name)})
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n")

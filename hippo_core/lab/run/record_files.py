@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hippo_core.files import LabError, root
+from hippo_core.files import COMMAND, LabError, root
 from hippo_core.results.records import is_complete, put_away, seal
 
 CLAIM = ".running"
@@ -79,7 +79,7 @@ def keep_failed(folder: Path, record: Path, message: str) -> Path:
 def clear(record: Path) -> None:
     """Free a record's place: what was never finished is removed, what was altered since is kept aside, a whole record raises."""
     if is_complete(record):
-        raise LabError(f"this cell has a finished record at {short(record)}; take another run_id, or keep it aside with `run ... --again`")
+        raise LabError(f"finished already: {short(record)}; take another run_id, or keep it aside: {COMMAND} run ... --again")
     put_away(record)
 
 

@@ -4,7 +4,6 @@ Every kernel has a folder of its own for its sockets, in that of its owner: by T
 jupyter_client's own ipc default all kernels of a process share one path until they have connection files.
 """
 
-import asyncio
 import shutil
 import tempfile
 import warnings
@@ -12,10 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from jupyter_client.launcher import launch_kernel
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 from hippo_core.lab.run.process_env import folder
 from hippo_core.lab.warm import client
+from hippo_core.lab.warm.starting import Made, StartingKernel
 
 
 class WarmProvisioner(LocalProvisioner):
@@ -33,17 +34,10 @@ class WarmProvisioner(LocalProvisioner):
         return await super().pre_launch(**kwargs)
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
-        """Fork it; an ordinary process where that is refused."""
-        try:
-            python, argv = _parts(cmd)
-            if redirected := [name for name in ("stdin", "stdout", "stderr") if kwargs.get(name) is not None]:
-                raise client.Refused(f"{', '.join(redirected)} of its own")
-            ask = partial(client.launch, python, argv, dict(kwargs["env"]), str(kwargs.get("cwd") or Path.cwd()))
-            self.process = await asyncio.get_running_loop().run_in_executor(None, ask)
-        except client.Refused as error:
-            warnings.warn(f"a cold kernel is started: {error}", stacklevel=2)
-            return await super().launch_kernel(cmd, **kwargs)
-        self.pid, self.pgid = self.process.pid, None  # signals go by the server, which knows whether the process is still there
+        """Have it forked, or started as an ordinary process where that is refused, and go on at once: its messages wait for it."""
+        client.start(cmd[0])
+        self.process = StartingKernel(partial(_made, cmd, kwargs))
+        self.pid, self.pgid = None, None  # signals go by StartingKernel, which knows whether there is a process
         return self.connection_info
 
     async def cleanup(self, restart: bool = False) -> None:
@@ -52,6 +46,18 @@ class WarmProvisioner(LocalProvisioner):
         if self.sockets and not restart:
             shutil.rmtree(self.sockets, ignore_errors=True)
             self.sockets = None
+
+
+def _made(cmd: list[str], kwargs: dict[str, Any]) -> Made:
+    """The kernel of a command: a fork, or an ordinary process where that is refused."""
+    try:
+        python, argv = _parts(cmd)
+        if redirected := [name for name in ("stdin", "stdout", "stderr") if kwargs.get(name) is not None]:
+            raise client.Refused(f"{', '.join(redirected)} of its own")
+        return client.launch(python, argv, dict(kwargs["env"]), str(kwargs.get("cwd") or Path.cwd()))
+    except client.Refused as error:
+        warnings.warn(f"a cold kernel is started: {error}", stacklevel=2)
+        return launch_kernel(cmd, **LocalProvisioner._scrub_kwargs(kwargs))
 
 
 def _parts(cmd: list[str]) -> tuple[str, list[str]]:

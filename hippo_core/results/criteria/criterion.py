@@ -13,6 +13,7 @@ from hippo_core.results.figures.palette import condition_name
 
 Regime = Literal["immediate", "delayed", "after_sleep"]
 Encoder = Literal["own", "minilm"]
+About = Literal["memory", "control", "instrument"]
 LEGAL = {  # targets, by what a criterion looks at
     "difference": {"at_least", "not_below", "within", "same"},
     "ratio": {"at_most"},
@@ -74,7 +75,8 @@ class Where(Form):
 
 
 class Criterion(Form):
-    """One criterion. Exactly one of difference, ratio, value, and one target.
+    """One criterion. Exactly one of difference, ratio, value, and one target. `about`: a claim about a memory, a control of it, or the
+    instrument (what the plan expected of suites, model and baselines); a file of params/criteria may say it of all of its criteria.
 
     | target | met when |
     |---|---|
@@ -92,6 +94,7 @@ class Criterion(Form):
     question: str
     text: str
     family: str
+    about: About = "memory"
     suites: tuple[str, ...] = Field(min_length=1)
     profile: str = "default"
     worlds: tuple[str, ...] = ("",)  # settings of the suite that are overridden, joined by ";": worlds of another size, say
@@ -204,8 +207,10 @@ def load_criteria(folder: Path | None = None) -> Criteria:
     whole: dict[str, Any] = {"criteria": [], **read_mapping(folder / "shared.yaml")}
     for path in files:
         part = read_mapping(path)
-        if wrong := sorted(part.keys() - {"criteria", "groups"}):
-            raise LabError(f"{path}: unknown key {wrong[0]!r}; legal: criteria, groups (margins stand in shared.yaml)")
+        if wrong := sorted(part.keys() - {"about", "criteria", "groups"}):
+            raise LabError(f"{path}: unknown key {wrong[0]!r}; legal: about, criteria, groups (margins stand in shared.yaml)")
+        if about := part.pop("about", None):
+            part["criteria"] = [{"about": about, **one} if isinstance(one, dict) else one for one in part.get("criteria", [])]
         _checked(path, {**whole, **part, "groups": {**whole["groups"], **part.get("groups", {})}})
         whole["criteria"] = [*whole["criteria"], *part.get("criteria", [])]
         whole["groups"] = {**whole["groups"], **part.get("groups", {})}

@@ -15,14 +15,17 @@ from hippo_core.results.statistics.paired import Comparison, compare, paired
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured for a criterion: value with interval, the comparison where there is one, cells, and remarks for the reason.
-    `rival_shows`: of the best rag as side b, the share of the gold facts that it shows on validation worlds."""
+    """What was measured for a criterion: value with interval, the comparison where there is one, the cells (those of side a first), and
+    remarks for the reason. `a` and `b`: the sides that were compared, of a group the one that stands for it. `rival_shows`: of the best rag
+    as side b, the share of the gold facts that it shows on validation worlds."""
 
     interval: Interval
     comparison: Comparison | None = None
     cells: tuple[str, ...] = ()
     remarks: tuple[str, ...] = field(default=())
     rival_shows: float = math.nan
+    a: str = ""
+    b: str = ""
 
 
 def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Pool) -> Evidence:
@@ -30,10 +33,11 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
     options = [options_of(criteria, criterion, side, pool) for side in criterion.sides]
     if criterion.metric not in pool.rows:
         raise NotJudged(because(criterion, f"no measurement of {criterion.metric} in this run"))
-    sides, remarks, confidence, rival_shows = [], [], 0.95, math.nan
+    sides, names, remarks, confidence, rival_shows = [], [], [], 0.95, math.nan
     for side, there in zip(criterion.sides, options, strict=True):
         picked = pick(criteria, criterion, side, there, pool, validation)
         sides.append(picked.rows)
+        names.append(str(picked.side))
         rival_shows = picked.shows  # of the last side: b of a difference
         if side.preset in criteria.groups:
             remarks += picked.remarks(side.preset)
@@ -44,8 +48,9 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
     known = sides[0]["world"][sides[0][criterion.metric].notna()]
     check_size(criteria, criterion, len(known), len(set(known)))
     evidence = _measure(criterion, sides, confidence)
-    cells = tuple(sorted({str(cell) for side in sides for cell in side["cell"].unique()}))
-    return replace(evidence, cells=cells, remarks=tuple(remarks), rival_shows=rival_shows if criterion.difference else math.nan)
+    cells = tuple(dict.fromkeys(str(cell) for side in sides for cell in sorted(side["cell"].unique())))
+    a, b = [*names, ""][:2]
+    return replace(evidence, cells=cells, remarks=tuple(remarks), rival_shows=rival_shows if criterion.difference else math.nan, a=a, b=b)
 
 
 def _conservative(criterion: Criterion, side: Side) -> bool:
@@ -88,10 +93,8 @@ def _interval_of_value(criterion: Criterion, side: pd.DataFrame, confidence: flo
     """The mean of a column, less the items' chance where that is the bar; a column that leaves 0 to 1 has no bounds."""
     values = side[criterion.metric].to_numpy(dtype=float)
     inside = bool(np.all(np.isnan(values) | ((values >= 0) & (values <= 1))))
-    if criterion.rule != "at_most_chance_plus":
-        return cluster_interval(values, side["world"], confidence, bounds=(0.0, 1.0) if inside else None)
-    above = values - side["chance"].to_numpy(dtype=float)
-    return cluster_interval(above, side["world"], confidence, bounds=(-1.0, 1.0) if inside else None)
+    chance = side["chance"].to_numpy(dtype=float) if criterion.rule == "at_most_chance_plus" else None
+    return cluster_interval(values, side["world"], confidence, bounds=(0.0, 1.0) if inside else None, chance=chance)
 
 
 def _measure(criterion: Criterion, sides: Sequence[pd.DataFrame], confidence: float) -> Evidence:

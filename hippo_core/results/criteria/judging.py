@@ -1,22 +1,28 @@
-"""Verdicts on the success criteria: met, missed or not judged, each with its number, interval, test and reason."""
+"""Verdicts on the success criteria, each with its number, interval, test, rule and reason.
+
+met: the value reaches its target, and interval and p bear it out. not met: the value does not reach it. not shown: it does, but the
+interval is too wide or p too large. not judged: nothing could be compared.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from hippo_core.files import LabError, write_json
-from hippo_core.results.criteria.criterion import Criteria, Criterion, load_criteria
+from hippo_core.files import LabError, read_object, write_json
+from hippo_core.results.criteria.criterion import About, Criteria, Criterion, load_criteria
 from hippo_core.results.criteria.evidence import Evidence, gather
 from hippo_core.results.criteria.power import Claim
 from hippo_core.results.criteria.sides import NotAsked, NotJudged, Pool
 from hippo_core.results.statistics.paired import holm
 
-__all__ = ["Criteria", "Criterion", "Verdict", "judge", "load_criteria", "write_criteria"]
+__all__ = ["VERDICTS", "Criteria", "Criterion", "Verdict", "judge", "load_criteria", "read_criteria", "write_criteria"]
 
+Word = Literal["met", "not met", "not shown", "not judged"]
+VERDICTS: tuple[Word, ...] = get_args(Word)
 NEEDED = ("run_id", "suite", "preset", "model", "regime", "step", "profile", "n", "seed", "cell", "item_id", "world", "stage")
 NAN = math.nan
 
@@ -24,21 +30,29 @@ NAN = math.nan
 @dataclass(frozen=True)
 class Verdict:
     """One criterion judged for one model. `p` is the world-level permutation test of the difference (of a ratio: of its two sides),
-    `p_holm` the same adjusted over the criteria of the family that claim superiority and could be judged. `rival_shows`: where the best rag
-    is side b, the share of the gold facts that it shows on validation worlds. What does not exist is NaN or None."""
+    `p_holm` the same adjusted over the criteria of the family that claim superiority and could be judged. `met_when`: the rule in words.
+    `a` and `b`: the sides that were compared; `cells` are those of a, then those of b; `only_a` and `only_b` count the items on which the
+    one or the other has more of the `metric`. `rung`: the one kind of cue that it is about. `rival_shows`: where the best rag is side b,
+    the share of the gold facts that it shows on validation worlds. What does not exist is NaN, None or empty."""
 
     id: str
     question: str
     text: str
     family: str
+    about: About
+    metric: str
     model: str
     suite: str
     profile: str
     regime: str
     rule: str
     target: float | tuple[float, float]
-    verdict: Literal["met", "missed", "not judged"]
+    met_when: str
+    verdict: Word
     reason: str
+    a: str = ""
+    b: str = ""
+    rung: str = ""
     value: float = NAN
     low: float = NAN
     high: float = NAN
@@ -62,8 +76,8 @@ def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | Non
     a run with the columns of its cells (NEEDED; optional: encoder, preset_overrides, suite_overrides). Seeds are pooled, worlds of
     different seeds are different clusters. `validation` are rows of the same form on validation worlds: they decide which rag is the best
     one; without them the highest on the test rows stands for it, with the interval widened (Bonferroni) where that would make a claim
-    easier. `declared` are the claims that were said before the run to rest on too few worlds: one of them that is missed by its p alone is
-    not judged."""
+    easier. `declared` are the claims that were said before the run to rest on too few worlds: one of them that only its p stands
+    against is not judged."""
     missing = [column for column in NEEDED if column not in rows]
     if missing:
         raise LabError(f"the rows of a run need the columns {', '.join(missing)}")
@@ -117,7 +131,10 @@ def _verdict(
         "regime": criterion.regime,
         "worlds": criterion.worlds[0],
     }
-    what: dict[str, Any] = {name: getattr(criterion, name) for name in ("id", "question", "text", "family", "rule", "target")}
+    what: dict[str, Any] = {
+        name: getattr(criterion, name) for name in ("id", "question", "text", "family", "about", "metric", "rule", "target")
+    }
+    what |= {"met_when": met_when(criteria, criterion), "rung": criterion.where.rung[0] if len(criterion.where.rung) == 1 else ""}
     if isinstance(evidence, str):
         return Verdict(**what, **scope, verdict="not judged", reason=evidence)
     seen, pair = evidence.interval, evidence.comparison
@@ -128,13 +145,12 @@ def _verdict(
     }  # fmt: skip
     return Verdict(
         **what, **scope, verdict=verdict, reason="; ".join([reason, *evidence.remarks]), value=seen.mean, low=seen.low, high=seen.high,
-        n=seen.n, n_worlds=seen.n_worlds, p_holm=p_holm, cells=evidence.cells, rival_shows=evidence.rival_shows, **tests,
+        n=seen.n, n_worlds=seen.n_worlds, p_holm=p_holm, a=evidence.a, b=evidence.b, cells=evidence.cells,
+        rival_shows=evidence.rival_shows, **tests,
     )  # fmt: skip
 
 
-def _decide(
-    criteria: Criteria, criterion: Criterion, evidence: Evidence, p_holm: float, declared: Claim | None
-) -> tuple[Literal["met", "missed", "not judged"], str]:
+def _decide(criteria: Criteria, criterion: Criterion, evidence: Evidence, p_holm: float, declared: Claim | None) -> tuple[Word, str]:
     """The verdict by the table in `Criterion`, and why. A claim that only its p stands against is not judged where it was `declared`
     before the run that no data from so few worlds could make that p small enough; it may not rest on more worlds than were planned then.
     """
@@ -142,18 +158,42 @@ def _decide(
     if any(map(math.isnan, (seen.mean, seen.low, seen.high))):
         return "not judged", f"no interval can be given for {seen.n} scored items in {seen.n_worlds} worlds"
     if not _reached(criterion, seen.mean):
-        return "missed", f"{seen.mean:.3f} misses the target ({_target(criterion)})"
+        return "not met", f"{seen.mean:.3f} does not meet the target ({_target(criterion)})"
     lowest, highest = _support(criterion, criteria.margin if criterion.margin is None else criterion.margin)
     unshown = f"{seen.mean:.3f} meets the target ({_target(criterion)}) but this is not shown: "
     if seen.low <= lowest:
-        return "missed", f"{unshown}lower bound {seen.low:.3f} is not above {lowest:.3f}"
+        return "not shown", f"{unshown}lower bound {seen.low:.3f} is not above {lowest:.3f}"
     if seen.high >= highest:
-        return "missed", f"{unshown}upper bound {seen.high:.3f} is not below {highest:.3f}"
+        return "not shown", f"{unshown}upper bound {seen.high:.3f} is not below {highest:.3f}"
     if criterion.superiority and not p_holm <= criteria.alpha:
         if declared and seen.n_worlds <= declared.n_worlds:
             return "not judged", f"{unshown}declared before the run: {declared}"
-        return "missed", f"{unshown}p after Holm's correction is {p_holm:.3f}"
+        return "not shown", f"{unshown}p after Holm's correction is {p_holm:.3f}"
     return "met", f"{seen.mean:.3f} meets the target ({_target(criterion)}) and the interval supports it"
+
+
+def met_when(criteria: Criteria, criterion: Criterion) -> str:
+    """The rule of a criterion in words: the value that it must reach, then what its interval and p must show."""
+    lowest, highest = _support(criterion, criteria.margin if criterion.margin is None else criterion.margin)
+    if criterion.same:
+        return f"the same for every item, to {_number(criterion.tolerance)}" if criterion.tolerance else "the same for every item"
+    signed = criterion.difference is not None or criterion.rule == "at_most_chance_plus"
+    if isinstance(criterion.target, tuple):
+        shown = " to ".join(_number(end, signed) for end in criterion.target)
+        return f"{shown}; its interval inside {_number(lowest, signed)} to {_number(highest, signed)}"
+    least = criterion.rule in ("at_least", "not_below")
+    over = " above a guess" if criterion.rule == "at_most_chance_plus" else " times b's" if criterion.ratio else ""
+    bound = f"its interval above {_number(lowest, signed)}" if least else f"its interval below {_number(highest, signed)}"
+    p = f", p ≤ {_number(criteria.alpha)}" if criterion.superiority else ""
+    return f"at {'least' if least else 'most'} {_number(criterion.target, signed)}{over}; {bound}{p}"
+
+
+def _number(value: float, sign: bool = False) -> str:
+    """A number of a rule, with all the digits that it was written with."""
+    known = f"{abs(value):.10f}".rstrip("0")
+    whole, _, digits = known.partition(".")
+    text = f"{whole}.{digits:0<2}" if digits else whole
+    return ("−" if value < 0 else "+" if sign and value else "") + text
 
 
 def _target(criterion: Criterion) -> str:
@@ -183,6 +223,11 @@ def _support(criterion: Criterion, margin: float) -> tuple[float, float]:
 def write_criteria(path: Path, verdicts: Sequence[Verdict]) -> None:
     """Write verdicts as JSON; what does not exist (NaN, infinity) is null."""
     write_json(path, {"schema_version": 1, "criteria": [{name: _plain(value) for name, value in asdict(one).items()} for one in verdicts]})
+
+
+def read_criteria(path: Path) -> pd.DataFrame:
+    """The verdicts of such a file, a row each; with all columns where there is none."""
+    return pd.DataFrame(read_object(path)["criteria"], columns=[field.name for field in fields(Verdict)])
 
 
 def _plain(value: Any) -> Any:

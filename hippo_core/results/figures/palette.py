@@ -2,9 +2,11 @@
 
 The colours are told apart with every common colour blindness, and their lightness differs enough to be told apart in grey:
 baselines are muted, controls hollow, memories in full colour (Okabe and Ito's set), those with a part off in warm and green tones.
+Presets that are not listed get colours and markers that no listed one has; controls among them are hollow too, in colours of their own.
 """
 
 import re
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -72,7 +74,9 @@ LOOKS = {
     "controls/oracle_store": Look("oracle_store", "#1b4f7a", "D", ":", hollow=True),
     "controls/oracle": Look("oracle", "#1d2330", "o", ":", hollow=True),
 }
-_UNLISTED = ("#56b4e9", "#e69f00", "#b2485f", "#6a8f2f")
+_UNLISTED = (("#8c4fb0", "#c2185b", "#00838f", "#b8860b", "#4e6b1e", "#7a3b1d", "#3949ab"), ("h", "d", "8", "p"))
+_UNLISTED_CONTROLS = (("#7986cb", "#ba68c8", "#4db6ac", "#a1887f", "#e57399", "#9e9d24"), ("s", "v", "D", "P", "X", "^"))
+_LISTED_CONTROLS = frozenset(name for name in LOOKS if name.startswith("controls/"))
 _ORDER = {condition: position for position, condition in enumerate(LOOKS)}
 
 
@@ -88,13 +92,18 @@ def base(condition: str) -> str:
 
 
 def look(condition: str) -> Look:
-    """The look of a condition; a variant has its preset's look with its settings in the label, a new preset one of four spare colours."""
+    """The look of a condition. A variant has its preset's look with its settings in the label; a preset that is not listed has one of the
+    spare looks, and so has a listed one that is run as a control."""
     preset, named = base(condition), _named(condition)
-    known = LOOKS.get(named)
-    if known is None:
-        colour = _UNLISTED[sum(map(ord, preset)) % len(_UNLISTED)]
-        return Look(preset.split("/")[-1] + condition[len(preset) :], colour, "h", "-", preset.startswith("controls/"))
-    return known if condition == named else replace(known, label=LOOKS[preset].label + condition[len(preset) :])
+    label = (LOOKS[preset].label if preset in LOOKS else preset.split("/")[-1]) + condition[len(preset) :]
+    own_control = is_control(condition) and preset not in _LISTED_CONTROLS
+    known = None if own_control else LOOKS.get(named)
+    if known is not None:
+        return known if condition == named else replace(known, label=label)
+    colours, markers = _UNLISTED_CONTROLS if own_control else _UNLISTED
+    number = zlib.crc32((condition if own_control else preset).encode())
+    marker = markers[number // len(colours) % len(markers)]
+    return Look(label, colours[number % len(colours)], marker, ":" if own_control else "-", own_control)
 
 
 def _named(condition: str) -> str:
@@ -107,7 +116,7 @@ def _named(condition: str) -> str:
 
 def _sort_key(condition: str) -> tuple[int, int, list[float], str]:
     preset = base(condition)
-    family = {"baselines": 0, "controls": 2}.get(preset.split("/")[0], 1)
+    family = 2 if is_control(condition) else 0 if preset.startswith("baselines/") else 1
     numbers = [float(number) for number in re.findall(r"\d+", condition)]  # k=3 before k=10
     return family, _ORDER.get(_named(condition), len(_ORDER)), numbers, condition
 
@@ -117,9 +126,16 @@ def ordered(conditions: Iterable[str]) -> list[str]:
     return sorted(set(conditions), key=_sort_key)
 
 
+def is_control(condition: str) -> bool:
+    """Whether a condition is a control: a preset of the folder `controls`, or one that says `control=...` in its brackets."""
+    preset = base(condition)
+    marks = condition[len(preset) :].strip(" ()").split(", ")
+    return preset.startswith("controls/") or any(mark.startswith("control=") and mark != "control=none" for mark in marks)
+
+
 def is_bound(condition: str) -> bool:
     """Whether a condition is a control, or is told what no method may know: a bound to read others by, and never the best of them."""
-    return condition.startswith("controls/") or base(condition) == "baselines/rag_synonyms"
+    return is_control(condition) or base(condition) == "baselines/rag_synonyms"
 
 
 def suite_position(suite: str) -> tuple[int, str]:

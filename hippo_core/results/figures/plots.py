@@ -25,7 +25,7 @@ from hippo_core.results.figures.drawing import (
     label_points,
     room,
 )
-from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look, ordered
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, is_control, look, ordered
 from hippo_core.results.frames import Frame
 
 STACKED = 0.95  # inches between panels one below the other, for the axis of one and the heading of the next
@@ -44,11 +44,17 @@ def conditions_overview(rows: Frame) -> Figure:
         for panel, regime in zip(panels, regimes, strict=True):
             here = table[table["regime"] == regime].set_index("condition")
             _dots(panel, here, names)
+            panel.set_xlabel(_measure(rows), fontsize=10)
             chance_line(panel, here["chance"].mean(), upright=True)
             panel.set_title(regime, loc="left", fontsize=11, color=QUIET, pad=6)
         for panel in panels[::columns]:
             panel.set_yticks(range(len(names)), _labels(names), fontsize=11)
     return figure
+
+
+def _measure(rows: Frame) -> str:
+    """What the axis of scores shows."""
+    return "share of answers right" if titles.right_or_wrong(rows) else "mean score"
 
 
 def _labels(names: list[str]) -> list[str]:
@@ -65,7 +71,6 @@ def _dots(panel: Axes, table: Frame, names: list[str]) -> None:
     panel.set(xlim=(-0.02, 1.02), ylim=(len(names) - 0.5, -1.05), xticks=[0, 0.25, 0.5, 0.75, 1], yticks=[])
     panel.set_xticklabels(["0", "", "0.5", "", "1"])
     panel.spines["left"].set_visible(False)
-    panel.set_xlabel("share of answers right", fontsize=10)
     panel.tick_params(axis="y", length=0)
 
 
@@ -109,7 +114,7 @@ def _ticks(panel: Axes, values: list, below: bool, left: bool) -> None:
 
 
 def rungs_by_condition(rows: Frame) -> Figure:
-    """Accuracy down the ladder of cues: exact, partial, paraphrase, noisy. A flat line is a condition that cues do not trouble."""
+    """Accuracy by way of asking: exact, partial, paraphrase, noisy. A flat line is a condition that answers all four alike."""
     return accuracy_by(rows, "rung", joined=True, title=titles.ladder(rows))
 
 
@@ -130,9 +135,11 @@ def _small(panel: Axes, table: Frame, values: list, style: Look, joined: bool) -
 
 
 def recall_at_k(rows: Frame) -> Figure:
-    """The share of gold facts among the first k of each ranking. Higher and earlier is better."""
+    """The share of gold facts among the first k of each ranking; controls only where nothing else ranks. Higher and earlier is better."""
     rows = summaries.labelled(rows)
     rows = rows[rows["recall_1"].notna() & (rows["regime"] == "delayed")]
+    control = rows["condition"].map(is_control)
+    rows = rows if control.all() else rows[~control]
     names, ks = ordered(rows["condition"]), (1, 3, 5, 10)
     right = max(1.9, room([f"{label}  0.00" for label in _labels(names)], 11) + 0.15)
     figure, (panel,) = grid(titles.recall(rows), 1, 1, body_for(len(names), 2.75), Margins(0.7, right))
@@ -178,5 +185,5 @@ def tokens_against_accuracy(rows: Frame) -> Figure:
             panel.set_title(regime, loc="left", fontsize=11, color=QUIET, pad=6)
             panel.set_xlabel("tokens in the prompt", fontsize=10)
         for panel in panels[::columns]:
-            panel.set_ylabel("share of answers right", fontsize=10)
+            panel.set_ylabel(_measure(rows), fontsize=10)
     return figure

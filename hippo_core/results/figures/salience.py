@@ -18,7 +18,7 @@ def gate_spread(rows: Frame) -> Figure:
     """How many facts have which S, by what became of them. A gate that works has what is asked for at the right."""
     weighed = rows[rows["S"].notna()]
     written = (rows["action"] != "refuse").mean() if len(rows) else 0.0
-    figure, (panel,) = grid(f"{written:.0%} of {len(rows)} facts were written", 1, 1, 2.6, Margins(0.7, 0.3))
+    figure, (panel,) = grid(f"{written:.0%} of {len(rows)} facts were stored", 1, 1, 2.6, Margins(0.7, 0.3))
     edges = np.histogram_bin_edges(weighed["S"], BINS) if len(weighed) else np.linspace(0, 1, BINS)
     shown = {action: weighed.loc[weighed["action"] == action, "S"] for action in ACTIONS}
     shown = {action: values for action, values in shown.items() if len(values)}

@@ -1,15 +1,29 @@
 """The title of each figure: one sentence, made from the numbers, that says what the figure shows. No number, no claim.
 
-A change is called a change only where the two intervals do not overlap; otherwise the sentence says that none is clear.
+A difference between two conditions that answered the same questions is called one where the interval of the paired difference leaves out
+0; a change between other questions, where the two intervals do not overlap. Otherwise the sentence says no more than the numbers.
 """
 
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import is_bound, look, ordered, shared_between_regimes
-from hippo_core.results.formatting import percent
+from hippo_core.results.figures.palette import is_bound, is_control, look, ordered, shared_between_regimes
+from hippo_core.results.formatting import percent, share
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.sweeps import on_axis
 
 _SPAN = "baselines/span_short"
+
+
+def right_or_wrong(rows: Frame) -> bool:
+    """Whether every answer is simply right or wrong; a suite's own score may lie between."""
+    return bool(rows["score"].dropna().isin((0, 1)).all())
+
+
+def _number(mean: float, whole: bool) -> str:
+    return percent(mean) if whole else share(mean)
+
+
+def _score(mean: float, whole: bool) -> str:
+    return f"{percent(mean)} right" if whole else f"a score of {share(mean)}"
 
 
 def _find(table: Frame, **where: str) -> Row | None:
@@ -26,64 +40,66 @@ def _leader(table: Frame) -> Row | None:
 
 
 def _memory(rows: Frame) -> str | None:
-    return next((name for name in ordered(rows["condition"]) if name.startswith("memory/")), None)
+    return next((name for name in ordered(rows["condition"]) if name.startswith("memory/") and not is_control(name)), None)
 
 
 def overview(rows: Frame) -> str:
-    """What the window gives, what is left when it is gone, and what the best other condition brings back."""
+    """What the window gives, what is left when it is gone, and what the best other condition gets."""
     rows = summaries.in_both_regimes(rows)
     table = summaries.estimate(rows, ["condition", "regime"])
     now, later = _find(table, condition=_SPAN, regime="immediate"), _find(table, condition=_SPAN, regime="delayed")
     leader = _leader(table)
-    parts = []
+    parts, whole = [], right_or_wrong(rows)
     if now is not None and later is not None:
-        parts.append(f"span_short gets {percent(now['mean'])} right with the facts in its prompt, {percent(later['mean'])} without them")
+        without = _number(later["mean"], whole)
+        parts.append(f"span_short gets {_score(now['mean'], whole)} with the facts in its prompt, {without} without them")
     elif later is not None:
-        parts.append(f"Without the facts in its prompt span_short gets {percent(later['mean'])} right")
+        parts.append(f"Without the facts in its prompt span_short gets {_score(later['mean'], whole)}")
     if leader is not None:
-        name, reached = look(leader["condition"]).label, percent(leader["mean"])
-        parts.append(f"{name} brings it to {reached}" if parts else f"{name} gets {reached} right")
+        name = look(leader["condition"]).label
+        parts.append(f"{name} gets {_number(leader['mean'], whole) if parts else _score(leader['mean'], whole)}")
     if not parts and len(table):
         best = table.loc[table["mean"].idxmax()]
-        parts.append(f"{look(best['condition']).label} gets {percent(best['mean'])} right")
+        parts.append(f"{look(best['condition']).label} gets {_score(best['mean'], whole)}")
     return "; ".join(parts) or "Nothing was scored"
 
 
 def ladder(rows: Frame) -> str:
     """Where the memory and the best retrieval differ most; with one of them alone, how it (without either, the best condition) fares
-    from the easiest to the hardest cue.
+    with the first and the last way of asking.
     """
     rows = summaries.labelled(rows)
     rows = rows[rows["regime"] == "delayed"]
     rungs = summaries.order_of(rows, "rung")
     rag, memory = summaries.best_rag(rows)[0], _memory(rows)
     if rag and memory:
-        return _between(summaries.estimate(rows[rows["condition"].isin((memory, rag))], ["rung", "condition"]), memory, rag)
+        return _between(rows, memory, rag)
     leader = _leader(summaries.estimate(rows, ["condition", "regime"]))
     name = memory or rag or (None if leader is None else leader["condition"])
     table = summaries.estimate(rows[rows["condition"] == name], ["rung"])
     first, last = (_find(table, rung=rung) for rung in (rungs[0], rungs[-1])) if len(rungs) > 1 else (None, None)
     if first is None or last is None:
         return "Accuracy by kind of cue"
-    ends = percent(first["mean"]), percent(last["mean"])
+    whole = right_or_wrong(rows)
+    ends = _number(first["mean"], whole), _number(last["mean"], whole)
     if not (first["low"] > last["high"] or last["low"] > first["high"]):
-        return f"{look(str(name)).label}: no clear change from {rungs[0]} to {rungs[-1]} cues ({ends[0]} and {ends[1]})"
+        return f"{look(str(name)).label} gets {ends[0]} on {rungs[0]} cues and {ends[1]} on {rungs[-1]} ones"
     verb = "falls" if first["mean"] > last["mean"] else "rises"
     return f"{look(str(name)).label} {verb} from {ends[0]} on {rungs[0]} cues to {ends[1]} on {rungs[-1]} ones"
 
 
-def _between(table: Frame, memory: str, rag: str) -> str:
-    """The kind of cue on which the two are clearly apart, and by most. `table` holds estimates by rung and condition."""
-    names = look(memory).label, look(rag).label
-    clear = []
-    for rung in summaries.order_of(table, "rung"):
-        ours, theirs = (_find(table, rung=rung, condition=name) for name in (memory, rag))
-        if ours is not None and theirs is not None and (ours["low"] > theirs["high"] or theirs["low"] > ours["high"]):
-            clear.append((rung, ours["mean"], theirs["mean"]))
+def _between(rows: Frame, memory: str, rag: str) -> str:
+    """The kind of cue on which the two differ by most, question by question, among those on which the paired difference is clear."""
+    names, whole = (look(memory).label, look(rag).label), right_or_wrong(rows)
+    pairs = {
+        rung: summaries.pair(rows[rows["rung"] == rung], (memory, "delayed"), (rag, "delayed")) for rung in summaries.order_of(rows, "rung")
+    }
+    clear = {rung: pair for rung, pair in pairs.items() if pair is not None and (pair.low > 0 or pair.high < 0)}
     if not clear:
         return f"{names[0]} and {names[1]}: no clear difference on any kind of cue"
-    rung, ours, theirs = max(clear, key=lambda one: abs(one[1] - one[2]))
-    return f"On {rung} cues {names[0]} gets {percent(ours)} right, {names[1]} {percent(theirs)}"
+    rung = max(clear, key=lambda name: abs(clear[name].difference))
+    ours, theirs = clear[rung].mean_a, clear[rung].mean_b
+    return f"On {rung} cues {names[0]} gets {_score(ours, whole)}, {names[1]} {_number(theirs, whole)}"
 
 
 def recall(rows: Frame) -> str:
@@ -108,7 +124,8 @@ def cost(rows: Frame) -> str:
     if ours is None or theirs is None:
         return "Tokens in the prompt against accuracy"
     tokens = rows.groupby("condition")["prompt_tokens"].mean()
-    ends = f"{percent(ours['mean'])} right against {percent(theirs['mean'])}"
+    whole = right_or_wrong(rows)
+    ends = f"{_score(ours['mean'], whole)} against {_number(theirs['mean'], whole)}"
     return f"{look(str(one)).label} reads {tokens[one] / tokens[rag]:.1f} times the tokens of {look(str(rag)).label} and gets {ends}"
 
 
@@ -128,4 +145,4 @@ def apart(axis: str, table: Frame) -> str:
             point, best, rest = max(clear, key=lambda one: one[1]["mean"] - one[2]["mean"])
             scores = f"{look(best['line']).label} {percent(best['mean'])} right, {look(rest['line']).label} {percent(rest['mean'])}"
             return f"{words} at {point}: {scores}"
-    return f"Along {axis} no two conditions are clearly apart"
+    return f"Along {axis} the intervals of the best and the worst condition overlap"

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError, parse_yaml, read_yaml
+from hippo_core.files import COMMAND, LabError, parse_yaml, read_yaml
 from hippo_core.results.records.paths import record_folders
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ITEM = "item_id"  # the unit of rows that are answers to questions
 KEYS = (
     *("run_id", "suite", "preset", "model", "profile", "n", "seed", "split", "regime", "step", "dry_run", "overrides"),
-    *("encoder", "preset_overrides", "suite_overrides", "cell", "record"),
+    *("encoder", "control", "preset_overrides", "suite_overrides", "cell", "record"),
 )
 
 
@@ -76,8 +76,9 @@ def _origins(run: Path, split: str | None, dry_run: bool) -> dict[Path, dict[str
 def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "pd.DataFrame":
     """All rows of a run's finished records whose rows are items, with the columns `KEYS` that say which cell each comes from.
 
-    `cell` is its id, `record` the path of its folder below the run, `encoder` whose vectors the preset compares (empty for none); the other
-    overrides stand apart in `preset_overrides` and `suite_overrides`, joined by ";". Text is text, all else a number (NaN: not measured).
+    `cell` is its id, `record` the path of its folder below the run, `encoder` whose vectors the preset compares, `control` what stands in
+    the place of what it retrieves (each empty for none); the other overrides stand apart in `preset_overrides` and `suite_overrides`,
+    joined by ";". Text is text, all else is a number (NaN where not measured).
     """
     import pandas as pd
 
@@ -122,7 +123,7 @@ def _joined(run: Path, origins: Sequence[tuple[Path, dict[str, Any]]]) -> "pd.Da
         tables: Any = [_table(*form, bodies) for form, bodies in by_form.items()]
         table: Any = pd.concat(tables, ignore_index=True)
     except ValueError as error:
-        raise LabError(f"a table of {run} is damaged, `python -m hippo_core records verify` finds it: {error}") from None
+        raise LabError(f"a table of {run} is damaged, `{COMMAND} records verify` finds it: {error}") from None
     for name in texts & set(table):
         table[name] = table[name].fillna("")
     order = ["place", "idx"] if "idx" in table else ["place"]
@@ -166,7 +167,9 @@ def key_of(parameters: dict[str, Any], resolved: dict[str, Any]) -> dict[str, An
         if (side, name) != ("preset", "encoder"):  # which has a column of its own
             sides[side].append(text.removeprefix(f"{side}."))
     key = {name: parameters.get(name) for name in KEYS}
-    key |= {"overrides": ";".join(overrides), "encoder": (resolved.get("preset") or {}).get("encoder") or ""}
+    preset = resolved.get("preset") or {}
+    key |= {"overrides": ";".join(overrides), "encoder": preset.get("encoder") or ""}
+    key["control"] = "" if preset.get("control") in (None, "none") else str(preset["control"])
     return key | {f"{side}_overrides": ";".join(texts) for side, texts in sides.items()}
 
 

@@ -1,5 +1,6 @@
 """The pages behind the numbers: every item of a cell with its prompt and answer, and every item of a setting under all conditions."""
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from hippo_core.results.report.runs import Cell, Run, not_listed
 from hippo_core.results.summaries import order_of, regimes_of
 
 SHOWN = ["item_id", "rung", "kind", "question", "prompt", "answer", "pred", "flags", "score", "f1", "recall_1", "prompt_tokens"]
+RECALLED = "recalled_texts"  # a column that older records lack
 
 
 def pages(run: Run, setting: str, slug: str, out: Path) -> Iterator[tuple[str, str]]:
@@ -40,8 +42,9 @@ def _cell_page(cell: Cell, rows: Frame, slug: str, record: str) -> str:
         slug=slug,
         rungs=_choices(rows, "rung"),
         kinds=_choices(rows, "kind"),
+        recalls=RECALLED in rows and bool(rows[RECALLED].astype(bool).any()),
         ranks=bool(rows["recall_1"].notna().any()),
-        items=[_item(row) for row in rows[SHOWN].to_dict("records")],
+        items=[_item(row) for row in rows.reindex(columns=[*SHOWN, RECALLED]).to_dict("records")],
     )
 
 
@@ -54,6 +57,7 @@ def _item(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": row["item_id"],
         **{name: row[name] for name in ("rung", "kind", "question", "prompt", "answer")},
+        "recalled": _recalled(row[RECALLED]),
         "pred": _shown_text(row["pred"]),
         "flags": row["flags"].replace(";", ", "),
         "verdict": verdict,
@@ -63,6 +67,13 @@ def _item(row: dict[str, Any]) -> dict[str, Any]:
         "recall": share(row["recall_1"]),
         "tokens": count(row["prompt_tokens"]),
     }
+
+
+def _recalled(texts: object) -> list[dict[str, str]]:
+    """What was recalled, best first, each with its score where that is known."""
+    if not isinstance(texts, str) or not texts:
+        return []
+    return [{"text": text, "score": "" if score is None else f"{score:.3g}"} for text, score in json.loads(texts)]
 
 
 _MARKS = {"1": "✓", "0": "✗", "": NONE}

@@ -50,10 +50,9 @@ def _tinted(table: Frame, name: str, condition: str, regime: str, links: Links |
         return {"em": NONE, "link": "", "interval": "", "tint": ""}
     row = table.loc[(name, condition, regime)]
     depth = float(row["mean"]) ** 1.5
-    tint = "#" + "".join(f"{round(paper + depth * (ink - paper)):02x}" for paper, ink in zip((243, 246, 250), (42, 96, 158), strict=True))
     words = f"{span(row['low'], row['high'])}, n = {row['n']:.0f}"
     link = links.items(condition, regime) if links else ""
-    return {"em": share(row["mean"]), "link": link, "interval": words, "tint": tint, "dark": depth > 0.55}
+    return {"em": share(row["mean"]), "link": link, "interval": words, "tint": f"{100 * depth:.0f}%", "dark": depth > 0.55}
 
 
 def facts(run: Run) -> str:

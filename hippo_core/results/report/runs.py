@@ -82,7 +82,7 @@ class Run:
     @cached_property
     def numbers(self) -> Frame:
         """The rows without their long texts: all that tables, figures and verdicts need."""
-        return self.rows.drop(columns=["prompt", "pred", "shown"], errors="ignore")
+        return self.rows.drop(columns=["prompt", "pred", "shown", "recalled_texts"], errors="ignore")
 
     @cached_property
     def models(self) -> list[str]:
@@ -137,12 +137,14 @@ def _rows(folder: Path) -> tuple[Frame, bool]:
 
 def _conditions(rows: Frame) -> Frame:
     seed = rows["seed"].astype(str).astype(object)
-    condition = _each(rows[["preset", "encoder", "preset_overrides", "stage"]], _condition)
+    condition = _each(rows[["preset", "encoder", "control", "preset_overrides", "stage"]], _condition)
     return rows.assign(condition=condition, cluster=seed + "/" + rows["world"], key=seed + "/" + rows["item_id"])
 
 
-def _condition(preset: str, encoder: str, overrides: str, stage: str) -> str:
-    return condition_name(preset, encoder.replace("own", ""), overrides.replace(";", ", "), stage.replace("test", ""))
+def _condition(preset: str, encoder: str, control: str, overrides: str, stage: str) -> str:
+    unsaid = control and not preset.startswith("controls/") and "control=" not in overrides  # a control whose name need not say so
+    marks = f"control={control}" if unsaid else "", overrides.replace(";", ", "), stage.replace("test", "")
+    return condition_name(preset, encoder.replace("own", ""), *marks)
 
 
 def _each(columns: Frame, name: Callable[..., str]) -> Frame:

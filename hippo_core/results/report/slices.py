@@ -1,4 +1,4 @@
-"""The table of held-out words: what memories and rags make of synonyms, question forms and names that no training saw.
+"""The table of held-out words: how memories and rags score on synonyms, question forms and names that occur in no training text.
 
 Only some cues have held-out words (of episodes the paraphrases), so questions without any count only where they have such a cue.
 """
@@ -6,7 +6,7 @@ Only some cues have held-out words (of episodes the paraphrases), so questions w
 from typing import Any
 
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import base, look, ordered
+from hippo_core.results.figures.palette import base, is_control, look, ordered
 from hippo_core.results.formatting import NONE, count, share, span
 from hippo_core.results.frames import Frame
 
@@ -35,7 +35,7 @@ def slices(rows: Frame) -> dict[str, Any] | None:
 
 
 def _is_memory(condition: str) -> bool:
-    return condition.startswith("memory/")
+    return condition.startswith("memory/") and not is_control(condition)
 
 
 def _groups(rows: Frame) -> dict[str, Frame]:
@@ -80,5 +80,5 @@ def _cell(estimate: dict[str, Any] | None) -> dict[str, str]:
 
 def _note(rows: Frame) -> str:
     cues = [rung for rung in _rungs(rows) if rung]
-    of_cues = f"Questions with held-out words, and with neither, have the cue {' or '.join(cues)}; those by name any cue. " if cues else ""
-    return f"{of_cues}Of fewer than {LEAST_ITEMS} questions or {LEAST_WORLDS} worlds only the number stands."
+    of_cues = f"The first groups hold questions with the cue {' or '.join(cues)}; the groups by name hold all cues. " if cues else ""
+    return f"{of_cues}A group of fewer than {LEAST_ITEMS} questions or {LEAST_WORLDS} worlds shows only its size."

@@ -1,10 +1,10 @@
-"""A dot with its interval as a small inline SVG, for a table's row."""
+"""A dot with its interval as a small inline SVG, for a table's row. The page's style sheet draws axis, guide and ticks, and lightens the
+colours where the page is dark."""
 
 from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from hippo_core.results.figures.palette import CHANCE, QUIET, RULE
 from hippo_core.results.formatting import missing
 
 WIDTH, HEIGHT, PAD = 170, 20, 7
@@ -25,7 +25,7 @@ def dot_and_bar(
     tick below the axis, or two; `alt`: what a screen reader says. Values beyond the domain are drawn at its end."""
     if missing(value):
         return Markup("")
-    bar = [] if missing(low) or missing(high) else [_line(_x(low, domain), MIDDLE, _x(high, domain), MIDDLE, colour, 3)]
+    bar = [] if missing(low) or missing(high) else [_line(_x(low, domain), _x(high, domain), f'class="mark" style="--c:{colour}"')]
     return _picture(domain, guide, target, alt, [*bar, _dot(_x(value, domain), colour)])
 
 
@@ -38,19 +38,20 @@ def strip(
 
 
 def _picture(domain: tuple[float, float], guide: float | None, target: object, alt: str, marks: list[str]) -> Markup:
-    parts = [_line(_x(domain[0], domain), MIDDLE, _x(domain[1], domain), MIDDLE, RULE, 1)]
+    parts = [_line(_x(domain[0], domain), _x(domain[1], domain), 'class="axis"')]
     if not missing(guide):
-        parts.append(_line(_x(guide, domain), 1, _x(guide, domain), HEIGHT - 1, CHANCE, 1, "3 2"))
+        at = f"{_x(guide, domain):.1f}"
+        parts.append(f'<line class="guide" x1="{at}" y1="1.0" x2="{at}" y2="{HEIGHT - 1:.1f}"/>')
     for tick in target if isinstance(target, tuple) else (target,):
         if not missing(tick):  # a small triangle that points at the axis from below
-            parts.append(f'<path d="M{_x(tick, domain):.1f} {MIDDLE + 3:.1f} l3.5 6.5 h-7 z" fill="{QUIET}"/>')
+            parts.append(f'<path d="M{_x(tick, domain):.1f} {MIDDLE + 3:.1f} l3.5 6.5 h-7 z"/>')
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
     return Markup(f'<svg class="bar" {size} role="img" aria-label="{Markup.escape(alt)}">{"".join(parts + marks)}</svg>')
 
 
 def _dot(x: float, colour: str, opacity: float = 1.0) -> str:
     faint = f' fill-opacity="{opacity}"' if opacity < 1 else ""
-    return f'<circle cx="{x:.1f}" cy="{MIDDLE:.1f}" r="4.5" fill="{colour}"{faint} stroke="#fff" stroke-width="1"/>'
+    return f'<circle class="mark" style="--c:{colour}" cx="{x:.1f}" cy="{MIDDLE:.1f}" r="4.5"{faint}/>'
 
 
 def _x(value: object, domain: tuple[float, float]) -> float:
@@ -58,7 +59,5 @@ def _x(value: object, domain: tuple[float, float]) -> float:
     return PAD + min(1.0, max(0.0, share)) * (WIDTH - 2 * PAD)
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float, dash: str = "") -> str:
-    dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
-    return f'<line {ends} stroke="{colour}" stroke-width="{width}" stroke-linecap="round"{dashes}/>'
+def _line(x1: float, x2: float, look: str) -> str:
+    return f'<line {look} x1="{x1:.1f}" y1="{MIDDLE:.1f}" x2="{x2:.1f}" y2="{MIDDLE:.1f}"/>'

@@ -17,10 +17,13 @@ SHARES_FOUND = ["recall_2", "recall_5", "recall_20", "all_gold_5", "answer_recal
 
 
 def primary(rows: Frame) -> str:
-    """What `score` is in these rows, found from the data: success, EM norm or EM raw."""
-    if rows["success"].notna().any():
-        return "success"
-    return "EM norm" if (rows["score"] == rows["em_norm"]).all() else "EM raw"
+    """What `score` is in these rows, found from the data: EM norm, EM raw, success (EM norm where an item has no path), or a measure that
+    the suite brings itself."""
+    scored = rows[rows["score"].notna()]
+    measures = {"EM norm": scored["em_norm"], "EM raw": scored["em_raw"], "success": scored["success"].fillna(scored["em_norm"])}
+    same = [name for name, values in measures.items() if (scored["score"] == values).all()]
+    paths = ["success"] if scored["success"].notna().any() and "success" in same else []
+    return next(iter([*paths, *same]), "the suite's own measure")
 
 
 def conditions(rows: Frame, links: Links) -> list[dict[str, Any]]:
@@ -31,14 +34,25 @@ def conditions(rows: Frame, links: Links) -> list[dict[str, Any]]:
     names += [name for name in ("computed_tokens",) if name in both]
     means = both.groupby(["condition", "regime"])[names].mean()
     once = both.groupby(["condition", "regime"])["shared"].max()
+    replaced = _replaced(both)
     tables = []
     for regime in summaries.regimes_of(both):
         here = [name for name in ordered(both["condition"]) if (name, regime) in table.index]
         lines = [
-            _condition(name, regime, table.loc[name, regime], means.loc[name, regime], bool(once[name, regime]), links) for name in here
+            _condition(name, regime, table.loc[name, regime], means.loc[name, regime], bool(once[name, regime]), links)
+            | {"replaced": name in replaced}
+            for name in here
         ]
-        tables.append({"regime": regime, "lines": lines, "shared": any(line["shared"] for line in lines)})
+        notes = {note: any(line[note] for line in lines) for note in ("shared", "replaced")}
+        tables.append({"regime": regime, "lines": lines, **notes})
     return tables
+
+
+def _replaced(rows: Frame) -> set[str]:
+    """The conditions that rank facts and then show the model something else, or nothing: controls with a ranking."""
+    if "control" not in rows:
+        return set()
+    return set(rows.loc[(rows["control"] != "") & rows["recall_1"].notna(), "condition"])
 
 
 def _condition(name: str, regime: str, row: Row, means: Row, shared: bool, links: Links) -> dict[str, Any]:
@@ -76,7 +90,9 @@ def retrieval(rows: Frame) -> dict[str, Any] | None:
         for name in ordered(ranked["condition"])
         for regime in summaries.regimes_of(ranked[ranked["condition"] == name])
     ]
-    return {"lines": lines}
+    replaced = {look(name).label for name in _replaced(ranked)}
+    lines = [line | {"replaced": line["name"] in replaced} for line in lines]
+    return {"lines": lines, "replaced": bool(replaced)}
 
 
 def _found(name: str, regime: str, first: Row, means: Row) -> dict[str, Any]:

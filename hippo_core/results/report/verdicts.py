@@ -5,17 +5,28 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from hippo_core.results.criteria import Verdict, load_criteria
+from hippo_core.results.criteria import VERDICTS, Verdict, load_criteria
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, count, missing, probability, share, span
 from hippo_core.results.report.comparisons import needed
 from hippo_core.results.report.pages import Links
 from hippo_core.results.report.runs import Cell, Run
 from hippo_core.results.report.svg import dot_and_bar, strip
+from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.summaries import OWN_VECTORS
 
-COLOURS = {"met": "#0b6b4f", "missed": "#a63603", "not judged": "#6b7280"}
-MARKS = {"met": "✓", "missed": "✗", "not judged": "–"}
+COLOURS = {"met": "#0b6b4f", "not met": "#a63603", "not shown": "#8a5a00", "not judged": "#6b7280"}
+MARKS = {"met": "✓", "not met": "✗", "not shown": "?", "not judged": "–"}
+SHARES = ("score", "em_raw", "em_norm", "success", "recall_1", "recall_5")  # of which an item has more on one side where that is right
+SECTIONS = (
+    ("memory", "Claims about the memory", "What a memory must be better at than what it is compared with."),
+    ("control", "Controls", "That the answers come from what was stored, and that the memory took part at all."),
+    (
+        "instrument",
+        "The instrument",
+        "What the plan expected of suites, model and baselines. These say whether the run can be trusted, nothing of a memory.",
+    ),
+)
 
 
 def by_model(run: Run, verdicts: Sequence[Verdict], links: dict[str, Links]) -> list[dict[str, Any]]:
@@ -27,33 +38,63 @@ def _of_model(run: Run, model: str, verdicts: Sequence[Verdict], links: dict[str
     cells = {cell.id: cell for cell in run.cells}
     mark = "" if model == run.models[0] else f"{model}--"  # an id of its own on the page
     lines = [_row(verdict, [cells[name] for name in verdict.cells if name in cells], links, mark) for verdict in verdicts]
-    judged = [line for line in lines if line["verdict"] != "not judged"]
-    unjudged = _gathered([line for line in lines if line["verdict"] == "not judged"])
+    sections = [_section(*about, [line for line in lines if line["about"] == about[0]]) for about in SECTIONS]
     return {
         "model": model,
         "tally": tally(verdicts),
-        "judged": judged,
-        "questions": questions(judged),
-        "unjudged": unjudged,
+        "sections": [section for section in sections if section["judged"]],
+        "judged": [line for line in lines if line["verdict"] != "not judged"],
+        "unjudged": _gathered([line for line in lines if line["verdict"] == "not judged"]),
+        "unasked": _unasked(run, model, verdicts),
         "not_asked": len(load_criteria().single()) - len(verdicts),
     }
+
+
+def _section(about: str, title: str, note: str, lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """The judged rows that are about one thing, by question, with the count of each verdict."""
+    judged = [line for line in lines if line["verdict"] != "not judged"]
+    counts = Counter(line["verdict"] for line in judged)
+    words = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
+    return {"about": about, "title": title, "note": note, "words": words, "judged": judged, "questions": questions(judged)}
+
+
+def _unasked(run: Run, model: str, verdicts: Sequence[Verdict]) -> list[str]:
+    """Why there is no verdict on a suite of which a model was asked: no criterion is about it, or none about the presets that ran there."""
+    criteria, reasons = load_criteria().single(), []
+    rows = run.numbers[run.numbers["model"] == model]
+    for suite in dict.fromkeys(rows["suite"]):
+        if any(verdict.suite == suite for verdict in verdicts):
+            continue
+        if not any(suite in criterion.suites for criterion in criteria):
+            reasons.append(f"{suite}: no criterion is about this suite")
+        else:
+            reasons.append(f"{suite}: no criterion is about the presets, worlds and settings that were run there")
+        here = rows[rows["suite"] == suite]
+        worlds = here["cluster"].nunique()
+        if worlds < LEAST_WORLDS:
+            reasons[-1] += f", and {here['key'].nunique()} questions in {_counted(worlds)} give no interval: that takes {LEAST_WORLDS}"
+    return reasons
+
+
+def _counted(worlds: int) -> str:
+    return "1 world" if worlds == 1 else f"{worlds} worlds"
 
 
 def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str) -> dict[str, Any]:
     kind, domain, guide = _scale(verdict)
     signed = kind == "difference"
     value, interval = share(verdict.value, verdict.low, verdict.high, signed), span(verdict.low, verdict.high, signed)
-    paired, several = not missing(verdict.only_a), len({cell.seed for cell in cells}) > 1
+    paired = not missing(verdict.only_a) and verdict.metric in SHARES
+    several = len({cell.seed for cell in cells}) > 1
     return {
         "id": mark + verdict.id,
         "criterion": verdict.id,
-        **{name: getattr(verdict, name) for name in ("suite", "question", "text", "reason", "family", "verdict")},
+        **{name: getattr(verdict, name) for name in ("suite", "question", "text", "reason", "family", "about", "verdict", "met_when")},
         "mark": MARKS[verdict.verdict],
         "place": _scope(verdict),
         "kind": kind,
         "value": value,
         "interval": interval,
-        "target": _target(verdict),
         "order": verdict.value,
         "domain": domain,
         "guide": guide,
@@ -70,7 +111,8 @@ def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str
         "only_a": count(verdict.only_a),
         "only_b": count(verdict.only_b),
         "paired": paired,
-        "differing": _differing(cells, links) if paired else "",
+        "sides": f"{_label(verdict.a)} alone right / {_label(verdict.b)} alone right" if paired else "",
+        "differing": _differing(verdict, cells, links) if paired else "",
         "cells": [_evidence(cell, several) for cell in cells if cell.listed],
         "n_cells": len(cells),
     }
@@ -85,9 +127,10 @@ def questions(judged: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _question(question: str, text: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    met, values = sum(row["verdict"] == "met" for row in rows), [row["order"] for row in rows]
-    verdict = "met" if met == len(rows) else "missed" if met == 0 else "mixed"
-    words = f"met in {met} of {len(rows)}" if verdict == "mixed" else f"{verdict} in all {len(rows)}"
+    counts, values = Counter(row["verdict"] for row in rows), [row["order"] for row in rows]
+    verdict = rows[0]["verdict"] if len(counts) == 1 else "mixed"
+    words = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
+    words = words if verdict == "mixed" else f"{verdict} in all {len(rows)}"
     first = rows[0]
     sign = first["kind"] != "mean" and first["kind"] != "ratio"
     dots = [(row["order"], COLOURS[row["verdict"]]) for row in rows]
@@ -99,7 +142,7 @@ def _question(question: str, text: str, rows: list[dict[str, Any]]) -> dict[str,
         "mark": MARKS.get(verdict, "±"),
         "words": words,
         "kind": first["kind"],
-        "target": first["target"],
+        "met_when": first["met_when"],
         "values": f"{share(min(values), sign=sign)} to {share(max(values), sign=sign)}",
         "strip": strip(dots, first["domain"], f"{words}: {share(min(values))} to {share(max(values))}", first["guide"], first["ticks"]),
     }
@@ -114,15 +157,6 @@ def _scale(verdict: Verdict) -> tuple[str, tuple[float, float], float | None]:
     if math.isclose(verdict.value, verdict.mean_a - verdict.mean_b, abs_tol=1e-6):
         return "difference", (-1.0, 1.0), 0.0
     return "ratio", (0.0, 2.0), 1.0
-
-
-def _target(verdict: Verdict) -> str:
-    if isinstance(verdict.target, tuple):
-        return f"{share(verdict.target[0])} to {share(verdict.target[1])}"
-    if verdict.rule == "same":
-        return "all the same"
-    signs = {"at_least": "≥ ", "not_below": "≥ ", "at_most": "≤ ", "at_most_chance_plus": "≤ chance + "}
-    return signs.get(verdict.rule, "") + share(verdict.target)
 
 
 def _scope(verdict: Verdict) -> str:
@@ -152,14 +186,21 @@ def _evidence(cell: Cell, several: bool) -> dict[str, str]:
     }
 
 
-def _differing(cells: list[Cell], links: dict[str, Links]) -> str:
-    """The page of the items on which the two sides differ, where the cells are those of two conditions of one setting."""
+def _label(side: str) -> str:
+    """A side of a criterion as tables name it."""
+    return look(side).label
+
+
+def _differing(verdict: Verdict, cells: list[Cell], links: dict[str, Links]) -> str:
+    """The page of the items on which a (the first cells) and b differ in score, where these are two conditions of one setting."""
     sides = list(dict.fromkeys((cell.condition, cell.regime) for cell in cells))
     settings = {cell.setting for cell in cells}
-    return links[settings.pop()].differing(sides[0], sides[1]) if len(sides) == 2 and len(settings) == 1 else ""
+    if len(sides) != 2 or len(settings) != 1 or verdict.metric != "score":
+        return ""
+    return links[settings.pop()].differing(sides[0], sides[1], **({"rung": verdict.rung} if verdict.rung else {}))
 
 
 def tally(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    """How many criteria are met, missed and not judged."""
+    """How many criteria have each verdict."""
     counts = Counter(verdict.verdict for verdict in verdicts)
-    return {name: counts[name] for name in MARKS}  # type: ignore[index]
+    return {name: counts[name] for name in VERDICTS}

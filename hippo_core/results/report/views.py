@@ -20,28 +20,32 @@ from hippo_core.results.sweeps import Sweep
 from hippo_core.results.sweeps import sweeps as find
 
 BARS = "Bars are 95% intervals, clustered by world"
-AXIS = "The values of the axis stand side by side, evenly spaced; higher is better."
+PAIRED = (
+    "Two conditions whose bars overlap may still differ: both answered the same questions, and the table of paired comparisons compares "
+    "them question by question."
+)
+AXIS = "The values are evenly spaced along the axis; higher is better."
 FIGURES: tuple[tuple[str, Callable[[Frame], str], Callable[[Frame], Figure], str], ...] = (
     (
         "conditions",
         titles.overview,
         plots.conditions_overview,
-        f"Each dot is the share of answers right, further right is better. {BARS}; the dashed line is what a guess would get. "
+        f"Each dot is the score of one condition; further right is better. {BARS}; the dashed line is what a guess would get. "
         "Baselines are muted, controls hollow, memories in colour.",
     ),
     (
         "rungs",
         titles.ladder,
         plots.rungs_by_condition,
-        f"One panel a condition; the cues grow harder from left to right, higher is better. {BARS}; the dashed line is chance. "
-        "Where bars overlap, the data do not tell the points apart.",
+        "One panel for each condition, one point for each way of asking: in the fact's own words (exact), with just enough of them "
+        f"(partial), in other words (paraphrase), misspelt (noisy). Higher is better. {BARS}; the dashed line is chance. {PAIRED}",
     ),
     (
         "recall",
         titles.recall,
         plots.recall_at_k,
-        f"The share of gold facts among the first k that a condition ranks, whatever the model says; higher and earlier is better. {BARS}. "
-        "There is no chance line: it depends on the size of the world.",
+        "The share of gold facts among the first k facts that a condition ranks, whatever the model answers. Higher and further left is "
+        f"better. {BARS}. There is no chance line, because chance depends on the size of the world. Controls are left out.",
     ),
     (
         "cost",
@@ -69,7 +73,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "facts": _facts(rows, validation),
         "primary": tables.primary(rows),
         "warnings": warnings.warnings(rows, validation),
-        "figures": [_figure(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
+        "figures": [figure_view(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
         "conditions": tables.conditions(rows, links),
         "retrieval": tables.retrieval(rows),
         "groups": list(filter(None, (tables.groups(rows, by, links) for by in ("rung", "kind")))),
@@ -95,8 +99,12 @@ def sweeps(run: Run) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
                 "name": f"{sweep.shared('suite')} along {sweep.axis}",
                 "slug": f"sweep-{number}",
                 "facts": _swept(run, sweep),
-                "figure": _figure(
-                    file, sweep.axis, claim, f"{AXIS} {BARS}; the dashed line is chance, where it is the same all along.", data
+                "figure": figure_view(
+                    file,
+                    sweep.axis,
+                    claim,
+                    f"{AXIS} {BARS}; the dashed line is chance, drawn where it is the same for all values. {PAIRED}",
+                    data,
                 ),
                 "tables": tables.sweep_tables(sweep),
             }
@@ -128,7 +136,7 @@ def _can_draw(key: str, rows: Frame) -> bool:
     return bool(needs.get(key, rows["score"].notna().any()))
 
 
-def _figure(file: str, name: str, claim: str, caption: str, data: bytes) -> dict[str, Any]:
+def figure_view(file: str, name: str, claim: str, caption: str, data: bytes) -> dict[str, Any]:
     """A picture for the page. `crop` is the share of its width that the title takes, which the page shows as text instead."""
     width, height = struct.unpack(">II", data[16:24])
     picture = base64.b64encode(data).decode()
@@ -150,7 +158,7 @@ def _facts(rows: Frame, validation: Frame) -> str:
     items, worlds = rows["key"].nunique(), rows["cluster"].nunique()
     chance = share(rows["chance"].mean())
     rival = " and the best rag" if summaries.best_rag(rows, validation)[1] else ""
-    checked = f"; expected ranges{rival} from validation worlds" if len(validation) else ""
+    checked = f"; validation worlds give the expected ranges{rival}" if len(validation) else ""
     who = ", ".join(filter(None, [f"{first['model']}, profile {first['profile']}", first["suite_overrides"].replace(";", ", ")]))
     return f"{who}: {items} items in {worlds} worlds, seed {seeds}; chance {chance}{checked}."
 
@@ -158,4 +166,4 @@ def _facts(rows: Frame, validation: Frame) -> str:
 def _paired_note(blocks: list[dict[str, Any]]) -> str:
     lines = [line for block in blocks for line in block["lines"]]
     clear = sum(line["p_value"] <= 0.05 for line in lines)
-    return f"{clear} of {len(lines)} differ with p ≤ 0.05, each taken alone"
+    return f"{clear} of {len(lines)} differ with p ≤ 0.05, without correction for their number"

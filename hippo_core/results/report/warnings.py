@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
+from hippo_core.methods.presets import preset_names
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import LOOKS, USES_WINDOW, base, look, ordered, suite_position
+from hippo_core.results.figures.palette import LOOKS, USES_WINDOW, base, is_control, look, ordered, suite_position
 from hippo_core.results.formatting import percent, share
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.report.runs import Run
@@ -31,10 +32,10 @@ def _named(row: Row) -> str:
 
 
 def _saturated(table: Frame) -> Iterable[str]:
-    full = table[(table["mean"] >= SATURATED) & ~table["condition"].str.startswith("controls/")]
+    full = table[(table["mean"] >= SATURATED) & ~table["condition"].map(is_control)]
     if len(full):
         names = "; ".join(_named(row) for _, row in full.iterrows())
-        yield f"Saturated ({names}): at {share(SATURATED)} or more nothing can be shown to do better here."
+        yield f"Saturated ({names}): from {share(SATURATED)} on nothing can be shown to be better."
 
 
 def _refusals(rows: Frame) -> Iterable[str]:
@@ -47,19 +48,19 @@ def _truncated(rows: Frame) -> Iterable[str]:
     cut = rows["flags"].str.contains("truncated") | (rows["n_dropped"].fillna(0) > 0)
     for (condition, regime), group in rows[cut].groupby(["condition", "regime"], sort=False):
         total = ((rows["condition"] == condition) & (rows["regime"] == regime)).sum()
-        yield f"{look(condition).label}, {regime}: {len(group)} of {total} prompts were too long and lost their oldest facts."
+        yield f"{look(condition).label}, {regime}: {len(group)} of {total} prompts were too long, so their oldest facts were left out."
 
 
 def _from_nowhere(table: Frame) -> Iterable[str]:
     blind = table[(table["regime"] == "delayed") & table["condition"].map(lambda name: base(name) in USES_WINDOW)]
     for _, row in blind[blind["mean"] > blind["chance"] + ABOVE_CHANCE].iterrows():
-        guess = f"where a guess gives {share(row['chance'])}; the question may leak its answer"
-        yield f"{_named(row)}: {share(row['mean'])} from the question alone, {guess}."
+        guess = f"where chance is {share(row['chance'])}; the question may give its answer away"
+        yield f"{_named(row)}: {share(row['mean'])} without the facts, {guess}."
 
 
 def _weak_reader(table: Frame) -> Iterable[str]:
     for _, row in table[(table["condition"] == "controls/oracle") & (table["mean"] < ORACLE)].iterrows():
-        blame = "other failures here may be the reader's, not the memory's"
+        blame = "the model may fail here where the memory does not"
         yield f"oracle: {share(row['mean'])} with the gold facts in the prompt, below {share(ORACLE)}; {blame}."
 
 
@@ -85,17 +86,19 @@ def not_measured(run: Run) -> list[str]:
     """What this run says nothing about."""
     rows, notes = run.rows, []
     there = set(rows["preset"])
-    absent = [name for name in LOOKS if name == base(name) and name not in there]
+    absent = [name for name in ordered(set(preset_names()) & set(LOOKS)) if name not in there]
     if absent:
-        notes.append(f"Conditions without a record in this run: {', '.join(absent)}.")
+        notes.append(f"Presets without a record in this run: {', '.join(absent)}.")
     notes += _gaps(rows)
     notes += _models(rows)
     if set(rows["encoder"]) >= {"own"} and "minilm" not in set(rows["encoder"]):
-        notes.append("Retrieval with a published encoder: rag_dense and rag_hybrid compare the answering model's own vectors.")
+        notes.append("Retrieval with a published encoder: rag_dense and rag_hybrid use the answering model's own vectors.")
     if rows["seed"].nunique() == 1:
-        notes.append(f"Other seeds: all rows are of seed {rows['seed'].iloc[0]}, so nothing here tells how results vary between data sets.")
+        notes.append(
+            f"Other seeds: all rows have seed {rows['seed'].iloc[0]}, so the run does not show how results vary between data sets."
+        )
     if run.validation.empty:
-        notes.append("Expected ranges and the best rag on validation worlds: the run has no validation cells.")
+        notes.append("Expected ranges, and a best rag that validation worlds choose: the run has no validation cells.")
     small = rows[rows["rung"] != ""].groupby(["setting", "condition", "regime", "rung"])["cluster"].agg(["size", "nunique"])
     few = small[(small["size"] < RUNG_ITEMS) | (small["nunique"] < RUNG_WORLDS)]
     if len(few):
@@ -103,7 +106,7 @@ def not_measured(run: Run) -> list[str]:
         notes.append(f"Claims for a single rung: they need {least}; {len(few)} of {len(small)} groups have fewer.")
     for column, words in (("kv_mb", "KV-cache size"), ("latency_ms", "latency"), ("recall_1", "recall of gold facts")):
         if rows[column].isna().all():
-            notes.append(f"{words}: no record holds it.")
+            notes.append(f"{words}: it is in no record.")
     return notes
 
 
@@ -118,7 +121,7 @@ def _gaps(rows: Frame) -> Iterable[str]:
 
 def _models(rows: Frame) -> Iterable[str]:
     if rows["model"].nunique() == 1:
-        yield f"Other models: all rows are of {rows['model'].iloc[0]}."
+        yield f"Other models: all rows are from {rows['model'].iloc[0]}."
     for model, group in rows.groupby("model"):
         absent = sorted(set(rows["suite"]) - set(group["suite"]), key=suite_position)
         if absent:

@@ -1,6 +1,7 @@
 """The report of a run: one HTML page that needs no network, markdown beside it, figures, verdicts, and the items behind every number.
 
     out/index.html, index.md         the report
+    out/found.md                     what the run found in three sentences, and its conditions in words
     out/criteria.json                every success criterion with its verdict
     out/rows.csv, or rows.csv.gz     the answers summed by world, from which the tables of scores can be made again
     out/<setting>/summary.md         tables and claims of one setting
@@ -20,7 +21,7 @@ from typing import Any
 
 from hippo_core.files import LabError, write_text
 from hippo_core.results.criteria import Verdict, judge, load_criteria, write_criteria
-from hippo_core.results.report import items, overview, verdicts, views, warnings
+from hippo_core.results.report import found, items, overview, verdicts, views, warnings
 from hippo_core.results.report.pages import Links, html, markdown, slug
 from hippo_core.results.report.rows import write_rows_of
 from hippo_core.results.report.runs import Run, load_run, not_listed
@@ -40,9 +41,10 @@ def write_report(run_folder: Path, out: Path) -> Path:
     for name in MADE:
         shutil.rmtree(out / name, ignore_errors=True)
     judged, swept, settings = _judged_and_written(run, links, out)
-    words = _words(run, judged, links, settings, out) | {"sweeps": swept}
+    words = _words(run, judged, links, settings, out) | {"sweeps": swept, "found": _found(run, judged, out)}
     write_criteria(out / "criteria.json", judged)
     write_rows_of(run, out)
+    write_text(out / "found.md", markdown("found.md.j2", **words))
     write_text(out / "index.md", markdown("index.md.j2", **words))
     write_text(out / "index.html", html("report.html.j2", **words))
     return out / "index.html"
@@ -91,6 +93,18 @@ def _write_setting(name: str) -> dict[str, Any]:
         _write(out / "items" / file, text)
     write_text(out / view["folder"] / "summary.md", markdown("summary.md.j2", run=run.folder.name, one=view))
     return view
+
+
+def _found(run: Run, judged: list[Verdict], out: Path) -> dict[str, Any]:
+    """The first screen: for each model its sentences, the figure where there is one, and the conditions in words."""
+    drawn = found.picture(run)
+    if drawn:
+        _write_pictures(out, {found.FILE: drawn[1]})
+    return {
+        "parts": [{"model": model, "sentences": found.sentences(run, model, judged)} for model in run.models],
+        "figure": views.figure_view(found.FILE, "found", drawn[0], found.CAPTION, drawn[1]) if drawn else None,
+        "legend": found.legend(run),
+    }
 
 
 def _write(path: Path, text: str) -> None:

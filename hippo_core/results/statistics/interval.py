@@ -1,4 +1,4 @@
-"""Intervals for means whose items come in worlds: Student's t over worlds, and what to say where nothing varies.
+"""Intervals for means whose items come in worlds: Student's t over worlds, and what to say where next to nothing varies.
 
 Items of a world share facts and competitors, so they are not independent; worlds are. Of percentile, BCa and studentised bootstraps and
 this interval it alone holds the truth about as often as it says from ten worlds on (docs/statistics.md, benchmarks/statistics/coverage.py).
@@ -19,6 +19,9 @@ from hippo_core.files import LabError
 
 LEAST_WORLDS = 10  # for an interval: with fewer its own width is hardly known
 ASSUMED_CORRELATION = 0.1  # of two items of a world, where the data cannot tell because no item deviates
+LEAST_VARIANCE = (
+    0.25  # of a mean, in parts of what as many independent items would have: worlds that are equal by luck do not hide the rest
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +47,41 @@ def wilson(k: float, n: float, confidence: float = 0.95) -> tuple[float, float]:
 
 
 def cluster_interval(
-    values: ArrayLike, clusters: ArrayLike, confidence: float = 0.95, bounds: tuple[float, float] | None = (0.0, 1.0)
+    values: ArrayLike,
+    clusters: ArrayLike,
+    confidence: float = 0.95,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+    chance: ArrayLike | None = None,
 ) -> Interval:
     """The mean of `values` (n,) with its interval over `clusters` (n,): mean +- t(G-1) * sqrt(V), V = `variance_of_mean`, G worlds, within
     the bounds (the ratio estimator of cluster samples: Cochran 1977, section 9A.1).
 
-    NaN values are not scored and left out. Fewer than LEAST_WORLDS give a NaN interval. Where no world deviates from the mean it has no
-    width and `without_variation` stands in; that needs the `bounds` that a value cannot leave (None: unbounded, the interval is then NaN).
-    Raises LabError for values outside the bounds.
+    V is at least LEAST_VARIANCE of what independent items would have, and the interval no narrower than `widened` allows where few items
+    deviate or none; both need the `bounds` that a value cannot leave. Without them (None) a mean from which no world deviates has no
+    interval. `chance` (n,): what a guess would score; the mean is then that of the values less their chance, and its interval that of the
+    values, moved by the mean chance. Where the chance differs between items and the values vary, V is that of the values less their chance.
+
+    NaN values are not scored and left out. Fewer than LEAST_WORLDS give a NaN interval. Raises LabError for values outside the bounds.
     """
+    guessed = np.zeros(len(np.asarray(values))) if chance is None else np.asarray(chance, float)
+    values = np.where(np.isnan(guessed), math.nan, np.asarray(values, float))
+    guessed = guessed[~np.isnan(values)]
     values, groups = scored(values, clusters)
     if bounds and len(values) and (values.min() < bounds[0] - 1e-9 or values.max() > bounds[1] + 1e-9):
         raise LabError(f"values must lie in {bounds}, got {values.min():g} to {values.max():g}; pass the right bounds")
     n, n_worlds = len(values), int(groups.max(initial=-1)) + 1
-    mean = float(values.mean()) if n else math.nan
+    mean, by_chance = (float(values.mean()), float(guessed.mean())) if n else (math.nan, math.nan)
     if n_worlds < LEAST_WORLDS:
-        return Interval(mean, math.nan, math.nan, n, n_worlds)
-    variance = variance_of_mean(values, groups)
-    if variance < 1e-18:
-        return Interval(mean, *without_variation(values, n_worlds, confidence, bounds), n, n_worlds)
-    half, (least, most) = _half(variance, n_worlds, confidence), bounds or (-math.inf, math.inf)
-    return Interval(mean, max(least, mean - half), min(most, mean + half), n, n_worlds)
+        return Interval(mean - by_chance, math.nan, math.nan, n, n_worlds)
+    moving = values - guessed if values.std() > 1e-9 else values
+    variance = variance_of_mean(moving, groups)
+    if bounds:
+        half = _half(max(variance, LEAST_VARIANCE * float(moving.var()) / n), n_worlds, confidence)
+        low, high = widened(mean, half, n, n_worlds, confidence, bounds)
+    else:
+        half = _half(variance, n_worlds, confidence) if variance > 1e-18 else math.nan
+        low, high = mean - half, mean + half
+    return Interval(mean - by_chance, low - by_chance, high - by_chance, n, n_worlds)
 
 
 def _half(variance: float, n_worlds: int, confidence: float) -> float:
@@ -73,7 +90,7 @@ def _half(variance: float, n_worlds: int, confidence: float) -> float:
 
 def ratio_interval(a: ArrayLike, b: ArrayLike, clusters: ArrayLike, confidence: float = 0.95) -> Interval:
     """r = mean(a) / mean(b) of paired values, r +- t(G-1) * sqrt(G/(G-1) * sum over worlds of (sum of a - r * sum of b)^2) / sum of b; NaN
-    where b is 0 throughout, and with fewer than LEAST_WORLDS the interval."""
+    where b is 0 throughout. With fewer than LEAST_WORLDS, or a side that is the same for all items, the interval is NaN."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     known = np.isfinite(a) & np.isfinite(b)
     groups = numbered(np.asarray(clusters)[known])
@@ -81,7 +98,7 @@ def ratio_interval(a: ArrayLike, b: ArrayLike, clusters: ArrayLike, confidence: 
     if not b.any():
         return Interval(math.nan, math.nan, math.nan, len(a), n_worlds)
     ratio = float(a.sum() / b.sum())
-    if n_worlds < LEAST_WORLDS:
+    if n_worlds < LEAST_WORLDS or np.ptp(a) == 0 or np.ptp(b) == 0:
         return Interval(ratio, math.nan, math.nan, len(a), n_worlds)
     away = _sums(groups, a) - ratio * _sums(groups, b)
     half = _half(float(n_worlds / (n_worlds - 1) * (away**2).sum() / b.sum() ** 2), n_worlds, confidence)
@@ -113,23 +130,22 @@ def variance_of_mean(values: NDArray[np.float64], groups: NDArray[np.int64]) -> 
     return float(len(sums) / (len(sums) - 1) * (sums**2).sum() / len(values) ** 2) if len(sums) > 1 else math.nan
 
 
-def without_variation(
-    values: NDArray[np.float64], n_worlds: int, confidence: float, bounds: tuple[float, float] | None
-) -> tuple[float, float]:
-    """Limits for a mean from which no world deviates, such as 50 right of 50.
+def widened(mean: float, half: float, n: int, n_worlds: int, confidence: float, bounds: tuple[float, float]) -> tuple[float, float]:
+    """Limits mean +- half within the bounds that say no more than a sample would in which nothing varies, such as 50 right of 50.
 
     The effective number of items is n / (1 + (n/G - 1) * rho) (Kish 1965) with the assumed rho = .1, for none can be estimated. With u the
-    Wilson upper limit of 0 deviating items in that number, the limits are those of a mean in which a share u lies at a bound: for 1 in
-    bounds (0, 1) this is Wilson's [1 - u, 1], for a difference 0 in (-1, 1) it is [-u, u]. Where items vary inside worlds of equal means,
-    the normal limits of as many independent items are taken if wider.
+    Wilson upper limit of 0 deviating items in that number, the limits of n equal values r are those of a mean in which a share u lies at a
+    bound: for 1 in bounds (0, 1) Wilson's [1 - u, 1], for a difference of 0 in (-1, 1) [-u, u]. A mean below r has no lower limit above
+    that of r, a mean above r no upper limit below that of r, for r at the bounds and at 0: one item less right never raises a lower limit.
     """
-    if bounds is None:
-        return math.nan, math.nan
-    mean, effective = float(values.mean()), effective_number(len(values), n_worlds)
-    upper = wilson(0, effective, confidence)[1]
-    half = float(stats.norm.ppf((1 + confidence) / 2)) * float(values.std()) / math.sqrt(effective)
-    low, high = mean - upper * (mean - bounds[0]), mean + upper * (bounds[1] - mean)
-    return max(bounds[0], min(low, mean - half)), min(bounds[1], max(high, mean + half))
+    (least, most), low, high = bounds, mean - half, mean + half
+    upper = wilson(0, effective_number(n, n_worlds), confidence)[1]
+    for value in (least, 0.0, most, *([mean] if half < 1e-9 else [])):
+        if mean <= value + 1e-9:
+            low = min(low, value - upper * (value - least))
+        if mean >= value - 1e-9:
+            high = max(high, value + upper * (most - value))
+    return max(least, low), min(most, high)
 
 
 def effective_number(n: int, n_worlds: int) -> float:

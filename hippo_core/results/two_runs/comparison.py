@@ -1,6 +1,6 @@
 """Pair the items of two logs and test their difference. Nothing is compared that was not asked of both."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hippo_core.files import LabError
 from hippo_core.results.frames import Frame
@@ -15,7 +15,9 @@ TOLERANCE = 1e-9
 class TwoRuns:
     """The comparison of `metric` of two logs; `discordant`: a line an item that one did better than the other (item_id, cluster, better,
     question, answer, pred_a, pred_b, a, b), those that A did better first; `differs`: what the runs say of themselves that is not the same
-    (name -> A's, B's); `costs`: means of what an item cost on either side."""
+    (name -> A's, B's); `costs`: means of what an item cost on either side. `higher_is_better`: which way the metric goes; `result` counts
+    as `only_a` what A did better, its difference is A's mean less B's all the same. `largest`: the cluster that holds most of the items,
+    and its share; `suite`: of a run of this lab."""
 
     a: Log
     b: Log
@@ -24,13 +26,40 @@ class TwoRuns:
     discordant: Frame
     differs: dict[str, tuple[str, str]]
     costs: dict[str, tuple[float, float]]
+    higher_is_better: bool = True
+    largest: tuple[str, float] = ("", 0.0)
+    suite: str = ""
+
+
+@dataclass(frozen=True)
+class BySuite:
+    """Two runs of this lab, compared suite by suite; `only_a` and `only_b` are the suites that one of them alone holds."""
+
+    compared: tuple[TwoRuns, ...]
+    only_a: tuple[str, ...] = ()
+    only_b: tuple[str, ...] = ()
+
+
+def compare_suites(a: Log, b: Log, metric: str = "") -> BySuite:
+    """Compare two logs as `compare_runs` does, runs of this lab suite by suite: each that both hold. LabError where they share none."""
+    if not (a.suites and b.suites):
+        return BySuite((compare_runs(a, b, metric),))
+    shared = [name for name in a.suites if name in b.suites]
+    if not shared:
+        raise LabError(f"no suite in both runs: {a.name} holds {', '.join(a.suites)}; {b.name} holds {', '.join(b.suites)}")
+    compared = tuple(replace(compare_runs(a.suites[name], b.suites[name], metric), suite=name) for name in shared)
+    only_a, only_b = (tuple(name for name in log.suites if name not in shared) for log in (a, b))
+    return BySuite(compared, only_a, only_b)
 
 
 def compare_runs(a: Log, b: Log, metric: str = "") -> TwoRuns:
     """Compare two logs of one kind. `metric`: one that both have; the first of A's unless named. LabError where they are of two kinds, do
-    not hold the same items once each with the same question and expected answer, or do not share the metric."""
+    not hold the same items once each with the same question and expected answer, or do not share the metric; the question may differ where
+    an item is a document. Runs of several suites are for `compare_suites`."""
     if a.kind != b.kind:
         raise LabError(f"{a.name} is a log of {a.kind}, {b.name} of {b.kind}; items can be paired within one kind alone")
+    if several := next((log for log in (a, b) if len(log.suites) > 1), None):
+        raise LabError(f"{several.name} holds several suites: {', '.join(several.suites)}; compare them one by one (--suite)")
     shared = [name for name in a.metrics if name in b.metrics]
     if not shared or (metric and metric not in shared):
         raise LabError(f"{f'no metric {metric!r}' if metric else 'no metric'} in both runs; shared: {', '.join(shared) or 'none'}")
@@ -38,11 +67,26 @@ def compare_runs(a: Log, b: Log, metric: str = "") -> TwoRuns:
     _same_items(a, b)
     columns = ["item_id", "cluster", "question", "answer", "pred", metric]
     left, right = (log.rows.reindex(columns=columns) for log in (a, b))
-    result = compare(left, right, metric, key="item_id", cluster="cluster")
+    first, second = (side.drop(columns="question") if a.by_document else side for side in (left, right))
+    result = compare(first, second, metric, key="item_id", cluster="cluster")
+    higher = metric not in a.lower | b.lower
+    result = result if higher else replace(result, only_a=result.only_b, only_b=result.only_a)
     costs = {name: (float(a.rows[name].mean()), float(b.rows[name].mean())) for name in a.costs if name in b.costs}
     names = dict.fromkeys((*a.about, *b.about))
     differs = {name: (a.about.get(name, ""), b.about.get(name, "")) for name in names if a.about.get(name) != b.about.get(name)}
-    return TwoRuns(a, b, metric, result, _discordant(left, right, metric), differs, costs)
+    differs |= _other_prompts(left, right) if a.by_document else {}
+    return TwoRuns(a, b, metric, result, _discordant(left, right, metric, higher), differs, costs, higher, _largest(left))
+
+
+def _other_prompts(left: Frame, right: Frame) -> dict[str, tuple[str, str]]:
+    both = left.merge(right, on="item_id", suffixes=("", "_b"))
+    count = int((both["question"] != both["question_b"]).sum())
+    return {"prompts": ("", f"{count:,} of {len(both):,} are not A's")} if count else {}
+
+
+def _largest(rows: Frame) -> tuple[str, float]:
+    shares = rows["cluster"].value_counts(normalize=True)
+    return str(shares.index[0]), float(shares.iloc[0])
 
 
 def _same_items(a: Log, b: Log) -> None:
@@ -60,10 +104,10 @@ def _only(log: Log, items: list[str]) -> str:
     return f"{len(items):,} of {len(log.rows):,} only in {log.name} ({named})"
 
 
-def _discordant(left: Frame, right: Frame, metric: str) -> Frame:
+def _discordant(left: Frame, right: Frame, metric: str, higher: bool) -> Frame:
     both = left.merge(right, on="item_id", suffixes=("", "_b"))
     difference = both[metric] - both[f"{metric}_b"]
-    both = both.assign(difference=difference, better=["a" if value > 0 else "b" for value in difference])
+    both = both.assign(difference=difference, better=["a" if (value > 0) == higher else "b" for value in difference])
     both = both[both["difference"].abs() > TOLERANCE].sort_values(["better", "item_id"], kind="stable")
     names = {"pred": "pred_a", metric: "a", f"{metric}_b": "b"}
     return both.rename(columns=names)[["item_id", "cluster", "better", "question", "answer", "pred_a", "pred_b", "a", "b"]].reset_index(

@@ -1,10 +1,12 @@
 """Logs of inspect_ai: an `.eval` file, a zip of `header.json` and `samples/ID_epoch_N.json`, or the same as one `.json`.
 
 https://inspect.aisi.org.uk/eval-logs.html. A sample holds id, epoch, input, target, metadata, output and scores: of each scorer a value,
-which is a number, a letter (C correct, I incorrect, P partly, N no answer; counted 1, 0, .5, 0 as inspect_ai's value_to_float does), or
-several by name. An item's score is the mean over its epochs. A file that a run is still writing has no header; it is refused.
+which is a number, also as text ("1"), a letter (C correct, I incorrect, P partly, N no answer; counted 1, 0, .5, 0 as inspect_ai's
+value_to_float does), or several by name. An item's score is the mean over its epochs. A file that a run is still writing has no header; it
+is refused.
 """
 
+import math
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from hippo_core.files import LabError
-from hippo_core.results.two_runs.logs import Log, need, number, parse_json, table, text_of
+from hippo_core.results.two_runs.logs import Log, less_is_better, need, number, parse_json, table, text_of
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -34,7 +36,8 @@ def read(path: Path, cluster: str = "") -> Log:
         epochs[str(need(sample, "id", where))].append(_row(where, sample, cluster))
     rows = [_mean(item, rows) for item, rows in epochs.items()]
     metrics = tuple(dict.fromkeys(key for row in rows for key in row if key not in FIXED))
-    return Log(str(path), "inspect_ai", table(rows, str(path)), metrics, _about(header), clustered=bool(cluster))
+    lower = frozenset(filter(less_is_better, metrics))
+    return Log(str(path), "inspect_ai", table(rows, str(path)), metrics, _about(header), clustered=bool(cluster), lower=lower)
 
 
 FIXED = ("item_id", "cluster", "question", "answer", "pred")
@@ -97,9 +100,20 @@ def _values(scorer: str, score: Any) -> Iterator[tuple[str, float]]:
     value = score.get("value") if isinstance(score, dict) else score
     parts = {f"{scorer}/{name}": part for name, part in value.items()} if isinstance(value, dict) else {scorer: value}
     for name, part in parts.items():
-        known = LETTERS.get(part, WORDS.get(part.lower())) if isinstance(part, str) else number(part)
+        known = _of_text(part) if isinstance(part, str) else number(part)
         if known is not None:
             yield name, known
+
+
+def _of_text(value: str) -> float | None:
+    """What a letter, a word or a number as text counts; None for any other text."""
+    if (known := LETTERS.get(value, WORDS.get(value.lower()))) is not None:
+        return known
+    try:
+        written = float(value)
+    except ValueError:
+        return None
+    return written if math.isfinite(written) else None
 
 
 def _input(value: Any) -> str:

@@ -1,5 +1,6 @@
 """A run of this lab as a log: the rows of its finished records, of one condition."""
 
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,13 @@ COSTS = ("n_shown", "prompt_tokens", "computed_tokens", "retrieval_ms", "latency
 ABOUT = ("suite", "profile", "suite_overrides", "n", "seed", "split", "model", "preset", "preset_overrides", "encoder", "regime")
 
 
-def read(folder: Path, condition: str = "", cluster: str = "") -> Log:
-    """The rows of a run, or of the records below a folder. `condition`: a preset, with its settings in brackets where several share it, or
-    a pattern, and `@suite` or `@suite/regime` behind it where it ran on several. Worlds are the clusters unless another column is named."""
+def read(folder: Path, condition: str = "", cluster: str = "", split: str = "test", suite: str = "") -> Log:
+    """The rows of a run, or of the records below a folder, on worlds of one split and, where it is named, of one suite. `condition`: a
+    preset, with its settings in brackets where several share it, or a pattern, and `@suite` or `@suite/regime` behind it where it ran on
+    several. Worlds are the clusters unless another column is named."""
     rows: Frame = read_rows(folder, split=None)
+    rows = _chosen(rows.assign(split=rows["split"].fillna("test")), "split", split, folder)
+    rows = _chosen(rows, "suite", suite, folder) if suite else rows
     labels = [
         _label(*one)
         for one in rows[["preset", "encoder", "preset_overrides", "suite", "suite_overrides", "regime"]].itertuples(index=False)
@@ -38,10 +42,28 @@ def read(folder: Path, condition: str = "", cluster: str = "") -> Log:
         raise LabError(f"{folder}: no column {cluster!r}; there are: {', '.join(rows.columns)}")
     groups = rows[cluster] if cluster else rows["world"]
     rows = rows.assign(cluster=rows["suite"] + "/" + rows["seed"].astype(str) + "/" + groups.astype(str))
-    about = {name: _several(rows, name) for name in ABOUT}
-    metrics = tuple(name for name in METRICS if name in rows and rows[name].notna().any())
     name = f"{folder.name}:{condition}" if condition else folder.name
+    suites = {str(one): _log(name, part) for one, part in rows.groupby(_suite(rows), sort=False)}
+    return replace(_log(name, rows), suites=suites)
+
+
+def _chosen(rows: Frame, column: str, wanted: str, folder: Path) -> Frame:
+    kept = rows[rows[column] == wanted]
+    if not len(kept):
+        raise LabError(f"{folder}: no rows of the {column} {wanted!r}; there are: {', '.join(sorted(set(rows[column])))}")
+    return kept
+
+
+def _log(name: str, rows: Frame) -> Log:
+    about = {one: _several(rows, one) for one in ABOUT}
+    metrics = tuple(one for one in METRICS if one in rows and rows[one].notna().any())
     return Log(name, "this lab", rows, metrics, {k: v for k, v in about.items() if v}, tuple(c for c in COSTS if c in rows), True)
+
+
+def _suite(rows: Frame) -> Frame:
+    """The name of each row's suite, with its profile and settings in brackets where they are not the default."""
+    named: Any = rows[["suite", "profile", "suite_overrides"]].fillna("").itertuples(index=False)
+    return pd.Series([condition_name(suite, profile.replace("default", ""), told) for suite, profile, told in named], index=rows.index)
 
 
 def _label(preset: str, encoder: str, overrides: str, suite: str, worlds: str, regime: str) -> str:

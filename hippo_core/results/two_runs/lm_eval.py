@@ -1,18 +1,24 @@
 """Per-sample logs of lm-evaluation-harness, as `--log_samples` writes them: `samples_TASK_DATE.jsonl`, a line a document and filter.
 
 A line holds doc_id, doc, target, arguments, filtered_resps, filter, the names of its metrics and a value of each, and hashes of document,
-prompt and target (lm_eval/evaluator.py and loggers/evaluation_tracker.py, 0.4.13).
+prompt and target (lm_eval/evaluator.py and loggers/evaluation_tracker.py, 0.4.13). Perplexities are logged as the log-likelihood that they
+are computed from, alone or with a number of words or bytes; here an item's value is what is lost a word or byte: less is better.
 """
 
+import hashlib
+import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError
-from hippo_core.results.two_runs.logs import Log, lines_of, need, number, parse_json, table, text_of
+from hippo_core.results.two_runs.logs import Log, less_is_better, lines_of, need, number, parse_json, table, text_of
 
 
 def read(path: Path, cluster: str = "", task: str = "", filter_name: str = "") -> Log:
-    """The log of one task and filter. An item is told by the number of its document and the hash of that; `cluster`: a field of `doc`."""
+    """The log of one task and filter. An item is told by the number of its document and the hash of that, whatever the prompt was made of
+    it; `cluster`: a field of `doc`."""
     path = _file(path, task)
     lines = list(lines_of(path))
     filters = list(dict.fromkeys(str(line.get("filter", "none")) for _, line in lines))
@@ -23,8 +29,12 @@ def read(path: Path, cluster: str = "", task: str = "", filter_name: str = "") -
         raise LabError(f"{path}: no filter {chosen!r}; there are: {', '.join(filters)}")
     rows = [_row(where, line, cluster) for where, line in lines if str(line.get("filter", "none")) == chosen]
     metrics = tuple(name for name in dict.fromkeys(key for row in rows for key in row) if name not in FIXED)
-    about = {"task": path.stem.removeprefix("samples_").rpartition("_")[0], "filter": chosen, **_about(path)}
-    return Log(str(path), "lm-evaluation-harness", table(rows, str(path)), metrics, about, clustered=bool(cluster))
+    task, made = path.stem.removeprefix("samples_").rpartition("_")[0], _results(path)
+    about = {"task": task, "filter": chosen, **_about(made)}
+    told = (made.get("higher_is_better") or {}).get(task) or {}
+    lower = frozenset(name for name in metrics if not (told[name] if told.get(name) is not None else not less_is_better(name)))
+    kind, known = "lm-evaluation-harness", table(rows, str(path))
+    return Log(str(path), kind, known, metrics, about, clustered=bool(cluster), lower=lower, by_document=True)
 
 
 FIXED = ("item_id", "cluster", "question", "answer", "pred", "prompt_hash")
@@ -46,8 +56,9 @@ def _file(path: Path, task: str) -> Path:
 def _row(where: str, line: dict[str, Any], cluster: str) -> dict[str, Any]:
     doc, names = need(line, "doc", where), need(line, "metrics", where)
     first = next(iter((line.get("arguments") or {}).values()), {}) if isinstance(line.get("arguments"), dict) else {}
-    item = f"{need(line, 'doc_id', where)}/{str(line.get('doc_hash', ''))[:12]}"
-    values = {name: number(line.get(name)) for name in names}
+    known = line.get("doc_hash") or hashlib.sha256(json.dumps(doc, sort_keys=True).encode()).hexdigest()
+    item = f"{need(line, 'doc_id', where)}/{str(known)[:12]}"
+    values = {name: _value(name, line.get(name)) for name in names}
     return {
         "item_id": item,
         "cluster": str(need(doc, cluster, f"{where}: doc")) if cluster else item,
@@ -58,16 +69,30 @@ def _row(where: str, line: dict[str, Any], cluster: str) -> dict[str, Any]:
     }
 
 
+def _value(metric: str, logged: Any) -> float | None:
+    """A metric's value of an item; of a logged log-likelihood (never above 0) or [log-likelihood, words or bytes] what is lost, in nats,
+    of `bits_per_byte` in bits."""
+    if not ("perplexity" in metric or metric == "bits_per_byte"):
+        return number(logged)
+    parts = logged if isinstance(logged, list) else [logged, 1]
+    if len(parts) != 2 or (value := number(parts[0])) is None or not (size := number(parts[1])):
+        return None
+    lost = -value / size if isinstance(logged, list) or value <= 0 else value
+    return lost / math.log(2) if metric == "bits_per_byte" and isinstance(logged, list) else lost
+
+
 def _first(value: Any) -> Any:
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
-def _about(path: Path) -> dict[str, str]:
-    """What the results file of the same date says of the run, where it lies beside."""
+def _results(path: Path) -> Mapping[str, Any]:
+    """The results file of the same date, where it lies beside."""
     file = path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
-    if not file.is_file():
-        return {}
-    made = parse_json(file.read_bytes(), str(file))
+    return parse_json(file.read_bytes(), str(file)) if file.is_file() else {}
+
+
+def _about(made: Mapping[str, Any]) -> dict[str, str]:
+    """What the results say of the run."""
     config = made.get("config") or {}
     known = {
         "model": made.get("model_name") or config.get("model"),

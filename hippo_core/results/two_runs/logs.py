@@ -11,12 +11,16 @@ import pandas as pd
 from hippo_core.files import LabError, root
 from hippo_core.results.frames import Frame
 
+LOWER = frozenset({"nll", "ppl", "brier", "brier_score", "ter", "wer", "cer", "mae", "mse", "rmse", "ece"})
+
 
 @dataclass(frozen=True)
 class Log:
     """The items of a run. `rows`: a line an item with item_id, cluster, question, answer (the expected one), pred and a column a metric;
     `metrics`: these, what the format is judged by first; `about`: what the run says of itself; `costs`: columns that say what an item cost;
-    `clustered`: whether the format names groups of items that are not independent, or each item stands for itself."""
+    `clustered`: whether the format names groups of items that are not independent, or each item stands for itself; `lower`: the metrics of
+    which less is better; `by_document`: whether an item's id says which document was asked about, so that prompts may differ; `suites`: of
+    a run of this lab a log of each suite, by name."""
 
     name: str
     kind: str
@@ -25,23 +29,29 @@ class Log:
     about: Mapping[str, str] = field(default_factory=dict)
     costs: tuple[str, ...] = ()
     clustered: bool = False
+    lower: frozenset[str] = frozenset()
+    by_document: bool = False
+    suites: Mapping[str, "Log"] = field(default_factory=dict)
 
 
-def open_log(place: str, cluster: str = "", task: str = "", filter_name: str = "") -> Log:
+def open_log(place: str, cluster: str = "", task: str = "", filter_name: str = "", split: str = "", suite: str = "") -> Log:
     """The log at `place`: a run or a record of this lab (`RUN`, or `RUN:PRESET` where it holds several conditions), a `samples_*.jsonl` or
     the folder that holds it, a `.eval` or `.json` of inspect_ai. `cluster`: the field that says which items belong together; `task` and
-    `filter_name` choose one of several. LabError naming what was expected."""
+    `filter_name` choose one of several; `split` (test unless given) and `suite` are of runs of this lab. LabError says what is wrong."""
     from hippo_core.results.two_runs import inspect_ai, lab, lm_eval
 
     path = Path(place)
+    ours = not (path.suffix in (".eval", ".json", ".jsonl") or (path.is_dir() and any(path.rglob("samples_*.jsonl"))))
+    if (split or suite) and not ours:
+        raise LabError(f"{place}: --split and --suite choose from runs of this lab; this is a log of another program")
     if path.suffix == ".eval" or path.suffix == ".json":
         return inspect_ai.read(path, cluster)
-    if path.suffix == ".jsonl" or (path.is_dir() and any(path.rglob("samples_*.jsonl"))):
+    if not ours:
         return lm_eval.read(path, cluster, task, filter_name)
     run, _, condition = place.partition(":")
     for folder in (Path(run), root() / "executed" / run):
         if folder.is_dir():
-            return lab.read(folder, condition, cluster)
+            return lab.read(folder, condition, cluster, split or "test", suite)
     raise LabError(
         f"no run at {place}: expected a run of this lab (its name below executed/, or a folder; RUN:PRESET where it holds several), "
         "samples_*.jsonl of lm-evaluation-harness (--log_samples) or the folder that holds them, or an .eval or .json file of inspect_ai"
@@ -81,6 +91,12 @@ def need(values: Mapping[str, Any], name: str, where: str) -> Any:
 def number(value: Any) -> float | None:
     """A value as a number, where it is one; True is 1."""
     return float(value) if isinstance(value, (bool, int, float)) else None
+
+
+def less_is_better(metric: str) -> bool:
+    """Whether a metric is by its name one of which less is better; of `scorer/name` the name counts."""
+    name = metric.rpartition("/")[2].lower()
+    return name in LOWER or any(part in name for part in ("perplexity", "loss", "bits_per"))
 
 
 def table(rows: Sequence[Mapping[str, Any]], place: str) -> Frame:

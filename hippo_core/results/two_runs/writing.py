@@ -5,18 +5,40 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from hippo_core.results.formatting import NONE, missing, probability, quantity, share, span
+from hippo_core.results.formatting import NONE, missing, percent, probability, quantity, share, span
 from hippo_core.results.statistics.interval import LEAST_WORLDS
-from hippo_core.results.two_runs.comparison import TwoRuns
+from hippo_core.results.two_runs.comparison import BySuite, TwoRuns
 
 CUT = 120  # letters of a text in a table
+LARGE = 0.25  # share of the items above which a cluster is warned of
+
+
+def suites_as_markdown(by_suite: BySuite, most: int = 20) -> str:
+    """A page of each comparison, below what is to be known of all of them."""
+    pages = [as_markdown(two, most) for two in by_suite.compared]
+    left_out = [
+        f"Only {side} holds, and so not compared: {', '.join(names)}."
+        for side, names in (("A", by_suite.only_a), ("B", by_suite.only_b))
+        if names
+    ]
+    tables = [f"{len(pages)} suites, each compared apart; no p is corrected for their number."] if len(pages) > 1 else []
+    return "\n".join(filter(None, [*(f"{line}\n" for line in (*tables, *left_out)), *pages]))
+
+
+def suites_as_json(by_suite: BySuite) -> str:
+    """One comparison as `as_json` writes it; of several suites a list of these."""
+    if len(by_suite.compared) == 1:
+        return as_json(by_suite.compared[0])
+    whole = {"schema_version": 1, "suites": [_content(two) for two in by_suite.compared]}
+    whole |= {"only_a": list(by_suite.only_a), "only_b": list(by_suite.only_b)}
+    return json.dumps(_known(whole), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def as_markdown(two: TwoRuns, most: int = 20) -> str:
     """The page: what differs between the runs, the difference with its interval and tests, and at most so many discordant items a side."""
     result, of = two.result, f"{two.metric} of {two.result.n:,} items"
     head = [
-        f"# {two.a.name} (A) against {two.b.name} (B)",
+        f"# {two.a.name} (A) against {two.b.name} (B)" + (f": {two.suite}" if two.suite else ""),
         _table(("", "A", "B"), [(name, *values) for name, values in two.differs.items()])
         if two.differs
         else "The runs say the same of themselves.",
@@ -43,7 +65,13 @@ def as_markdown(two: TwoRuns, most: int = 20) -> str:
 
 
 def _remarks(two: TwoRuns) -> str:
-    result, remarks = two.result, []
+    result, remarks = two.result, [_direction(two)]
+    if two.largest[1] > LARGE:
+        name, part = two.largest
+        remarks.append(
+            f"Warning: the cluster {name} holds {percent(part)} of the items, more than a quarter: "
+            "interval and p rest on it more than they should on any."
+        )
     if not two.a.clustered:
         remarks.append(
             "Each item counts as independent of the others; where they are not (questions about one text), name what they share: --cluster."
@@ -57,6 +85,13 @@ def _remarks(two: TwoRuns) -> str:
     if 0 < result.n_needed < math.inf:
         remarks.append(f"To see such a difference at .05 with a power of .8 takes about {quantity(result.n_needed)} items.")
     return " ".join(remarks)
+
+
+def _direction(two: TwoRuns) -> str:
+    """Which way the metric goes, and which side has the better mean."""
+    ahead = two.result.difference if two.higher_is_better else -two.result.difference
+    better = "A has the better mean" if ahead > 0 else "B has the better mean" if ahead < 0 else "neither mean is better"
+    return f"{two.metric}: {'higher' if two.higher_is_better else 'lower'} is better; {better}."
 
 
 def _discordant(two: TwoRuns, most: int) -> list[str]:
@@ -85,19 +120,25 @@ def _cell(text: object) -> str:
 
 def as_json(two: TwoRuns) -> str:
     """All of it: numbers that are not known are null, and every discordant item is there."""
-    whole = {
+    return json.dumps(_known(_content(two)), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def _content(two: TwoRuns) -> dict[str, Any]:
+    return {
         "schema_version": 1,
         "a": two.a.name,
         "b": two.b.name,
         "kind": two.a.kind,
+        "suite": two.suite,
         "metric": two.metric,
+        "higher_is_better": two.higher_is_better,
+        "largest_cluster": {"name": two.largest[0], "share": two.largest[1]},
         "clustered": two.a.clustered,
         "comparison": asdict(two.result),
         "differs": {name: list(values) for name, values in two.differs.items()},
         "costs": {name: list(values) for name, values in two.costs.items()},
         "discordant": two.discordant.to_dict("records"),
     }
-    return json.dumps(_known(whole), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def _known(value: Any) -> Any:

@@ -65,7 +65,7 @@ TEXT, FLAG = Field("a string"), Field("true or false")
 FACT_FIELDS = {
     "id": ID, "world": ID, "text": SAID, "slots": Field("an object of strings"), "time": Field("a whole number of 64 bits"),
     "schema_fit": FLAG, "reward": FLAG, "pin": FLAG, "context_key": TEXT, "provenance": TEXT, "asked": FLAG,
-    "confidence": Field("a number from 0 to 1"),
+    "confidence": Field("a number from 0 to 1"), "teller": TEXT,
 }  # fmt: skip
 IDS = Field("a list of strings, none twice")
 ANSWERS = Field("a list of at least one string, none empty", required=True)

@@ -6,9 +6,10 @@
 
 Firms stand in cities, people have to do with firms, and people have friends: two hops lead from a person to a city, three from the
 friend of a person. A firm's city can be contradicted by a rumor (never believed), by a later move (always believed), and by plain
-statements that disagree, of which only how many said so, and when, tells what holds (conflict.py). What was told and does not hold is
-`refuted`. Some facts are told again in other words (`retellings`), some tell the same of two times (`timed`), and there are near misses:
-relations that sound like the right one and are not.
+statements that disagree, of which only how many said so, and when, tells what holds; or, where people say how sure they are, the surest
+(conflict.py). What was told and does not hold is `refuted`. There is one gold fact a hop: of several people who say what holds the last
+of those that decide; what the others say is `retold`. Some facts are told again in other words (`retellings`), some tell the same of two
+times (`timed`), and there are near misses: relations that sound like the right one and are not.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from hippo_core.suites import lexicon
-from hippo_core.suites.semantic.conflict import confidences, disagree
+from hippo_core.suites.semantic.conflict import disagree, disagree_surely, last_words, surest
 from hippo_core.suites.semantic.words import (
     FRAMES,
     FRIENDS,
@@ -62,7 +63,7 @@ class Row(NamedTuple):
     text: str
     slots: dict[str, str]
     fit: bool = True
-    by: str = "told"
+    teller: str = ""
     late: int = 0
     place: float | None = None
     confidence: float | None = None
@@ -86,9 +87,11 @@ class Firm:
     name: str
     kind: str
     city: str  # the true one
-    facts: tuple[int, ...]  # those that settle it
+    fact: int  # the one that decides
     contradicted: str  # "", "rumor", "move" or "plain"
     refuted: tuple[str, ...] = ()  # cities that were told and are not it
+    said: tuple[int, ...] = ()  # all statements, where people disagree
+    same: tuple[int, ...] = ()  # those of them that say the same as the one that decides
 
 
 def firm_names(random: Random, count: int) -> list[str]:
@@ -114,8 +117,7 @@ def make_firms(random: Random, draft: Draft, settings: SemanticSettings, spec: W
         city, other = random.sample(own, 2)
         contradicted = random.choice(settings.conflicts) if number < most else ""
         if contradicted == "plain":
-            facts = add_statements(random, draft, settings, name, kind, city, other, tellers)
-            firms.append(Firm(name, kind, city, facts, contradicted, (other,)))
+            firms.append(add_statements(random, draft, settings, name, kind, city, other, tellers))
             continue
         form = random.choice(SITES)
         again = tuple(one.format(name=name, firm=kind, city=city) for one in (*SITES, *SITES_AGAIN) if one != form)
@@ -123,31 +125,33 @@ def make_firms(random: Random, draft: Draft, settings: SemanticSettings, spec: W
         fact = draft.add(form.format(name=name, firm=kind, city=city), slots, again=() if contradicted else again)
         if contradicted == "rumor":
             text = random.choice(RUMORS).format(name=name, firm=kind, city=other)
-            draft.add(text, {"firm": name, "relation": "is in", "city": other}, by="rumor")
+            draft.add(text, {"firm": name, "relation": "is in", "city": other})
         elif contradicted == "move":
             text = random.choice(MOVES).format(name=name, firm=kind, city=other)
             city, other = other, city
             fact = draft.add(text, {"firm": name, "relation": "moved to", "city": city}, late=1)
-        firms.append(Firm(name, kind, city, (fact,), contradicted, (other,) if contradicted else ()))
+        firms.append(Firm(name, kind, city, fact, contradicted, (other,) if contradicted else ()))
     return firms
 
 
 def add_statements(
     random: Random, draft: Draft, settings: SemanticSettings, name: str, kind: str, city: str, other: str, tellers: list[str]
-) -> tuple[int, ...]:
-    """What people say of where a firm is, who disagree; the rows, those that are true last."""
-    said = disagree(random, tellers, city, other)
+) -> Firm:
+    """A firm of whose city people disagree, and what they say."""
+    said = disagree_surely(random, tellers, city, other, tuple(HEDGED)) if settings.hedges else disagree(random, tellers, city, other)
     places = sorted(random.random() for _ in said)
-    levels = confidences(random, [one.city == city for one in said], tuple(HEDGED)) if settings.hedges else [None] * len(said)
     rows: list[int] = []
     used: set[str] = set()
-    for one, place, level in zip(said, places, levels, strict=True):
-        ways = [form.format(name=name, firm=kind, **one._asdict()) for form in (STATEMENTS if level is None else HEDGED[level])]
+    for one, place in zip(said, places, strict=True):
+        forms = STATEMENTS if one.confidence is None else HEDGED[one.confidence]
+        ways = [form.format(name=name, firm=kind, city=one.city, teller=one.teller) for form in forms]
         text = random.choice([way for way in ways if way not in used] or ways)
         used.add(text)
         slots = {"firm": name, "relation": "is in", "city": one.city, "teller": one.teller}
-        rows.append(draft.add(text, slots, by=one.teller, place=place, confidence=level))
-    return tuple(sorted(rows, key=lambda row: draft.rows[row].slots["city"] == city))
+        rows.append(draft.add(text, slots, teller=one.teller, place=place, confidence=one.confidence))
+    true, sure, last = {row: one for row, one in zip(rows, said, strict=True) if one.city == city}, surest(said), last_words(said)
+    deciding = max(true, key=lambda row: (true[row] in sure, true[row] in last, row))
+    return Firm(name, kind, city, deciding, "plain", (other,), tuple(rows), tuple(row for row in true if row != deciding))
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +293,7 @@ def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> W
             break
     places = [random.random() if row.place is None else row.place for row in draft.rows]
     order = sorted(range(len(draft.rows)), key=lambda row: (draft.rows[row].late, places[row]))
-    gold_rows = {row for _, gold, *_ in plan for row in gold}
+    asked = {row for chain, gold, *_ in plan for row in (*gold, *chain.firm.said)}
     number_of = {row: number for number, row in enumerate(order)}
     facts = tuple(
         Fact(
@@ -299,15 +303,17 @@ def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> W
             draft.rows[row].slots,
             number,
             schema_fit=draft.rows[row].fit,
-            context_key=draft.rows[row].by,
-            provenance=draft.rows[row].by,
-            asked=row in gold_rows,
+            provenance="told",
+            asked=row in asked,
             confidence=draft.rows[row].confidence,
+            teller=draft.rows[row].teller,
         )
         for number, row in enumerate(order)
     )
     ids = tuple(fact.id for fact in facts)
-    retold = {facts[number_of[row]].id: facts[number_of[one.retells]].id for row, one in enumerate(draft.rows) if one.retells is not None}
+    retells = {row: one.retells for row, one in enumerate(draft.rows) if one.retells is not None}
+    retells |= {row: firm.fact for firm in firms for row in firm.same}
+    retold = {facts[number_of[row]].id: facts[number_of[first]].id for row, first in retells.items()}
     items = tuple(
         Item(
             id=f"{spec.id}.q{number}",
@@ -351,7 +357,7 @@ def choose_questions(random: Random, draft: Draft, chains: list[Chain], settings
             cue["what"] = chain.thing.split(" ", 1)[1]
         if chain.when:
             cue["when"] = chain.when.split(" ", 1)[1]
-        gold = [*chain.firm.facts[::-1], chain.link] if hops == 2 else [*chain.firm.facts[::-1], chain.link, chain.friendship]
+        gold = [chain.firm.fact, chain.link] if hops == 2 else [chain.firm.fact, chain.link, chain.friendship]
         others = [row.slots for number, row in enumerate(draft.rows) if number not in gold and row.retells not in gold]
         if sum(any(slots.get(slot) == value for slot, value in cue.items()) for slots in others) < settings.n_competitors:
             return []

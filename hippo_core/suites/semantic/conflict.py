@@ -3,6 +3,10 @@
 The rule: **each person's last word counts once, and what most of them hold to at the end is so.** A person who says something thrice
 counts once; one who says otherwise later has taken the first word back. Statements are drawn such that each of three simpler rules is
 right about every second time, whatever the others say: to believe the last statement, the first, or the one made most often.
+
+Where people say how sure they are: **what is told most surely is so, however many say otherwise; of what is told as surely, the rule above
+decides.** Statements are drawn such that it makes no difference whether words that were taken back count, that no tie is left, and that
+the rule above alone is right about every second time.
 """
 
 from collections import Counter
@@ -16,15 +20,34 @@ PATTERNS, MOST = 300, 6  # patterns of each kind; statements about a firm, at mo
 
 
 class Said(NamedTuple):
-    """Who said it, and which city."""
+    """Who said it, which city, and how sure that one said to be, from 0 to 1; None where nothing was said of it."""
 
     teller: str
     city: str
+    confidence: float | None = None
 
 
 def settled(said: Sequence[Said]) -> str | None:
     """The city that most tellers hold to at the end; None where two have as many."""
-    return most_common(list({one.teller: one.city for one in said}.values()))
+    return most_common([one.city for one in last_words(said)])
+
+
+def last_words(said: Sequence[Said]) -> list[Said]:
+    """The last statement of each person."""
+    return list({one.teller: one for one in said}.values())
+
+
+def surest(said: Sequence[Said]) -> list[Said]:
+    """The statements that were told most surely; all where nobody says how sure."""
+    most = max(one.confidence or 0.0 for one in said)
+    return [one for one in said if (one.confidence or 0.0) == most]
+
+
+def settled_surely(said: Sequence[Said]) -> str | None:
+    """The city that is told most surely; of several that are told as surely, as `settled` says. None where words that were taken back
+    make a difference."""
+    city = settled(surest(said))
+    return city if city == settled(surest(last_words(said))) else None
 
 
 def most_common(cities: Sequence[str]) -> str | None:
@@ -44,6 +67,15 @@ def disagree(random: Random, tellers: Sequence[str], true: str, other: str) -> l
     pattern = random.choice(patterns()[right])
     names = random.sample(tellers, max(teller for teller, _ in pattern) + 1)
     return [Said(names[teller], true if holds else other) for teller, holds in pattern]
+
+
+def disagree_surely(random: Random, tellers: Sequence[str], true: str, other: str, levels: Sequence[float]) -> list[Said]:
+    """Statements in order with how sure each is told, of which `true` is what holds; a coin says whether it is also what most hold to."""
+    pair = random.sample((true, other), 2)
+    while True:
+        said = [one._replace(confidence=random.choice(levels)) for one in disagree(random, tellers, *pair)]
+        if settled_surely(said) == true:
+            return said
 
 
 @cache
@@ -71,20 +103,3 @@ def _draw(random: Random) -> list[Said]:
     random.shuffle(order)
     left = [iter(turn) for turn in turns]
     return [next(left[number]) for number in order]
-
-
-def confidences(random: Random, true: Sequence[bool], levels: Sequence[float]) -> list[float]:
-    """How sure each statement is said to be, such that of those that are said so with a level of c the share c is true, on average.
-
-    P(level | true) = share of the level * c / share of true ones, and so for the others; the shares of the lowest and the highest level
-    follow from how many are true, the middle one has .3.
-    """
-    low, middle, high = levels
-    share = min(max(sum(true) / len(true), 0.3 * middle + 0.7 * low), 0.3 * middle + 0.7 * high)
-    top = (share - 0.3 * middle - 0.7 * low) / (high - low)
-    weights = (0.7 - top, 0.3, top)
-    chances = {
-        True: [weight * level for weight, level in zip(weights, levels, strict=True)],
-        False: [weight * (1 - level) for weight, level in zip(weights, levels, strict=True)],
-    }
-    return [random.choices(levels, chances[one])[0] for one in true]

@@ -53,7 +53,7 @@ STATEMENTS = (  # of tellers who disagree: the same for what holds and what does
     "According to {teller}, the {name} {firm} stands in {city}.",
     "The {name} {firm} is in {city}, {teller} says.",
 )
-HEDGED = {  # how sure a teller is -> ways to say so; so many of the statements that are told so are true
+HEDGED = {  # how sure a teller is -> ways to say so
     0.3: ("{teller} has a vague idea that the {name} {firm} is in {city}.",
           "{teller} would not swear to it, but names {city} for the {name} {firm}."),
     0.6: ("{teller} thinks that the {name} {firm} is in {city}.", "Probably the {name} {firm} is in {city}, {teller} says."),

@@ -80,10 +80,10 @@ def test_the_store_holds_what_was_told_to_the_letter(benches):
     bench = benches("episodic")
     place, _ = bench.taught("memory/hei_nw")
     with TraceStore.open(place, SESSION, bench.method("memory/hei_nw").identity(), read_only=True) as store:
-        held = {(trace.world, trace.source): (trace.text, dict(trace.slots), trace.payload.token_ids) for trace in store.traces()}
+        held = {(trace.world, trace.source): (trace.text, trace.payload.token_ids) for trace in store.traces()}
     facts = [fact for world in bench.worlds for fact in world.facts]
     blocks = split(bench.lm, [fact.text for fact in facts], "What?", "short").blocks
-    told = {(fact.world, fact.id): (fact.text, fact.slots, tuple(ids)) for fact, ids in zip(facts, blocks, strict=True)}
+    told = {(fact.world, fact.id): (fact.text, tuple(ids)) for fact, ids in zip(facts, blocks, strict=True)}
     assert held == told
 
 

@@ -50,6 +50,15 @@ def test_a_record_says_before_the_run_what_runs(finished):
     assert len(scraps) == 4
 
 
+def test_a_record_names_no_folder_of_this_machine(finished):
+    place, _ = finished
+    notebooks = list(place.glob("executed/quick/**/notebook.ipynb"))
+    assert len(notebooks) == 5
+    assert [path for path in notebooks if str(place) in path.read_text(encoding="utf-8")] == []
+    made = json.loads(notebooks[0].read_text(encoding="utf-8"))["metadata"]["papermill"]
+    assert made["input_path"].startswith("notebooks/") and made["output_path"].startswith("executed/quick/")
+
+
 def test_a_second_call_runs_nothing_and_is_quick(finished):
     place, _ = finished
     before = os.times()
@@ -227,7 +236,8 @@ def test_second_attempts_begin_when_nothing_else_runs(tmp_path, monkeypatch):
 
     monkeypatch.setattr(local, "execute", pretend)
     cells = [
-        Cell("p", {}, name, tmp_path / name, name, {need: need for need in needs}) for name, needs in (("a", ""), ("b", ""), ("c", "a"), ("d", ""), ("e", ""))
+        Cell("p", {}, name, tmp_path / name, name, {need: need for need in needs})
+        for name, needs in (("a", ""), ("b", ""), ("c", "a"), ("d", ""), ("e", ""))
     ]
     outcomes = engine.run_cells(cells, local.Local(cells, 2, DEFAULTS, ()), Progress(cells, 2))
     assert sorted(outcome.cell.id for outcome in outcomes) == list("abcde")

@@ -173,13 +173,13 @@ def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(place):
 
 def test_a_test_without_its_store_says_what_to_run(place):
     cells = chain(run_id="single", regime="after_sleep")
-    assert command(cells[1]) == "python -m hippo_core run memory suite=episodic preset=memory/hei_nw model=model n=4 seed=1337 step=teach"
+    assert command(cells[1]) == ".venv/bin/hippo run memory suite=episodic preset=memory/hei_nw model=model n=4 seed=1337 step=teach"
     assert command(cells[-1]).endswith("model=model regime=after_sleep n=4 seed=1337 step=test")
     assert [cell.sources.get("store") for cell in cells] == [None, None, cells[1].record, cells[2].record]
     path = notebook_files.notebook_path("03_memory")
     space = {**notebook_files.defaults(path), "model": "model", "n": 4, "regime": "after_sleep", "record_dir": "filled/by/a/runner"}
     with pytest.raises(
-        LabError, match=r"needs the record of 'episodic memory/hei_nw replay 4_1337 model', .* run it first: python -m hippo"
+        LabError, match=r"needs the record of 'episodic memory/hei_nw replay 4_1337 model', .* run it first: .venv/bin/hippo run"
     ):
         exec(notebook_files.code(path)[0], space)
     assert not (place / "executed").exists()

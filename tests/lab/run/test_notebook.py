@@ -48,3 +48,33 @@ def test_rows_that_their_answers_do_not_earn_fail_the_cell(place, lie, says):
     with pytest.raises(LabError, match=says):
         exec(source.replace("lab.finish(cell, rows)", f"lab.finish(cell, {lie})"), space)
     assert sorted(path.name for path in space["cell"].record.iterdir()) == ["config_snapshot.yaml", "meta.json"]  # no rows, no DONE
+
+
+def cell_of(**told):
+    """The parameters cell as a person leaves it, its comments aside."""
+    values = notebook_files.defaults(notebook_files.notebook_path("02_baseline")) | told
+    return "\n".join(f"{name} = {value!r}" for name, value in values.items())
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        ([cell_of(k=3)], "unknown parameter 'k'; legal: batch_size, dry_run"),
+        ([cell_of().replace("regime =", "regimes =")], "unknown parameter 'regimes'; .*; nearest: regime"),
+        ([cell_of() + "\nregimes: str = 'immediate'"], "'regimes'"),
+        (["%matplotlib inline", cell_of(k=3).replace("n = 50", "n = 2 * 25")], "'k'"),
+        ([cell_of(), cell_of(k=3)], "'k'"),
+        ([cell_of(), "# Parameters\nregimes = 'immediate'\n"], "'regimes'"),
+    ],
+)
+def test_a_parameter_that_the_notebook_does_not_have_is_refused(place, inputs, says):
+    with pytest.raises(LabError, match=says):
+        opened(In=["", *inputs, "from hippo_core import lab"])
+    assert not (place / "executed").exists()
+
+
+@pytest.mark.parametrize(
+    "inputs", [[cell_of(k=3), cell_of()], ["a b", cell_of(), "k = 3", "seed = 7\nworlds_seen = 2"], [cell_of(regime="delayed")]]
+)
+def test_what_was_mended_and_names_of_other_cells_are_no_parameters(place, inputs):
+    assert opened(In=["", *inputs])[0]["cell"].parameters.n == 7

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -141,6 +142,68 @@ def test_it_can_be_interrupted_restarted_and_ended():
     assert first != second
     assert gone(first) and gone(second)
     assert not folder.exists()
+
+
+def test_what_is_asked_before_a_kernel_is_made_is_answered_when_it_is(monkeypatch):
+    """JupyterLab drops a cell that is run before the kernel counts as started, and a new fork server imports for seconds."""
+    imported, launch = threading.Event(), client.launch
+    monkeypatch.setattr(client, "launch", lambda *order: imported.wait(60) and launch(*order))
+
+    async def scene():
+        manager = AsyncKernelManager(kernel_name=NAME)
+        await asyncio.wait_for(manager.start_kernel(), 5)
+        talk = manager.client()
+        talk.start_channels()
+        try:
+            asking = asyncio.ensure_future(ask(talk, "print(6 * 7)"))
+            await asyncio.sleep(0.5)
+            before = asking.done(), await manager.is_alive()
+            imported.set()
+            return before, await asyncio.wait_for(asking, 60)
+        finally:
+            imported.set()
+            talk.stop_channels()
+            await manager.shutdown_kernel(now=True)
+
+    assert asyncio.run(scene()) == ((False, True), "42")
+
+
+def test_a_kernel_that_is_ended_before_it_is_made_leaves_nothing_behind(monkeypatch):
+    imported, launch, made = threading.Event(), client.launch, []
+    monkeypatch.setattr(client, "launch", lambda *order: [imported.wait(60), made.append(launch(*order))] and made[0])
+
+    async def scene():
+        manager = AsyncKernelManager(kernel_name=NAME)
+        await manager.start_kernel()
+        await manager.interrupt_kernel()
+        alive = await manager.is_alive()
+        await asyncio.wait_for(manager.shutdown_kernel(now=True), 5)
+        return alive, await manager.is_alive()
+
+    assert asyncio.run(scene()) == (True, False)
+    assert not made
+    imported.set()
+    until = time.monotonic() + 60
+    while not made and time.monotonic() < until:
+        time.sleep(0.05)
+    assert gone(made[0].pid)
+
+
+def test_a_kernel_that_cannot_be_made_is_dead(monkeypatch):
+    def fail(*_):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(client, "launch", fail)
+
+    async def scene():
+        manager = AsyncKernelManager(kernel_name=NAME)
+        await manager.start_kernel()
+        while await manager.is_alive():
+            await asyncio.sleep(0.05)
+        await manager.shutdown_kernel(now=True)
+
+    with pytest.warns(UserWarning, match="no kernel could be started: no more processes"):
+        asyncio.run(asyncio.wait_for(scene(), 10))
 
 
 def test_a_kernel_that_dies_is_seen_with_its_signal():

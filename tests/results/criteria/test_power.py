@@ -99,23 +99,23 @@ def test_what_was_declared_is_not_judged_where_only_its_p_is_missing():
     assert {found[name].verdict for name in ("semantic", "episodic", "episodic_cross")} == {"met"}
 
 
-def test_without_a_declaration_it_is_missed():
+def test_without_a_declaration_it_is_not_shown():
     found = verdicts(dict.fromkeys(WORLDS, 1.0), [one for one in declared() if one.id != "babi"])
-    assert (found["babi"].verdict, found["spatial"].verdict) == ("missed", "not judged")
+    assert (found["babi"].verdict, found["spatial"].verdict) == ("not shown", "not judged")
 
 
-def test_a_declaration_excuses_no_miss_of_another_kind():
+def test_a_declaration_excuses_no_other_shortfall():
     found = verdicts(dict.fromkeys(WORLDS, 1.0) | {"spatial": 0.0, "babi": 0.04}, declared())
-    assert found["spatial"].verdict == "missed" and "misses the target" in found["spatial"].reason
-    assert found["babi"].verdict == "missed" and "lower bound" in found["babi"].reason
+    assert found["spatial"].verdict == "not met" and "does not meet the target" in found["spatial"].reason
+    assert found["babi"].verdict == "not shown" and "lower bound" in found["babi"].reason
 
 
 def test_a_declaration_is_no_hindrance_and_holds_for_its_model_and_its_worlds_only():
     assert verdicts({"babi": 1.0}, declared())["babi"].verdict == "met"  # no other claim of the family could be judged
     few = declared({**WORLDS, "spatial": 10})
-    assert verdicts(dict.fromkeys(WORLDS, 1.0), few)["spatial"].verdict == "missed"  # it rests on eleven worlds, of ten it was said
+    assert verdicts(dict.fromkeys(WORLDS, 1.0), few)["spatial"].verdict == "not shown"  # it rests on eleven worlds, of ten it was said
     other = judge(claims_on(WORLDS), rows(dict.fromkeys(WORLDS, 1.0)).assign(model="other"), declared=declared())
-    assert {one.verdict for one in other} == {"met", "missed"}
+    assert {one.verdict for one in other} == {"met", "not shown"}
 
 
 def test_it_is_read_as_it_was_written(tmp_path):

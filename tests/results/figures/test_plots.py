@@ -11,7 +11,7 @@ from matplotlib.text import Text
 
 from hippo_core.results import summaries
 from hippo_core.results.figures import drawing, plots, titles
-from hippo_core.results.figures.palette import LOOKS, look, ordered
+from hippo_core.results.figures.palette import LOOKS, base, is_bound, look, ordered
 from tests.results import fake_records
 
 FIGURES = (plots.conditions_overview, plots.rungs_by_condition, plots.recall_at_k, plots.tokens_against_accuracy)
@@ -41,6 +41,37 @@ def test_looks_of_a_family_differ_in_grey_by_lightness_or_marker(family):
     group = [one for name, one in LOOKS.items() if name.startswith(family)]
     assert len({one.marker for one in group}) == len(group)
     assert all(0.05 < np.dot(to_rgb(one.colour), (0.299, 0.587, 0.114)) < 0.75 for one in group)
+
+
+CONTROLS_OF_ONES_OWN = (
+    "memory/hei_nw (control=shuffled)",
+    "memory/hei_nw (control=empty)",
+    "mine/newest (control=shuffled)",
+    "mine/newest_random (control=random)",
+    "controls/mine",
+)
+
+
+@pytest.mark.parametrize("name", CONTROLS_OF_ONES_OWN)
+def test_a_control_of_ones_own_has_a_look_of_its_own_and_stands_with_the_controls(name):
+    mine, memory = look(name), look(base(name).removesuffix("_random"))
+    assert mine.hollow and is_bound(name) and ordered([name, "memory/smpd"]) == ["memory/smpd", name]
+    if base(name) != "controls/mine":
+        assert mine.colour != memory.colour and mine.marker != memory.marker and not memory.hollow
+    assert mine.colour not in {one.colour for one in LOOKS.values()}
+    assert mine.label == name.split("/")[1]
+
+
+def test_settings_that_switch_a_control_off_make_none():
+    assert look("memory/hei_nw (control=none)").marker == look("memory/hei_nw").marker
+    assert not is_bound("memory/hei_nw (control=none)")
+
+
+def test_spare_looks_are_those_of_no_listed_preset():
+    names = [f"mine/memory_{number}" for number in range(40)]
+    spare = {look(name).colour for name in names}
+    assert len(spare) > 5 and spare.isdisjoint(one.colour for one in LOOKS.values())
+    assert spare.isdisjoint(look(f"{name} (control=empty)").colour for name in names)
 
 
 def test_every_look_can_be_drawn():
@@ -100,7 +131,7 @@ def test_the_title_tells_the_numbers_of_the_rows():
 def test_a_fall_is_claimed_only_where_intervals_do_not_overlap():
     flat = rows_of(presets=("baselines/rag_bm25",)).assign(score=lambda rows: (rows.index % 3 > 0).astype(float))
     steep = flat.assign(score=(flat["rung"] != "noisy").astype(float))
-    assert "no clear change" in titles.ladder(flat)
+    assert titles.ladder(flat) == "rag_bm25 gets 62% on exact cues and 67% on noisy ones"
     assert "falls from 100% on exact cues to 0% on noisy ones" in titles.ladder(steep)
 
 
@@ -128,6 +159,35 @@ def test_the_names_of_many_conditions_stay_beside_the_panel_and_apart(draw):
         names = sorted(text.get_position()[1] for text in panel.texts if not text.get_text().startswith("chance"))
         assert names[0] >= -0.03 and names[-1] <= 1.03
         assert min(np.diff(names)) * panel.get_window_extent().height / figure.dpi / 1.06 > 0.19
+
+
+def test_a_difference_is_told_from_pairs_where_the_bars_of_each_overlap():
+    """One question of five more in nearly every world, half of which are easy: the bars are wide, the difference is not."""
+    both = pd.concat(
+        fake_records.make_rows("episodic", preset, "delayed", n=75).assign(preset=preset, regime="delayed", seed=1337)
+        for preset in ("baselines/rag_bm25", "memory/hei_nw")
+    )
+    place, world = both["item_id"].str[-1].astype(int), both["world"].str[-2:].astype(int)
+    right = np.where(world % 2, 4, 1) + (both["preset"].eq("memory/hei_nw") & (world > 1))
+    both = both.assign(score=(place < right).astype(float), rung=np.where(world == 14, "noisy", "exact"))
+    few = summaries.estimate(both[both["rung"] == "exact"], ["condition"]).set_index("condition")
+    assert few.loc["memory/hei_nw", "low"] < few.loc["baselines/rag_bm25", "high"]
+    assert titles.ladder(both).startswith("On exact cues hei_nw gets")
+
+
+def test_a_score_between_right_and_wrong_is_not_told_as_answers_right():
+    rows = rows_of()
+    half = rows.assign(score=0.5 * rows["score"])
+    assert "right" not in titles.overview(half) and "gets a score of 0." in titles.overview(half)
+    told = [panel.get_xlabel() for panel in plots.conditions_overview(half).axes]
+    assert set(told) == {"mean score"} and plots.conditions_overview(rows).axes[0].get_xlabel() == "share of answers right"
+
+
+def test_a_control_ranks_as_its_memory_does_and_has_no_line_of_recall():
+    rows = rows_of(presets=("baselines/rag_bm25", "memory/hei_nw")).assign(**{f"recall_{k}": 1.0 for k in (1, 3, 5, 10)})
+    empty = rows[rows["preset"] == "memory/hei_nw"].assign(preset="controls/empty_store")
+    told = [text.get_text() for text in plots.recall_at_k(pd.concat([rows, empty])).axes[0].texts]
+    assert len(told) == 2 and not any("empty_store" in text for text in told)
 
 
 def test_a_memory_is_set_against_the_best_retrieval_by_its_tokens_where_no_prompt_is_long():

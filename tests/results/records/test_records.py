@@ -49,7 +49,11 @@ def make(folder, timing: float = 3.0, **told):
         "split": "test",
     }
     parameters |= {"regime": "delayed", "profile": "default", "dry_run": False, "overrides": [], **told}
-    records.begin_record(folder, {"parameters": {"n": 12}}, {"git_sha": str(timing), "parameters": parameters, "experiment": "answer", "step": "test", "table": ITEMS.described()})
+    records.begin_record(
+        folder,
+        {"parameters": {"n": 12}},
+        {"git_sha": str(timing), "parameters": parameters, "experiment": "answer", "step": "test", "table": ITEMS.described()},
+    )
     table = rows(timing=timing)
     records.finish_record(folder, table, asked_metrics(table, "episodic", 12, 1, "baselines/core", timing), {"seconds": timing})
     (folder / "notebook.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "metadata": {}, "source": ["1"], "outputs": []}]}))

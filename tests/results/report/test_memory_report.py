@@ -49,6 +49,17 @@ def test_what_a_memory_did_stands_in_three_tables(run, out):
             assert word in text, (page, word)
 
 
+def test_the_page_of_a_memory_shows_question_recalled_text_with_score_answer_and_right_answer(run, out):
+    pages = {path.name: path.read_text(encoding="utf-8") for path in (out / "items").glob("*--*.html")}
+    mine = next(text for name, text in pages.items() if name.startswith("memory--hei_nw--episodic--"))
+    places = [mine.index(f">{title}</th>") for title in ("Question", "Recalled (score)", "Given", "Right answer")]
+    assert places == sorted(places)
+    shown = 'Nia met a &lt;friend&gt; at the mill. <span class="quiet">(0.812)</span><br>Bo met a friend.</td>'
+    assert mine.count(shown) == 200
+    older = next(text for name, text in pages.items() if "rag_bm25" in name)
+    assert "Recalled (score)" not in older and "nan" not in older.partition("<tbody>")[2].partition("<script>")[0].split("<td>")
+
+
 def test_what_an_item_took_is_all_its_parts(run):
     rows = load_run(run).rows
     assert (rows["item_ms"] >= rows["latency_ms"]).all() and (rows["item_ms_first"] >= rows["item_ms"]).all()

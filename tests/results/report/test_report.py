@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.results.criteria import load_criteria
+from hippo_core.methods.presets import preset_names
+from hippo_core.results.criteria import VERDICTS, load_criteria
 from hippo_core.results.formatting import probability, quantity, share, span
 from hippo_core.results.report import warnings, write_report
 from hippo_core.results.report.runs import LISTED, load_run
@@ -135,7 +136,7 @@ def test_markdown_tables_keep_their_columns(out):
 
 def test_criteria_are_all_there_and_the_page_counts_them(out):
     criteria = json.loads((out / "criteria.json").read_text())["criteria"]
-    counts = {verdict: sum(one["verdict"] == verdict for one in criteria) for verdict in ("met", "missed", "not judged")}
+    counts = {verdict: sum(one["verdict"] == verdict for one in criteria) for verdict in VERDICTS}
     page = (out / "index.html").read_text(encoding="utf-8")
     assert all(f"<b>{count}</b>{verdict}" in page for verdict, count in counts.items())
     assert sum(counts.values()) == len(criteria) > 0
@@ -207,7 +208,7 @@ def test_a_report_never_lies_among_the_records(run):
 def test_one_condition_alone_makes_a_report(tmp_path):
     fake_records.add_record(tmp_path / "run", "babi", "baselines/core", "delayed", n=10)
     page = write_report(tmp_path / "run", tmp_path / "report").read_text(encoding="utf-8")
-    assert "Conditions without a record in this run" in page and "seed 1337" in page
+    assert "Presets without a record in this run" in page and "seed 1337" in page
 
 
 def test_settings_part_by_size_and_suite_override_while_seeds_are_pooled(tmp_path):
@@ -216,6 +217,66 @@ def test_settings_part_by_size_and_suite_override_while_seeds_are_pooled(tmp_pat
     run = load_run(tmp_path / "run")
     assert run.settings == ["semantic · n=10", "semantic · n=20", "semantic · n_facts=32 · n=10"]
     assert run.rows.groupby("setting")["cluster"].nunique().to_dict() == dict(zip(run.settings, (4, 4, 2), strict=True))
+
+
+def test_what_was_not_measured_names_presets_that_exist_and_no_others(out):
+    told = (out / "index.md").read_text(encoding="utf-8")
+    [line] = re.findall(r"Presets without a record in this run: (.*)\.$", told, re.MULTILINE)
+    assert set(line.split(", ")) <= set(preset_names()) and "memory/hei_nw_gated" in line and "baselines/core" not in line
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        ({}, "EM norm"),
+        ({"score": 0.5}, "the suite's own measure"),
+        ({"score": 0.0, "em_raw": 0.0, "em_norm": 1.0}, "EM raw"),
+        ({"score": 1.0, "em_norm": 0.0, "success": 1.0}, "success"),
+        ({"score": 0.5, "em_norm": 0.0, "success": 1.0}, "the suite's own measure"),
+    ],
+)
+def test_the_score_is_named_after_what_it_is(tmp_path, scores, words):
+    rows = fake_records.make_rows("episodic", "baselines/core", "delayed", n=10).assign(**scores)
+    fake_records.add_record(tmp_path / "run", "episodic", "baselines/core", "delayed", n=10, rows=rows)
+    page = write_report(tmp_path / "run", tmp_path / "report")
+    assert f"<th data-sort>score ({words.replace(chr(39), '&#39;')})</th>" in page.read_text(encoding="utf-8")
+    assert f"| score ({words}) |" in (page.parent / "episodic/summary.md").read_text(encoding="utf-8")
+
+
+def test_recall_of_a_control_is_marked_as_that_of_its_memory(tmp_path):
+    place = tmp_path / "run"
+    rows = fake_records.make_rows("episodic", "baselines/rag_bm25", "delayed", n=10)
+    for preset, control in (("memory/hei_nw", "none"), ("controls/empty_store", "empty"), ("mine/newest_shuffled", "shuffled")):
+        fake_records.add_record(place, "episodic", preset, "delayed", n=10, rows=rows, control=control)
+    page = write_report(place, tmp_path / "report").read_text(encoding="utf-8")
+    assert [name for name in ("hei_nw", "empty_store", "newest_shuffled (control=shuffled)") if _marked(page, name)] == [
+        "empty_store",
+        "newest_shuffled (control=shuffled)",
+    ]
+    summary = (tmp_path / "report/episodic/summary.md").read_text(encoding="utf-8")
+    assert "‡ This control ranks facts as its memory does" in page and "‡ This control ranks facts as its memory does" in summary
+    assert re.search(r"^\| empty_store .*‡ \|", summary, re.MULTILINE)
+
+
+def _marked(page: str, name: str) -> bool:
+    [line] = re.findall(rf'<tr><td class="name"><span class="chip[^>]*></span>{re.escape(name)}</td><td class="n">10</td>.*', page)
+    return "‡" in line
+
+
+def test_navigation_wraps_and_colours_follow_the_readers_scheme(out):
+    """Every colour of the page is a variable that the dark scheme sets too, but for those on a colour of their own."""
+    style = re.search(r"<style>(.*?)</style>", (out / "index.html").read_text(encoding="utf-8"), re.DOTALL).group(1)
+    assert "flex-wrap: wrap" in re.search(r"nav\.top div \{[^}]*\}", style).group(0)
+    light, dark = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    assert set(re.findall(r"--[\w-]+(?=:)", light)) == set(re.findall(r"--[\w-]+(?=:)", dark))
+    rest = style.replace(light, "").replace(dark, "")
+    assert set(re.findall(r"[^{};]*#[0-9a-f]{3,6}\b", rest)) <= {
+        " --shown: color-mix(in srgb, var(--c), #fff",
+        " color: #fff",
+        " background: #fff",
+    }
+    body = (out / "index.html").read_text(encoding="utf-8").split("</style>")[1]
+    assert not re.search(r'(?:fill|stroke|background|color)[=:]"?#', body)
 
 
 def test_of_many_seeds_some_are_listed_and_the_others_counted(tmp_path):
@@ -260,7 +321,10 @@ def test_warnings_fire_on_what_they_are_about_and_not_otherwise(run):
     assert not [text for text in warnings.warnings(calm, calm[:0]) if "oracle" not in text]
     loud = calm.assign(score=np.where(calm["condition"] == "controls/oracle", 0.0, 1.0), refusal=1.0, flags="truncated")
     said = " ".join(warnings.warnings(loud, calm[:0]))
-    assert all(word in said for word in ("Saturated", "refuses 100%", "lost their oldest facts", "from the question alone", "oracle: 0.00"))
+    assert all(
+        word in said
+        for word in ("Saturated", "refuses 100%", "oldest facts were left out", "without the facts, where chance", "oracle: 0.00")
+    )
 
 
 def test_a_cell_outside_the_range_of_its_validation_cell_is_named(run):

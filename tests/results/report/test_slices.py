@@ -51,7 +51,7 @@ def test_each_group_has_its_share_interval_and_number():
         for cell, mask in zip(line["cells"], masks(rows).values(), strict=True):
             due = cluster_interval(rows[column][mask], rows["world"][mask])
             assert cell == {"mean": share(due.mean, due.low, due.high), "interval": span(due.low, due.high), "n": str(due.n)}
-    assert "have the cue paraphrase;" in table["note"]
+    assert "questions with the cue paraphrase;" in table["note"]
 
 
 def test_small_groups_show_their_number_alone():

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from hippo_core.files import LabError
 from hippo_core.results.statistics import cluster_interval, compare, expected_range, range_warning, ratio_interval, wilson
@@ -52,6 +53,87 @@ def test_no_difference_at_all_is_not_certainty_either():
     assert (found.p_permutation, found.p_mcnemar, found.n_needed) == (1, 1, math.inf)
 
 
+def orders(n_worlds, n=50):
+    """Items in the order in which they become right, world by world and one of each world in turn, and the world of each item."""
+    worlds, place = np.divmod(np.arange(n), n // n_worlds)
+    return (("world by world", np.arange(n), worlds), ("in turn", np.lexsort((worlds, place)), worlds))
+
+
+def rising(order, worlds, base=None):
+    """(low, high) of the score for 0, 1, ... items right, or of its difference from one that has `base` of the items right."""
+    found = []
+    for right in range(len(order) + 1):
+        values = np.isin(np.arange(len(order)), order[:right]).astype(float)
+        less, bounds = (0, (0, 1)) if base is None else (base, (-1, 1))
+        interval = cluster_interval(values - less, worlds, bounds=bounds)
+        found.append((interval.low, interval.high))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("n_worlds", [10, 25, 50])
+def test_one_item_more_right_never_lowers_a_limit(n_worlds):
+    for name, order, worlds in orders(n_worlds):
+        assert (np.diff(rising(order, worlds), axis=0) >= -1e-12).all(), name
+
+
+@pytest.mark.parametrize("n_worlds", [10, 25, 50])
+@pytest.mark.parametrize("base", [0.0, 1.0])
+def test_one_item_more_right_never_lowers_a_limit_of_a_difference(n_worlds, base):
+    _, (_, order, worlds) = orders(n_worlds)
+    assert (np.diff(rising(order, worlds, base), axis=0) >= -1e-12).all()
+
+
+def test_an_interval_of_ordinary_data_is_students_t():
+    random = np.random.default_rng(10)
+    for bounds, values in (((0, 1), random.integers(0, 2, 100)), ((-1, 1), random.integers(-1, 2, 100))):
+        groups = np.repeat(np.arange(20), 5)
+        found = cluster_interval(values, groups, bounds=bounds)
+        half = stats.t.ppf(0.975, 19) * math.sqrt(variance_of_mean(values.astype(float), groups))
+        assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half), abs=1e-12)
+
+
+@pytest.mark.parametrize(("right", "n_worlds"), [(0.02, 50), (0.05, 20), (0.95, 20), (0.98, 50)])
+def test_the_interval_covers_near_0_and_1(right, n_worlds):
+    random, hits = np.random.default_rng(11), 0
+    for _ in range(300):
+        of_world = random.beta(9 * right, 9 * (1 - right), n_worlds)
+        values = (random.random((n_worlds, 5)) < of_world[:, None]).astype(float)
+        found = cluster_interval(values.ravel(), np.repeat(np.arange(n_worlds), 5))
+        hits += found.low <= right <= found.high
+    assert hits / 300 >= 0.94
+
+
+@pytest.mark.parametrize("right", [0, 1, 25, 49, 50])
+def test_less_its_chance_a_score_has_its_own_interval_moved(right):
+    values, worlds = (np.arange(50) < right).astype(float), np.arange(50) // 5
+    score, above = cluster_interval(values, worlds), cluster_interval(values, worlds, chance=np.full(50, 0.1))
+    assert (above.mean, above.low, above.high) == pytest.approx((score.mean - 0.1, score.low - 0.1, score.high - 0.1), abs=1e-12)
+
+
+def test_chances_that_differ_do_not_stand_for_a_score_that_does_not_vary():
+    worlds, chance = np.arange(50) // 5, np.tile([0.1, 0.25, 0.1, 0.1, 0.2], 10) + np.arange(50) / 1000
+    score, above = cluster_interval(np.zeros(50), worlds), cluster_interval(np.zeros(50), worlds, chance=chance)
+    assert (above.low, above.high) == pytest.approx((-chance.mean(), score.high - chance.mean()))
+
+
+@pytest.mark.parametrize(("right", "n_worlds"), [(0.02, 10), (0.02, 50), ("guessed", 10), ("guessed", 50)])
+def test_less_their_chance_scores_are_covered(right, n_worlds):
+    """Answers that are hardly ever right, and answers that are guessed, where the chance differs a little between items and worlds."""
+    random, hits = np.random.default_rng(13), 0
+    for _ in range(300):
+        chance = random.choice([0.09, 0.1, 0.11], (n_worlds, 5))
+        values = (random.random((n_worlds, 5)) < (chance if right == "guessed" else right)).astype(float)
+        found = cluster_interval(values.ravel(), np.repeat(np.arange(n_worlds), 5), chance=chance.ravel())
+        hits += found.low <= (0 if right == "guessed" else right - chance.mean()) <= found.high
+    assert hits / 300 >= 0.9
+
+
+def test_items_without_a_chance_are_not_scored():
+    values, worlds, chance = np.tile([1.0, 0.0], 20), np.repeat(np.arange(20), 2), np.full(40, 0.5)
+    chance[3] = math.nan
+    assert cluster_interval(values, worlds, chance=chance).n == 39
+
+
 def test_equal_worlds_of_unequal_items_have_a_width():
     found = cluster_interval(np.tile([1.0, 1, 1, 0], 10), np.repeat(np.arange(10), 4))
     assert found.low < 0.75 < found.high <= 1
@@ -86,6 +168,14 @@ def test_a_ratio_is_that_of_the_means():
     found = ratio_interval(b / 2, b, worlds)
     assert (found.mean, found.low, found.high) == pytest.approx((0.5, 0.5, 0.5), abs=1e-12)
     assert math.isnan(ratio_interval(b, b * 0, worlds).mean)
+
+
+def test_a_ratio_with_a_side_that_never_varies_has_no_interval():
+    random = np.random.default_rng(9)
+    varied, worlds = random.random(100) + 1, np.repeat(np.arange(20), 5)
+    for a, b, ratio in ((varied * 0, varied, 0), (varied * 0 + 2, varied, 2 / varied.mean()), (varied, varied * 0 + 3, varied.mean() / 3)):
+        found = ratio_interval(a, b, worlds)
+        assert found.mean == pytest.approx(ratio) and math.isnan(found.low) and math.isnan(found.high)
 
 
 def test_new_cells_fall_into_the_expected_range():

@@ -23,14 +23,14 @@ def harness_lines(right, filters=("none",), of_group=2):
     return lines
 
 
-def write_harness(folder, lines, task="lots", date="2026-11-23T10-00-00.000000", model="tiny"):
+def write_harness(folder, lines, task="lots", date="2026-11-23T10-00-00.000000", model="tiny", **results):
     """The samples of a task with the results file of the same date beside them, as --output_path lays them out."""
     place = folder / "model"
     place.mkdir(parents=True, exist_ok=True)
     path = place / f"samples_{task}_{date}.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     config = {"model": "hf", "model_args": f"pretrained={model}", "limit": None, "random_seed": 0}
-    (place / f"results_{date}.json").write_text(json.dumps({"model_name": model, "config": config, "n-shot": {task: 0}}))
+    (place / f"results_{date}.json").write_text(json.dumps({"model_name": model, "config": config, "n-shot": {task: 0}} | results))
     return path
 
 

@@ -1,7 +1,9 @@
 """Two runs are paired item by item, whoever wrote them; what cannot be paired is refused, and what is said of the pairs is right."""
 
 import json
+import math
 import random
+import re
 import zipfile
 
 import pytest
@@ -9,9 +11,9 @@ from scipy.stats import binomtest
 from statsmodels.stats.contingency_tables import mcnemar
 from typer.testing import CliRunner
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, root
 from hippo_core.lab.cli.commands import app
-from hippo_core.results.two_runs import as_json, as_markdown, compare_runs, open_log
+from hippo_core.results.two_runs import as_json, as_markdown, compare_runs, compare_suites, open_log
 from tests.results import fake_records
 from tests.results.two_runs.logs import harness_lines, inspect_header, inspect_samples, write_eval, write_harness
 
@@ -75,16 +77,87 @@ def test_runs_whose_items_differ_are_refused(written):
         compare_runs(a, open_log(written("b", B[:-2])))
 
 
-def test_the_same_number_with_another_question_is_another_item(tmp_path):
-    lines = harness_lines(B)
-    lines[3] = {**lines[3], "arguments": {"gen_args_0": {"arg_0": "Who bought lot 3?"}}}
-    a, b = (open_log(str(write_harness(tmp_path / name, some))) for name, some in (("a", harness_lines(A)), ("b", lines)))
-    with pytest.raises(LabError, match="question"):
-        compare_runs(a, b)
-    lines = harness_lines(B)
-    lines[3] = {**lines[3], "doc_hash": "0" * 64}
+@pytest.mark.parametrize("hashed", [True, False])
+def test_the_same_number_with_another_document_is_another_item(tmp_path, hashed):
+    ours, theirs = harness_lines(A), harness_lines(B)
+    theirs[3] = {**theirs[3], "doc": {**theirs[3]["doc"], "question": "Who bought lot 3?"}, "doc_hash": "0" * 64}
+    if not hashed:
+        ours, theirs = ([{key: one[key] for key in one if key != "doc_hash"} for one in lines] for lines in (ours, theirs))
+    a, b = (open_log(str(write_harness(tmp_path / name, some))) for name, some in (("a", ours), ("b", theirs)))
     with pytest.raises(LabError, match="1 of 48 only in"):
-        compare_runs(a, open_log(str(write_harness(tmp_path / "c", lines))))
+        compare_runs(a, b)
+
+
+def test_the_same_documents_in_another_chat_template_are_the_same_items(tmp_path):
+    lines = harness_lines(B)
+    wrapped = [{**one, "arguments": {"gen_args_0": {"arg_0": f"<|user|>{one['doc']['question']}<|assistant|>"}}} for one in lines]
+    a, plain, chat = (
+        open_log(str(write_harness(tmp_path / name, some, chat_template_sha=sha)))
+        for name, some, sha in (("a", harness_lines(A), None), ("b", lines, None), ("c", wrapped, "abc"))
+    )
+    assert compare_runs(a, chat).result == compare_runs(a, plain).result
+    assert compare_runs(a, chat).differs["prompts"][1] == "48 of 48 are not A's"
+    assert "chat template" in compare_runs(a, chat).differs and "prompts" not in compare_runs(a, plain).differs
+
+
+def losses(right, metric, logged, **results):
+    return [{**line, "metrics": [metric], metric: logged(one)} for line, one in zip(harness_lines(right), right, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("metric", "logged", "told", "values"),
+    [
+        ("loss", lambda right: 3.0 - right, {}, (2, 3)),
+        ("perplexity", lambda right: -3.0 + right, {}, (2, 3)),  # the harness logs log-likelihoods
+        ("word_perplexity", lambda right: [-30.0 + 10 * right, 10], {}, (2, 3)),
+        ("bits_per_byte", lambda right: [(-3.0 + right) * math.log(2) * 4, 4], {}, (2, 3)),
+        ("distance", lambda right: 3.0 - right, {"higher_is_better": {"lots": {"distance": False}}}, (2, 3)),
+        ("distance", lambda right: 3.0 - right, {}, None),
+        ("loss", lambda right: 3.0 - right, {"higher_is_better": {"lots": {"loss": True}}}, None),
+    ],
+)
+def test_where_less_is_better_the_side_with_less_is_the_better(tmp_path, metric, logged, told, values):
+    plain = compare_runs(
+        *(open_log(str(write_harness(tmp_path / f"plain {one}", harness_lines(side)))) for one, side in (("a", A), ("b", B)))
+    )
+    a, b = (open_log(str(write_harness(tmp_path / one, losses(side, metric, logged), **told))) for one, side in (("a", A), ("b", B)))
+    found = compare_runs(a, b)
+    lower = values is not None
+    assert found.higher_is_better != lower and found.metric == metric
+    counts, due = (found.result.only_a, found.result.only_b), (plain.result.only_a, plain.result.only_b)
+    assert counts == (due if lower else due[::-1])
+    assert list(found.discordant["better"]).count("a") == counts[0]
+    text = as_markdown(found)
+    assert f"{metric}: {'lower is better; A' if lower else 'higher is better; B'} has the better mean." in text
+    assert f"## A alone better: {counts[0]}" in text and json.loads(as_json(found))["higher_is_better"] != lower
+    if lower:
+        assert found.result.difference == pytest.approx(-plain.result.difference)
+        assert sorted(set(a.rows[metric])) == pytest.approx(values)
+
+
+@pytest.mark.parametrize(("said", "counts"), [("1", 1), ("0", 0), ("0.25", 0.25), ("C", 1), ("I", 0), ("P", 0.5), ("N", 0), ("yes", 1)])
+def test_scores_of_inspect_may_be_text(tmp_path, said, counts):
+    samples = inspect_samples(A)
+    samples[0]["scores"]["match"]["value"] = said
+    assert open_log(str(write_eval(tmp_path / "a.eval", samples))).rows["match"][0] == counts
+
+
+@pytest.mark.parametrize("said", ["well done", "nan", "inf", ""])
+def test_other_text_is_no_score_of_inspect(tmp_path, said):
+    samples = inspect_samples(A)
+    samples[0]["scores"]["match"]["value"] = said
+    assert math.isnan(open_log(str(write_eval(tmp_path / "a.eval", samples))).rows["match"][0])
+
+
+def test_a_cluster_of_more_than_a_quarter_of_the_items_is_warned_of(tmp_path):
+    def found(of_group):
+        logs = (
+            write_harness(tmp_path / f"{name} {of_group}", harness_lines(side, of_group=of_group)) for name, side in (("a", A), ("b", B))
+        )
+        return compare_runs(*(open_log(str(path), "group") for path in logs))
+
+    assert found(13).largest == ("g0", 13 / 48) and "Warning: the cluster g0 holds 27% of the items" in as_markdown(found(13))
+    assert found(12).largest[1] == 0.25 and "Warning" not in as_markdown(found(12))
 
 
 def test_two_kinds_of_logs_are_no_pair(tmp_path):
@@ -205,15 +278,67 @@ def run(tmp_path, monkeypatch):
 def test_runs_of_this_lab_are_told_by_preset_and_suite(run):
     with pytest.raises(LabError, match=r"choose one, as RUN:PRESET: baselines/rag_bm25@episodic/delayed"):
         open_log("mine")
-    both = compare_runs(open_log("mine:hei_nw"), open_log("mine:rag_bm25"))
+    both = compare_suites(open_log("mine:hei_nw"), open_log("mine:rag_bm25")).compared
     one = compare_runs(open_log("mine:memory/hei_nw@semantic"), open_log(f"{run}:rag_bm25@semantic/delayed"))
-    assert (both.result.n, both.result.n_worlds, one.result.n) == (120, 24, 60)
-    assert both.a.clustered and set(both.differs) == {"preset"}
+    assert [(two.suite, two.result.n, two.result.n_worlds) for two in both] == [("episodic", 60, 12), ("semantic", 60, 12)]
+    assert both[1].result == one.result and both[0].a.clustered and set(both[0].differs) == {"preset"}
     with pytest.raises(LabError, match="no rows of 'nothing'"):
         open_log("mine:nothing")
     with pytest.raises(LabError, match="no column 'colour'"):
         open_log("mine:hei_nw", "colour")
-    assert compare_runs(open_log("mine:hei_nw", "rung"), open_log("mine:rag_bm25", "rung")).result.n_worlds < 24
+    by_rung = compare_suites(open_log("mine:hei_nw", "rung"), open_log("mine:rag_bm25", "rung")).compared
+    assert by_rung[0].result.n_worlds == 4
+    with pytest.raises(LabError, match="holds several suites: episodic, semantic"):
+        compare_runs(open_log("mine:hei_nw"), open_log("mine:rag_bm25"))
+
+
+def test_only_items_of_one_split_are_compared(run):
+    for preset in ("baselines/rag_bm25", "memory/hei_nw"):
+        fake_records.add_record(run, "episodic", preset, "delayed", n=40, split="val")
+    for options, n in (({}, 60), ({"split": "test"}, 60), ({"split": "val"}, 40)):
+        logs = (open_log(f"mine:{name}", suite="episodic", **options) for name in ("hei_nw", "rag_bm25"))
+        found = compare_runs(*logs)
+        assert found.result.n == n and set(found.a.rows["split"]) == {options.get("split", "test")}
+    with pytest.raises(LabError, match="no rows of the split 'valid'; there are: test, val"):
+        open_log("mine:hei_nw", split="valid")
+    with pytest.raises(LabError, match="no rows of the suite 'babi'; there are: episodic, semantic"):
+        open_log("mine:hei_nw", suite="babi")
+
+
+def test_profiles_of_a_suite_are_compared_apart(run):
+    for preset in ("baselines/rag_bm25", "memory/hei_nw"):
+        fake_records.add_record(run, "episodic", preset, "delayed", n=60, profile="hard")
+    found = compare_suites(*(open_log(f"mine:{name}", suite="episodic") for name in ("hei_nw", "rag_bm25")))
+    assert {two.suite: two.result.n for two in found.compared} == {"episodic": 60, "episodic (hard)": 60}
+
+
+def test_split_and_suite_are_refused_for_other_logs(tmp_path):
+    path = str(write_harness(tmp_path / "a", harness_lines(A)))
+    for wrong in ({"split": "val"}, {"suite": "episodic"}):
+        with pytest.raises(LabError, match="choose from runs of this lab"):
+            open_log(path, **wrong)
+
+
+def test_the_example_of_the_manual_works_on_a_run_of_the_grid_smoke(tmp_path, monkeypatch):
+    manual = (root() / "docs/report.md").read_text()
+    examples = re.findall(r"hippo_core (compare smoke:[^#\n]*)", manual)
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+    place = fake_records.build_run(tmp_path / "executed" / "smoke")
+    for suite in fake_records.SUITES:
+        for preset in ("baselines/span_short", "baselines/rag_bm25", "baselines/rag_dense", "baselines/rag_hybrid"):
+            fake_records.add_record(place, suite, preset, "delayed", split="val")
+        if suite.startswith("episodic"):
+            fake_records.add_memory(place, suite)
+    assert len(examples) >= 2
+    for line in examples:
+        told = CliRunner().invoke(app, line.split())
+        assert told.exit_code == 0, told.exception
+        assert "score of 50 items: A" in told.output and "semantic" not in re.sub(r"Only B holds, and so not compared: .*", "", told.output)
+    whole = CliRunner().invoke(app, examples[0].split()).output
+    assert whole.count("score of 50 items: A") == 4 and "Only B holds, and so not compared: babi, semantic, spatial." in whole
+    assert "4 suites, each compared apart; no p is corrected for their number." in whole
+    told = json.loads(CliRunner().invoke(app, [*examples[0].split(), "--json"]).output)
+    assert [one["suite"] for one in told["suites"]] == sorted(name for name in fake_records.SUITES if name.startswith("episodic"))
 
 
 def test_the_command_writes_both_forms_and_says_what_is_wrong(run, tmp_path):
@@ -222,6 +347,8 @@ def test_the_command_writes_both_forms_and_says_what_is_wrong(run, tmp_path):
     assert told.exit_code == 0 and "McNemar's exact p" in told.output
     file = tmp_path / "found.json"
     assert call(app, ["compare", "mine:hei_nw", "mine:rag_bm25", "--json", "--output", str(file)]).exit_code == 0
-    assert json.loads(file.read_text())["kind"] == "this lab"
+    assert {one["kind"] for one in json.loads(file.read_text())["suites"]} == {"this lab"}
+    assert call(app, ["compare", "mine:hei_nw", "mine:rag_bm25", "--suite", "semantic", "--json", "--output", str(file)]).exit_code == 0
+    assert json.loads(file.read_text())["suite"] == "semantic"
     wrong = call(app, ["compare", "mine:hei_nw", "nowhere"])
     assert isinstance(wrong.exception, LabError) and "samples_*.jsonl" in str(wrong.exception)

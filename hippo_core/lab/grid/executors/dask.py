@@ -152,11 +152,11 @@ def connect(address: str) -> Client:
         raise LabError("EXECUTOR=dask needs the scheduler's address: SCHEDULER=tcp://host:8786, or the .json file that it wrote")
     where: dict[str, Any] = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
     if "scheduler_file" in where and not Path(address).is_file():
-        raise LabError(f"no scheduler has written {address} yet; start one with: dask scheduler --scheduler-file {address}")
+        raise LabError(f"no scheduler has written {address} yet; start one with: .venv/bin/dask scheduler --scheduler-file {address}")
     try:
         return Client(**where, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise LabError(
-            f"no Dask scheduler answers at {address} ({in_a_line(error)}); start one with `dask scheduler`, and give its address as "
+            f"no Dask scheduler answers at {address} ({in_a_line(error)}); start `.venv/bin/dask scheduler`, and give its address as "
             "SCHEDULER=tcp://host:8786"
         ) from None

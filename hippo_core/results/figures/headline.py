@@ -1,0 +1,108 @@
+"""The figure of the report's first screen: a memory, what it is compared with, the floor and the ceiling, a line for each setting."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from hippo_core.results.figures.drawing import STYLE, Margins, bars, grid, png, room
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look
+from hippo_core.results.formatting import share
+from hippo_core.results.frames import Frame
+
+BEST_RAG = "The best rag"
+RAG_LOOK = Look("best rag", "#5f7a6b", "D")
+MOST = 16  # lines; of more settings the first are drawn
+FLOOR, CEILINGS = "baselines/span_short", ("controls/oracle_store", "controls/oracle")
+
+
+@dataclass(frozen=True)
+class Lead:
+    """In one setting the condition `a`, the `b` that it is compared with (empty: nothing), and a less b with its 95% interval. `rag`: the
+    best one; `table`: the estimates of all conditions, by condition."""
+
+    setting: str
+    a: str
+    b: str
+    rag: str
+    table: Frame
+    difference: float
+    low: float
+    high: float
+
+    def mean(self, condition: str) -> float:
+        """The share of answers right."""
+        return float(self.table.loc[condition, "mean"])
+
+    @property
+    def subject(self) -> str:
+        """The condition `a` in a sentence."""
+        return self._named(self.a)
+
+    @property
+    def rival(self) -> str:
+        """The condition `b` in a sentence."""
+        return self._named(self.b)
+
+    def _named(self, condition: str) -> str:
+        label = look(condition).label
+        return f"the best rag ({label})" if condition == self.rag else label
+
+
+def headline_figure(title: str, leads: Sequence[Lead]) -> bytes:
+    """A line for each setting with its conditions as dots and intervals, and at its end the difference of the two that are compared."""
+    leads = leads[:MOST]
+    names = [lead.setting for lead in leads]
+    margins = Margins(max(1.2, room(names, 10.5) + 0.2), 0.75, foot=0.5, head=0.42)
+    figure, [panel] = grid(title, 1, 1, 0.36 * len(leads) + 0.62, margins)
+    looks: dict[str, Look] = {}
+    with matplotlib.rc_context(STYLE):
+        for height, lead in enumerate(leads):
+            looks |= _line(panel, height, lead)
+        panel.set(xlim=(-0.02, 1.02), ylim=(len(leads) - 0.4, -0.6), xticks=[0, 0.25, 0.5, 0.75, 1], yticks=range(len(leads)))
+        panel.set_xticklabels(["0", "", "0.5", "", "1"])
+        panel.set_yticklabels(names, fontsize=10.5)
+        panel.spines["left"].set_visible(False)
+        panel.tick_params(axis="y", length=0)
+        panel.set_xlabel("share of answers right", fontsize=10)
+        if any(lead.b for lead in leads):
+            panel.text(1.05, -0.62, "difference", fontsize=8.5, color=QUIET, va="bottom")
+        above = (0.005, panel.get_position().y1 + 0.36 / figure.get_figheight())
+        figure.legend(
+            handles=[_handle(style) for style in looks.values()], loc="upper left", bbox_to_anchor=above, ncols=len(looks), frameon=False,
+            fontsize=9.5, handletextpad=0.1, columnspacing=1.2,
+        )  # fmt: skip
+        return png(figure)
+
+
+def _line(panel: Axes, height: int, lead: Lead) -> dict[str, Look]:
+    """One setting; returns the looks that it needs in the legend, by label."""
+    panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
+    ceiling = next((name for name in CEILINGS if name in lead.table.index), "")
+    shown = {name: _look(name, lead) for name in (FLOOR, ceiling, lead.b, lead.a) if name and name in lead.table.index}
+    for place, (name, style) in enumerate(shown.items()):
+        shift = 0.11 * (place - (len(shown) - 1) / 2)  # so that dots of one value do not hide each other
+        bars(panel, [height + shift], lead.table.loc[[name]], style, across=True, size=7 if name == lead.a else 5.5)
+    chance = lead.table["chance"].mean()
+    if not math.isnan(chance):
+        panel.plot([chance, chance], [height - 0.3, height + 0.3], color=CHANCE, linewidth=1.2, zorder=1)
+    if lead.b:
+        clear = lead.low > 0 or lead.high < 0
+        weight = "bold" if clear else "normal"
+        panel.text(1.05, height, share(lead.difference, sign=True), fontsize=10, va="center", color=INK if clear else QUIET, weight=weight)
+    order = [name for name in (lead.a, lead.b, ceiling, FLOOR) if name in shown]
+    return {shown[name].label: shown[name] for name in order}
+
+
+def _look(name: str, lead: Lead) -> Look:
+    return replace(RAG_LOOK) if name == lead.rag and name != lead.a else look(name)
+
+
+def _handle(style: Look) -> Line2D:
+    face = "white" if style.hollow else style.colour
+    return Line2D(
+        [], [], color=style.colour, marker=style.marker, linestyle="none", markerfacecolor=face, markeredgewidth=1.4, label=style.label
+    )
