@@ -85,7 +85,8 @@ else:
     rows = pd.DataFrame([
         {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "slices": ";".join(item.slices),
          "question": item.question, "answer": " | ".join(item.answers), "pred": item.answers[0],
-         **score_item(cell.suite, world, item, item.answers[0]), "store_size": float(len(uses)), "replayed": float(max(uses.values())), **told,
+         **score_item(cell.suite, world, item, item.answers[0]), **told,
+         "store_size": float(len(uses)), "replayed": float(max(uses.values())),
          **{name: float(set(item.gold_facts) <= set(uses)) for name in RANKING_COLUMNS}}
         for place, (world, item) in enumerate((world, item) for world in worlds for item in world.items)
     ])

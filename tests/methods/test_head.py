@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 from hippo_core.files import LabError, root
 from hippo_core.lab.run import fingerprints
 from hippo_core.methods.rag import head
-from hippo_core.models import artifacts, minilm
+from hippo_core.models import artifacts, checksums, minilm
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec

@@ -126,11 +126,6 @@ def _with_score(text: str, score: float | None) -> str:
     return text if score is None else f"{text} ({score:.3g})"
 
 
-def figure(open_cell: OpenCell, rows: "pd.DataFrame") -> bytes:
-    """The result of a cell as a picture (PNG)."""
-    return open_cell.experiment.figure(open_cell.parameters, rows)
-
-
 def _experiment(open_cell: OpenCell) -> Experiment:
     return load_experiment(records.read_meta(open_cell.record)["experiment"])
 

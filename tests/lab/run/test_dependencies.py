@@ -7,8 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from hippo_core.experiments.memory.experiment import MEMORY, MemoryParameters, canonical
 from hippo_core.experiments.asking.parameters import resolve
+from hippo_core.experiments.memory.experiment import MEMORY, MemoryParameters, canonical
 from hippo_core.files import LabError
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.grid.grid_status import stand
@@ -128,7 +128,7 @@ def test_ids_follow_the_weights_of_the_memory_and_a_baselines_do_not(place):
 
 def test_a_grid_adds_what_memories_need_once_and_baselines_do_not_sleep(place):
     grid = expand("sleep")
-    assert {mode: len(of_step(grid, step)) for mode in ("teach", "replay", "test")} == {"teach": 2, "replay": 2, "test": 3 * 2 + 2}
+    assert {step: len(of_step(grid, step)) for step in ("teach", "replay", "test")} == {"teach": 2, "replay": 2, "test": 3 * 2 + 2}
     assert [cell.parameters["regime"] for cell in grid.cells if cell.phase == "02_baseline"] == ["delayed"]
     assert not [cell for cell in of_step(grid, "test") if cell.parameters["regime"] == "immediate"]  # the same prompts as delayed
     assert {cell.id for cell in of_step(grid, "teach")} == {need for cell in of_step(grid, "replay") for need in cell.needed} | {
