@@ -70,7 +70,7 @@ def ask(
     keeps = bool(method.steps) or method.settings.delivery != "text"
     for together in groups(worlds, batch_size if keeps else None):
         drawn = [one for number in together for one in _retrieved(worlds, number, method, regime, passages)]
-        questions = [Question(item.question, tuple(trace.text for trace in result.shown)) for _, item, result in drawn]
+        questions = [Question(item.question, result.shown) for _, item, result in drawn]
         encode_ms = method.delivery.make_ready(questions) / max(1, len(drawn)) if method.steps else 0.0
         answers = method.delivery.ask(questions, suite.answer_budget, batch_size, masked=method.settings.control == "empty")
         texts = {worlds[number].id: texts_of(worlds[number]) for number in together}
