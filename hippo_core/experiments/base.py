@@ -20,6 +20,10 @@ from hippo_core.results.records.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from hippo_core.results.criteria import TableRows
+    from hippo_core.results.report.sections import Section
+
+NOT_COMPARED = ("run_id", "record_dir", "threads", "dry_run", "cell", "record")  # columns that tell no cells apart that matter
 OURS = {"answer": "hippo_core.experiments.answer.experiment:ANSWER", "memory": "hippo_core.experiments.memory.experiment:MEMORY"}
 
 
@@ -61,6 +65,21 @@ def each_once(experiment: "Experiment", values: dict[str, Any], where: str) -> I
     yield experiment.check(values, where)
 
 
+def plain_sections(tables: "Sequence[TableRows]") -> "list[Section]":
+    """A section a step: the means of its measures by the parameters in which its cells differ, else by the unit of its rows."""
+    from hippo_core.results.report.sections import Section, measures
+
+    sections = []
+    for table in tables:
+        told = [name for name in table.rows if name not in (*table.measures, table.unit, table.cluster, *NOT_COMPARED)]
+        differing = [name for name in told if table.rows[name].nunique() > 1 and table.rows.groupby("record")[name].nunique().max() == 1]
+        by = differing or [table.unit]
+        title = f"{table.experiment.rpartition(':')[2].lower()}, {table.step}"
+        sentence = f"Means of {', '.join(table.measures)} by {', '.join(by)}, with 95% intervals by {table.cluster}."
+        sections.append(Section(title, sentence, table=measures(table.rows, table.cluster, table.measures, by)))
+    return sections
+
+
 def no_sentence(cell: Any, metrics: Mapping[str, Any]) -> str:
     """The means of the measures, in a line."""
     means = metrics.get("metrics", {})
@@ -89,6 +108,7 @@ class Experiment:
         suits: whether a grid's values are of this experiment where a block names none.
         sentence: a result in words, from the parameters and the metrics.
         figure: a result as a picture (PNG), from the parameters and the rows; None for none.
+        sections: what a report says of its tables; None where the report has a page of its own for them.
         forget: lets go of what was read from disk.
     """
 
@@ -108,6 +128,7 @@ class Experiment:
     suits: Callable[[Mapping[str, Any]], bool] = lambda values: False
     sentence: Callable[[Any, Mapping[str, Any]], str] = no_sentence
     figure: Callable[[Any, "pd.DataFrame"], bytes] | None = None
+    sections: "Callable[[Sequence[TableRows]], Sequence[Section]] | None" = plain_sections
     forget: Callable[[], None] = lambda: None
 
     @property

@@ -70,5 +70,6 @@ ANSWER = Experiment(
     suits=lambda values: not is_taught(values["preset"]),
     sentence=sentence,
     figure=figure,
+    sections=None,
     forget=forget,
 )

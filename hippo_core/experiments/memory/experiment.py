@@ -157,5 +157,6 @@ MEMORY = Experiment(
     suits=lambda values: is_taught(values["preset"]),
     sentence=sentence,
     figure=figure,
+    sections=None,
     forget=forget,
 )
