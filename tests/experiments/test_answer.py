@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from hippo_core.delivery import load_delivery
-from hippo_core.experiments.answer.run import COLUMNS, _recalled_texts, answer
+from hippo_core.experiments.answer.run import COLUMNS, _found, _recalled_texts, answer
 from hippo_core.files import LabError
 from hippo_core.methods.base import Retrieved
 from hippo_core.methods.presets import load_preset, preset_names
@@ -59,6 +59,14 @@ def test_a_row_has_the_texts_that_were_recalled_best_first_and_whether_the_gold_
         assert row["found"] == (set(item.gold_facts) <= set(shown))
         assert (row["recall_1"] > 0) == (recalled[0][0] in {facts[one] for one in item.gold_facts})
     assert not rows(lm, "baselines/span_short")["recalled_texts"].any()
+
+
+def test_facts_are_found_where_all_gold_ones_or_what_tells_them_again_are_shown():
+    item = Item("q", "w", "Where?", ("here",), ("f1", "f2"), "own", retold={"f3": "f2"})
+    shown = {name: Trace("w", name, name, time=1, id=1) for name in ("f1", "f2", "f3", "f4")}
+    cases = {("f1", "f2"): 1, ("f4", "f3", "f1"): 1, ("f1", "f4"): 0, ("f2", "f3"): 0, (): 0}
+    assert {names: _found([shown[name] for name in names], item) for names in cases} == cases
+    assert np.isnan(_found([], dataclasses.replace(item, gold_facts=())))
 
 
 def test_recalled_texts_have_the_scores_of_their_own_traces():
