@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, unknown
 from hippo_core.store.codec import NoPayload
 from hippo_core.store.trace import Decision, Statement, Trace
 
@@ -149,6 +149,14 @@ class Method:
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         """What retrieves from these traces of one world, which are in order of telling. `questions`: those to come, to encode together."""
         raise NotImplementedError
+
+    @classmethod
+    def own_columns(cls, step: Step, measured: Mapping[str, float]) -> dict[str, float]:
+        """The columns that it declares for a step, with what was measured, NaN for the others; LabError for one not declared."""
+        declared = cls.columns.get(step, ())
+        if strangers := sorted(measured.keys() - set(declared)):
+            raise unknown(f"column of {cls.__name__} at {step}", strangers[0], declared or ("none: name it in `columns`",))
+        return {name: float(measured.get(name, math.nan)) for name in declared}
 
     @cached_property
     def delivery(self) -> "Delivery":

@@ -45,8 +45,9 @@ def answer(
     an item, what was run once for several divided among them and the index of the facts left out. LabError for a regime that the suite does
     not have, and where a fact's text stands in a prompt that must not hold it."""
     passages = {world.id: passages_of(world) for world in worlds}
-    rows = [row_of(lm, suite, one) for one in ask(suite, worlds, method, regime, passages, batch_size)]
-    return pd.DataFrame([{"idx": number, **row} for number, row in enumerate(rows)], columns=list(COLUMNS))
+    asked = ask(suite, worlds, method, regime, passages, batch_size)
+    rows = [row_of(lm, suite, one) | method.own_columns("test", one.retrieved.columns) for one in asked]
+    return pd.DataFrame([{"idx": number, **row} for number, row in enumerate(rows)], columns=[*COLUMNS, *method.columns.get("test", ())])
 
 
 def passages_of(world: World) -> list[Trace]:

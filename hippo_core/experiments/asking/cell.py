@@ -1,6 +1,7 @@
 """An open cell that asks: the suite, its worlds, the model with a look at what it cannot hold, the method."""
 
 import json
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ from hippo_core.suites.folder import cut_short, is_own
 from hippo_core.suites.types import Split, Suite, World
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from hippo_core.methods.base import Method
     from hippo_core.models.language_model import LanguageModel
 
@@ -56,6 +59,15 @@ class AskingCell(OpenCell):
         own = is_own(parameters.suite) and not parameters.dry_run
         if own and (message := cut_short(parameters.suite, parameters.split, parameters.items)):
             self.warn(message)
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns that its method declares for its step."""
+        return self.resolved.preset.method.columns.get(getattr(self.parameters, "step", "test"), ())
+
+    def own_means(self, rows: "pd.DataFrame") -> dict[str, Any]:
+        """The means of these columns, for `metrics.json`; nothing where there are none."""
+        means = {name: None if math.isnan(mean := float(rows[name].mean())) else mean for name in self.columns()}
+        return {"own": means} if means else {}
 
     @cached_property
     def language_model(self) -> "LanguageModel":

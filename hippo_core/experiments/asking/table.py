@@ -58,7 +58,8 @@ def asked_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: s
 def metrics(cell: "AskingCell", rows: "pd.DataFrame", seconds: float) -> dict[str, Any]:
     """The same of an open cell."""
     parameters = cell.parameters
-    return asked_metrics(rows, parameters.suite, parameters.n, parameters.seed, parameters.preset, seconds)
+    asked = asked_metrics(rows, parameters.suite, parameters.n, parameters.seed, parameters.preset, seconds)
+    return asked | cell.own_means(rows)
 
 
 def check(cell: "AskingCell", rows: "pd.DataFrame") -> dict[str, Any]:

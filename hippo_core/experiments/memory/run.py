@@ -43,7 +43,7 @@ def teach(
             short, long = _parted(method, suite, world)
             rows += _taught(method, store, short, calibration) if method.writes else _untaught(short)
             rows += _untaught(long)
-    return pd.DataFrame(rows, columns=list(TEACH.columns))
+    return pd.DataFrame(rows, columns=[*TEACH.columns, *method.columns.get("teach", ())])
 
 
 def told_worlds(method: Memory, worlds: Sequence[World]) -> Sequence[World]:
@@ -67,7 +67,7 @@ def _taught(method: Memory, store: TraceStore, world: World, calibration: object
     stored = {trace.id for trace in store.traces(world.id)}
     for fact, decision in zip(world.facts, decisions, strict=True):
         evicted = decision.trace_id is not None and decision.trace_id not in stored
-        yield _teach_row(fact, decision) | {"evicted": evicted, "ms": each}
+        yield _teach_row(fact, decision) | {"evicted": evicted, "ms": each} | method.own_columns("teach", decision.columns)
 
 
 def _untaught(world: World) -> Iterator[dict[str, object]]:
@@ -109,7 +109,7 @@ def replay(method: Memory, source_dir: Path, session_id: str, store_dir: Path) -
             rows += method.replay(world, store)
             method.forget()
         store.note("replay", {"items": len(rows), "cycles": len({row["cycle"] for row in rows})})
-    return pd.DataFrame(rows, columns=list(REPLAY.columns))
+    return pd.DataFrame(rows, columns=[*REPLAY.columns, *method.columns.get("replay", ())])
 
 
 def test(
@@ -126,8 +126,12 @@ def test(
         slept = _sleep(method, store) if regime == "after_sleep" else {"replayed": 0.0, "replay_cycles_missing": math.nan}
     told = {world.id: {fact.id: fact for fact in world.facts} for world in told_worlds(method, worlds)}
     asked = ask(suite, worlds, method, regime, stored, batch_size)
-    rows = [row_of(method.lm, suite, one) | memory_columns(one, told[one.world.id]) | slept for one in asked]
-    return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=list(TEST.columns))
+    rows = [
+        row_of(method.lm, suite, one) | memory_columns(one, told[one.world.id]) | slept | method.own_columns("test", one.retrieved.columns)
+        for one in asked
+    ]
+    columns = [*TEST.columns, *method.columns.get("test", ())]
+    return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=columns)
 
 
 def _sleep(method: Memory, store: TraceStore) -> dict[str, float]:

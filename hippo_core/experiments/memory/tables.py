@@ -25,12 +25,12 @@ OWN = ("follows_store", "requests", "candidates", "k_used", "store_size", "recal
 def taught_metrics(cell: "MemoryCell", rows: "pd.DataFrame", seconds: float) -> dict[str, Any]:
     """How the gate decided, by the name of the memory."""
     memory: Any = cell.resolved.preset.method
-    return _cell(cell) | {"gates": {memory.algorithm(): {**teach_telemetry(rows), "runtime_s": round(seconds, 3)}}}
+    return _cell(cell) | {"gates": {memory.algorithm(): {**teach_telemetry(rows), "runtime_s": round(seconds, 3)}}} | cell.own_means(rows)
 
 
 def replayed_metrics(cell: "MemoryCell", rows: "pd.DataFrame", seconds: float) -> dict[str, Any]:
     """What the replay did."""
-    return _cell(cell) | {"telemetry": {**replay_telemetry(rows), "runtime_s": round(seconds, 3)}}
+    return _cell(cell) | {"telemetry": {**replay_telemetry(rows), "runtime_s": round(seconds, 3)}} | cell.own_means(rows)
 
 
 def tested_metrics(cell: "MemoryCell", rows: "pd.DataFrame", seconds: float) -> dict[str, Any]:

@@ -138,9 +138,7 @@ def _claims(singles: Sequence[Rule], evidence: Mapping[str, Evidence | str]) -> 
     return claims
 
 
-def _verdict(
-    criteria: Criteria, criterion: Rule, model: str, evidence: Evidence | str, p_holm: float, declared: Claim | None
-) -> Verdict:
+def _verdict(criteria: Criteria, criterion: Rule, model: str, evidence: Evidence | str, p_holm: float, declared: Claim | None) -> Verdict:
     scope, rungs = _place(criterion), criterion.where.rung if isinstance(criterion, Criterion) else ()
     scope["model"] = model
     what: dict[str, Any] = {

@@ -21,7 +21,20 @@ def telemetry(run: Run) -> dict[str, Any]:
     seeds = sorted({line["seed"] for line in lines})[:LISTED]
     listed = sorted((line for line in lines if line["seed"] in seeds), key=lambda line: (line["place"], line["name"], line["seed"]))
     tables = {step: [line for line in listed if line["step"] == step] for step in ("teach", "replay")}
-    return {"recall": _recall(run), "gate": tables["teach"], "replay": tables["replay"]}
+    return {"recall": _recall(run), "gate": tables["teach"], "replay": tables["replay"], "own": _own(run)}
+
+
+def _own(run: Run) -> list[dict[str, Any]]:
+    """The means of the columns that methods declare: a line a record and column."""
+    lines = []
+    for record in records_with(run.folder):
+        if own := read_metrics(record).get("own"):
+            meta = read_meta(record)
+            told = meta["parameters"]
+            name = look(condition_name(told.get("preset", meta["experiment"]), ", ".join(told.get("overrides", ())))).label
+            where = {"place": told.get("suite", ""), "name": name, "step": meta["step"], "seed": told["seed"]}
+            lines += [{**where, "column": column, "mean": NONE if mean is None else quantity(mean)} for column, mean in own.items()]
+    return lines
 
 
 def _recall(run: Run) -> list[dict[str, Any]]:
