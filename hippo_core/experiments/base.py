@@ -15,6 +15,7 @@ from hippo_core.files import LabError, unknown
 from hippo_core.models import checksums
 from hippo_core.models.spec import load_spec, validated
 from hippo_core.plugins import imported, is_path
+from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import Table
 
 if TYPE_CHECKING:
@@ -71,12 +72,13 @@ def plain_sections(tables: "Sequence[TableRows]") -> "list[Section]":
 
     sections = []
     for table in tables:
-        told = [name for name in table.rows if name not in (*table.measures, table.unit, table.cluster, *NOT_COMPARED)]
-        differing = [name for name in told if table.rows[name].nunique() > 1 and table.rows.groupby("record")[name].nunique().max() == 1]
+        rows: Frame = table.rows
+        told = [name for name in rows if name not in (*table.measures, table.unit, table.cluster, *NOT_COMPARED)]
+        differing = [name for name in told if rows[name].nunique() > 1 and rows.groupby("record")[name].nunique().max() == 1]
         by = differing or [table.unit]
         title = f"{table.experiment.rpartition(':')[2].lower()}, {table.step}"
         sentence = f"Means of {', '.join(table.measures)} by {', '.join(by)}, with 95% intervals by {table.cluster}."
-        sections.append(Section(title, sentence, table=measures(table.rows, table.cluster, table.measures, by)))
+        sections.append(Section(title, sentence, table=measures(rows, table.cluster, table.measures, by)))
     return sections
 
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from hippo_core.experiments.asking.parameters import Resolved, resolve
 from hippo_core.experiments.cell import OpenCell
+from hippo_core.results.frames import Frame
 from hippo_core.suites.datasets import build
 from hippo_core.suites.folder import cut_short, is_own
 from hippo_core.suites.types import Split, Suite, World
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from hippo_core.methods.base import Method
     from hippo_core.models.language_model import LanguageModel
 
@@ -64,7 +63,7 @@ class AskingCell(OpenCell):
         """The columns that its method declares for its step."""
         return self.resolved.preset.method.columns.get(getattr(self.parameters, "step", "test"), ())
 
-    def own_means(self, rows: "pd.DataFrame") -> dict[str, Any]:
+    def own_means(self, rows: Frame) -> dict[str, Any]:
         """The means of these columns, for `metrics.json`; nothing where there are none."""
         means = {name: None if math.isnan(mean := float(rows[name].mean())) else mean for name in self.columns()}
         return {"own": means} if means else {}

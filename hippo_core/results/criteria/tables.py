@@ -10,6 +10,7 @@ from hippo_core.files import LabError
 from hippo_core.results.criteria.criterion import TableCriterion, Values
 from hippo_core.results.criteria.evidence import Evidence
 from hippo_core.results.criteria.sides import NotJudged
+from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.interval import Interval, cluster_interval, ratio_interval
 from hippo_core.results.statistics.paired import compare, paired
 
@@ -69,7 +70,7 @@ def gather_table(criterion: TableCriterion, table: TableRows) -> Evidence:
     return Evidence(interval, found, cells, a=names[0], b=names[1])
 
 
-def _where(rows: pd.DataFrame, values: Values) -> pd.DataFrame:
+def _where(rows: Frame, values: Values) -> Frame:
     for name, value in values.items():
         if name not in rows:
             raise LabError(f"no column {name!r}; there are: {', '.join(map(str, rows.columns))}")

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.results.formatting import NONE, missing, quantity, span
+from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.pages import slug
 
@@ -29,7 +30,7 @@ class Section:
     table: pd.DataFrame | None = None
 
 
-def measures(rows: pd.DataFrame, cluster: str, names: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
+def measures(rows: Frame, cluster: str, names: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
     """The mean of each measure with its 95% interval by cluster, n and clusters, a line for each combination of the columns `by`."""
     lines = []
     groups = rows.groupby(list(by), sort=True, dropna=False) if by else [((), rows)]
