@@ -20,13 +20,25 @@ from hippo_core.results.report.runs import Run
 
 FILE = "figures/found.png"
 PLAIN = "baselines/span_short"
+STRONG = ("baselines/rag_fitted", "baselines/rag_head", "baselines/rag_sum", "baselines/rag_rerank")
 NAMED = 4  # settings named one by one in a sentence; of more only how many, and from where to where
 
 
 def sentences(run: Run, model: str, verdicts: Sequence[Verdict]) -> list[str]:
     """What the run found of one model."""
     mine = [verdict for verdict in verdicts if verdict.model == model]
-    return [_begun(one) for one in (_compared(leads(run, model)), _controls(run, model, mine), _claims(mine))]
+    first = _compared(leads(run, model)) + _weak_rivals(run, model)
+    return [_begun(one) for one in (first, _controls(run, model, mine), _claims(mine))]
+
+
+def _weak_rivals(run: Run, model: str) -> str:
+    """That the rags are weak ones, where a memory is compared with rags of which none has a published encoder or anything fitted."""
+    rows = run.numbers[run.numbers["model"] == model]
+    rags = rows[[base(name) in summaries.RIVAL_RAGS for name in rows["condition"]]]
+    strong = (rags["encoder"] == "minilm").any() or any(name.startswith(STRONG) for name in map(base, rags["condition"].unique()))
+    if rags.empty or strong or memory_of(rows) is None:
+        return ""
+    return " No rag of this run has a published encoder or anything fitted for it, so these are weak rivals."
 
 
 def _begun(sentence: str) -> str:

@@ -61,7 +61,12 @@ def facts(run: Run) -> str:
     models = ", ".join(run.models)
     records, settings = len(run.cells), len(run.settings)
     dry = " Dry run: five items a cell, for plumbing only." if run.dry else ""
-    return f"{models}; {records} records, {settings} settings, {rows['condition'].nunique()} conditions, {len(rows):,} answers scored.{dry}"
+    held = (_counted(records, "record"), _counted(settings, "setting"), _counted(rows["condition"].nunique(), "condition"))
+    return f"{models}; {', '.join(held)}, {len(rows):,} answers scored.{dry}"
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number:,} {name}" + ("" if number == 1 else "s")
 
 
 def versions(run: Run) -> list[tuple[str, str]]:
