@@ -12,7 +12,7 @@ import pandas as pd
 
 from hippo_core.experiments.asking.table import ITEMS
 from hippo_core.experiments.memory.tables import REPLAY, TEACH
-from hippo_core.methods.presets import load_preset
+from hippo_core.methods.episodic import HeiNW
 from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.records import Table, begin_record, finish_record, seal
 
@@ -211,7 +211,8 @@ def add_prepared(run: Path, suite: str, step: str, n: int = 50, seed: int = 1337
 def opened(suite: str, n: int, seed: int) -> SimpleNamespace:
     """As much of an open cell as metrics are made from."""
     parameters = SimpleNamespace(suite=suite, n=n, seed=seed, preset="memory/hei_nw")
-    return SimpleNamespace(parameters=parameters, resolved=SimpleNamespace(preset=load_preset("memory/hei_nw")))
+    resolved = SimpleNamespace(preset=SimpleNamespace(method=HeiNW))
+    return SimpleNamespace(parameters=parameters, resolved=resolved, own_means=lambda rows: {})
 
 
 def _meta(parameters: dict, tag: int, table: Table = ITEMS) -> dict:

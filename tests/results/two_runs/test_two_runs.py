@@ -321,7 +321,7 @@ def test_split_and_suite_are_refused_for_other_logs(tmp_path):
 
 def test_the_example_of_the_manual_works_on_a_run_of_the_grid_smoke(tmp_path, monkeypatch):
     manual = (root() / "docs/report.md").read_text()
-    examples = re.findall(r"hippo_core (compare smoke:[^#\n]*)", manual)
+    examples = re.findall(r"hippo (compare smoke:[^#\n]*)", manual)
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
     place = fake_records.build_run(tmp_path / "executed" / "smoke")
     for suite in fake_records.SUITES:
