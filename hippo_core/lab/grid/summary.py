@@ -84,7 +84,8 @@ def command(cell: Cell) -> str:
         return " ".join([COMMAND, "notebook", cell.phase, *words])
     experiment = load_experiment(cell.experiment)
     usual = experiment.parameters(run_id=ALONE).model_dump()
-    changed = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in experiment.always_said}
+    said = {name: cell.parameters[name] for name in experiment.always_said if name in cell.parameters}
+    changed = said | {name: value for name, value in cell.parameters.items() if value != usual[name]}
     return " ".join([COMMAND, "run", cell.experiment, *(f"{name}={_word(value)}" for name, value in changed.items())])
 
 

@@ -34,10 +34,10 @@ class TableRows:
     within: tuple[str, ...] = ("model", "seed")
 
     def keyed(self) -> pd.DataFrame:
-        """The rows with `unit_key` and `cluster_key`: unit and cluster told apart by the model and the seed of their cell."""
-        apart = self.rows[[name for name in self.within if name in self.rows and name != self.cluster]].astype(str).agg("/".join, axis=1)
-        keys = {name: apart + "/" + self.rows[column].astype(str) for name, column in (("unit", self.unit), ("cluster", self.cluster))}
-        return self.rows.assign(unit_key=keys["unit"], cluster_key=keys["cluster"])
+        """The rows with `cluster_key`, the cluster told apart by the model and the seed of its cell, and `unit_key`, the unit within it."""
+        names = [name for name in self.within if name in self.rows and name not in (self.cluster, self.unit)]
+        cluster = self.rows[[*names, self.cluster]].astype(str).agg("/".join, axis=1)
+        return self.rows.assign(cluster_key=cluster, unit_key=cluster + "/" + self.rows[self.unit].astype(str))
 
 
 def tables_of(criterion: TableCriterion, tables: Sequence[TableRows]) -> TableRows | None:

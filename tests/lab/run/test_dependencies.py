@@ -174,7 +174,7 @@ def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(place):
 def test_a_test_without_its_store_says_what_to_run(place):
     cells = chain(run_id="single", regime="after_sleep")
     assert command(cells[1]) == ".venv/bin/hippo run memory suite=episodic preset=memory/hei_nw model=model n=4 seed=1337 step=teach"
-    assert command(cells[-1]).endswith("model=model regime=after_sleep n=4 seed=1337 step=test")
+    assert command(cells[-1]).endswith("model=model n=4 seed=1337 step=test regime=after_sleep")
     assert [cell.sources.get("store") for cell in cells] == [None, None, cells[1].record, cells[2].record]
     path = notebook_files.notebook_path("03_memory")
     space = {**notebook_files.defaults(path), "model": "model", "n": 4, "regime": "after_sleep", "record_dir": "filled/by/a/runner"}
