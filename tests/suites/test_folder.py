@@ -16,6 +16,7 @@ from hippo_core.lab.cli import cell_commands
 from hippo_core.lab.grid import summary
 from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.lab.run.cells import cells_of
+from hippo_core.lab.run.command import command as command_of
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.results.records import read_meta
 from hippo_core.suites import get_suite, settings_for
@@ -353,7 +354,7 @@ def test_a_grid_and_a_command_say_the_model_of_a_folder(example, monkeypatch):
         there.rmdir()
     memory = load_experiment("memory")
     told = memory.check({"suite": own, "model": "hippo-tiny", "preset": "memory/hei_nw"}, "here")
-    assert "model=hippo-tiny" in summary.command(cells_of(memory.plan(told))[-1])
+    assert "model=hippo-tiny" in command_of(cells_of(memory.plan(told))[-1])
 
 
 @pytest.fixture(scope="module")

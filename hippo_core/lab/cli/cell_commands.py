@@ -9,10 +9,12 @@ from hippo_core.experiments.parameters import assignments
 from hippo_core.files import root
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.grid_status import stand, supersede
-from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.grid.running import ALONE, RunOptions, run, stops_cleanly
 from hippo_core.lab.run import execute, notebook_files, record_files
 from hippo_core.lab.run.cells import cells_of
+from hippo_core.lab.run.command import ALONE as SINGLE
+from hippo_core.lab.run.command import command
+from hippo_core.lab.run.output import Output
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.results.records import RUNS, is_complete, run_folder, set_aside
 from hippo_core.suites import SUITES
@@ -21,12 +23,12 @@ from hippo_core.suites import SUITES
 def run_single(name: str, words: Sequence[str], again: bool) -> int:
     """Run one cell of an experiment alone, with what it needs where that is not there; a finished record is kept and said."""
     experiment = load_experiment(name)
-    values, chosen = experiment.fills({"run_id": summary.ALONE, **assignments(words)})
+    values, chosen = experiment.fills({"run_id": SINGLE, **assignments(words)})
     parameters = experiment.check(values, f"run {name}")
     *_, cell = cells = cells_of(experiment.plan(parameters))
     where = record_files.short(cell.record)
     if is_complete(cell.record) and not again:
-        print(f"finished already: {where}\nto run it again and keep this one aside: {summary.command(cell)} --again")
+        print(f"finished already: {where}\nto run it again and keep this one aside: {command(cell)} --again")
         return 0
     if chosen:
         print(chosen, flush=True)

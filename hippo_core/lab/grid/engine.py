@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from hippo_core.lab.grid.executors import Executor
 from hippo_core.lab.grid.progress.live import Progress
-from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
+from hippo_core.lab.run.output import Output
 
 
 def run_cells(cells: Sequence[Cell], executor: Executor, progress: Progress) -> list[Outcome]:

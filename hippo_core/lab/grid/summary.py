@@ -5,15 +5,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from hippo_core.experiments.base import load_experiment
-from hippo_core.files import COMMAND, root
+from hippo_core.files import root
 from hippo_core.lab.grid.progress.eta import duration
 from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.command import command
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
 from hippo_core.results.criteria import VERDICTS
 from hippo_core.results.records import read_meta, read_metrics
-
-ALONE = "single"  # the run of cells that are run alone, unless one is named
 
 
 def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> list[str]:
@@ -75,21 +74,3 @@ def result(cell: Cell) -> str:
         return cell.label
     experiment = load_experiment(cell.experiment)
     return experiment.sentence(experiment.parameters(**cell.parameters), read_metrics(cell.record))
-
-
-def command(cell: Cell) -> str:
-    """The command that runs a cell alone, into the same run; defaults are left out."""
-    if not cell.experiment:
-        words = [f"{name}={_word(value)}" for name, value in cell.parameters.items()]
-        return " ".join([COMMAND, "notebook", cell.phase, *words])
-    experiment = load_experiment(cell.experiment)
-    usual = experiment.parameters(run_id=ALONE).model_dump()
-    said = {name: cell.parameters[name] for name in experiment.always_said if name in cell.parameters}
-    changed = said | {name: value for name, value in cell.parameters.items() if value != usual[name]}
-    return " ".join([COMMAND, "run", cell.experiment, *(f"{name}={_word(value)}" for name, value in changed.items())])
-
-
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"'[{', '.join(map(str, value))}]'" if isinstance(value, list) else str(value)

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from hippo_core.experiments.base import Experiment, load_experiment
 from hippo_core.experiments.cell import OpenCell
 from hippo_core.files import LabError, root, unknown
-from hippo_core.lab.grid import summary
 from hippo_core.lab.run import fingerprints, record_files
 from hippo_core.lab.run.cells import Cell, cells_of
+from hippo_core.lab.run.command import command
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.lab.run.provenance import describe_run
 from hippo_core.results import records
@@ -65,9 +65,9 @@ def _make_needed(before: Sequence[Cell], cell: Cell, by_hand: bool) -> None:
     for one in needed:
         why = f"'{cell.label}' needs the record of '{one.label}', which is not finished"
         if not by_hand:
-            raise LabError(f"{why}; run it first: {summary.command(one)}")
-        print(f"{why}; it is made now, in a process of its own: {summary.command(one)}", flush=True)
-        words = ["-m", "hippo_core", *shlex.split(summary.command(one))[1:]]
+            raise LabError(f"{why}; run it first: {command(one)}")
+        print(f"{why}; it is made now, in a process of its own: {command(one)}", flush=True)
+        words = ["-m", "hippo_core", *shlex.split(command(one))[1:]]
         plain = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "CLICOLOR_FORCE")}
         ran = subprocess.run([sys.executable, *words], cwd=root(), env=plain, capture_output=True, text=True, check=False)
         print(ran.stdout.strip(), flush=True)

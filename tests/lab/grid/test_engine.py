@@ -253,9 +253,9 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
     from threading import Event
 
     from hippo_core.experiments import load_experiment
-    from hippo_core.lab.grid.progress.output import Output
     from hippo_core.lab.run import execute
     from hippo_core.lab.run.cells import cells_of
+    from hippo_core.lab.run.output import Output
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -12,9 +12,9 @@ from hippo_core.experiments.memory.experiment import MEMORY, MemoryParameters, c
 from hippo_core.files import LabError
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.grid.grid_status import stand
-from hippo_core.lab.grid.summary import command
 from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.lab.run.cells import Cell, cells_of
+from hippo_core.lab.run.command import command
 from hippo_core.lab.run.preflight import Materials, materials
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models import checksums

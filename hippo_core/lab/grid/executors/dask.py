@@ -19,9 +19,9 @@ from hippo_core.files import LabError, in_a_line, root
 from hippo_core.lab.grid.executors import worker
 from hippo_core.lab.grid.executors.local import shares
 from hippo_core.lab.grid.expand import Grid
-from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import ExecutionOptions, Outcome
+from hippo_core.lab.run.output import Output
 from hippo_core.lab.run.preflight import Materials
 from hippo_core.results.records import RUNS
 from hippo_core.results.records.archive import Archive
