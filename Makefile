@@ -98,7 +98,7 @@ test: .venv/.ready ## all tests (tries `make models` first; where that fails, te
 test-faults: .venv/.ready ## the long fault loops, of which `make test` runs a short slice: 52 kills, 200 cells at once, full disks (some 20 minutes)
 	@FAULT_ROUNDS=13 FAULT_CELLS=200 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/faults
 
-mutants: .venv/.ready ## break the lab on purpose in some 110 ways, one at a time, and see that a test catches each (NAMES=...; half an hour)
+mutants: .venv/.ready ## break the lab on purpose in many ways, one at a time, and see that a test catches each (NAMES=...; half an hour)
 	@$(BIN)/python -m tests.mutants $(NAMES) --jobs $(JOBS)
 
 peers: .venv/.ready ## install what `make bench` compares with: lm-evaluation-harness, faiss, hnswlib (built by a C++ compiler); the lab's lock stays as it is
