@@ -8,7 +8,7 @@ from hippo_core.experiments import OURS
 from hippo_core.files import root
 from tests.results.report.rows_again import contradicted, read_run, rows_file, tables_of
 
-WRITTEN = [path for path in sorted((root() / "docs").glob("*.md")) if path != root() / names.PAGE]
+WRITTEN = sorted((root() / "docs").glob("*.md"))
 PAGES = {path: path.read_text(encoding="utf-8") for path in (root() / "README.md", *WRITTEN)}
 RESULTS = {"results.md": ""}  # pages with results, and the heading that these stand below
 REFERENCE = root() / "reports" / "reference"
