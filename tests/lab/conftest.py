@@ -39,7 +39,8 @@ says = [item.answers[0] if place % 2 else "nobody" for place, (_, item) in enume
 told = {"stage": "test", "prompt_tokens": 7, "generated_tokens": 2, "computed_tokens": 9, "kv_mb": 0.1, "latency_ms": 1.5}
 told |= {"retrieval_ms": float("nan")} | dict.fromkeys(RANKING_COLUMNS, float("nan"))
 rows = pd.DataFrame([
-    {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "slices": ";".join(item.slices),
+    {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "hops": item.hops,
+     "distance": item.distance, "slices": ";".join(item.slices),
      "question": item.question, "answer": " | ".join(item.answers), "pred": said, **score_item(cell.suite, world, item, said), **told}
     for place, ((world, item), said) in enumerate(zip(items, says))
 ]).reindex(columns=ITEMS.columns)
@@ -83,7 +84,8 @@ else:
     told |= {"requests": 1, "candidates": 3, "k_used": 1, "trace_tokens": 5, "replay_contribution": 0.0}
     told |= {f"{name}_ms": 0.1 for name in ("retrieval", "recall", "completion", "encode")}
     rows = pd.DataFrame([
-        {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "slices": ";".join(item.slices),
+        {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "hops": item.hops,
+     "distance": item.distance, "slices": ";".join(item.slices),
          "question": item.question, "answer": " | ".join(item.answers), "pred": item.answers[0],
          **score_item(cell.suite, world, item, item.answers[0]), **told,
          "store_size": float(len(uses)), "replayed": float(max(uses.values())),
