@@ -41,9 +41,17 @@ def root() -> Path:
     return Path(os.environ.get("HIPPO_ROOT") or Path(__file__).resolve().parents[1])
 
 
-def unknown(what: str, name: object, legal: Iterable[str]) -> LabError:
+class UnknownName(LabError):
+    """A name that does not exist; `name` is it."""
+
+    def __init__(self, message: str, name: object = None) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+def unknown(what: str, name: object, legal: Iterable[str]) -> UnknownName:
     """The error for a name that does not exist; it lists those that do."""
-    return LabError(f"unknown {what} {name!r}; legal: {', '.join(sorted(legal))}")
+    return UnknownName(f"unknown {what} {name!r}; legal: {', '.join(sorted(legal))}", name)
 
 
 def parse_yaml(text: str) -> Any:

@@ -1,21 +1,18 @@
-"""`python -m tests.names` writes docs/names.md: every public name of the library with the first sentence of its docstring."""
+"""`python -m tests.names` prints every public name of the library with the first sentence of its docstring."""
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 from hippo_core.files import root
 
-PAGE = Path("docs/names.md")
 HEAD = """# Names
 
-Every public class and function with the first sentence of its docstring, by module, as `python -m tests.names` writes them.
-[words.md](words.md) has the terms that they are made of.
+Every public class and function with the first sentence of its docstring, by module. docs/words.md has the terms that they are made of.
 """
 
 
 def page() -> str:
-    """The text of docs/names.md."""
+    """All of it as markdown."""
     package = root() / "hippo_core"
     parts = [HEAD]
     for path in sorted(package.rglob("*.py")):
@@ -45,4 +42,4 @@ def sentence(node: ast.Module | ast.ClassDef | ast.FunctionDef) -> str:
 
 
 if __name__ == "__main__":
-    (root() / PAGE).write_text(page(), encoding="utf-8")
+    print(page())

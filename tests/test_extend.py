@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -10,22 +11,34 @@ import nbformat
 import pandas as pd
 import pytest
 
+from hippo_core.experiments import load_experiment
 from hippo_core.files import root
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import fingerprints
+from hippo_core.methods.base import Observation, Query
+from hippo_core.methods.presets import load_preset
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+from hippo_core.results.records import read_meta, read_metrics, read_rows, read_table, records_with
+from hippo_core.store import TraceStore
+from hippo_core.store.trace import Statement
 
 DOCS = (root() / "docs/extend.md").read_text(encoding="utf-8")
 EXAMPLES = dict(re.findall(r"```(?:python|yaml)\n# (\S+)\n(.*?)```", DOCS, re.DOTALL))
-AGAIN = """  - experiment: my_lab.again:AGAIN
-    suites: [episodic]
-    presets: [baselines/rag_bm25]
-    regimes: [delayed]
-    sizes: [5]
-"""
-CELLS = (
-    'from hippo_core import lab\nfrom my_lab.again import ask_again\n\ncell = lab.begin("my_lab.again:AGAIN", globals())',
-    "rows = ask_again(cell, cell.worlds())\nmetrics = lab.finish(cell, rows)",
-)
+NOTEBOOKS = {  # the cells of each experiment's notebook behind its parameters cell
+    "again": (
+        'from hippo_core import lab\nfrom my_lab.again import ask_again\n\ncell = lab.begin("my_lab.again:AGAIN", globals())',
+        "rows = ask_again(cell, cell.worlds())\nmetrics = lab.finish(cell, rows)",
+    ),
+    "zeroed": (
+        'from hippo_core import lab\nfrom my_lab.zeroed import zeroed\n\ncell = lab.begin("my_lab.zeroed:ZEROED", globals())',
+        "metrics = lab.finish(cell, zeroed(cell))",
+    ),
+    "phases": (
+        'from hippo_core import lab\nfrom my_lab.phases import learn\n\ncell = lab.begin("my_lab.phases:PHASES", globals())',
+        "metrics = lab.finish(cell, learn(cell))",
+    ),
+}
 
 
 def ids(names):
@@ -53,28 +66,32 @@ def lab(tmp_path_factory):
         for name, text in EXAMPLES.items():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(text, encoding="utf-8")
-        grid = place / "params/grids/mine.yaml"
-        grid.write_text(f"{grid.read_text()}{AGAIN}", encoding="utf-8")
-        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}})
-        usual = notebook_parameters()
-        notebook.cells = [nbformat.v4.new_code_cell(usual, metadata={"tags": ["parameters"]}), *map(nbformat.v4.new_code_cell, CELLS)]
-        nbformat.write(notebook, place / "my_lab/again.ipynb")
+        for name, cells in NOTEBOOKS.items():
+            write_notebook(place / f"my_lab/{name}.ipynb", parameters_cell(name), cells)
         yield place, before
     fingerprints.forget()
 
 
-def notebook_parameters():
-    """The parameters cell of notebook 02, and the one parameter more."""
-    content = json.loads((root() / "notebooks/02_baseline.ipynb").read_text())
-    [source] = ["".join(cell["source"]) for cell in content["cells"] if "parameters" in cell["metadata"].get("tags", ())]
-    return f'{source}\nplease = "Please tell me:"'
+def write_notebook(path, parameters, cells):
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}})
+    notebook.cells = [nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]}), *map(nbformat.v4.new_code_cell, cells)]
+    nbformat.write(notebook, path)
+
+
+def parameters_cell(name):
+    """The parameters of an experiment with their usual values."""
+    usual = load_experiment(f"my_lab.{name}:{name.upper()}").parameters().model_dump()
+    return "\n".join(f"{key} = {value!r}" for key, value in usual.items())
 
 
 def test_each_example_is_short():
     assert set(EXAMPLES) >= {
         "my_lab/newest.py",
         "my_lab/sellers.py",
+        "my_lab/links.py",
         "my_lab/again.py",
+        "my_lab/zeroed.py",
+        "my_lab/phases.py",
         "params/criteria/mine.yaml",
         "params/grids/mine.yaml",
     }
@@ -82,23 +99,91 @@ def test_each_example_is_short():
 
 
 def test_the_grid_of_the_example_asks_in_ten_worlds(lab):
-    cells = [cell for cell in expand("mine").cells if cell.resolved and "SELLERS" in cell.label]
-    asked = {cell.resolved.parameters.items / cell.resolved.suite.settings().n_items for cell in cells}
-    assert asked == {10.0}
+    cells = [cell for cell in expand("mine").cells if cell.experiment and "SELLERS" in cell.label]
+    assert {cell.plan.config["items"] / cell.plan.config["suite"]["settings"]["n_items"] for cell in cells} == {10.0}
     assert "`.venv/bin/hippo run memory preset=mine/newest` first" in DOCS
 
 
-def test_all_of_it_runs_through_a_grid_to_a_report_and_changes_no_other_cell(lab):
-    place, before = lab
-    assert ids(["smoke"]) == before
-    command = [sys.executable, "-m", "hippo_core", "grid", "mine"]
-    ran = subprocess.run(command, cwd=place, env=os.environ, capture_output=True, text=True, timeout=900, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    rows = {path.parts[-5:-3]: pd.read_csv(path) for path in place.glob("executed/mine/*/*/*/*/*/metrics.csv")}
+def test_all_of_it_runs_through_a_grid_to_a_report_and_changes_no_other_cell(ran):
+    place, _ = ran
+    rows = {path.parts[-5:-3]: pd.read_csv(path) for path in place.glob("executed/mine/*/*/*/*/delayed-test-*/metrics.csv")}
     mine, other = rows["newest", "my_lab-sellers-SELLERS"], rows["newest_shuffled", "my_lab-sellers-SELLERS"]
     assert mine["recall_1"].mean() > 0.9 and (mine["score"] >= mine["em_norm"]).all()
     assert other["score"].mean() < mine["score"].mean()
     assert "again" in rows["rag_bm25", "episodic"]
-    verdicts = json.loads((place / "reports/mine/criteria.json").read_text())["criteria"]
-    assert "newest_over_nothing" in {one["id"] for one in verdicts}
-    assert "newest" in (place / "reports/mine/index.md").read_text()
+    assert "newest_over_nothing" in {one["id"] for one in criteria(place)}
+    page = (place / "reports/mine/index.md").read_text()
+    assert "newest" in page
+
+
+@pytest.fixture(scope="module")
+def ran(lab):
+    """The lab when its grid has run, and what that printed."""
+    place, before = lab
+    assert ids(["smoke"]) == before
+    return place, grid(place)
+
+
+def grid(place):
+    command = [sys.executable, "-m", "hippo_core", "grid", "mine"]
+    done = subprocess.run(command, cwd=place, env=os.environ, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_parameter_of_an_experiment_is_an_axis_and_its_table_has_a_section_and_a_verdict(ran):
+    place, _ = ran
+    rows = read_table(place / "executed/mine", "my_lab.zeroed:ZEROED")
+    assert sorted(set(rows["share"])) == [0, 0.05, 0.2] and rows["text"].nunique() == 12 and rows["layer"].nunique() > 1
+    means = rows.groupby("share")["perplexity"].mean()
+    assert means.nunique() == 3
+    assert rows[rows["share"] == 0].groupby("text")["perplexity"].nunique().max() == 1  # no layer matters where nothing is zeroed
+    [verdict] = [one for one in criteria(place) if one["id"] == "a_little_is_borne"]
+    assert verdict["verdict"] != "not judged" and verdict["n"] == len(rows) / 3 and verdict["n_worlds"] == 12
+    assert verdict["mean_a"] == pytest.approx(means[0.05]) and verdict["mean_b"] == pytest.approx(means[0])
+    page = (place / "reports/mine/index.md").read_text()
+    assert f"Perplexity is {means[0]:.1f} with 0, {means[0.05]:.1f} with 0.05" in page and "Zeroed cache" in page
+
+
+def test_phases_share_the_first_and_go_on_after_a_kill_between_them(ran):
+    place, _ = ran
+    run = place / "executed/mine"
+    first, second = (records_with(run, experiment="my_lab.phases:PHASES", step=step) for step in ("first", "second"))
+    assert len(first) == 1 and len(second) == 2
+    assert {read_meta(record)["needs"]["before"] for record in second} == {first[0].name}
+    rows = read_table(run, "my_lab.phases:PHASES", "second").groupby(["then", "pair"])["accuracy"].mean()
+    assert rows["multiply", "multiply > multiply"] > 0.9 > rows["multiply", "multiply > add"]
+    before = (first[0] / "DONE").stat().st_mtime_ns
+    for record in second:
+        shutil.rmtree(record)  # killed before their seals
+    assert "2 to run" in grid(place)
+    assert (first[0] / "DONE").stat().st_mtime_ns == before
+    assert "phases, second" in (place / "reports/mine/index.md").read_text()
+
+
+def test_a_memory_s_own_numbers_reach_its_rows_its_metrics_and_the_report(ran):
+    place, _ = ran
+    [teach] = [record for record in records_with(place / "executed/mine", step="teach") if "/links/" in record.as_posix()]
+    taught = pd.read_csv(teach / "teach.csv")
+    assert taught["edges"].notna().all() and read_metrics(teach)["own"]["edges"] == pytest.approx(taught["edges"].mean())
+    rows = read_rows(place / "executed/mine").query("preset == 'mine/links'")
+    assert rows["walked"].notna().all()
+    page = (place / "reports/mine/index.md").read_text()
+    assert "| links | teach |" in page and "| edges |" in page and "| walked |" in page
+
+
+def test_a_memory_is_told_facts_one_by_one_and_asked_in_between(lab, tmp_path):
+    preset = load_preset("mine/links")
+    memory = preset.method(load(load_spec("hippo-tiny"), threads=1), preset.settings)
+    told = ("Ada met Ben.", "Ben lives in Rome.", "Otto is far away.")
+    found, edges = [], []
+    with TraceStore.create(tmp_path, "talk", memory.identity()) as store:
+        for time, text in enumerate(told):
+            edges.append(memory.write(Observation(Statement(f"f{time}", "w", text, time)), store).columns["edges"])
+            retrieved = memory.open(store.traces("w"))(Query("Where does Ada go?", ("f0", "f1", "f2")))
+            found.append([trace.source for trace in retrieved.ranking])
+    assert found == [["f0"], ["f0", "f1"], ["f0", "f1"]] and edges == [0, 1, 0]
+
+
+def criteria(place):
+    return json.loads((place / "reports/mine/criteria.json").read_text())["criteria"]

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import rustworkx
@@ -27,13 +28,13 @@ MODULES = {
 }
 
 
-def imports(path: Path, always: bool = False) -> set[str]:
-    """The modules that a file imports; `always`: only those that it cannot be imported without."""
+def imports(path: Path, runs: bool = False) -> set[str]:
+    """The modules that a file imports; `runs`: only those that it imports when it runs, at its top or in a function."""
     found: set[str] = set()
     waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while waiting:
         node = waiting.pop()
-        if always and (isinstance(node, ast.FunctionDef) or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))):
+        if runs and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
@@ -64,13 +65,28 @@ def test_a_module_imports_only_what_stands_before_it():
     assert wrong == []
 
 
-def test_no_module_needs_itself_to_be_imported():
-    graph = rustworkx.PyDiGraph()
-    number = {module: graph.add_node(module) for module in MODULES}
-    for module, path in MODULES.items():
-        graph.add_edges_from_no_data([(number[module], number[name]) for name in imports(path, always=True) - {module} if name in number])
-    circles = [sorted(map(graph.get_node_data, one)) for one in rustworkx.strongly_connected_components(graph) if len(one) > 1]
-    assert circles == []
+def circles(edges: Iterable[tuple[str, str]]) -> list[list[str]]:
+    graph, number = rustworkx.PyDiGraph(), {}
+    for names in edges:
+        for name in names:
+            number[name] = number[name] if name in number else graph.add_node(name)
+        graph.add_edge(number[names[0]], number[names[1]], None)
+    return [sorted(map(graph.get_node_data, one)) for one in rustworkx.strongly_connected_components(graph) if len(one) > 1]
+
+
+def edges() -> list[tuple[str, str]]:
+    return [(module, name) for module, path in MODULES.items() for name in imports(path, runs=True) - {module} if name in MODULES]
+
+
+def test_no_module_comes_back_to_itself_by_what_it_imports_even_in_its_functions():
+    assert circles(edges()) == []
+
+
+def test_the_folders_of_the_lab_import_each_other_one_way():
+    folders = [
+        (".".join(a.split(".")[:3]), ".".join(b.split(".")[:3])) for a, b in edges() if "hippo_core.lab." in a and "hippo_core.lab." in b
+    ]
+    assert circles((a, b) for a, b in folders if a != b) == []
 
 
 def test_the_library_names_no_notebook_and_no_test():

@@ -6,10 +6,9 @@ import pytest
 
 from hippo_core.experiments import OURS
 from hippo_core.files import root
-from tests import names
 from tests.results.report.rows_again import contradicted, read_run, rows_file, tables_of
 
-WRITTEN = [path for path in sorted((root() / "docs").glob("*.md")) if path != root() / names.PAGE]
+WRITTEN = sorted((root() / "docs").glob("*.md"))
 PAGES = {path: path.read_text(encoding="utf-8") for path in (root() / "README.md", *WRITTEN)}
 RESULTS = {"results.md": ""}  # pages with results, and the heading that these stand below
 REFERENCE = root() / "reports" / "reference"
@@ -37,10 +36,6 @@ def test_every_row_of_results_stands_in_a_reference_report():
     rows = [row for path, text in PAGES.items() if path.name in RESULTS for row in rows_of(text, RESULTS[path.name])]
     assert len(rows) > 5
     assert [row for row in rows if row not in reported] == []
-
-
-def test_every_public_name_stands_in_the_glossary():
-    assert (root() / names.PAGE).read_text(encoding="utf-8") == names.page(), "write it again: python -m tests.names"
 
 
 def rows_of(text, heading):

@@ -28,11 +28,13 @@ from typing import Any
 
 import pandas as pd
 
+from hippo_core.experiments import load_experiment
+from hippo_core.experiments.asking.table import ITEMS, asked_metrics
 from hippo_core.files import root
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import provenance
 from hippo_core.lab.run.cells import Cell
-from hippo_core.results.records import begin_record, build_metrics, finish_record, run_folder, seal
+from hippo_core.results.records import begin_record, finish_record, run_folder, seal
 from hippo_core.results.records.read import TEXT
 
 ROUNDS, CELLS, ALIKE = 3, 1000, 10
@@ -87,13 +89,13 @@ def write(cells: Sequence[Cell]) -> None:
     """The records of cells in which the same answers are right."""
     for cell in cells:
         if cell.experiment:
-            told = cell.resolved.parameters
-            begin_record(cell.record, *provenance.describe_run(cell, cell.resolved))
+            told = load_experiment(cell.experiment).parameters(**cell.parameters)
+            begin_record(cell.record, *provenance.describe_run(cell, told, ITEMS))
             rows, metrics = measured(told.suite, told.preset, told.regime, told.split, told.n, told.seed % ALIKE)
             added = {"seconds": 4.0, "device": "cpu", "stages": ["test"], "cell_seconds": 5.0}
             finish_record(cell.record, rows, metrics | {"seed": told.seed}, added)
         else:
-            told = {"cell": cell.id, "phase": cell.phase, "parameters": cell.parameters, "mode": cell.phase, "cell_seconds": 2.0}
+            told = {"cell": cell.id, "phase": cell.phase, "parameters": cell.parameters, "experiment": cell.experiment, "cell_seconds": 2.0}
             begin_record(cell.record, {"parameters": cell.parameters}, told)
         os.link(root() / "notebook.ipynb", cell.record / "notebook.ipynb")
         seal(cell.record)
@@ -105,7 +107,7 @@ def measured(suite: str, preset: str, regime: str, split: str, n: int, draw: int
     random, name = Random(f"{suite} {preset} {regime} {draw}"), preset.split("/")[1]
     skill = 0.05 if name in ("core", "span_short", "random_facts") and regime == "delayed" else SKILL[name]
     rows = [_row(told, suite, split, random.random() < skill) for told in words(name)[:n]]
-    return (table := pd.DataFrame(rows)), build_metrics(table, suite, n, draw, preset, 4.0)
+    return (table := pd.DataFrame(rows)), asked_metrics(table, suite, n, draw, preset, 4.0)
 
 
 @cache

@@ -1,18 +1,29 @@
 """What every delivery takes and returns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from hippo_core.models.generate import Generation
+from hippo_core.store.trace import Trace
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question and the texts of the passages for it, in order of telling."""
+    """A question and the traces for it, in order of telling: with their texts, and with what the method keeps of them besides."""
 
     text: str
-    passages: tuple[str, ...] = ()
+    traces: tuple[Trace, ...] = ()
+
+    @classmethod
+    def of_texts(cls, text: str, passages: Iterable[str] = ()) -> Self:
+        """A question with traces that are nothing but these texts."""
+        return cls(text, tuple(Trace("", "", passage) for passage in passages))
+
+    @property
+    def passages(self) -> tuple[str, ...]:
+        """The texts of its traces."""
+        return tuple(trace.text for trace in self.traces)
 
 
 @dataclass(frozen=True)

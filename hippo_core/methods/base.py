@@ -7,12 +7,13 @@ another process: `teach` writes traces to a store, and `open` gets what the stor
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from hippo_core.files import LabError, unknown
 from hippo_core.store.codec import NoPayload
 from hippo_core.store.trace import Decision, Statement, Trace
 
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
     from hippo_core.store import Codec, Identity, TraceStore
 
-Stage = Literal["teach", "replay"]
-Mode = Literal["teach", "replay", "test"]
+Step = Literal["teach", "replay", "test"]
 Decoding = Literal["short", "plain"]  # how the model is asked: by its chat template and an instruction, or neither
 Control = Literal["none", "empty", "shuffled", "oracle", "random"]  # see controls.py
 Count = Annotated[int, Field(ge=1)]
@@ -55,6 +55,7 @@ class Retrieved:
         recall_ms, completion_ms: time of the query's two stages; NaN where nothing is searched. Indexes are built before.
         encode_ms: time in which traces that were met for the first time were run to keys and values; no part of the others.
         computed_tokens: tokens that a model or an encoder ran for the query.
+        columns: numbers of the method's own, by the names that it declares for its tests.
     """
 
     shown: tuple[Trace, ...]
@@ -64,6 +65,7 @@ class Retrieved:
     completion_ms: float = 0.0
     encode_ms: float = 0.0
     computed_tokens: float = 0.0
+    columns: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def retrieval_ms(self) -> float:
@@ -92,6 +94,11 @@ class Observation:
     pin: bool = False
     provenance: str = ""
     context_key: str = ""
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """All but the statement, as plain values: `Observation(statement, **told)` is the same again."""
+        return {name: getattr(self, name) for name in ("teller", "confidence", "reward", "pin", "provenance", "context_key")}
 
     def trace(self, **more: Any) -> Trace:
         """The trace of its statement, with what a method adds or says otherwise."""
@@ -131,9 +138,10 @@ class Method:
     """What brings something for a question. Subclasses say `Settings` and `open`."""
 
     Settings: ClassVar[type[MethodSettings]] = MethodSettings
-    stages: ClassVar[tuple[Stage, ...]] = ()  # in which it is prepared, each in a process of its own
+    steps: ClassVar[tuple[Step, ...]] = ()  # in which it is prepared, each in a process of its own
     sees_window: ClassVar[bool] = False  # whether the immediate regime changes what it brings
-    fitted: ClassVar[str] = ""  # what that was fitted for which it reads: "model", for the one that answers, or a folder of data/weights
+    columns: ClassVar[Mapping[Step, tuple[str, ...]]] = {}  # by step, the names of numbers that its rows have besides all others
+    weights: ClassVar[tuple[str, ...]] = ()  # files below data/weights that it reads, as patterns; {model} is the one that answers
 
     def __init__(self, lm: "LanguageModel", settings: Any) -> None:
         self.lm, self.settings = lm, settings
@@ -141,6 +149,14 @@ class Method:
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         """What retrieves from these traces of one world, which are in order of telling. `questions`: those to come, to encode together."""
         raise NotImplementedError
+
+    @classmethod
+    def own_columns(cls, step: Step, measured: Mapping[str, float]) -> dict[str, float]:
+        """The columns that it declares for a step, with what was measured, NaN for the others; LabError for one not declared."""
+        declared = cls.columns.get(step, ())
+        if strangers := sorted(measured.keys() - set(declared)):
+            raise unknown(f"column of {cls.__name__} at {step}", strangers[0], declared or ("none: name it in `columns`",))
+        return {name: float(measured.get(name, math.nan)) for name in declared}
 
     @cached_property
     def delivery(self) -> "Delivery":
@@ -187,10 +203,9 @@ class Memory(Method):
     """A method that is taught. As it stands it keeps every statement, without a payload; subclasses say at least `open`."""
 
     Settings: ClassVar[type[MethodSettings]] = MemorySettings
-    stages: ClassVar[tuple[Stage, ...]] = ("teach",)
-    fitted = "model"
-    asked_with: ClassVar[tuple[str, ...]] = ("delivery", "control", "k")  # settings that matter to a test alone, by dotted key
-    slept_with: ClassVar[tuple[str, ...]] = ()  # those that matter from a replay on
+    steps: ClassVar[tuple[Step, ...]] = ("teach",)
+    test_settings: ClassVar[tuple[str, ...]] = ("delivery", "control", "k")  # settings that matter to a test alone, by dotted key
+    replay_settings: ClassVar[tuple[str, ...]] = ()  # those that matter from a replay on
 
     @property
     def codec(self) -> "Codec":
@@ -233,15 +248,49 @@ class Memory(Method):
         one by one, as they are asked for."""
         return None
 
+    def write(self, observation: Observation, store: "TraceStore", calibration: Mapping[str, Any] | None = None) -> Decision:
+        """Tell one statement to a store, whatever it holds already, in one transaction; what was decided about it."""
+        with store.together():
+            [trace] = store.append([observation.trace()])
+            decision = Decision(observation.statement, 0.0, {}, {}, "insert", trace, observation.told)
+            store.log([decision])
+        return decision
+
     def teach(
         self, observations: Sequence[Observation], store: "TraceStore", calibration: Mapping[str, Any] | None = None
     ) -> list[Decision]:
-        """Tell the statements of one world, in order, to a store that has none of it yet; what was decided about each."""
+        """Tell the statements of one world, in order, in one transaction; what was decided about each."""
         with store.together():
-            ids = store.append(one.trace() for one in observations)
-            decisions = [Decision(one.statement, 0.0, {}, {}, "insert", trace) for one, trace in zip(observations, ids, strict=True)]
-            store.log(decisions)
-        return decisions
+            return [self.write(one, store, calibration) for one in observations]
+
+    def delete(
+        self,
+        store: "TraceStore",
+        ids: Sequence[int] = (),
+        provenance: str | None = None,
+        calibration: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Remove traces for good, these or those of a provenance; how many statements went. The store equals one that was never told them,
+        but for the numbers of ids. Where statements were weighed or joined the others of their worlds are taught again in their order, and
+        what a replay did to these worlds is lost."""
+        going = {trace.id: trace for trace in store.traces() if trace.id in set(ids)}
+        if missing := sorted(set(ids) - going.keys()):
+            raise LabError(f"{store.path} has no trace {missing[0]}; give ids that `traces` returns")
+        named = [one for one in store.decisions() if provenance is not None and one.told["provenance"] == provenance]
+        told = [*named, *(one for one in store.decisions() if one.trace_id in going and one not in named)]
+        worlds = dict.fromkeys(one.statement.world for one in told)
+        statements = {one.statement for one in told}
+        with store.together():
+            for world in worlds:
+                decisions = store.decisions(world)
+                if any(one.raw or one.action != "insert" for one in decisions):
+                    store.erase_world(world)
+                    rest = [Observation(one.statement, **one.told) for one in decisions if one.statement not in statements]
+                    self.teach(rest, store, calibration)
+                else:
+                    store.erase([one.trace_id for one in decisions if one.statement in statements and one.trace_id is not None])
+        store.compact()
+        return len(told)
 
     def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
         """Rehearse one world of a store, and change it; a row a trace and cycle."""

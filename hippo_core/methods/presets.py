@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from hippo_core.delivery import module_of as delivery_module
 from hippo_core.files import LabError, root, unknown
-from hippo_core.methods.base import Memory, Method, MethodSettings, Mode
+from hippo_core.methods.base import Memory, Method, MethodSettings
 from hippo_core.models.spec import read_mapping, validated
 from hippo_core.plugins import imported
 
@@ -74,14 +74,14 @@ class Preset:
     @property
     def taught(self) -> bool:
         """Whether it is a memory, which is taught in another process than it is asked in."""
-        return bool(self.method.stages)
+        return bool(self.method.steps)
 
-    def of_stage(self, mode: Mode) -> dict[str, Any]:
-        """The settings that a stage depends on, by dotted key, as plain values; all of them for a test."""
+    def of_step(self, step: str) -> dict[str, Any]:
+        """The settings that a step depends on, by dotted key, as plain values; all of them for a test."""
         values = flat(self.settings.model_dump(mode="json"))
-        if mode == "test" or not issubclass(self.method, Memory):
+        if step == "test" or not issubclass(self.method, Memory):
             return values
-        later = self.method.asked_with + (self.method.slept_with if mode == "teach" else ())
+        later = self.method.test_settings + (self.method.replay_settings if step == "teach" else ())
         return {key: value for key, value in values.items() if not f"{key}.".startswith(tuple(f"{one}." for one in later))}
 
     def described(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class StoreFile:
 
     def __init__(self, path: Path, lock: int | None) -> None:
         """`lock`: the held descriptor of the folder, which goes with the connection; None to read only."""
-        self.path, self.read_only, self._lock = path, lock is None, lock
+        self.path, self.read_only, self._lock, self._rolled_back = path, lock is None, lock, 0
         mode = "ro" if self.read_only else "rw"
         uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
         with self._errors():
@@ -51,6 +51,7 @@ class StoreFile:
             yield
             self.rows("COMMIT")
         except BaseException:
+            self._rolled_back += 1
             with suppress(sqlite3.Error):  # a full disk has rolled it back already
                 self._connection.execute("ROLLBACK")
             raise
@@ -81,6 +82,11 @@ class StoreFile:
         """Copy the file's content, as it stands between two commits, into another database."""
         with self._errors():
             self._connection.backup(other)
+
+    @property
+    def changes(self) -> int:
+        """How many rows were changed, and blocks undone, since the file was opened."""
+        return self._connection.total_changes + self._rolled_back
 
     @property
     def in_transaction(self) -> bool:

@@ -16,7 +16,7 @@ COLUMNS = ("id", *TOLD_COLUMNS, "checksum", "salience", "uses", "evidence")
 INSERT = f"INSERT INTO traces ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM traces"
 REPAYLOAD = "UPDATE traces SET payload = ?, checksum = ? WHERE id = ?"
-DECISION = ("source", "world", "text", "time", "S", "contributions", "raw", "action", "trace")
+DECISION = ("source", "world", "text", "time", "S", "contributions", "raw", "action", "trace", "told")
 LOG = f"INSERT INTO decisions ({', '.join(DECISION)}) VALUES ({', '.join('?' * len(DECISION))})"
 READ_LOG = f"SELECT {', '.join(DECISION)} FROM decisions"
 
@@ -96,13 +96,14 @@ def decision_row(decision: Decision) -> tuple[Any, ...]:
     """The values of DECISION."""
     statement, terms = decision.statement, (_json(decision.contributions), _json(decision.raw))
     row = (statement.source, statement.world, statement.text, statement.time, float(decision.S))
-    return (*row, *terms, decision.action, decision.trace_id)
+    return (*row, *terms, decision.action, decision.trace_id, json.dumps(dict(decision.told), ensure_ascii=False, allow_nan=False))
 
 
 def row_decision(row: tuple[Any, ...]) -> Decision:
     """A decision as it was logged."""
-    source, world, text, time, score, contributions, raw, action, trace = row
-    return Decision(Statement(source, world, text, time), score, json.loads(contributions), json.loads(raw), action, trace)
+    source, world, text, time, score, contributions, raw, action, trace, told = row
+    statement = Statement(source, world, text, time)
+    return Decision(statement, score, json.loads(contributions), json.loads(raw), action, trace, json.loads(told))
 
 
 def _json(terms: Mapping[str, float]) -> str:

@@ -1,7 +1,7 @@
 """A trace: what a memory keeps of one told statement. And the record of what was decided about each statement."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Action = Literal["insert", "aggregate", "refuse"]
@@ -50,7 +50,8 @@ class Decision:
     """What a gate decided about a statement, and why.
 
     `S` is the sum of `contributions`, one a term; `raw` holds the terms as they were measured. `trace_id`: the trace that was
-    inserted or told again; None for a refused statement, and until it is written.
+    inserted or told again; None for a refused statement, and until it is written. `told`: what else its teller said (plain values), from
+    which the store can be taught again. `columns`: numbers of the method's own, by the names that it declares; no store keeps them.
     """
 
     statement: Statement
@@ -59,6 +60,8 @@ class Decision:
     raw: Mapping[str, float]
     action: Action
     trace_id: int | None = None
+    told: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 Each call that changes traces is a batch that can be undone. Ids that are not there are a LabError, before anything changes.
 """
 
+import json
 import math
 import os
 import sqlite3
@@ -93,9 +94,15 @@ class TraceStore:
         with self.together():
             self.file.many(rows.LOG, map(rows.decision_row, logged))
 
-    def decisions(self) -> list[Decision]:
-        """All that was logged, in order."""
-        return self._decoded(rows.row_decision, self.file.rows(f"{rows.READ_LOG} ORDER BY id"))
+    def decisions(self, world: str | None = None) -> list[Decision]:
+        """All that was logged, or all of a world, in order."""
+        of_world = ("", ()) if world is None else (" WHERE world = ?", (world,))
+        return self._decoded(rows.row_decision, self.file.rows(f"{rows.READ_LOG}{of_world[0]} ORDER BY id", of_world[1]))
+
+    @property
+    def changes(self) -> int:
+        """A number that is another one after every change made through this store."""
+        return self.file.changes
 
     def refused(self) -> list[Refused]:
         """The statements that were not written, in order of telling."""
@@ -160,6 +167,32 @@ class TraceStore:
         ids = self.journal.ids("provenance = ?", (provenance,))
         self.journal.rise("gone", dict.fromkeys(ids, 1), "delete")
         return len(ids)
+
+    def erase(self, ids: Sequence[int]) -> None:
+        """Remove these traces for good, with what was decided about the statements that they stand for and all that could be undone of
+        them: every other row is as if they had never been told. Ids are not given again."""
+        chosen = (json.dumps(self.journal.living(ids)),)
+        among = "IN (SELECT value FROM json_each(?))"
+        with self.together():
+            self.file.rows(f"DELETE FROM traces WHERE id {among}", chosen)
+            self.file.rows(f"DELETE FROM decisions WHERE trace {among}", chosen)
+            self.file.rows(f"DELETE FROM undo WHERE trace {among}", chosen)
+            self.file.rows("DELETE FROM batches WHERE id NOT IN (SELECT batch FROM undo)")
+
+    def compact(self) -> None:
+        """Give the room of what was erased back: its words are in the file no more."""
+        if self.file.in_transaction:
+            raise LabError("a block is under way: end it before the store is compacted")
+        self.file.rows("VACUUM")
+
+    def erase_world(self, world: str) -> None:
+        """Remove a world for good: its traces, gone or not, and what was decided about its statements."""
+        of_world = "IN (SELECT id FROM traces WHERE world = ?)"
+        with self.together():
+            self.file.rows(f"DELETE FROM undo WHERE trace {of_world}", (world,))
+            self.file.rows("DELETE FROM batches WHERE id NOT IN (SELECT batch FROM undo)")
+            self.file.rows("DELETE FROM traces WHERE world = ?", (world,))
+            self.file.rows("DELETE FROM decisions WHERE world = ?", (world,))
 
     def evict(self, budget: int | Mapping[str, int]) -> int:
         """Keep at most so many traces in each world, or in each that is named; how many went. The lowest salience goes first, of equals the

@@ -59,4 +59,4 @@ def question(world: World, item: Item, count: int) -> Question:
     others = [fact for fact in item.taught if fact not in item.gold_facts]
     extra = min(len(others), max(0, count - len(item.gold_facts)))
     shown = {*item.gold_facts, *Random(f"{item.id}/{count}").sample(others, extra)}
-    return Question(item.question, tuple(fact.text for fact in world.facts if fact.id in shown))
+    return Question.of_texts(item.question, tuple(fact.text for fact in world.facts if fact.id in shown))

@@ -17,7 +17,10 @@ from tests.models.handmade import TOLD
 
 FACTS = tuple(TOLD["test-00000"])
 CUE = "Who sold a guitar?"
-QUESTIONS = [Question(CUE, FACTS[:count]) for count in (0, 1, 3, 8)] + [Question("Where did Otto move?", FACTS[4:6]), Question("Ivo?")]
+QUESTIONS = [Question.of_texts(CUE, FACTS[:count]) for count in (0, 1, 3, 8)] + [
+    Question.of_texts("Where did Otto move?", FACTS[4:6]),
+    Question("Ivo?"),
+]
 
 
 def open_adapter(lm) -> TraceAdapter:
@@ -89,7 +92,7 @@ def test_a_batch_of_many_equals_one_by_one(way, batch_size, masked):
 
 @pytest.mark.parametrize("mode", ["kv", "adapter"])
 def test_the_order_of_traces_means_nothing(lm, mode):
-    turned = [Question(question.text, question.passages[::-1]) for question in QUESTIONS]
+    turned = [Question.of_texts(question.text, question.passages[::-1]) for question in QUESTIONS]
     way = made(lm, mode)
     assert [answer.tokens for answer in way.ask(QUESTIONS, 8)] == [answer.tokens for answer in way.ask(turned, 8)]
 
@@ -119,7 +122,7 @@ def test_an_unknown_way_names_the_known_ones(whole):
 @pytest.mark.parametrize("mode", ["kv", "adapter"])
 def test_a_trace_that_is_too_long_is_refused(whole, mode):
     with pytest.raises(LabError, match=r"the limit of qwen2 is 256.*shorten the trace"):
-        made(whole["qwen2"], mode).ask([Question(CUE, (" and ".join(FACTS * 20),))], 8)
+        made(whole["qwen2"], mode).ask([Question.of_texts(CUE, (" and ".join(FACTS * 20),))], 8)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +136,7 @@ def test_kept_traces_of_another_kind_are_refused(whole, prefix, blocks, words):
 
 def test_text_drops_what_does_not_fit_and_says_so(whole):
     lm = whole["qwen2"]
-    [answer] = TextDelivery(lm).ask([Question(CUE, FACTS * 10)], 8)
+    [answer] = TextDelivery(lm).ask([Question.of_texts(CUE, FACTS * 10)], 8)
     assert answer.dropped > 0
     assert answer.prompt_tokens <= lm.spec.context_limit - 8
     assert answer.trace_tokens < answer.prompt_tokens

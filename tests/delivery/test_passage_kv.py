@@ -126,7 +126,7 @@ def test_only_the_blocks_wanted_are_kept(lm, tmp_path):
 def test_half_the_bytes_in_bfloat16_and_the_same_answers_from_every_store(lm, tmp_path):
     whole, half = (kept(lm, "memory", tmp_path, precision=precision) for precision in ("model", "bfloat16"))
     assert whole.get(rows(lm)).traces[0].nbytes == 2 * half.get(rows(lm)).traces[0].nbytes
-    questions = [Question(CUE, FACTS[:count]) for count in (1, 3, 8)]
+    questions = [Question.of_texts(CUE, FACTS[:count]) for count in (1, 3, 8)]
     ways = [KVDelivery(lm, kept(lm, store, tmp_path)) for store in ("none", "memory", "disk", "disk")]
     answers = [[answer.tokens for answer in way.ask(questions, 8)] for way in ways]
     assert answers[1:] == answers[:-1]

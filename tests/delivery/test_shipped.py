@@ -27,7 +27,7 @@ def right(way, questions, answers, **more) -> float:
 def test_traces_reach_hippo_tiny(whole, asked, mode):
     way = load_delivery(mode, whole["hippo-tiny"])
     questions, answers = [one for one, _ in asked], [due for _, due in asked]
-    others = [Question(one.text, other.passages) for one, other in zip(questions, questions[10:] + questions[:10], strict=True)]
+    others = [Question.of_texts(one.text, other.passages) for one, other in zip(questions, questions[10:] + questions[:10], strict=True)]
     with_them = right(way, questions, answers)
     assert with_them > 0.7
     assert right(way, others, answers) < with_them / 2

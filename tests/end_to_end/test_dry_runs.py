@@ -12,7 +12,7 @@ from hippo_core.results.scores import check_rows
 from hippo_core.suites import SUITES, get_suite
 from hippo_core.suites.datasets.build import worlds
 
-UNTAUGHT = [preset for preset in map(load_preset, preset_names()) if not preset.method.fitted and not preset.settings.requires]
+UNTAUGHT = [preset for preset in map(load_preset, preset_names()) if not preset.method.weights and not preset.settings.requires]
 CASES = [
     (suite, preset.name, regime)
     for suite, preset, regime in product(SUITES, UNTAUGHT, ("immediate", "delayed"))

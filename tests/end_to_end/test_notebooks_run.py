@@ -16,7 +16,7 @@ SMOKE = {
     "00_base_model": {"n": 2},
     "01_build_datasets": {"n": 10, "suites": ["episodic", "spatial"]},
     "02_baseline": {"run_id": "smoke-test", "suite": "semantic", "preset": "controls/oracle", "dry_run": True},
-    "03_memory": {"run_id": "smoke-test", "mode": "teach", "dry_run": True},
+    "03_memory": {"run_id": "smoke-test", "step": "teach", "dry_run": True},
     "05_report": {"run_id": "smoke-test"},
 }
 NAMES = sorted(path.stem for path in (root() / "notebooks").glob("*.ipynb"))
@@ -81,11 +81,11 @@ def test_the_page_of_a_report_is_a_link_that_leads_there_from_the_notebooks(ran)
     assert (root() / link.removeprefix("../")).is_file()
 
 
-@pytest.mark.parametrize(("mode", "regime"), [("replay", "delayed"), ("test", "delayed"), ("test", "after_sleep")])
-def test_what_was_taught_is_replayed_and_asked(ran, tmp_path, mode, regime):
-    told = {**SMOKE["03_memory"], "mode": mode, "regime": regime}
+@pytest.mark.parametrize(("step", "regime"), [("replay", "delayed"), ("test", "delayed"), ("test", "after_sleep")])
+def test_what_was_taught_is_replayed_and_asked(ran, tmp_path, step, regime):
+    told = {**SMOKE["03_memory"], "step": step, "regime": regime}
     run("03_memory", tmp_path / "out.ipynb", told)
-    records = root().glob(f"executed/smoke-test/memory/hei_nw/episodic/50_1337/{'after_sleep' if mode == 'replay' else regime}-{mode}-*")
+    records = root().glob(f"executed/smoke-test/memory/hei_nw/episodic/50_1337/{'after_sleep' if step == 'replay' else regime}-{step}-*")
     assert [(record / "DONE").is_file() for record in records] == [True]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hippo_core.experiments import parameters
+from hippo_core.experiments.asking import parameters
 from hippo_core.lab.run import fingerprints
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -30,6 +30,7 @@ cell = lab.begin("answer", globals())
 worlds = cell.worlds()
 ''', '''
 import pandas as pd
+from hippo_core.experiments.asking.table import ITEMS
 from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.scores import score_item
 
@@ -38,10 +39,11 @@ says = [item.answers[0] if place % 2 else "nobody" for place, (_, item) in enume
 told = {"stage": "test", "prompt_tokens": 7, "generated_tokens": 2, "computed_tokens": 9, "kv_mb": 0.1, "latency_ms": 1.5}
 told |= {"retrieval_ms": float("nan")} | dict.fromkeys(RANKING_COLUMNS, float("nan"))
 rows = pd.DataFrame([
-    {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "slices": ";".join(item.slices),
+    {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "hops": item.hops,
+     "distance": item.distance, "slices": ";".join(item.slices),
      "question": item.question, "answer": " | ".join(item.answers), "pred": said, **score_item(cell.suite, world, item, said), **told}
     for place, ((world, item), said) in enumerate(zip(items, says))
-])
+]).reindex(columns=ITEMS.columns)
 metrics = lab.finish(cell, rows)
 '''  # fmt: skip
 MEMORY = '''
@@ -53,27 +55,28 @@ worlds, session = cell.worlds(), cell.parameters.session(cell.resolved.preset.me
 import sqlite3
 from contextlib import closing
 
-path = (cell.store if mode != "test" else cell.source) / "hei_nw" / session / "traces.sqlite"
+path = (cell.store if step != "test" else cell.source) / "hei_nw" / session / "traces.sqlite"
 kept = {fact.id: 0 for world in worlds for fact in world.facts}
-if mode == "replay":
+if step == "replay":
     with closing(sqlite3.connect(cell.source / "hei_nw" / session / "traces.sqlite")) as store:
         kept = {fact: uses + 1 for fact, uses in store.execute("SELECT * FROM traces")}
-if mode != "test":
+if step != "test":
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as store, store:
         store.execute("CREATE TABLE traces (fact TEXT PRIMARY KEY, uses INTEGER)")
         store.executemany("INSERT INTO traces VALUES (?, ?)", kept.items())
 ''', '''
 import pandas as pd
+from hippo_core.experiments.memory.tables import REPLAY, TEACH, TEST
 from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.scores import score_item
 
 with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:
     uses = dict(store.execute("SELECT * FROM traces"))
-if mode == "teach":
+if step == "teach":
     told = {"S": 0.5, "action": "insert", "ms": 0.1}
     rows = pd.DataFrame([{"fact_id": one.id, "asked": float(one.asked), **told} for world in worlds for one in world.facts])
-elif mode == "replay":
+elif step == "replay":
     told = {"cycle": 1, "recalled": 1.0, "salience_before": 0.0, "salience_after": 1.0, "ms": 0.1}
     rows = pd.DataFrame({"trace_id": range(len(uses))}).assign(**told)
 else:
@@ -81,12 +84,15 @@ else:
     told |= {"requests": 1, "candidates": 3, "k_used": 1, "trace_tokens": 5, "replay_contribution": 0.0}
     told |= {f"{name}_ms": 0.1 for name in ("retrieval", "recall", "completion", "encode")}
     rows = pd.DataFrame([
-        {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "slices": ";".join(item.slices),
+        {"idx": place, "item_id": item.id, "world": item.world, "kind": item.kind, "rung": item.rung, "hops": item.hops,
+     "distance": item.distance, "slices": ";".join(item.slices),
          "question": item.question, "answer": " | ".join(item.answers), "pred": item.answers[0],
-         **score_item(cell.suite, world, item, item.answers[0]), "store_size": float(len(uses)), "slept": float(max(uses.values())), **told,
+         **score_item(cell.suite, world, item, item.answers[0]), **told,
+         "store_size": float(len(uses)), "replayed": float(max(uses.values())),
          **{name: float(set(item.gold_facts) <= set(uses)) for name in RANKING_COLUMNS}}
         for place, (world, item) in enumerate((world, item) for world in worlds for item in world.items)
     ])
+rows = rows.reindex(columns={"teach": TEACH, "replay": REPLAY, "test": TEST}[step].columns)
 metrics = lab.finish(cell, rows)
 print(lab.sentence(cell, metrics))
 '''  # fmt: skip

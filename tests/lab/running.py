@@ -31,7 +31,7 @@ def lab(place, *words, limit=LIMIT, before=(), **more):
 def here(place, *words):
     """The same in this process, which saves the start of another: for commands that end before anything runs."""
     from hippo_core.__main__ import main
-    from hippo_core.experiments import parameters
+    from hippo_core.experiments.asking import parameters
     from hippo_core.lab.run import fingerprints
 
     out, trouble, code, before = StringIO(), StringIO(), 0, signal.getsignal(signal.SIGTERM)

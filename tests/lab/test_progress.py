@@ -21,9 +21,9 @@ from hippo_core.files import LabError
 from hippo_core.lab.grid.engine import ready
 from hippo_core.lab.grid.progress import eta, screen, status, watch
 from hippo_core.lab.grid.progress.live import Progress
-from hippo_core.lab.grid.progress.output import LINES, Output
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
+from hippo_core.lab.run.output import LINES, Output
 from tests.lab.conftest import make_lab
 from tests.lab.running import COMMAND, environment, kernels_of, lab
 
@@ -31,7 +31,7 @@ SECONDS = st.floats(0, 1000)
 
 
 def cell(name, needs=(), **parameters):
-    return Cell("p", parameters, name, Path(name), f"cell {name}", tuple(needs))
+    return Cell("p", parameters, name, Path(name), f"cell {name}", {need: need for need in needs})
 
 
 @st.composite

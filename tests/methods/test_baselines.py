@@ -21,7 +21,7 @@ from hippo_core.suites.types import Fact
 from tests.methods.asking import asker, bound, choose, index_of, query_of
 from tests.models.handmade import worlds
 
-UNTAUGHT = [name for name in preset_names() if not load_preset(name).method.fitted]
+UNTAUGHT = [name for name in preset_names() if not load_preset(name).method.weights]
 ENCODED = ("baselines/rag_dense", "baselines/rag_hybrid", "baselines/rag_rerank")
 MINILM = [(name, "minilm") for name in ENCODED]
 LEXICAL = [(f"baselines/rag_{name}", None) for name in ("bm25", "grams", "synonyms")]

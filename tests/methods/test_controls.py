@@ -53,7 +53,7 @@ def asked(lm, tmp_path_factory):
 
     def asking(name, some=drawn, **overrides):
         method = bound(name, lm, **overrides)
-        passages = stored if method.stages else {world.id: passages_of(world) for world in some}
+        passages = stored if method.steps else {world.id: passages_of(world) for world in some}
         return list(ask(EPISODIC, some, method, "delayed", passages, 32))
 
     asking.worlds = drawn

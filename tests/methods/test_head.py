@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 from hippo_core.files import LabError, root
 from hippo_core.lab.run import fingerprints
 from hippo_core.methods.rag import head
-from hippo_core.models import artifacts, minilm
+from hippo_core.models import artifacts, checksums, minilm
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
@@ -123,10 +123,10 @@ def test_a_cell_hangs_on_the_heads_that_lie_there(tmp_path, monkeypatch):
     (folder / "head-1338.safetensors").write_bytes(b"one")
     fingerprints.forget()
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
-    before = fingerprints.memory_weights("minilm")
+    before = checksums.fitted(("minilm/head-*",), "hippo-tiny")
     (folder / "head-1338.safetensors").write_bytes(b"other")
     fingerprints.forget()
-    assert fingerprints.memory_weights("minilm") != before
+    assert checksums.fitted(("minilm/head-*",), "hippo-tiny") != before
     fingerprints.forget()
 
 

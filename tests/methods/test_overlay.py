@@ -106,9 +106,9 @@ def test_each_control_and_ablation_says_one_thing_more_than_what_it_extends():
         "ablations/gate_random": gated | {"episodic.gate.policy", "episodic.gate.write_rate"},
         "ablations/gate_unflagged": gated | {"episodic.gate.gamma", "episodic.gate.delta"},
     }
-    usual = load_preset("memory/hei_nw").of_stage("test")
+    usual = load_preset("memory/hei_nw").of_step("test")
     for name in (name for name in preset_names() if load_preset(name).taught and name != "memory/hei_nw"):
-        told = load_preset(name).of_stage("test")
+        told = load_preset(name).of_step("test")
         differing = {key for key in told if told[key] != usual[key]}
         assert differing == more[name] if name in more else len(differing) == 1, name
         assert load_preset(name).origin == "memory/hei_nw"

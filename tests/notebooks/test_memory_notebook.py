@@ -6,13 +6,13 @@ import shutil
 import pytest
 import yaml
 
-from hippo_core.experiments import parameters
+from hippo_core.experiments.asking import parameters
 from hippo_core.files import LabError, root, sha256
 from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.store import TraceStore
 from hippo_core.suites.datasets.build import write_dataset
 
-GATED = {"mode": "teach", "preset": "memory/hei_nw_gated"}
+GATED = {"step": "teach", "preset": "memory/hei_nw_gated"}
 ITEMS = parameters.DRY_ITEMS
 
 
@@ -69,8 +69,8 @@ def test_a_gate_is_calibrated_on_validation_worlds_and_judges_test_worlds(place)
 
 def test_a_store_of_ones_own_is_kept_asked_and_replayed(place):
     mine = {"store_dir": "stores", "session_id": "s1"}
-    usual = run_cells(mode="teach")
-    kept = run_cells(mode="teach", persist=True, **mine)
+    usual = run_cells(step="teach")
+    kept = run_cells(step="teach", persist=True, **mine)
     file = place / "stores/hei_nw/s1/traces.sqlite"
     assert kept["cell"].cell.id != usual["cell"].cell.id and file.is_file()
     assert json.loads(file.with_name("store_meta.json").read_text())["traces"] == len(kept["rows"])
@@ -82,14 +82,14 @@ def test_a_store_of_ones_own_is_kept_asked_and_replayed(place):
     emptied = run_cells(**mine)
     assert emptied["cell"].cell.id != asked["cell"].cell.id and not emptied["rows"]["store_written"].any()
     with pytest.raises(LabError, match=r"there is a store at .*stores/hei_nw/s1"):
-        run_cells(mode="teach", persist=True, **mine)
+        run_cells(step="teach", persist=True, **mine)
 
 
 @pytest.mark.parametrize(
     ("told", "says"),
     [
         ({"persist": True, "store_dir": "stores"}, "a test writes nothing"),
-        ({"persist": True, "mode": "teach"}, "give store_dir=FOLDER"),
+        ({"persist": True, "step": "teach"}, "give store_dir=FOLDER"),
         ({"store_dir": "nowhere"}, "no store at .*nowhere/hei_nw/hei_scratch.*teach first"),
         ({"use_chat_template": False, "overrides": ["decoding=short"]}, "say the same thing"),
         ({"max_new_tokens": 0}, "max_new_tokens"),
@@ -103,12 +103,12 @@ def test_what_cannot_be_is_said_before_anything_runs(place, told, says):
 
 def test_an_answer_has_the_tokens_and_the_template_that_are_asked_for(place):
     mine = {"store_dir": "stores", "session_id": "s1"}
-    run_cells(mode="teach", persist=True, **mine)
+    run_cells(step="teach", persist=True, **mine)
     usual, short = run_cells(**mine), run_cells(**mine, max_new_tokens=1)
     with pytest.raises(LabError, match=r"lines of plain prompts.*got.*lines of short prompts"):
         run_cells(**mine, use_chat_template=False)
     plain = {"store_dir": "plain", "session_id": "s1", "use_chat_template": False}
-    run_cells(mode="teach", persist=True, **plain)
+    run_cells(step="teach", persist=True, **plain)
     bare = run_cells(**plain)
     assert short["rows"]["generated_tokens"].max() == 1 < usual["rows"]["generated_tokens"].max()
     assert bare["rows"]["prompt"].str.endswith("Answer:").all() and not usual["rows"]["prompt"].str.endswith("Answer:").any()

@@ -6,12 +6,17 @@ Nothing here was measured. The probabilities below are made up to look like an o
 import json
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pandas as pd
 
+from hippo_core.experiments.asking.table import ITEMS
+from hippo_core.experiments.memory.tables import REPLAY, TEACH
+from hippo_core.methods.episodic import HeiNW
 from hippo_core.results.rankings import RANKING_COLUMNS
-from hippo_core.results.records import begin_record, build_metrics, finish_record, seal
+from hippo_core.results.records import Table, begin_record, finish_record, seal
 
+TABLES = {"teach": TEACH, "replay": REPLAY}
 SUITES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "babi")
 PRESETS = (
     "baselines/core",
@@ -182,28 +187,35 @@ def add_memory(run: Path, suite: str = "episodic", regime: str = "delayed", n: i
     return add_record(run, suite, "memory/hei_nw", regime, n, seed, rows=rows)
 
 
-def add_prepared(run: Path, suite: str, mode: str, n: int = 50, seed: int = 1337) -> Path:
+def add_prepared(run: Path, suite: str, step: str, n: int = 50, seed: int = 1337) -> Path:
     """An invented record of a cell that taught or replayed."""
-    random = Random(f"{suite}/{mode}/{seed}")
+    random = Random(f"{suite}/{step}/{seed}")
     scores = [random.gauss(0, 1) for _ in range(64)]
     taught = {"fact_id": range(64), "S": scores, "asked": [float(one > 0.3) for one in scores], "ms": 0.2}
     taught |= {"action": ["insert" if one > 0 else "refuse" for one in scores]}
     replayed = {"cycle": 1, "trace_id": range(64), "recalled": [float(one > -1) for one in scores], "ms": 1.0}
     replayed |= {"salience_before": scores, "salience_after": [one + 0.1 for one in scores]}
-    rows = pd.DataFrame(taught if mode == "teach" else replayed)
-    regime = {"teach": "delayed", "replay": "after_sleep"}[mode]
-    tag = sum(map(ord, f"{suite}{mode}{n}{seed}"))
-    folder = run / "memory/hei_nw" / suite / f"{n}_{seed}" / f"{regime}-{mode}-{tag:08x}"
+    rows = pd.DataFrame(taught if step == "teach" else replayed)
+    regime = {"teach": "delayed", "replay": "after_sleep"}[step]
+    tag = sum(map(ord, f"{suite}{step}{n}{seed}"))
+    folder = run / "memory/hei_nw" / suite / f"{n}_{seed}" / f"{regime}-{step}-{tag:08x}"
     parameters = {"run_id": run.name, "suite": suite, "preset": "memory/hei_nw", "model": "hippo-tiny", "regime": regime, "n": n}
-    parameters |= {"profile": "default", "seed": seed, "split": "test", "dry_run": False, "overrides": [], "mode": mode}
-    begin_record(folder, {"parameters": parameters}, {**_meta(parameters, tag), "phase": "03_memory", "mode": mode})
-    metrics = build_metrics(rows, suite, n, seed, "memory/hei_nw", 4.2, mode)
-    finish_record(folder, rows, metrics, {"seconds": 4.2, "started": "2026-01-01T00:00:00+00:00"}, mode)
+    parameters |= {"profile": "default", "seed": seed, "split": "test", "dry_run": False, "overrides": [], "step": step}
+    begin_record(folder, {"parameters": parameters}, {**_meta(parameters, tag, TABLES[step]), "phase": "03_memory", "experiment": "memory"})
+    metrics = TABLES[step].metrics(opened(suite, n, seed), rows, 4.2)
+    finish_record(folder, rows, metrics, {"seconds": 4.2, "started": "2026-01-01T00:00:00+00:00"}, TABLES[step].file)
     seal(folder)
     return folder
 
 
-def _meta(parameters: dict, tag: int) -> dict:
+def opened(suite: str, n: int, seed: int) -> SimpleNamespace:
+    """As much of an open cell as metrics are made from."""
+    parameters = SimpleNamespace(suite=suite, n=n, seed=seed, preset="memory/hei_nw")
+    resolved = SimpleNamespace(preset=SimpleNamespace(method=HeiNW))
+    return SimpleNamespace(parameters=parameters, resolved=resolved, own_means=lambda rows: {})
+
+
+def _meta(parameters: dict, tag: int, table: Table = ITEMS) -> dict:
     return {
         "git_sha": "0" * 40,
         "config_hash": f"{tag:064x}",
@@ -212,7 +224,10 @@ def _meta(parameters: dict, tag: int) -> dict:
         "model": parameters["model"],
         "profile": parameters["profile"],
         "regime": parameters["regime"],
-        "mode": "test",
+        "experiment": "answer",
+        "step": table.step,
+        "table": {**table.described(), "text": [*table.text, "scores"]},
+        "needs": {},
         "stages": ["test"],
         "versions": {"python": "3.11.2", "torch": "2.13.0", "transformers": "5.0.0"},
         "checksums": {"data": f"{tag:064x}", "weights": "a" * 64, "lock": "b" * 64, "notebook": "c" * 64, "library": "d" * 64},

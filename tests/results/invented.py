@@ -30,7 +30,7 @@ def random_pair(seed, n=100):
 def cell(preset, rate, n=200, seed=1337, regime="delayed", per_world=5, **columns) -> pd.DataFrame:
     """The rows of one cell: item i is right where its fixed place in [0, 1) lies below `rate`, so that higher rates contain lower ones."""
     place = np.random.default_rng(seed).permutation(n) / n
-    given = {"run_id": "r", "suite": "episodic", "preset": preset, "model": "tiny", "regime": regime, "mode": "test", "profile": "default",
+    given = {"run_id": "r", "suite": "episodic", "preset": preset, "model": "tiny", "regime": regime, "step": "test", "profile": "default",
              "n": n, "seed": seed, "stage": "test", "encoder": "own" if preset in RAGS[1:] else ""} | columns  # fmt: skip
     rows = pd.DataFrame({"item_id": [f"i{i}" for i in range(n)], "world": [f"w{i // per_world}" for i in range(n)]})
     rows = rows.assign(answer="gold " + rows["item_id"], rung=[RUNGS[i % 4] for i in range(n)], hops=1, kind="who", chance=0.1)

@@ -9,16 +9,14 @@ import sys
 import pytest
 
 from hippo_core import lab
-from hippo_core.experiments import load_experiment, parameters
-from hippo_core.experiments.answer.experiment import AnswerParameters
-from hippo_core.experiments.memory.experiment import MemoryParameters
-from hippo_core.experiments.parameters import check
+from hippo_core.experiments import load_experiment
+from hippo_core.experiments.asking import parameters
 from hippo_core.files import LabError, root
 from hippo_core.lab.cli import cell_commands
 from hippo_core.lab.grid import summary
-from hippo_core.lab.grid.expand import Block, _combinations
 from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.lab.run.cells import cells_of
+from hippo_core.lab.run.command import command as command_of
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.results.records import read_meta
 from hippo_core.suites import get_suite, settings_for
@@ -136,20 +134,20 @@ def test_all_questions_of_a_folder_are_counted(folder):
     assert count_questions(name, "test") == 3
     assert cut_short(name, "test", 3) == ""
     assert cut_short(name, "test", 2) == f"2 of the 3 questions of {name} are asked (n=2); n=all asks all of them"
-    assert parameters.check({"suite": name, "n": "all"}, "run answer", AnswerParameters).parameters.n == 3
+    assert load_experiment("answer").check({"suite": name, "n": "all"}, "run answer").n == 3
     with pytest.raises(LabError, match=r"n=all is for folder:PATH.*give suite spatial a number"):
-        parameters.check({"suite": "spatial", "n": "all"}, "run answer", AnswerParameters)
+        load_experiment("answer").check({"suite": "spatial", "n": "all"}, "run answer")
 
 
 def test_a_gate_needs_validation_worlds_and_nothing_else_does(folder):
-    name, memory = f"folder:{folder}", MemoryParameters
+    name = f"folder:{folder}"
     gated = {"suite": name, "preset": "memory/hei_nw_gated", "n": "all"}
     with pytest.raises(LabError, match=r"gate is calibrated on validation worlds.*has none; put .* into .*val, or say .*use_gate=false"):
-        parameters.check(gated, "run memory", memory)
+        load_experiment("memory").check(gated, "run memory")
     for words in ({"overrides": ["episodic.use_gate=false"]}, {"preset": "ablations/gate_random"}, {"preset": "controls/shuffled_store"}):
-        parameters.check({**gated, **words}, "run memory", memory)
+        load_experiment("memory").check({**gated, **words}, "run memory")
     write(folder / "val", FACTS[2:], ITEMS[1:2])
-    parameters.check(gated, "run memory", memory)
+    load_experiment("memory").check(gated, "run memory")
 
 
 def test_a_folder_of_one_world_has_none_to_shuffle_with(folder):
@@ -299,10 +297,10 @@ def test_a_memory_is_asked_without_validation_worlds(example):
     with (example / "facts.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(long) + "\n")
     told = {"suite": f"folder:{example}", "n": 2}
-    taught = notebook(**told, mode="teach")
+    taught = notebook(**told, step="teach")
     assert dict(zip(taught["rows"]["fact_id"], taught["rows"]["action"], strict=True)) == {"f1": "insert", "f2": "insert", "f3": "insert"}
     everything = {**told, "n": 3, "run_id": "all"}
-    actions = notebook(**everything, mode="teach")["rows"].set_index("fact_id")["action"]
+    actions = notebook(**everything, step="teach")["rows"].set_index("fact_id")["action"]
     assert actions["b3"] == "refuse" and set(actions.drop("b3")) == {"insert"}
     asked, rest = notebook(**told), notebook(**everything)
     assert "right fact found 2 of 2, answered 0 of 2" in lab.sentence(asked["cell"], asked["metrics"])
@@ -310,7 +308,7 @@ def test_a_memory_is_asked_without_validation_worlds(example):
     assert list(shown)[:4] == ["question", "recalled (score)", "given", "right answer"]
     assert re.fullmatch(r"Ada moved the key to the drawer\. \(-?[\d.e-]+\)", shown["recalled (score)"].iloc[0])
     assert asked["rows"]["item_id"].tolist() == ["q1", "q2"] and rest["rows"]["recall_1"].iloc[2] == 1
-    cut, of_long = (summary.warnings([Outcome(space["cell"].cell, "done", 0.0)]) for space in (asked, rest))
+    cut, of_long = (summary.warnings([Outcome(space["cell"], "done", 0.0)]) for space in (asked, rest))
     assert cut == [f"warning: {cut_short(told['suite'], 'test', 2)}"]
     assert len(of_long) == 1 and "1 of 6 facts are too long for the 512 tokens of hippo-tiny" in of_long[0]
     assert "warnings" in read_meta(asked["cell"].record)
@@ -325,39 +323,38 @@ def with_reader(place):
 
 def test_a_folder_is_asked_with_the_model_that_reads_it_where_it_is_there(example, monkeypatch):
     own, place = f"folder:{example}", example.parent
-    assert parameters.usual_model(own) == "hippo-tiny" and "`make models` brings one that can" in parameters.said_of_model(own)
+    assert parameters.usual_model(own) == "hippo-tiny" and "`make models` brings one that can" in parameters.with_model({"suite": own})[1]
     there = with_reader(place)
     try:
-        assert parameters.usual_model(own) == "smollm2-135m-reader" and "everyday sentences" in parameters.said_of_model(own)
-        assert parameters.usual_model("episodic") == "hippo-tiny" and not parameters.said_of_model("episodic")
+        assert parameters.usual_model(own) == "smollm2-135m-reader" and "everyday sentences" in parameters.with_model({"suite": own})[1]
+        assert parameters.usual_model("episodic") == "hippo-tiny" and not parameters.with_model({"suite": "episodic"})[1]
     finally:
         there.rmdir()
 
 
 def test_a_grid_and_a_command_say_the_model_of_a_folder(example, monkeypatch):
     own = f"folder:{example}"
-    block = Block(suites=["episodic", own], presets=["baselines/rag_bm25"])
-    named = Block(suites=[own], presets=["baselines/rag_bm25"], models=["hippo-tiny"])
+    answer = load_experiment("answer")
+
+    def models(**axes: str) -> dict[str, str]:
+        told = [{"suite": suite, "preset": "baselines/rag_bm25", **axes} for suite in ("episodic", own)]
+        return {one.suite: one.model for values in told for one in answer.variants(answer, values, "here")}
+
     there = with_reader(example.parent)
     try:
-        assert {values["suite"]: values["model"] for values in _combinations(block, ())} == {
-            "episodic": "hippo-tiny",
-            own: "smollm2-135m-reader",
-        }
-        assert {values["model"] for values in (*_combinations(named, ()), *_combinations(block, ("hippo-tiny",)))} == {"hippo-tiny"}
+        assert models() == {"episodic": "hippo-tiny", own: "smollm2-135m-reader"}
+        assert models(model="hippo-tiny") == {"episodic": "hippo-tiny", own: "hippo-tiny"}
         seen = []
         monkeypatch.setattr(cell_commands, "is_complete", lambda record: True)
-        monkeypatch.setattr(
-            cell_commands, "cells_of", lambda experiment, resolved: seen.append(resolved.parameters.model) or cells_of(experiment, resolved)
-        )
-        monkeypatch.setattr(fingerprints, "weights", lambda name: name)
+        monkeypatch.setattr(cell_commands, "cells_of", lambda plan: seen.append(plan.parameters["model"]) or cells_of(plan))
         for words in ([], ["model=hippo-tiny"]):
             assert cell_commands.run_single("answer", [f"suite={own}", "preset=baselines/rag_bm25", *words], False) == 0
         assert seen == ["smollm2-135m-reader", "hippo-tiny"]
     finally:
         there.rmdir()
-    told = check({"suite": own, "model": "hippo-tiny", "preset": "memory/hei_nw"}, "here", MemoryParameters)
-    assert "model=hippo-tiny" in summary.command(cells_of(load_experiment("memory"), told)[-1])
+    memory = load_experiment("memory")
+    told = memory.check({"suite": own, "model": "hippo-tiny", "preset": "memory/hei_nw"}, "here")
+    assert "model=hippo-tiny" in command_of(cells_of(memory.plan(told))[-1])
 
 
 @pytest.fixture(scope="module")

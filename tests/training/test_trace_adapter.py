@@ -84,7 +84,7 @@ def test_lessons_ask_as_an_experiment_does():
     with torch.no_grad():
         _, marks = trainee._loss(cues)
     way = AdapterDelivery(lm, adapter, PassageKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks, precision="model"))
-    answers = way.ask([Question(cue.question, cue.traces) for cue in cues], 24)
+    answers = way.ask([Question.of_texts(cue.question, cue.traces) for cue in cues], 24)
     ended = [(*trainee.encoder.ids(cue.answer), trainee.encoder.stop) for cue in cues]
     right = [answer.tokens == due for answer, due in zip(answers, ended, strict=True)]
     assert len(right) / 2 < sum(right) < len(right)

@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from hippo_core.experiments.asking.cell import AskingCell
+from hippo_core.experiments.asking.parameters import AskingParameters, check, forget, is_taught, with_model
+from hippo_core.experiments.asking.plan import ALWAYS_SAID, AXES, AXIS_DEFAULTS, plan, variants
+from hippo_core.experiments.asking.table import ITEMS
 from hippo_core.experiments.base import Experiment
-from hippo_core.experiments.parameters import Parameters
 from hippo_core.files import COMMAND, LabError
 from hippo_core.methods.presets import Preset
 from hippo_core.suites.folder import is_own
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def sentence(parameters: Parameters, metrics: Mapping[str, Any]) -> str:
+def sentence(parameters: AskingParameters, metrics: Mapping[str, Any]) -> str:
     """The result as a sentence, from its numbers."""
     means = metrics["metrics"][parameters.suite]
     overrides = f" ({', '.join(parameters.overrides)})" if parameters.overrides else ""
@@ -30,7 +33,7 @@ def sentence(parameters: Parameters, metrics: Mapping[str, Any]) -> str:
     return f"{right}, {parameters.regime}{bounds}{chance}."
 
 
-def figure(parameters: Parameters, rows: "pd.DataFrame") -> bytes:
+def figure(parameters: AskingParameters, rows: "pd.DataFrame") -> bytes:
     """Accuracy by rung of the cue, or by kind of question where the suite has one rung only (PNG)."""
     from hippo_core.results.figures import drawing, plots
 
@@ -40,7 +43,7 @@ def figure(parameters: Parameters, rows: "pd.DataFrame") -> bytes:
     return drawing.png(plots.accuracy_by(rows.assign(preset=parameters.preset, regime=parameters.regime), by, title=title))
 
 
-class AnswerParameters(Parameters):
+class AnswerParameters(AskingParameters):
     """What `02_baseline` can be told."""
 
     regime: Literal["immediate", "delayed"] = "delayed"
@@ -55,7 +58,18 @@ ANSWER = Experiment(
     notebook="02_baseline",
     parameters=AnswerParameters,
     run="hippo_core.experiments.answer.run",
-    suits=lambda preset: not preset.taught,
+    tables=(ITEMS,),
+    cell=AskingCell,
+    fills=with_model,
+    checks=check,
+    plans=plan,
+    variants=variants,
+    always_said=ALWAYS_SAID,
+    axes=AXES,
+    axis_defaults=AXIS_DEFAULTS,
+    suits=lambda values: not is_taught(values["preset"]),
     sentence=sentence,
     figure=figure,
+    sections=None,
+    forget=forget,
 )

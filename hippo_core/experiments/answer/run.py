@@ -4,32 +4,24 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
 from hippo_core.delivery import BESIDE_PROMPT
 from hippo_core.delivery.types import Delivered, Question
+from hippo_core.experiments.asking.parameters import Regime
+from hippo_core.experiments.asking.table import COLUMNS
 from hippo_core.files import LabError
 from hippo_core.methods.base import Method, Observation, Query, Retrieved
 from hippo_core.methods.controls import CHOOSING, controlled
 from hippo_core.models.generate import kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.results.rankings import RANKING_COLUMNS, score_ranking
+from hippo_core.results.rankings import score_ranking
 from hippo_core.results.scores import score_item
 from hippo_core.store.trace import Statement, Trace
 from hippo_core.suites.lookup import Texts
 from hippo_core.suites.types import Fact, Item, Suite, World
-
-Regime = Literal["immediate", "delayed", "after_sleep"]
-COLUMNS = [
-    *("idx", "item_id", "world", "stage", "kind", "rung", "hops", "distance", "slices", "question", "prompt"),
-    *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
-    *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained", "refuted"),
-    *("shown", "recalled_texts", "n_shown", "n_dropped", "found", *RANKING_COLUMNS),
-    *("prompt_tokens", "generated_tokens", "first_logprob", "trace_tokens", "computed_tokens", "kv_mb"),
-    *("latency_ms", "retrieval_ms", "flags"),
-]
 
 
 @dataclass(frozen=True)
@@ -53,8 +45,9 @@ def answer(
     an item, what was run once for several divided among them and the index of the facts left out. LabError for a regime that the suite does
     not have, and where a fact's text stands in a prompt that must not hold it."""
     passages = {world.id: passages_of(world) for world in worlds}
-    rows = [row_of(lm, suite, one) for one in ask(suite, worlds, method, regime, passages, batch_size)]
-    return pd.DataFrame([{"idx": number, **row} for number, row in enumerate(rows)], columns=COLUMNS)
+    asked = ask(suite, worlds, method, regime, passages, batch_size)
+    rows = [row_of(lm, suite, one) | method.own_columns("test", one.retrieved.columns) for one in asked]
+    return pd.DataFrame([{"idx": number, **row} for number, row in enumerate(rows)], columns=[*COLUMNS, *method.columns.get("test", ())])
 
 
 def passages_of(world: World) -> list[Trace]:
@@ -75,11 +68,11 @@ def ask(
     keeps of worlds is let go of as soon as these were asked about."""
     if regime == "immediate" and method.sees_window and not suite.has_window:
         raise LabError(f"suite {suite.name} has no window: its facts are taught in another session; use regime=delayed")
-    keeps = bool(method.stages) or method.settings.delivery != "text"
+    keeps = bool(method.steps) or method.settings.delivery != "text"
     for together in groups(worlds, batch_size if keeps else None):
         drawn = [one for number in together for one in _retrieved(worlds, number, method, regime, passages)]
-        questions = [Question(item.question, tuple(trace.text for trace in result.shown)) for _, item, result in drawn]
-        encode_ms = method.delivery.make_ready(questions) / max(1, len(drawn)) if method.stages else 0.0
+        questions = [Question(item.question, result.shown) for _, item, result in drawn]
+        encode_ms = method.delivery.make_ready(questions) / max(1, len(drawn)) if method.steps else 0.0
         answers = method.delivery.ask(questions, suite.answer_budget, batch_size, masked=method.settings.control == "empty")
         texts = {worlds[number].id: texts_of(worlds[number]) for number in together}
         for (world, item, result), delivered in zip(drawn, answers, strict=True):

@@ -4,7 +4,7 @@
     teach <- replay <- test (after_sleep)
 
 What a teach or a replay cell does not depend on is no part of its parameters: its preset is the one at the bottom of what the tested
-preset extends, its overrides are those of the settings that its stage reads. So a memory's controls, and the ablations of its recall,
+preset extends, its overrides are those of the settings that its step reads. So a memory's controls, and the ablations of its recall,
 are tested on one taught store.
 """
 
@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.experiments.answer import experiment as answer
+from hippo_core.experiments.asking.cell import AskingCell
+from hippo_core.experiments.asking.parameters import AskingParameters, Resolved, check, forget, is_taught, resolve, with_model
+from hippo_core.experiments.asking.plan import ALWAYS_SAID, AXES, AXIS_DEFAULTS, asking_plan, dataset_plan, variants
 from hippo_core.experiments.base import Experiment
-from hippo_core.experiments.parameters import Parameters, Resolved
-from hippo_core.files import COMMAND, LabError, root
-from hippo_core.methods.base import Mode
+from hippo_core.experiments.memory.tables import REPLAY, TEACH, TEST
+from hippo_core.experiments.plan import CellPlan
+from hippo_core.files import COMMAND, LabError, root, sha256
+from hippo_core.methods.base import Step
 from hippo_core.methods.presets import Preset
-from hippo_core.results.records import prepared_telemetry
 from hippo_core.store.paths import existing, require_free
 
 if TYPE_CHECKING:
@@ -27,50 +30,50 @@ if TYPE_CHECKING:
 
     from hippo_core.methods.base import Memory
 
+STORE = "store"  # the folder of a record that holds what was taught
 
-def sentence(parameters: Parameters, metrics: Mapping[str, Any]) -> str:
+
+def sentence(parameters: "MemoryParameters", metrics: Mapping[str, Any]) -> str:
     """The result as a sentence, from its numbers."""
-    if parameters.stage == "test":
+    if parameters.step == "test":
         return answer.sentence(parameters, metrics)
-    who, telemetry = f"{parameters.model} with {parameters.preset}", prepared_telemetry(metrics)
-    if parameters.stage == "teach":
-        counts = f"{telemetry['inserted']} stored, {telemetry['aggregated']} added to a trace, {telemetry['refused']} refused"
-        return f"{who} was told {telemetry['attempts']} facts of {parameters.suite}: {counts}."
+    who = f"{parameters.model} with {parameters.preset}"
+    if parameters.step == "teach":
+        [gate] = metrics["gates"].values()
+        counts = f"{gate['inserted']} stored, {gate['aggregated']} added to a trace, {gate['refused']} refused"
+        return f"{who} was told {gate['attempts']} facts of {parameters.suite}: {counts}."
+    telemetry = metrics["telemetry"]
     recalled = "" if telemetry["recalled"] is None else f", {telemetry['recalled']:.0%} of them recalled from a noisy cue"
     return f"{who} replayed {telemetry['items']} traces of {parameters.suite} in {telemetry['cycles']} cycles{recalled}."
 
 
-def figure(parameters: Parameters, rows: "pd.DataFrame") -> bytes:
+def figure(parameters: "MemoryParameters", rows: "pd.DataFrame") -> bytes:
     """Accuracy by rung or kind of a test; of a cell that teaches or replays, how salience is spread (PNG)."""
-    if parameters.stage == "test":
+    if parameters.step == "test":
         return answer.figure(parameters, rows)
     from hippo_core.results.figures import drawing, salience
 
-    return drawing.png(salience.FIGURES[parameters.stage](rows))
+    return drawing.png(salience.FIGURES[parameters.step](rows))
 
 
-REGIMES: dict[Mode, str] = {"teach": "delayed", "replay": "after_sleep"}  # that cells of these modes count as
+REGIMES: dict[Step, str] = {"teach": "delayed", "replay": "after_sleep"}  # that cells of these steps count as
 
 
-class MemoryParameters(Parameters):
+class MemoryParameters(AskingParameters):
     """What `03_memory` can be told. The regime is a test's: whatever it says, a teach cell counts as `delayed` and a replay cell as
     `after_sleep`."""
 
     preset: str = "memory/hei_nw"
-    mode: Mode = "test"
+    step: Step = "test"
     store_dir: str = ""  # a folder of stores, from the lab's root; empty: each lies in the record of the cell that wrote it
     session_id: str = ""  # the name of the store; empty: the memory's and the run's
     persist: bool = False  # True: what is taught or replayed is put into store_dir; False: store_dir is read
 
-    @property
-    def stage(self) -> Mode:
-        return self.mode
-
     def check_preset(self, preset: Preset) -> None:
         if not preset.taught:
             raise LabError(f"preset {preset.name} is no memory, so that nothing can be taught: {COMMAND} run answer preset={preset.name}")
-        if self.persist and self.mode == "test":
-            raise LabError("a test writes nothing that could be kept: persist=true goes with mode=teach or mode=replay")
+        if self.persist and self.step == "test":
+            raise LabError("a test writes nothing that could be kept: persist=true goes with step=teach or step=replay")
         if self.persist and not self.store_dir:
             raise LabError("persist=true needs a folder to put the store into: give store_dir=FOLDER")
         if self.persist:
@@ -87,38 +90,54 @@ class MemoryParameters(Parameters):
         return root() / self.store_dir
 
 
-def canonical(resolved: Resolved, mode: Mode | None = None) -> Resolved:
+class MemoryCell(AskingCell):
+    """A cell that teaches, replays or asks a memory."""
+
+    @property
+    def store(self) -> Path:
+        """The folder for the store that this cell writes, a part of its record."""
+        return self.record / STORE
+
+    @property
+    def source(self) -> Path | None:
+        """The folder of the store that it reads: that of the cell which taught or replayed it, or the file of the user's own."""
+        return self.sources["store"] / STORE if "store" in self.sources else own_store(self.resolved)
+
+
+def canonical(resolved: Resolved, step: Step | None = None) -> Resolved:
     """The teach or the replay cell that one rests on, or is: equal for all that may share it. A test stays as it is."""
-    was: Mode = resolved.parameters.mode
-    mode = mode or was
-    if mode == "test":
+    was: Step = resolved.parameters.step
+    step = step or was
+    if step == "test":
         return resolved
-    usual, mine = resolved.origin.of_stage(mode), resolved.preset.of_stage(mode)
+    usual, mine = resolved.origin.of_step(step), resolved.preset.of_step(step)
     overrides = [f"{name}={json.dumps(value)}" for name, value in sorted(resolved.suite_overrides.items())]
     overrides += [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in mine.items() if value != usual[key]]
-    changed = {"preset": resolved.origin.name, "overrides": overrides, "use_chat_template": None, "mode": mode, "regime": REGIMES[mode]}
-    if mode != was:
+    changed = {"preset": resolved.origin.name, "overrides": overrides, "use_chat_template": None, "step": step, "regime": REGIMES[step]}
+    if step != was:
         changed |= {"store_dir": "", "persist": False}
     return resolved.changed(**changed)
 
 
-def needs(resolved: Resolved) -> tuple[Resolved, ...]:
-    """The cell that wrote the store that this one reads, behind the one that it was copied from."""
-    parameters = resolved.parameters
-    if parameters.mode == "teach" or reads(resolved):
-        return ()
-    teach = canonical(resolved, "teach")
-    slept = parameters.mode == "test" and parameters.regime == "after_sleep"
-    return (teach, canonical(resolved, "replay")) if slept else (teach,)
-
-
-def reads(resolved: Resolved) -> Path | None:
+def own_store(resolved: Resolved) -> Path | None:
     """The file of the user's own store that is replayed or asked; LabError where it is not there."""
     parameters = resolved.parameters
-    if parameters.mode == "teach" or parameters.persist or not parameters.store_dir:
+    if parameters.step == "teach" or parameters.persist or not parameters.store_dir:
         return None
     memory: Any = resolved.preset.method
     return existing(parameters.folder, parameters.session(memory), memory.algorithm())
+
+
+def plan(experiment: Experiment, parameters: MemoryParameters) -> CellPlan:
+    """The cell with these parameters, behind the one that wrote the store that it reads."""
+    resolved = canonical(resolve(parameters))
+    step, own = parameters.step, own_store(resolved)
+    data = {"data": dataset_plan(resolved)}
+    if step == "teach" or own:
+        return asking_plan(experiment, resolved, data, step, sha256(own) if own else "")
+    writer: Step = "replay" if step == "test" and parameters.regime == "after_sleep" else "teach"
+    store = {"store": plan(experiment, canonical(resolved, writer).parameters)}
+    return asking_plan(experiment, resolved, {**data, **store} if step == "test" else store, step)
 
 
 MEMORY = Experiment(
@@ -126,10 +145,18 @@ MEMORY = Experiment(
     notebook="03_memory",
     parameters=MemoryParameters,
     run="hippo_core.experiments.memory.run",
-    suits=lambda preset: preset.taught,
+    tables=(TEST, TEACH, REPLAY),
+    cell=MemoryCell,
+    fills=with_model,
+    checks=check,
+    plans=plan,
+    variants=variants,
+    always_said=ALWAYS_SAID,
+    axes=AXES,
+    axis_defaults=AXIS_DEFAULTS,
+    suits=lambda values: is_taught(values["preset"]),
     sentence=sentence,
     figure=figure,
-    needs=needs,
-    canonical=canonical,
-    reads=reads,
+    sections=None,
+    forget=forget,
 )

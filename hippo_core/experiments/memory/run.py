@@ -1,4 +1,4 @@
-"""Teach, replay, test: three stages of a memory, each in a process of its own; the store is all that passes between them."""
+"""Teach, replay, test: three steps of a memory, each in a process of its own; the store is all that passes between them."""
 
 import json
 import math
@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from hippo_core.experiments.answer.run import COLUMNS, AnsweredItem, Regime, ask, observation, row_of
+from hippo_core.experiments.answer.run import AnsweredItem, ask, observation, row_of
+from hippo_core.experiments.asking.parameters import Regime
+from hippo_core.experiments.memory.tables import REPLAY, TEACH, TEST
 from hippo_core.methods.altering import altered, answering_slot
 from hippo_core.methods.base import Memory
 from hippo_core.models.prompt import too_long
@@ -18,20 +20,13 @@ from hippo_core.store import TraceStore
 from hippo_core.store.trace import Decision
 from hippo_core.suites.types import Fact, Suite, World
 
-TEACH_COLUMNS = [
-    *("fact_id", "world", "time", "S", "surprise", "novelty", "reward", "pin", "contributions"),
-    *("action", "trace_id", "evicted", "ms", "asked"),
-]
-REPLAY_COLUMNS = ["cycle", "world", "trace_id", "cue", "recalled", "salience_before", "salience_after", "merged", "ms"]
-OF_STORE = ("store_written", "replayed", "replay_contribution", "replay_cycles_missing")
-OWN = ("follows_store", "requests", "candidates", "k_used", "store_size", "recall_ms", "completion_ms", "encode_ms", "scores", *OF_STORE)
 LISTED = 5  # recalled traces whose scores a row keeps
 
 
 def teach(
     method: Memory, suite: Suite, worlds: Sequence[World], validation_worlds: Sequence[World], store_dir: Path, session_id: str
 ) -> pd.DataFrame:
-    """Write the store of these worlds below `store_dir`; one row a told fact says what was decided about it (TEACH_COLUMNS; `ms` is its
+    """Write the store of these worlds below `store_dir`; one row a told fact says what was decided about it (table TEACH; `ms` is its
     share of what its world took, `asked` the hidden label that judges a gate). What the method was calibrated to is noted in the store as
     `calibration`; facts that no prompt can hold are refused. LabError where it needs validation worlds and there are none."""
     calibration = None
@@ -48,7 +43,7 @@ def teach(
             short, long = _parted(method, suite, world)
             rows += _taught(method, store, short, calibration) if method.writes else _untaught(short)
             rows += _untaught(long)
-    return pd.DataFrame(rows, columns=TEACH_COLUMNS)
+    return pd.DataFrame(rows, columns=[*TEACH.columns, *method.columns.get("teach", ())])
 
 
 def told_worlds(method: Memory, worlds: Sequence[World]) -> Sequence[World]:
@@ -72,7 +67,7 @@ def _taught(method: Memory, store: TraceStore, world: World, calibration: object
     stored = {trace.id for trace in store.traces(world.id)}
     for fact, decision in zip(world.facts, decisions, strict=True):
         evicted = decision.trace_id is not None and decision.trace_id not in stored
-        yield _teach_row(fact, decision) | {"evicted": evicted, "ms": each}
+        yield _teach_row(fact, decision) | {"evicted": evicted, "ms": each} | method.own_columns("teach", decision.columns)
 
 
 def _untaught(world: World) -> Iterator[dict[str, object]]:
@@ -114,7 +109,7 @@ def replay(method: Memory, source_dir: Path, session_id: str, store_dir: Path) -
             rows += method.replay(world, store)
             method.forget()
         store.note("replay", {"items": len(rows), "cycles": len({row["cycle"] for row in rows})})
-    return pd.DataFrame(rows, columns=REPLAY_COLUMNS)
+    return pd.DataFrame(rows, columns=[*REPLAY.columns, *method.columns.get("replay", ())])
 
 
 def test(
@@ -131,8 +126,12 @@ def test(
         slept = _sleep(method, store) if regime == "after_sleep" else {"replayed": 0.0, "replay_cycles_missing": math.nan}
     told = {world.id: {fact.id: fact for fact in world.facts} for world in told_worlds(method, worlds)}
     asked = ask(suite, worlds, method, regime, stored, batch_size)
-    rows = [row_of(method.lm, suite, one) | memory_columns(one, told[one.world.id]) | slept for one in asked]
-    return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=[*COLUMNS, *OWN])
+    rows = [
+        row_of(method.lm, suite, one) | memory_columns(one, told[one.world.id]) | slept | method.own_columns("test", one.retrieved.columns)
+        for one in asked
+    ]
+    columns = [*TEST.columns, *method.columns.get("test", ())]
+    return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=columns)
 
 
 def _sleep(method: Memory, store: TraceStore) -> dict[str, float]:

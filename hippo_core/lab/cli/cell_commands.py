@@ -5,37 +5,34 @@ from collections.abc import Sequence
 from typing import Any
 
 from hippo_core.experiments import load_experiment
-from hippo_core.experiments.parameters import Parameters, assignments, check, said_of_model, usual_model
+from hippo_core.experiments.parameters import assignments
 from hippo_core.files import root
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.grid_status import stand, supersede
-from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.grid.running import ALONE, RunOptions, run, stops_cleanly
 from hippo_core.lab.run import execute, notebook_files, record_files
-from hippo_core.lab.run.cells import cells_of, dataset_cell
+from hippo_core.lab.run.cells import cells_of
+from hippo_core.lab.run.command import ALONE as SINGLE
+from hippo_core.lab.run.command import command
+from hippo_core.lab.run.output import Output
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.results.records import RUNS, is_complete, run_folder, set_aside
 from hippo_core.suites import SUITES
-from hippo_core.suites.folder import is_own
 
 
 def run_single(name: str, words: Sequence[str], again: bool) -> int:
     """Run one cell of an experiment alone, with what it needs where that is not there; a finished record is kept and said."""
     experiment = load_experiment(name)
-    told = assignments(words)
-    values = {"run_id": summary.ALONE, **told}
-    if "model" not in told and is_own(suite := str(told.get("suite", ""))):  # decided here, so that cell and record say which it is
-        values["model"] = usual_model(suite)
-    resolved = check(values, f"run {name}", experiment.parameters)
-    parameters, cells = resolved.parameters, cells_of(experiment, resolved)
-    cell = cells[-1]
+    values, chosen = experiment.fills({"run_id": SINGLE, **assignments(words)})
+    parameters = experiment.check(values, f"run {name}")
+    *_, cell = cells = cells_of(experiment.plan(parameters))
     where = record_files.short(cell.record)
     if is_complete(cell.record) and not again:
-        print(f"finished already: {where}\nto run it again and keep this one aside: {summary.command(cell)} --again")
+        print(f"finished already: {where}\nto run it again and keep this one aside: {command(cell)} --again")
         return 0
+    if chosen:
+        print(chosen, flush=True)
     require_threads(parameters.threads)
-    if "model" not in told and is_own(resolved.parameters.suite):
-        print(said_of_model(resolved.parameters.suite), flush=True)
     execute.fix_threads(parameters.threads)
     with record_files.locked(run_folder(parameters.run_id), alone=False):
         if is_complete(cell.record):
@@ -51,7 +48,8 @@ def build_datasets(words: Sequence[str]) -> int:
     """Build the data sets of every suite, or of the one that `suite=` names."""
     values: dict[str, Any] = {"run_id": "datasets", **assignments(words)}
     suites = [values.pop("suite")] if "suite" in values else list(SUITES)
-    cells = [dataset_cell(check({**values, "suite": suite}, "datasets", Parameters)) for suite in suites]
+    answer = load_experiment("answer")
+    cells = [cells_of(answer.plan(answer.check({**values, "suite": suite}, "datasets")).needs["data"])[-1] for suite in suites]
     execute.fix_threads(1)
     with record_files.locked(run_folder(values["run_id"]), alone=True):
         supersede(cells)

@@ -14,7 +14,7 @@ from hippo_core.lab.run import execute, record_files
 from hippo_core.lab.run.cells import report_cell
 from hippo_core.lab.run.execute import DEFAULTS, ExecutionOptions, Outcome
 from hippo_core.lab.run.preflight import require_threads
-from hippo_core.results.records import RUNS, is_complete, prepared_of, records_of, run_folder
+from hippo_core.results.records import RUNS, is_complete, records_with, run_folder
 from hippo_core.results.records.archive import shared
 
 
@@ -55,10 +55,10 @@ def _say_power(message: str) -> None:
 
 def _report(run_id: str, force: bool, execution: ExecutionOptions = DEFAULTS, file: StatusFile | None = None) -> list[Outcome]:
     """Run the report of a run over its finished records, where something is new or it is not there; older executed reports go."""
-    finished = [record.name for record in records_of(run_folder(run_id), split=None)]
+    finished = [record.name for record in records_with(run_folder(run_id), dry_run=True)]
     if not finished:
         return []
-    cell = report_cell(run_id, finished + [record.name for record in prepared_of(run_folder(run_id), dry_run=True)])
+    cell = report_cell(run_id, finished)
     if not force and is_complete(cell.record) and summary.criteria(run_id):
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():

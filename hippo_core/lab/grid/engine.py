@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from hippo_core.lab.grid.executors import Executor
 from hippo_core.lab.grid.progress.live import Progress
-from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
+from hippo_core.lab.run.output import Output
 
 
 def run_cells(cells: Sequence[Cell], executor: Executor, progress: Progress) -> list[Outcome]:
@@ -77,7 +77,7 @@ def ready(waiting: Sequence[Cell], running: Sequence[Cell], outcomes: Sequence[O
     """The waiting cells all of whose needs are met, in their order."""
     done = {outcome.cell.id for outcome in outcomes if outcome.state == "done"}
     open_ids = {cell.id for cell in (*waiting, *running)} - done
-    return [cell for cell in waiting if not open_ids & set(cell.needs)]
+    return [cell for cell in waiting if not open_ids & cell.needed]
 
 
 def _doomed(waiting: list[Cell], outcome: Outcome) -> list[Outcome]:
@@ -86,7 +86,7 @@ def _doomed(waiting: list[Cell], outcome: Outcome) -> list[Outcome]:
     failed = [outcome.cell] if outcome.state == "failed" else []
     while failed:
         need = failed.pop()
-        for cell in [cell for cell in waiting if need.id in cell.needs]:
+        for cell in [cell for cell in waiting if need.id in cell.needed]:
             waiting.remove(cell)
             failed.append(cell)
             lost.append(Outcome(cell, "failed", 0.0, f"not run: it needs '{need.label}', which failed"))

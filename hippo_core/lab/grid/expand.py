@@ -1,47 +1,28 @@
-"""A grid file names axes; expanded, it is a list of cells in order of dependence, each once, those that must coincide left out."""
+"""A grid file names axes; expanded, it is a list of cells in order of dependence, each once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import cache
 from itertools import product
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hippo_core.experiments import Experiment, experiment_of, load_experiment
-from hippo_core.experiments.parameters import Parameters, Positive, Resolved, check, usual_model
-from hippo_core.files import LabError, root, unknown
-from hippo_core.lab.run.cells import DATASETS, Cell, cells_of
-from hippo_core.methods.presets import load_preset
+from hippo_core.experiments import OURS, Experiment, experiment_of, load_experiment
+from hippo_core.experiments.parameters import PLACE, Positive
+from hippo_core.files import LabError, UnknownName, root, unknown
+from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.models.spec import read_mapping, validated
 
-Axis = Annotated[list[str], Field(min_length=1)]
-
-
-class Block(BaseModel):
-    """Axes whose every combination is a cell; what a memory's cells need, to teach and to replay, is added. `overrides`: each inner list is
-    one variant. `encoders`: an axis of the presets that read one; without it each says its own. The regime `after_sleep` is one of
-    memories. `experiment`: a name or a module path; else the one that suits each preset."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    suites: Axis
-    presets: Axis
-    regimes: list[Literal["immediate", "delayed", "after_sleep"]] = ["immediate", "delayed"]
-    sizes: Annotated[list[int | Literal["all"]], Field(min_length=1)] = [50]
-    seeds: Annotated[list[int], Field(min_length=1)] = [1337]
-    models: Axis = ["hippo-tiny"]
-    profiles: Axis = ["default"]
-    splits: list[Literal["val", "test"]] = ["test"]
-    encoders: list[Literal["own", "minilm"]] = []
-    overrides: list[list[str]] = [[]]
-    experiment: str = ""
+PLURALS = {"models": "model", "seeds": "seed"}  # of fields that every experiment has
 
 
 class GridFile(BaseModel):
-    """A file of params/grids. `later` lists presets that blocks may name before there is a file for them; `timeout`: seconds that a
-    step of a notebook may take; `memory`: GB that a kernel may take, half of the machine unless said.
+    """A file of params/grids. A block is an experiment and any of its parameters as an axis: `name: value`, or `name: [value, ...]`; every
+    combination is a cell, and the cells that it needs are added. Without `experiment` it is of the one of ours that suits its preset.
+
+    `later` lists names, such as presets, that blocks may use before they exist; `timeout`: seconds that a step of a notebook may take;
+    `memory`: GB that a kernel may take, half of the machine unless said.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -56,8 +37,22 @@ class GridFile(BaseModel):
 
 
 @dataclass(frozen=True)
+class Block:
+    """The axes of a block: the values of each parameter, and the experiment that it names, if any. `where` says which block it is."""
+
+    where: str
+    experiment: Experiment | None
+    axes: dict[str, list[Any]]
+
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """The values of each cell."""
+        for values in product(*self.axes.values()):
+            yield dict(zip(self.axes, values, strict=True))
+
+
+@dataclass(frozen=True)
 class Grid:
-    """An expanded grid: its cells, data sets first, and how many cells each preset would have that is not there yet."""
+    """An expanded grid: its cells, those first that others need, and how many cells each name of `later` would have."""
 
     name: str
     title: str
@@ -75,69 +70,99 @@ def grid_names() -> list[str]:
 
 
 def load_grid(name: str) -> tuple[GridFile, list[Block]]:
-    """A grid file and its blocks, checked; LabError for an unknown name or key."""
+    """A grid file and its blocks, checked; LabError for an unknown name or axis."""
     if name not in grid_names():
         raise unknown("grid", name, grid_names())
     where = f"params/grids/{name}.yaml"
     file = validated(GridFile, read_mapping(root() / where), where)
-    return file, [validated(Block, block, f"{where}, block {number + 1}") for number, block in enumerate(file.blocks)]
+    return file, [_block(block, f"{where}, block {number + 1}") for number, block in enumerate(file.blocks)]
+
+
+def _block(block: Mapping[str, Any], where: str) -> Block:
+    """The axes of a block in the order of the experiment's parameters; those that it leaves out have the experiment's usual values."""
+    named = block.get("experiment")
+    if named is not None and not isinstance(named, str):
+        raise LabError(f"{where}: experiment: expected a name or a module path, got {named!r}")
+    experiment = load_experiment(named) if named else None
+    possible = [experiment] if experiment else [load_experiment(name) for name in OURS]
+    fields = {name: info for one in possible for name, info in one.parameters.model_fields.items() if name not in PLACE}
+    others = PLURALS | {other: name for one in possible for other, name in one.axes.items()}
+    axes: dict[str, list[Any]] = {name: list(values) for one in possible for name, values in one.axis_defaults.items()}
+    given = [others.get(key, key) for key in block if key != "experiment"]
+    for key, name in zip((key for key in block if key != "experiment"), given, strict=True):
+        if name not in fields and name not in others.values():
+            raise LabError(f"{where}: unknown axis {key!r}; legal: {', '.join([*fields, *(other for other in others)])}, experiment")
+        if given.count(name) > 1:
+            raise LabError(f"{where}: {name} is an axis twice, under two names")
+        of_lists = name in fields and get_origin(fields[name].annotation) is list
+        axes[name] = _values(block[key], of_lists, f"{where}: {key}")
+    if not experiment and "preset" not in axes:
+        raise LabError(f"{where}: it names no experiment and no presets, so that nobody knows what it asks; give one of them")
+    order = [*fields, *others.values()]
+    return Block(where, experiment, dict(sorted(axes.items(), key=lambda axis: order.index(axis[0]))))
+
+
+def _values(value: Any, of_lists: bool, where: str) -> list[Any]:
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise LabError(f"{where}: expected at least one value")
+    if of_lists and (wrong := [one for one in values if not isinstance(one, list)]):
+        raise LabError(f"{where}: expected a list of lists, one list a variant, got {wrong[0]!r} among them")
+    return values
 
 
 def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tuple[str, ...] = (), threads: int | None = None) -> Grid:
-    """The cells of a grid. `only` keeps presets that match one of its patterns, `models` replaces the file's axis of models, `threads`
-    those that the file gives each cell."""
+    """The cells of a grid. `only` keeps those whose condition (preset, or experiment) matches one of its patterns, with what they need,
+    `models` replaces the axis of models, `threads` those that the file gives each cell."""
     (file, blocks), run = load_grid(name), run_id or name
     each = threads or file.threads
     cells_by_id: dict[str, Cell] = {}
     not_there: dict[str, int] = {}
-    known = cache(load_preset)
-    for number, block in enumerate(blocks):
-        for values in _combinations(block, models):
-            if only and not any(fnmatch(values["preset"], pattern) for pattern in only):
+    for block in blocks:
+        axes = block.axes | ({"model": list(models)} if models else {})
+        for values in Block(block.where, block.experiment, axes).combinations():
+            if only and "preset" in values and not _matches(values["preset"], only):
                 continue
-            if values["preset"] in file.later and not (root() / "params" / "presets" / f"{values['preset']}.yaml").is_file():
-                not_there[values["preset"]] = not_there.get(values["preset"], 0) + 1
-                continue
-            preset = known(values["preset"])
-            if values["regime"] == "after_sleep" and "replay" not in preset.method.stages:
-                continue
-            experiment = load_experiment(block.experiment) if block.experiment else experiment_of(preset)
-            values = {"run_id": run, "threads": each, "batch_size": file.batch_size, **values}
-            for overrides in _encoded(preset.settings, values["overrides"], block.encoders):
-                where = f"params/grids/{name}.yaml, block {number + 1}"
-                resolved = _once({**values, "overrides": overrides}, where, experiment.parameters)
-                _add(cells_by_id, experiment, resolved)
+            try:
+                experiment = block.experiment or experiment_of(values)
+                shared = {"run_id": run, "threads": each, "batch_size": file.batch_size}
+                known = {key: value for key, value in shared.items() if key in experiment.parameters.model_fields}
+                for parameters in experiment.variants(experiment, {**known, **values}, block.where):
+                    plan = experiment.plan(parameters)
+                    if not only or _matches(plan.condition, only):
+                        _add(cells_by_id, cells_of(plan))
+            except UnknownName as error:
+                if error.name not in file.later:
+                    raise
+                not_there[str(error.name)] = not_there.get(str(error.name), 0) + 1
     if not cells_by_id and not not_there:
         raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
-    cells = sorted(cells_by_id.values(), key=lambda cell: (cell.phase != DATASETS, cell.phase))
+    cells = in_order(sorted(cells_by_id.values(), key=lambda cell: (bool(cell.experiment), cell.phase)))
     return Grid(name, file.title, run, tuple(cells), not_there, each, file.timeout, file.memory)
 
 
-def _combinations(block: Block, models: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """Every combination of the axes. A folder of the user's own has the model that reads it, where neither block nor command says one."""
-    names = ("model", "suite", "profile", "n", "seed", "split", "preset", "overrides", "regime")
-    sets = (models or block.models, block.suites, block.profiles, block.sizes, block.seeds, block.splits)
-    for values in product(*sets, block.presets, block.overrides, block.regimes):
-        cell: dict[str, Any] = dict(zip(names, values, strict=True))
-        yield cell if models or "models" in block.model_fields_set else {**cell, "model": usual_model(cell["suite"])}
+def in_order(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells as they are, but each behind those that it needs."""
+    by_id, placed = {cell.id: cell for cell in cells}, dict[str, Cell]()
+
+    def place(cell: Cell) -> None:
+        if cell.id not in placed:
+            for need in cell.needs.values():
+                if need in by_id:
+                    place(by_id[need])
+            placed[cell.id] = cell
+
+    for cell in cells:
+        place(cell)
+    return list(placed.values())
 
 
-def _encoded(settings: Any, overrides: list[str], encoders: Sequence[str]) -> list[list[str]]:
-    """The overrides with each encoder, for a preset that has such a setting; its own encoder needs no override."""
-    if not encoders or "encoder" not in type(settings).model_fields:
-        return [overrides]
-    return [overrides if encoder == settings.encoder else [*overrides, f"encoder={encoder}"] for encoder in encoders]
+def _matches(condition: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch(condition, pattern) for pattern in patterns)
 
 
-def _once(values: dict[str, Any], where: str, form: type[Parameters]) -> Resolved:
-    """The cell of these values, resolved; where both regimes give the same prompts, the delayed cell stands for both."""
-    delayed = check({**values, "regime": "delayed"}, where, form)
-    once = delayed.coincides and values["regime"] != "after_sleep"
-    return delayed if once else delayed.changed(regime=values["regime"])
-
-
-def _add(cells_by_id: dict[str, Cell], experiment: Experiment, resolved: Resolved) -> None:
-    for cell in cells_of(experiment, resolved):
+def _add(cells_by_id: dict[str, Cell], chain: tuple[Cell, ...]) -> None:
+    for cell in chain:
         other = cells_by_id.setdefault(cell.id, cell)
         if other.parameters != cell.parameters:
             raise LabError(f"'{other.label}' and '{cell.label}' would both write {cell.record}; leave one of them out of the grid")

@@ -41,11 +41,11 @@ class Standing:
 def stand(cells: Sequence[Cell]) -> Standing:
     """Look at the record of each cell. A data set, or a store, is left out where no cell that needs it is left."""
     whole = {cell.id for cell in cells if is_complete(cell.record)}
-    sources = {need for cell in cells for need in cell.needs}
+    sources = {need for cell in cells for need in cell.needed}
     wanted = {cell.id for cell in cells} - sources - whole
     for cell in reversed(cells):  # needs come first
         if cell.id in wanted:
-            wanted |= set(cell.needs) - whole
+            wanted |= cell.needed - whole
     return Standing(tuple(cell for cell in cells if cell.id in whole), tuple(cell for cell in cells if cell.id in wanted))
 
 

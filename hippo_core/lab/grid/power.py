@@ -8,7 +8,7 @@ from hippo_core.lab.grid.expand import Grid
 from hippo_core.lab.run.cells import Cell
 from hippo_core.results.criteria import load_criteria
 from hippo_core.results.criteria.power import DECLARED, Claim, planned_claims, read_declared, sentence, underpowered, write_declared
-from hippo_core.results.records import key_of, run_folder
+from hippo_core.results.records import run_folder
 
 
 def power(cells: Sequence[Cell]) -> str:
@@ -36,13 +36,5 @@ def _claims(cells: Sequence[Cell]) -> list[Claim]:
 
 
 def _row(cell: Cell) -> dict[str, object]:
-    """A cell of the test as a row of the plan, with as many worlds as its questions can come from; empty for another cell."""
-    if not (resolved := cell.resolved) or (resolved.parameters.stage, resolved.parameters.split) != ("test", "test"):
-        return {}
-    parameters = resolved.parameters
-    settings = resolved.settings.model_dump()
-    key = key_of(
-        {**parameters.model_dump(), "mode": parameters.stage}, {"preset": resolved.preset.described(), "suite": {"settings": settings}}
-    )
-    a_world = max(1, min(resolved.settings.n_items, resolved.settings.n_facts))  # questions, at least
-    return key | {"stage": "test", "cell": cell.id, "item_id": "", "world": "", "n_worlds": -(-parameters.items // a_world)}
+    """A cell of the test as a row of the plan; empty for another cell."""
+    return {**cell.plan.expected, "cell": cell.id} if cell.plan and cell.plan.expected else {}

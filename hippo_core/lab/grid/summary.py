@@ -5,17 +5,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from hippo_core.experiments.base import load_experiment
-from hippo_core.files import COMMAND, root
+from hippo_core.files import root
 from hippo_core.lab.grid.progress.eta import duration
 from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.command import command
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
 from hippo_core.results.criteria import VERDICTS
 from hippo_core.results.records import read_meta, read_metrics
-from hippo_core.suites.folder import is_own
-
-ALONE = "single"  # the run of cells that are run alone, unless one is named
-ALWAYS = ("suite", "preset", "n", "seed", "mode")  # parameters that a command says though they are the usual ones
 
 
 def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> list[str]:
@@ -73,23 +70,7 @@ def warnings(outcomes: Sequence[Outcome]) -> list[str]:
 
 def result(cell: Cell) -> str:
     """The result of a finished cell in one line."""
-    if not cell.resolved:
-        return cell.label
-    return load_experiment(cell.experiment).sentence(cell.resolved.parameters, read_metrics(cell.record))
-
-
-def command(cell: Cell) -> str:
-    """The command that runs a cell alone, into the same run; defaults are left out."""
     if not cell.experiment:
-        words = [f"{name}={_word(value)}" for name, value in cell.parameters.items()]
-        return " ".join([COMMAND, "notebook", cell.phase, *words])
-    always = ALWAYS if not is_own(cell.parameters["suite"]) else (*ALWAYS, "model")  # whose usual one depends on what is on the disk
-    usual = load_experiment(cell.experiment).parameters(run_id=ALONE).model_dump()
-    changed = {name: value for name, value in cell.parameters.items() if value != usual[name] or name in always}
-    return " ".join([COMMAND, "run", cell.experiment, *(f"{name}={_word(value)}" for name, value in changed.items())])
-
-
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"'[{', '.join(map(str, value))}]'" if isinstance(value, list) else str(value)
+        return cell.label
+    experiment = load_experiment(cell.experiment)
+    return experiment.sentence(experiment.parameters(**cell.parameters), read_metrics(cell.record))

@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 from hippo_core.experiments.parameters import PLACE
 from hippo_core.files import FULL, LabError, root, write_json
-from hippo_core.lab.grid.progress.output import Output
-from hippo_core.lab.run import fingerprints, notebook_files, process_env, ram, record_files
+from hippo_core.lab import process_env
+from hippo_core.lab.run import fingerprints, notebook_files, ram, record_files
 from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.output import Output
 from hippo_core.lab.run.provenance import git_sha, versions
 from hippo_core.lab.warm import NAME as WARM
 from hippo_core.results.records import RUNS, begin_record, is_complete, read_meta
@@ -166,7 +167,7 @@ def papermill_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
 def _plain_origin(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
     parameters = {name: value for name, value in cell.parameters.items() if name not in PLACE}
     meta = {"git_sha": git_sha(), "config_hash": fingerprints.digest(parameters), "cell": cell.id, "phase": cell.phase}
-    return {"parameters": parameters}, meta | {"parameters": cell.parameters, "mode": cell.phase, "versions": versions()}
+    return {"parameters": parameters}, meta | {"parameters": cell.parameters, "versions": versions()}
 
 
 def disk_full(cell: Cell) -> LabError:

@@ -25,9 +25,9 @@ class Materials:
 
 def materials(cells: Iterable[Cell]) -> Materials:
     """What these cells need."""
-    resolved = [cell.resolved for cell in cells if cell.resolved]
-    encoders = {encoder for one in resolved for encoder in one.preset.settings.requires}
-    return Materials(tuple(sorted({one.spec.name for one in resolved})), tuple(sorted(encoders)))
+    plans = [cell.plan for cell in cells if cell.plan]
+    models, encoders = ({name for plan in plans for name in getattr(plan, kind)} for kind in ("models", "encoders"))
+    return Materials(tuple(sorted(models)), tuple(sorted(encoders)))
 
 
 def require_weights(models: Iterable[str]) -> None:

@@ -5,42 +5,29 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from hippo_core.experiments.parameters import PLACE, Resolved
+from hippo_core.experiments.parameters import Parameters
 from hippo_core.files import root
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import Cell
+from hippo_core.results.records.table import Table
 
 MODEL_LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "bm25s")
 LIBRARIES = (*MODEL_LIBRARIES, "pandas", "scipy", "papermill", "nbclient", "ipykernel", "hippo-core")
 
 
-def describe_run(cell: Cell, resolved: Resolved) -> tuple[dict[str, Any], dict[str, Any]]:
+def describe_run(cell: Cell, parameters: Parameters, table: Table) -> tuple[dict[str, Any], dict[str, Any]]:
     """The content of `config_snapshot.yaml` and of `meta.json`."""
-    parameters = resolved.parameters
-    config = {
-        "parameters": {name: value for name, value in parameters.model_dump().items() if name not in PLACE},
-        "items": parameters.items,
-        "suite": {"name": resolved.suite.name, "primary": resolved.suite.primary, "settings": resolved.settings.model_dump(mode="json")},
-        "preset": resolved.preset.described(),
-        "model": resolved.spec.model_dump(mode="json"),
-        "decoding": {
-            "greedy": True,
-            "max_new_tokens": resolved.suite.answer_budget,
-            "use_chat_template": resolved.preset.settings.decoding == "short",
-        },
-    }
+    config = {"parameters": parameters.values(), **(cell.plan.config if cell.plan else {})}
     meta = {
         "git_sha": git_sha(),
         "config_hash": fingerprints.digest(config),
         "cell": cell.id,
         "phase": cell.phase,
         "experiment": cell.experiment,
+        "step": table.step,
+        "table": table.described(),
         "parameters": parameters.model_dump(exclude={"record_dir"}),
-        "model": parameters.model,
-        "profile": parameters.profile,
-        "regime": parameters.regime,
-        "mode": parameters.stage,
-        "needs": list(cell.needs),
+        "needs": cell.needs,
         "threads": parameters.threads,
         "versions": versions(),
         "checksums": {"notebook": fingerprints.notebook(cell.notebook), **cell.checksums},

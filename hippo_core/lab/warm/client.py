@@ -11,7 +11,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from hippo_core.lab.run import process_env
+from hippo_core.lab import process_env
 
 # For the server: neither imports nor the loading of a model start a thread pool, no GPU is opened, figures go where ipykernel sends them.
 AT_IMPORT = {

@@ -14,7 +14,7 @@ from typing import Any
 from jupyter_client.launcher import launch_kernel
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
-from hippo_core.lab.run.process_env import folder
+from hippo_core.lab.process_env import folder
 from hippo_core.lab.warm import client
 from hippo_core.lab.warm.starting import Made, StartingKernel
 

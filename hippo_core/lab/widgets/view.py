@@ -15,9 +15,9 @@ import ipywidgets
 
 from hippo_core.files import LabError, root
 from hippo_core.lab.grid.expand import load_grid
-from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.grid.progress.status import Status, absent, look
 from hippo_core.lab.run.execute import Kernel
+from hippo_core.lab.run.output import Output
 from hippo_core.lab.widgets.page import Stage, body, head
 from hippo_core.results.records import run_folder
 

@@ -18,6 +18,7 @@ from hippo_core.store.trace import Decision, Trace
 if TYPE_CHECKING:
     from hippo_core.methods.episodic.parts import Parts
     from hippo_core.methods.episodic.payload import PayloadCodec
+    from hippo_core.methods.episodic.writing import Writer
     from hippo_core.store import TraceStore
 
 
@@ -25,8 +26,11 @@ class HeiNW(Memory):
     """The episodic memory on a loaded model; what was fitted for the model is read when it is first needed (parts.py)."""
 
     Settings = EpisodicSettings
-    stages = ("teach", "replay")
-    slept_with = ("replay", "episodic.use_completion", "episodic.recall", "episodic.hopfield", "episodic.predictive")
+    steps = ("teach", "replay")
+    weights = ("{model}/adapter.*", "{model}/key.*", "{model}/recall.*")
+    replay_settings = ("replay", "episodic.use_completion", "episodic.recall", "episodic.hopfield", "episodic.predictive")
+
+    _writes: "Writer | None" = None
 
     @cached_property
     def parts(self) -> "Parts":
@@ -57,18 +61,30 @@ class HeiNW(Memory):
 
         return calibration(self.parts, worlds) if self.settings.calibrates else None
 
+    def write(self, observation: Observation, store: "TraceStore", calibration: Mapping[str, Any] | None = None) -> Decision:
+        """See `Memory`; a budget is looked to when a whole world is taught."""
+        return self._writer(store, calibration).write(observation)
+
     def teach(
         self, observations: Sequence[Observation], store: "TraceStore", calibration: Mapping[str, Any] | None = None
     ) -> list[Decision]:
         """See `Memory`; what exceeds the budget is let go of at the end of the world."""
-        from hippo_core.methods.episodic.writing import gate_of, write
-
-        settings = self.settings.episodic
-        protects = settings.gate.policy == "salience" and settings.gate.delta > 0
-        decisions = write(self.parts, store, observations, gate_of(settings, calibration), protects)
-        if settings.store.budget is not None and observations:
-            store.evict({observations[0].statement.world: math.ceil(settings.store.budget * len(observations))})
+        self._writer(store, calibration).prepare(observations)
+        decisions = super().teach(observations, store, calibration)
+        budget = self.settings.episodic.store.budget
+        if budget is not None and observations:
+            store.evict({observations[0].statement.world: math.ceil(budget * len(observations))})
         return decisions
+
+    def _writer(self, store: "TraceStore", calibration: Mapping[str, Any] | None) -> "Writer":
+        """The writer of a store, the same as long as nothing else is written to."""
+        from hippo_core.methods.episodic.writing import Writer, gate_of
+
+        if self._writes is None or self._writes.store is not store:
+            settings = self.settings.episodic
+            protects = settings.gate.policy == "salience" and settings.gate.delta > 0
+            self._writes = Writer(self.parts, store, gate_of(settings, calibration), protects)
+        return self._writes
 
     def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
         from hippo_core.methods.episodic.replaying import replay_world
@@ -100,4 +116,5 @@ class HeiNW(Memory):
 
     def forget(self) -> None:
         super().forget()
+        self._writes = None
         self.parts.known.forget()

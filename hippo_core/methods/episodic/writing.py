@@ -6,7 +6,7 @@ the highest cosine with the keys stored before it in its world. A statement in t
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,70 +16,117 @@ from hippo_core.files import LabError
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.sparse_recall.index import SparseIndex
 from hippo_core.methods.base import Observation
-from hippo_core.methods.episodic.gate import LOWEST, TERMS, Calibration, Gate, GateFeatures, RandomGate, WriteGate, calibrate, salience_of
+from hippo_core.methods.episodic.gate import Calibration, Gate, GateFeatures, RandomGate, WriteGate, calibrate, salience_of
 from hippo_core.methods.episodic.parts import Parts
 from hippo_core.methods.episodic.payload import Payload
 from hippo_core.methods.episodic.settings import Episodic
 from hippo_core.models.prompt import lines_of
 from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.sparse_key import SparseKey
-from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.retrieval.trace_index import rows_of
 from hippo_core.store import TraceStore
-from hippo_core.store.trace import Decision
+from hippo_core.store.trace import Decision, Statement
 
 CALIBRATED_ON = 512  # statements of validation worlds, in whole worlds, at least
 SEED = 1337  # of the control that writes by chance
 NEAREST = 8  # traces by shared units, of which the nearest by cosine is taken
 
 
-def write(
-    memory: Parts, store: TraceStore, observations: Sequence[Observation], gate: Gate | None, protects_pins: bool = True
-) -> list[Decision]:
-    """Tell the statements of one world, in order, to a store that has none of that world yet; what was decided about each. Without a gate
-    everything is written, nothing is weighed and nothing is joined. All is on the disk when this returns."""
-    texts = [one.statement.text for one in observations]
+@dataclass(frozen=True)
+class Encoded:
+    """A statement made ready to be weighed and written: its key, its tokens as a line, and, where a gate asks, its surprise in nats."""
+
+    key: SparseKey
+    line: list[int]
+    surprise: float = math.nan
+
+
+class WrittenWorld:
+    """What a gate needs to know of the traces that a world has: their keys, in an index, and their words."""
+
+    def __init__(self, expansion: int) -> None:
+        self._index, self._keys, self._numbers = SparseIndex(expansion), list[SparseKey](), dict[tuple[str, ...], int]()
+
+    def add(self, number: int, text: str, key: SparseKey) -> None:
+        """A trace of this number has been written."""
+        self._numbers[tuple(words(text))] = number
+        self._index.add(_code(key))
+        self._keys.append(key)
+
+    def duplicate_of(self, text: str) -> int | None:
+        """The number of the trace that says the same in the same words; None where there is none."""
+        return self._numbers.get(tuple(words(text)))
+
+    def novelty(self, key: SparseKey) -> float:
+        """1 less the highest cosine of a key with the written ones'; 1 where nothing is written."""
+        nearest = self._index.recall(_code(key), NEAREST).ids[0].tolist() if self._keys else []
+        near = rows_of([self._keys[row] for row in nearest if row >= 0])
+        every = np.arange(len(near.indices))
+        return 1.0 - max(0.0, float(near.cosines(every, rows_of([key])).max())) if len(every) else 1.0
+
+
+class Writer:
+    """Tells statements to a store one by one. What it knows of a world is read from the store when it is first needed, and anew when
+    something else has changed the store since.
+
+    Args:
+        gate: weighs each statement; None: everything is written, nothing is weighed and nothing is joined.
+        protects_pins: whether a pinned statement's trace is let go of last.
+    """
+
+    def __init__(self, memory: Parts, store: TraceStore, gate: Gate | None, protects_pins: bool) -> None:
+        self.memory, self.store, self.gate, self.protects_pins = memory, store, gate, protects_pins
+        self._worlds: dict[str, WrittenWorld] = {}
+        self._encoded: dict[Statement, Encoded] = {}
+        self._seen = store.changes
+
+    def prepare(self, observations: Sequence[Observation]) -> None:
+        """Encode statements together that are to be written next, which is quicker than one by one."""
+        statements = [one.statement for one in observations]
+        self._encoded |= dict(zip(statements, encoded(self.memory, statements, reads=self.gate is not None), strict=True))
+
+    def write(self, observation: Observation) -> Decision:
+        """Tell one statement, in one transaction; what was decided about it."""
+        statement = observation.statement
+        if statement not in self._encoded:
+            self.prepare([observation])
+        made = self._encoded.pop(statement)
+        decision = Decision(statement, 0.0, {}, {}, "insert")
+        if self.gate:
+            world = self._world(statement.world)
+            terms = GateFeatures(made.surprise, world.novelty(made.key), observation.reward, observation.pin)
+            decision = self.gate.decide(statement, terms, world.duplicate_of(statement.text))
+        with self.store.together():
+            decision = replace(decision, told=observation.told)
+            if decision.action == "insert":
+                pinned, salience = observation.pin and self.protects_pins, salience_of(decision.S)
+                trace = observation.trace(payload=Payload(tuple(made.line), made.key), salience=salience, pinned=pinned)
+                decision = replace(decision, trace_id=self.store.append([trace])[0])
+            elif decision.action == "aggregate" and decision.trace_id is not None:
+                self.store.aggregate(decision.trace_id)
+            self.store.log([decision])
+        if self.gate and decision.action == "insert" and decision.trace_id is not None:
+            self.memory.known.keep([made.line])  # what the gate read of it leaves behind what it is recalled by
+            self._world(statement.world).add(decision.trace_id, statement.text, made.key)
+        self._seen = self.store.changes
+        return decision
+
+    def _world(self, name: str) -> WrittenWorld:
+        if self.store.changes != self._seen:
+            self._worlds, self._seen = {}, self.store.changes
+        if name not in self._worlds:
+            self._worlds[name] = WrittenWorld(self.memory.encoder.expansion)
+            for trace in self.store.traces(name):
+                self._worlds[name].add(trace.id, trace.text, trace.payload.key)
+        return self._worlds[name]
+
+
+def encoded(memory: Parts, statements: Sequence[Statement], reads: bool) -> list[Encoded]:
+    """Statements made ready together; `reads`: the model reads them too, for their surprise."""
+    texts = [one.text for one in statements]
     keys, lines = memory.encoder.keys(texts), lines_of(memory.lm, texts, memory.settings.decoding)
-    decisions = (
-        weighed(memory, observations, keys, lines, gate)
-        if gate
-        else [Decision(one.statement, 0.0, {}, {}, "insert") for one in observations]
-    )
-    traces = [
-        one.trace(payload=Payload(tuple(ids), key), salience=salience_of(decision.S), pinned=one.pin and protects_pins)
-        for one, key, ids, decision in zip(observations, keys, lines, decisions, strict=True)
-    ]
-    if gate:  # what it read of them leaves behind what they are recalled by
-        memory.known.keep([lines[number] for number in _written(decisions)])
-    with store.together():
-        ids = dict(zip(_written(decisions), store.append(traces[number] for number in _written(decisions)), strict=True))
-        known = [_known(decision, number, ids) for number, decision in enumerate(decisions)]
-        for decision in known:
-            if decision.action == "aggregate" and decision.trace_id is not None:
-                store.aggregate(decision.trace_id)
-        store.log(known)
-    return known
-
-
-def weighed(
-    memory: Parts, observations: Sequence[Observation], keys: Sequence[SparseKey], lines: Sequence[list[int]], gate: Gate
-) -> list[Decision]:
-    """The gate's word on each statement, in order of telling, from its key and its tokens as a line; `trace_id` of one told again is its
-    first telling's number here."""
-    surprises = surprise(memory, lines)
-    rows, index = rows_of(keys), SparseIndex(memory.encoder.expansion)
-    stored: list[int] = []  # numbers of statements, by row of the index
-    stored_texts: dict[tuple[str, ...], int] = {}
-    decisions = []
-    for number, (one, nats) in enumerate(zip(observations, surprises, strict=True)):
-        terms = GateFeatures(nats, novelty(index, rows, stored, number), one.reward, one.pin)
-        decision = gate.decide(one.statement, terms, stored_texts.get(tuple(words(one.statement.text))))
-        decisions.append(decision)
-        if decision.action == "insert":
-            stored_texts[tuple(words(one.statement.text))] = number
-            index.add(_code(rows, number))
-            stored.append(number)
-    return decisions
+    surprises = surprise(memory, lines) if reads else [math.nan] * len(texts)
+    return [Encoded(*one) for one in zip(keys, lines, surprises, strict=True)]
 
 
 def surprise(memory: Parts, lines: Sequence[list[int]]) -> list[float]:
@@ -87,24 +134,9 @@ def surprise(memory: Parts, lines: Sequence[list[int]]) -> list[float]:
     return [math.fsum(nats[:-1]) / max(1, len(nats) - 1) for nats in memory.known.read(lines)]
 
 
-def novelty(index: SparseIndex, rows: SparseMatrix, stored: Sequence[int], number: int) -> float:
-    """1 less the highest cosine of a statement's key with the stored ones'; 1 where nothing is stored."""
-    nearest = index.recall(_code(rows, number), NEAREST).ids[0].numpy() if stored else np.empty(0, np.int64)
-    near = np.array([stored[int(row)] for row in nearest if row >= 0], dtype=np.int64)
-    return 1.0 - max(0.0, float(rows.cosines(near, rows.one(number)).max())) if len(near) else 1.0
-
-
-def _code(rows: SparseMatrix, number: int) -> Code:
-    return Code(torch.from_numpy(rows.indices[number : number + 1]), torch.from_numpy(rows.values[number : number + 1].astype(np.int8)))
-
-
-def _written(decisions: Sequence[Decision]) -> list[int]:
-    return [number for number, decision in enumerate(decisions) if decision.action == "insert"]
-
-
-def _known(decision: Decision, number: int, ids: Mapping[int, int]) -> Decision:
-    about = number if decision.action == "insert" else decision.trace_id
-    return replace(decision, trace_id=None if about is None else ids[about])
+def _code(key: SparseKey) -> Code:
+    row = rows_of([key])
+    return Code(torch.from_numpy(row.indices), torch.from_numpy(row.values.astype(np.int8)))
 
 
 def gate_of(settings: Episodic, calibration: Mapping[str, Any] | None) -> Gate | None:
@@ -133,14 +165,12 @@ def calibration(memory: Parts, worlds: Iterable[Sequence[Observation]]) -> dict[
 
 
 def samples_of(memory: Parts, observations: Sequence[Observation]) -> list[GateFeatures]:
-    """The gate's terms for a world in which everything is written."""
-    none: dict[str, float] = dict.fromkeys(TERMS, 0.0)
-    everything = WriteGate(Calibration(none, none, LOWEST), memory.settings.episodic.gate)
-    texts = [one.statement.text for one in observations]
-    lines = lines_of(memory.lm, texts, memory.settings.decoding)
-    decisions = weighed(memory, observations, memory.encoder.keys(texts), lines, everything)
+    """The gate's terms for a world in which everything is written but what says the same as another in the same words."""
+    world, samples = WrittenWorld(memory.encoder.expansion), []
+    made = encoded(memory, [one.statement for one in observations], reads=True)
+    for number, (one, ready) in enumerate(zip(observations, made, strict=True)):
+        samples.append(GateFeatures(ready.surprise, world.novelty(ready.key), one.reward, one.pin))
+        if world.duplicate_of(one.statement.text) is None:
+            world.add(number, one.statement.text, ready.key)
     memory.known.forget()
-    return [
-        GateFeatures(one.raw["surprise"], one.raw["novelty"], observation.reward, observation.pin)
-        for one, observation in zip(decisions, observations, strict=True)
-    ]
+    return samples

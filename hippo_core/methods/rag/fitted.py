@@ -39,7 +39,7 @@ class Fitted(Rag):
     """The k best by the fitted sum of what words, pieces of words and MiniLM say."""
 
     Settings = FittedSettings
-    fitted = "model"
+    weights = ("{model}/key.*", "{model}/recall.*")
 
     def order(self, index: WorldIndex, query: Query) -> tuple[list[int], float]:
         recall = self._recall(index, query)

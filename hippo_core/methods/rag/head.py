@@ -35,7 +35,7 @@ class Head(Fitted):
     """The k best by a head over MiniLM's word pieces, alone or with other channels."""
 
     Settings = HeadSettings
-    fitted = "minilm"
+    weights = ("minilm/head-*",)
 
     @property
     def channels(self) -> "Sequence[Channel]":

@@ -1,3 +1,13 @@
 """The success criteria of the evaluation plan: their form, the rows that speak for each, the verdicts."""
 
-from hippo_core.results.criteria.judging import VERDICTS, Criteria, Verdict, judge, load_criteria, read_criteria, write_criteria
+from hippo_core.results.criteria.judging import (
+    VERDICTS,
+    Criteria,
+    Verdict,
+    judge,
+    judge_tables,
+    load_criteria,
+    read_criteria,
+    write_criteria,
+)
+from hippo_core.results.criteria.tables import TableRows

@@ -35,7 +35,7 @@ class Side(Form):
 
     preset: str
     stage: str = "test"
-    mode: str = "test"
+    step: str = "test"
     regime: Regime | None = None
     encoder: Encoder | None = None
     overrides: str = ""
@@ -74,9 +74,10 @@ class Where(Form):
     hops: tuple[int, ...] = ()
 
 
-class Criterion(Form):
-    """One criterion. Exactly one of difference, ratio, value, and one target. `about`: a claim about a memory, a control of it, or the
-    instrument (what the plan expected of suites, model and baselines); a file of params/criteria may say it of all of its criteria.
+class Rule(Form):
+    """What every criterion says: what it is about, what it looks at (exactly one of difference, ratio, value), and one target. `about`: a
+    claim about a memory, a control of it, or the instrument (what the plan expected of suites, model and baselines); a file of
+    params/criteria may say it of all of its criteria.
 
     | target | met when |
     |---|---|
@@ -95,14 +96,9 @@ class Criterion(Form):
     text: str
     family: str
     about: About = "memory"
-    suites: tuple[str, ...] = Field(min_length=1)
-    profile: str = "default"
-    worlds: tuple[str, ...] = ("",)  # settings of the suite that are overridden, joined by ";": worlds of another size, say
-    regime: Regime = "delayed"
-    where: Where = Where()
-    difference: Pair | None = None
-    ratio: Pair | None = None
-    value: Value | None = None
+    difference: Any = None
+    ratio: Any = None
+    value: Any = None
     at_least: float | None = None
     not_below: float | None = None
     at_most: float | None = None
@@ -111,12 +107,9 @@ class Criterion(Form):
     same: Literal[True] | None = None
     tolerance: Annotated[float, Field(ge=0)] = 0.0
     margin: float | None = None
-    min_items: int = 0
-    min_worlds: int = 0
-    needs: str = ""
 
     @model_validator(mode="after")
-    def _one_of_each(self) -> "Criterion":
+    def _one_of_each(self) -> "Rule":
         kinds = [name for name in LEGAL if getattr(self, name) is not None]
         rules = [name for name in RULES if getattr(self, name) is not None]
         if len(kinds) != 1 or len(rules) != 1 or rules[0] not in LEGAL[kinds[0]]:
@@ -134,12 +127,6 @@ class Criterion(Form):
         return 1.0 if self.same else getattr(self, self.rule)
 
     @property
-    def sides(self) -> tuple[Side, ...]:
-        """The sides it needs rows of."""
-        pair = self.difference or self.ratio
-        return (pair.a, pair.b) if pair else (self.value.of,)  # type: ignore[union-attr]
-
-    @property
     def metric(self) -> str:
         """The column it is about."""
         return (self.difference or self.ratio or self.value).metric  # type: ignore[union-attr]
@@ -150,6 +137,63 @@ class Criterion(Form):
         if self.difference:
             return self.at_least is not None
         return self.ratio is not None and self.at_most is not None and self.at_most < 1
+
+
+class Criterion(Rule):
+    """A criterion of answers to questions: whose answers, to which questions."""
+
+    suites: tuple[str, ...] = Field(min_length=1)
+    profile: str = "default"
+    worlds: tuple[str, ...] = ("",)  # settings of the suite that are overridden, joined by ";": worlds of another size, say
+    regime: Regime = "delayed"
+    where: Where = Where()
+    difference: Pair | None = None
+    ratio: Pair | None = None
+    value: Value | None = None
+    min_items: int = 0
+    min_worlds: int = 0
+    needs: str = ""
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """The sides it needs rows of."""
+        pair = self.difference or self.ratio
+        return (pair.a, pair.b) if pair else (self.value.of,)  # type: ignore[union-attr]
+
+
+Values = dict[str, str | int | float | bool]  # of columns
+
+
+class TablePair(Form):
+    """Two sides of a table, each the rows in which these columns have these values, and the column that is compared."""
+
+    a: Values
+    b: Values
+    metric: str
+
+
+class TableValue(Form):
+    """The rows of a table in which these columns have these values, and the column whose mean is judged."""
+
+    of: Values
+    metric: str
+
+
+class TableCriterion(Rule):
+    """A criterion of the table of an experiment's step; pairs are rows of one unit, intervals go by its clusters."""
+
+    experiment: str
+    step: str = ""  # the first of the experiment unless said
+    family: str = ""
+    difference: TablePair | None = None
+    ratio: TablePair | None = None
+    value: TableValue | None = None
+
+    @property
+    def sides(self) -> tuple[Values, ...]:
+        """The values of each side."""
+        pair = self.difference or self.ratio
+        return (pair.a, pair.b) if pair else (self.value.of,)  # type: ignore[union-attr]
 
 
 class Criteria(Form):
@@ -163,10 +207,11 @@ class Criteria(Form):
     groups: dict[str, tuple[Side, ...]]
     shows_window: tuple[str, ...]
     criteria: tuple[Criterion, ...]
+    tables: tuple[TableCriterion, ...] = ()
 
     @model_validator(mode="after")
     def _ids_differ(self) -> "Criteria":
-        twice = [name for name, count in Counter(criterion.id for criterion in self.criteria).items() if count > 1]
+        twice = [name for name, count in Counter(criterion.id for criterion in (*self.criteria, *self.tables)).items() if count > 1]
         if twice:
             raise ValueError(f"two criteria have the id {twice[0]!r}")
         return self
@@ -185,7 +230,7 @@ class Criteria(Form):
         that names a group are those of all its members."""
         if side.preset not in self.groups:
             return [side]
-        shared = {"stage": side.stage, "mode": side.mode, "regime": side.regime} | ({"overrides": side.overrides} if side.overrides else {})
+        shared = {"stage": side.stage, "step": side.step, "regime": side.regime} | ({"overrides": side.overrides} if side.overrides else {})
         return [one for member in self.groups[side.preset] for one in self.members(member.model_copy(update=shared))]
 
     def single(self) -> list[Criterion]:
@@ -201,7 +246,7 @@ class Criteria(Form):
 
 def load_criteria(folder: Path | None = None) -> Criteria:
     """All criteria of a folder (default: params/criteria): `shared.yaml` has the margins and the groups, every other file criteria, and
-    groups of its own where it needs any."""
+    groups of its own where it needs any. A criterion that names an `experiment` is one of that experiment's table."""
     folder = folder or root() / "params" / "criteria"
     files = sorted(path for path in folder.glob("*.yaml") if path.name != "shared.yaml")
     whole: dict[str, Any] = {"criteria": [], **read_mapping(folder / "shared.yaml")}
@@ -218,6 +263,10 @@ def load_criteria(folder: Path | None = None) -> Criteria:
 
 
 def _checked(path: Path, values: dict[str, Any]) -> Criteria:
+    listed = values.get("criteria", ())
+    if isinstance(listed, list):
+        of_tables = [one for one in listed if isinstance(one, dict) and "experiment" in one]
+        values = {**values, "criteria": [one for one in listed if one not in of_tables], "tables": of_tables}
     try:
         return Criteria.model_validate(values)
     except ValidationError as error:

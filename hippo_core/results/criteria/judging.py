@@ -13,17 +13,18 @@ from typing import Any, Literal, get_args
 import pandas as pd
 
 from hippo_core.files import LabError, read_object, write_json
-from hippo_core.results.criteria.criterion import About, Criteria, Criterion, load_criteria
+from hippo_core.results.criteria.criterion import About, Criteria, Criterion, Rule, TableCriterion, load_criteria
 from hippo_core.results.criteria.evidence import Evidence, gather
 from hippo_core.results.criteria.power import Claim
 from hippo_core.results.criteria.sides import NotAsked, NotJudged, Pool
+from hippo_core.results.criteria.tables import TableRows, gather_table, tables_of
 from hippo_core.results.statistics.paired import holm
 
-__all__ = ["VERDICTS", "Criteria", "Criterion", "Verdict", "judge", "load_criteria", "read_criteria", "write_criteria"]
+__all__ = ["VERDICTS", "Criteria", "Criterion", "Verdict", "judge", "judge_tables", "load_criteria", "read_criteria", "write_criteria"]
 
 Word = Literal["met", "not met", "not shown", "not judged"]
 VERDICTS: tuple[Word, ...] = get_args(Word)
-NEEDED = ("run_id", "suite", "preset", "model", "regime", "mode", "profile", "n", "seed", "cell", "item_id", "world", "stage")
+NEEDED = ("run_id", "suite", "preset", "model", "regime", "step", "profile", "n", "seed", "cell", "item_id", "world", "stage")
 NAN = math.nan
 
 
@@ -91,6 +92,22 @@ def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | Non
     return verdicts
 
 
+def judge_tables(criteria: Criteria, tables: Sequence[TableRows]) -> list[Verdict]:
+    """A verdict for every criterion of the experiments whose tables these are, in the order of the files."""
+    evidence: dict[str, Evidence | str] = {}
+    for criterion in criteria.tables:
+        if not (table := tables_of(criterion, tables)):
+            continue
+        try:
+            evidence[criterion.id] = gather_table(criterion, table)
+        except (NotJudged, LabError) as reason:
+            evidence[criterion.id] = str(reason)
+    judged = [criterion for criterion in criteria.tables if criterion.id in evidence]
+    claims = _claims(judged, evidence)
+    corrected = {name: p for p_values in claims.values() for name, p in zip(p_values, holm(list(p_values.values())), strict=True)}
+    return [_verdict(criteria, criterion, "", evidence[criterion.id], corrected.get(criterion.id, NAN), None) for criterion in judged]
+
+
 def _judge_model(
     criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame, model: str, declared: Mapping[str, Claim]
 ) -> list[Verdict]:
@@ -112,7 +129,7 @@ def _judge_model(
     ]
 
 
-def _claims(singles: Sequence[Criterion], evidence: Mapping[str, Evidence | str]) -> dict[str, dict[str, float]]:
+def _claims(singles: Sequence[Rule], evidence: Mapping[str, Evidence | str]) -> dict[str, dict[str, float]]:
     claims: dict[str, dict[str, float]] = {}
     for criterion in singles:
         seen = evidence[criterion.id]
@@ -121,20 +138,13 @@ def _claims(singles: Sequence[Criterion], evidence: Mapping[str, Evidence | str]
     return claims
 
 
-def _verdict(
-    criteria: Criteria, criterion: Criterion, model: str, evidence: Evidence | str, p_holm: float, declared: Claim | None
-) -> Verdict:
-    scope: dict[str, Any] = {
-        "model": model,
-        "suite": criterion.suites[0],
-        "profile": criterion.profile,
-        "regime": criterion.regime,
-        "worlds": criterion.worlds[0],
-    }
+def _verdict(criteria: Criteria, criterion: Rule, model: str, evidence: Evidence | str, p_holm: float, declared: Claim | None) -> Verdict:
+    scope, rungs = _place(criterion), criterion.where.rung if isinstance(criterion, Criterion) else ()
+    scope["model"] = model
     what: dict[str, Any] = {
         name: getattr(criterion, name) for name in ("id", "question", "text", "family", "about", "metric", "rule", "target")
     }
-    what |= {"met_when": met_when(criteria, criterion), "rung": criterion.where.rung[0] if len(criterion.where.rung) == 1 else ""}
+    what |= {"met_when": met_when(criteria, criterion), "rung": rungs[0] if len(rungs) == 1 else ""}
     if isinstance(evidence, str):
         return Verdict(**what, **scope, verdict="not judged", reason=evidence)
     seen, pair = evidence.interval, evidence.comparison
@@ -150,7 +160,20 @@ def _verdict(
     )  # fmt: skip
 
 
-def _decide(criteria: Criteria, criterion: Criterion, evidence: Evidence, p_holm: float, declared: Claim | None) -> tuple[Word, str]:
+def _place(criterion: Rule) -> dict[str, Any]:
+    """Where a criterion looks: at a suite, or at an experiment's table."""
+    if isinstance(criterion, TableCriterion):
+        return {"suite": criterion.experiment, "profile": "default", "regime": "", "worlds": ""}
+    assert isinstance(criterion, Criterion)
+    return {
+        "suite": criterion.suites[0],
+        "profile": criterion.profile,
+        "regime": criterion.regime,
+        "worlds": criterion.worlds[0],
+    }
+
+
+def _decide(criteria: Criteria, criterion: Rule, evidence: Evidence, p_holm: float, declared: Claim | None) -> tuple[Word, str]:
     """The verdict by the table in `Criterion`, and why. A claim that only its p stands against is not judged where it was `declared`
     before the run that no data from so few worlds could make that p small enough; it may not rest on more worlds than were planned then.
     """
@@ -172,7 +195,7 @@ def _decide(criteria: Criteria, criterion: Criterion, evidence: Evidence, p_holm
     return "met", f"{seen.mean:.3f} meets the target ({_target(criterion)}) and the interval supports it"
 
 
-def met_when(criteria: Criteria, criterion: Criterion) -> str:
+def met_when(criteria: Criteria, criterion: Rule) -> str:
     """The rule of a criterion in words: the value that it must reach, then what its interval and p must show."""
     lowest, highest = _support(criterion, criteria.margin if criterion.margin is None else criterion.margin)
     if criterion.same:
@@ -196,19 +219,19 @@ def _number(value: float, sign: bool = False) -> str:
     return ("−" if value < 0 else "+" if sign and value else "") + text
 
 
-def _target(criterion: Criterion) -> str:
+def _target(criterion: Rule) -> str:
     words = f"{criterion.target[0]:g} to {criterion.target[1]:g}" if isinstance(criterion.target, tuple) else f"{criterion.target:g}"
     return f"{criterion.rule.replace('_', ' ')} {words}"
 
 
-def _reached(criterion: Criterion, value: float) -> bool:
+def _reached(criterion: Rule, value: float) -> bool:
     slack = 1e-9
     if isinstance(criterion.target, tuple):
         return criterion.target[0] - slack <= value <= criterion.target[1] + slack
     return value >= criterion.target - slack if criterion.rule in ("at_least", "not_below", "same") else value <= criterion.target + slack
 
 
-def _support(criterion: Criterion, margin: float) -> tuple[float, float]:
+def _support(criterion: Rule, margin: float) -> tuple[float, float]:
     if isinstance(criterion.target, tuple):
         return criterion.target[0] - margin, criterion.target[1] + margin
     if criterion.same:

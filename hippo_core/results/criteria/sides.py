@@ -27,7 +27,7 @@ class Pool:
 
     def __init__(self, rows: Frame) -> None:
         """Sort the rows of a run by what sides name. Rows may lack `encoder`, `preset_overrides` and `suite_overrides`."""
-        named = [rows[name] for name in ("suite", "profile", "regime", "preset", "stage", "mode")]
+        named = [rows[name] for name in ("suite", "profile", "regime", "preset", "stage", "step")]
         texts = [_text_column(rows, name) for name in ("suite_overrides", "preset_overrides", "encoder")]
         texts[-1] = texts[-1].replace("own", "")
         self.rows = rows
@@ -43,7 +43,7 @@ class Pool:
         return here
 
     def _in_regime(self, criterion: Criterion, side: Side, regime: str) -> Frame:
-        fields = (criterion.suites[0], criterion.profile, regime, side.preset, side.stage, side.mode)
+        fields = (criterion.suites[0], criterion.profile, regime, side.preset, side.stage, side.step)
         key = (*fields, criterion.worlds[0], side.overrides, (side.encoder or "own").replace("own", ""))
         if (key, criterion.where) not in self._frames:
             mine = self.rows.iloc[self._row_numbers.get(key, [])]

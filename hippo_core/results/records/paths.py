@@ -10,7 +10,6 @@ from hippo_core.files import LabError, root
 
 RUNS = "executed"
 DONE = "DONE"
-ROWS = {"test": "metrics.csv", "teach": "teach.csv", "replay": "replay.csv"}  # the rows, by what a cell does: only answers are metrics
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 
 
@@ -21,11 +20,6 @@ def run_folder(run_id: str) -> Path:
             f"RUN_ID {run_id!r} is not a plain name: expected at most 80 letters, digits, '-', '_' and '.', the first a letter or digit"
         )
     return root() / RUNS / run_id
-
-
-def record_folder(run_id: str, preset: str, suite: str, n: int, seed: int, cell_id: str) -> Path:
-    """The folder of one cell's record. A suite given as a folder is named by that folder's last part."""
-    return run_folder(run_id) / preset / suite_folder(suite) / f"{n}_{seed}" / cell_id
 
 
 def suite_folder(suite: str) -> str:

@@ -2,24 +2,20 @@
 
 import io
 import json
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import COMMAND, LabError, parse_yaml, read_yaml
-from hippo_core.results.records.paths import ROWS, record_folders
+from hippo_core.results.records.paths import record_folders
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TEXT = (
-    *("item_id", "world", "stage", "kind", "rung", "slices", "question", "prompt", "answer", "pred"),
-    *("shown", "recalled_texts", "flags", "scores"),
-)
-WHOLE = ("idx", "hops", "distance")
+ITEM = "item_id"  # the unit of rows that are answers to questions
 KEYS = (
-    *("run_id", "suite", "preset", "model", "profile", "n", "seed", "split", "regime", "mode", "dry_run", "overrides"),
+    *("run_id", "suite", "preset", "model", "profile", "n", "seed", "split", "regime", "step", "dry_run", "overrides"),
     *("encoder", "control", "preset_overrides", "suite_overrides", "cell", "record"),
 )
 
@@ -53,29 +49,32 @@ _parsed = lru_cache(maxsize=1000)(parse_yaml)  # of many records few differ
 
 
 def records_of(run: Path, split: str | None = "test", dry_run: bool = False) -> list[Path]:
-    """The finished records of a run that hold rows, sorted by path: of one split (None: of all), without dry runs unless asked for."""
+    """The finished records of a run whose rows are items, by path: of one split (None: of all), without dry runs unless asked for."""
     return list(_origins(run, split, dry_run))
 
 
-def prepared_of(run: Path, dry_run: bool = False) -> list[Path]:
-    """The finished records of a run's cells that taught or replayed, sorted by path; without dry runs unless asked for."""
-    records = [record for record in record_folders(run) if any((record / ROWS[mode]).is_file() for mode in ("teach", "replay"))]
-    return [record for record in records if dry_run or not read_meta(record)["parameters"].get("dry_run", False)]
+def records_with(run: Path, dry_run: bool = False, experiment: str = "", step: str = "") -> list[Path]:
+    """The finished records of a run with rows, sorted by path: of an experiment, or of a step, where it is named; without dry runs unless
+    asked for."""
+
+    def wanted(meta: dict[str, Any]) -> bool:
+        fits = experiment in ("", meta.get("experiment")) and step in ("", meta.get("step"))
+        return "table" in meta and fits and (dry_run or not meta["parameters"].get("dry_run", False))
+
+    return [record for record in record_folders(run) if wanted(read_meta(record))]
 
 
 def _origins(run: Path, split: str | None, dry_run: bool) -> dict[Path, dict[str, Any]]:
     origins = {}
-    for record in record_folders(run):
-        if not (record / "metrics.csv").is_file():
-            continue
-        parameters = (meta := read_meta(record))["parameters"]
-        if (split is None or parameters.get("split", "test") == split) and (dry_run or not parameters.get("dry_run", False)):
+    for record in records_with(run, dry_run):
+        meta = read_meta(record)
+        if meta["table"]["unit"] == ITEM and (split is None or meta["parameters"].get("split", "test") == split):
             origins[record] = meta
     return origins
 
 
 def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "pd.DataFrame":
-    """All rows of a run's finished records, with the columns `KEYS` that say which cell each comes from.
+    """All rows of a run's finished records whose rows are items, with the columns `KEYS` that say which cell each comes from.
 
     `cell` is its id, `record` the path of its folder below the run, `encoder` whose vectors the preset compares, `control` what stands in
     the place of what it retrieves (each empty for none); the other overrides stand apart in `preset_overrides` and `suite_overrides`,
@@ -83,34 +82,62 @@ def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "
     """
     import pandas as pd
 
-    origins = _origins(run, split, dry_run)
+    origins = sorted(_origins(run, split, dry_run).items(), key=lambda one: _below(one[0], run))
     if not origins:
         raise LabError(f"no finished record with rows at {run}; run a grid first: make grid")
-    keys = [_key(record, meta, run) for record, meta in sorted(origins.items(), key=lambda one: _below(one[0], run))]
-    by_header: dict[bytes, dict[int, bytes]] = {}
-    for number, key in enumerate(keys):
-        header, _, body = (run / key["record"] / "metrics.csv").read_bytes().partition(b"\n")
-        by_header.setdefault(header, {})[number] = body
-    try:
-        table: Any = pd.concat([_table(header, bodies) for header, bodies in by_header.items()], ignore_index=True)
-    except ValueError as error:
-        raise LabError(f"a metrics.csv of {run} is damaged, `{COMMAND} records verify` finds it: {error}") from None
-    for name in set(TEXT) & set(table):
-        table[name] = table[name].fillna("")
-    table = table.sort_values(["place", "idx"], kind="stable", ignore_index=True)
+    keys = [_key(record, meta, run) for record, meta in origins]
+    table = _joined(run, origins)
     known: Any = pd.DataFrame.from_records(keys, columns=list(KEYS))
     known = known.astype(dict.fromkeys(known.select_dtypes("str"), object))  # which is quick to go through, as the text of the rows is
     return pd.concat([table.drop(columns="place"), known.take(table["place"]).reset_index(drop=True)], axis=1)
 
 
-def _table(header: bytes, bodies: dict[int, bytes]) -> "pd.DataFrame":
+def read_table(run: Path, experiment: str, step: str = "", dry_run: bool = False) -> "pd.DataFrame":
+    """All rows of an experiment's finished records in a run, of one step where it is named, with its parameters as columns (a parameter
+    that a row has a column for stays that column) and `cell`, `record`. LabError where there are none."""
+    import pandas as pd
+
+    records = records_with(run, dry_run, experiment, step)
+    origins = [(record, read_meta(record)) for record in records]
+    if not origins:
+        raise LabError(f"no finished record of {experiment}{f', step {step}' if step else ''} at {run}")
+    table = _joined(run, origins)
+    told = pd.DataFrame([{**meta["parameters"], "cell": record.name, "record": _below(record, run)} for record, meta in origins])
+    told = told[[name for name in told if name not in table]]
+    return pd.concat([table.drop(columns="place"), told.take(table["place"]).reset_index(drop=True)], axis=1)
+
+
+def _joined(run: Path, origins: Sequence[tuple[Path, dict[str, Any]]]) -> "pd.DataFrame":
+    """The rows of these records, one after another, each with its record's place among them. A record's own `meta.json` says which of its
+    columns hold text."""
+    import pandas as pd
+
+    by_form: dict[tuple[bytes, tuple[str, ...], tuple[str, ...]], dict[int, bytes]] = {}
+    texts: set[str] = set()
+    for number, (record, meta) in enumerate(origins):
+        form = meta["table"]
+        header, _, body = (record / form["file"]).read_bytes().partition(b"\n")
+        by_form.setdefault((header, tuple(form["text"]), tuple(form["whole"])), {})[number] = body
+        texts |= set(form["text"])
+    try:
+        tables: Any = [_table(*form, bodies) for form, bodies in by_form.items()]
+        table: Any = pd.concat(tables, ignore_index=True)
+    except ValueError as error:
+        raise LabError(f"a table of {run} is damaged, `{COMMAND} records verify` finds it: {error}") from None
+    for name in texts & set(table):
+        table[name] = table[name].fillna("")
+    order = ["place", "idx"] if "idx" in table else ["place"]
+    return table.sort_values(order, kind="stable", ignore_index=True)
+
+
+def _table(header: bytes, text_columns: Sequence[str], whole: Sequence[str], bodies: dict[int, bytes]) -> "pd.DataFrame":
     """The rows below the same header of some records, each with its record's place. Nothing is guessed from the content."""
     import numpy as np
     import pandas as pd
 
     names = header.decode().split(",")
-    types: Any = {name: "object" if name in TEXT else "int64" if name in WHOLE else "float64" for name in names}
-    empty = {name: [""] for name in names if name not in TEXT}
+    types: Any = {name: "object" if name in text_columns else "int64" if name in whole else "float64" for name in names}
+    empty = {name: [""] for name in names if name not in text_columns}
     text = io.BytesIO(b"\n".join([header, b"".join(bodies.values())]))
     rows = pd.read_csv(text, dtype=types, na_values=empty, keep_default_na=False, lineterminator="\n")
     return rows.assign(place=np.repeat(list(bodies), list(map(_lines, bodies.values()))))
@@ -126,7 +153,7 @@ def _below(record: Path, run: Path) -> str:
 
 
 def _key(record: Path, meta: dict[str, Any], run: Path) -> dict[str, Any]:
-    key = key_of({**meta["parameters"], "mode": meta["mode"]}, read_resolved(record))
+    key = key_of({**meta["parameters"], "step": meta["step"]}, read_resolved(record))
     return key | {"cell": record.name, "record": _below(record, run)}
 
 

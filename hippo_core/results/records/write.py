@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from hippo_core.files import LabError, sha256, write_json, write_text
-from hippo_core.results.records.paths import DONE, ROWS, files_of, record_folders
+from hippo_core.results.records.paths import DONE, files_of, record_folders
 from hippo_core.results.records.read import read_meta
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ def begin_record(record: Path, config: dict[str, Any], meta: dict[str, Any]) -> 
     write_json(record / "meta.json", {"schema_version": SCHEMA_VERSION, **meta, "started": started, "seconds": None})
 
 
-def finish_record(record: Path, rows: "pd.DataFrame", metrics: dict[str, Any], added: dict[str, Any], mode: str = "test") -> None:
+def finish_record(record: Path, rows: "pd.DataFrame", metrics: dict[str, Any], added: dict[str, Any], file: str = "metrics.csv") -> None:
     """Write the rows and the metrics, and complete `meta.json` with what is known only now (seconds, device)."""
-    write_rows(record / ROWS[mode], rows)
+    write_rows(record / file, rows)
     write_json(record / "metrics.json", {"schema_version": SCHEMA_VERSION, **metrics})
     write_json(record / "meta.json", {**read_meta(record), **added})
 

@@ -7,8 +7,9 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.results.frames import Frame
-from hippo_core.results.records import prepared_of, read_meta
-from hippo_core.results.records.paths import ROWS
+from hippo_core.results.records import read_meta, records_with
+
+TAUGHT = "teach.csv"
 
 
 def with_costs(folder: Path, rows: Frame) -> Frame:
@@ -31,17 +32,17 @@ def with_costs(folder: Path, rows: Frame) -> Frame:
 def teach_ms(folder: Path, rows: Frame) -> Frame:
     """Each row's share of the time in which its world was told to the store that its cell reads, from the `teach.csv` of the cell that
     wrote it. The time of calibrating a gate, which all worlds share, is not in it."""
-    prepared = {record.name: record for record in prepared_of(folder, dry_run=True)}
+    prepared = {record.name: record for step in ("teach", "replay") for record in records_with(folder, dry_run=True, step=step)}
     parts = []
     for record, own in rows.groupby("record", sort=False):
         items: Any = own.groupby("world")["world"].transform("size")
         for teaching in _taught_by(folder / str(record), prepared):
-            told = pd.read_csv(teaching / ROWS["teach"], usecols=["world", "ms"]).groupby("world")["ms"].sum()
+            told = pd.read_csv(teaching / TAUGHT, usecols=["world", "ms"]).groupby("world")["ms"].sum()
             parts.append(own["world"].map(told) / items)
     return pd.concat(parts).reindex(rows.index) if parts else pd.Series(float("nan"), index=rows.index)
 
 
 def _taught_by(record: Path, prepared: dict[str, Path]) -> list[Path]:
     """The records that taught what a record rests on, itself or by way of a replay."""
-    before = [prepared[cell] for cell in read_meta(record).get("needs", ()) if cell in prepared]
-    return [one for near in before for one in ([near] if (near / ROWS["teach"]).is_file() else _taught_by(near, prepared))]
+    before = [prepared[cell] for cell in read_meta(record)["needs"].values() if cell in prepared]
+    return [one for near in before for one in ([near] if (near / TAUGHT).is_file() else _taught_by(near, prepared))]

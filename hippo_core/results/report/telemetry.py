@@ -6,7 +6,7 @@ from typing import Any
 from hippo_core.results.figures.palette import condition_name, look, ordered
 from hippo_core.results.formatting import NONE, count, missing, percent, quantity, share
 from hippo_core.results.frames import Frame, Row
-from hippo_core.results.records import prepared_of, prepared_telemetry, read_meta, read_metrics
+from hippo_core.results.records import read_meta, read_metrics, records_with
 from hippo_core.results.report.runs import LISTED, Run
 from hippo_core.results.summaries import pair, regimes_of
 
@@ -17,11 +17,24 @@ MEANS = (*SHARES, "k_used", "trace_tokens", "recall_ms", "completion_ms", "encod
 
 def telemetry(run: Run) -> dict[str, Any]:
     """The lines of each table; one that nothing was measured for is empty. Of many seeds the first are listed."""
-    lines = [_prepared(run, record) for record in prepared_of(run.folder)]
+    lines = [_prepared(run, record) for step in ("teach", "replay") for record in records_with(run.folder, step=step)]
     seeds = sorted({line["seed"] for line in lines})[:LISTED]
     listed = sorted((line for line in lines if line["seed"] in seeds), key=lambda line: (line["place"], line["name"], line["seed"]))
-    tables = {mode: [line for line in listed if line["mode"] == mode] for mode in ("teach", "replay")}
-    return {"recall": _recall(run), "gate": tables["teach"], "replay": tables["replay"]}
+    tables = {step: [line for line in listed if line["step"] == step] for step in ("teach", "replay")}
+    return {"recall": _recall(run), "gate": tables["teach"], "replay": tables["replay"], "own": _own(run)}
+
+
+def _own(run: Run) -> list[dict[str, Any]]:
+    """The means of the columns that methods declare: a line a record and column."""
+    lines = []
+    for record in records_with(run.folder):
+        if own := read_metrics(record).get("own"):
+            meta = read_meta(record)
+            told = meta["parameters"]
+            name = look(condition_name(told.get("preset", meta["experiment"]), ", ".join(told.get("overrides", ())))).label
+            where = {"place": told.get("suite", ""), "name": name, "step": meta["step"], "seed": told["seed"]}
+            lines += [{**where, "column": column, "mean": NONE if mean is None else quantity(mean)} for column, mean in own.items()]
+    return lines
 
 
 def _recall(run: Run) -> list[dict[str, Any]]:
@@ -53,19 +66,20 @@ def _recalled(setting: str, name: str, regime: str, rows: Frame) -> dict[str, An
 
 def _prepared(run: Run, record: Path) -> dict[str, Any]:
     """A line for a cell that taught or replayed."""
-    meta, telemetry = read_meta(record), prepared_telemetry(read_metrics(record))
-    parameters, mode = meta["parameters"], meta["mode"]
+    meta, metrics = read_meta(record), read_metrics(record)
+    parameters, step = meta["parameters"], meta["step"]
+    telemetry = metrics["telemetry"] if step == "replay" else next(iter(metrics["gates"].values()))
     model = parameters["model"] if len(run.models) > 1 else ""
     profile = "" if parameters["profile"] == "default" else parameters["profile"]
     split = "" if parameters["split"] == "test" else f"{parameters['split']} worlds"
     return {
-        "mode": mode,
+        "step": step,
         "place": " · ".join(filter(None, [model, parameters["suite"], profile, split])),
         "name": look(condition_name(parameters["preset"], ", ".join(parameters["overrides"]))).label,
         "n": count(parameters["n"]),
         "seed": parameters["seed"],
         "record": record.relative_to(run.folder).as_posix(),
-        **(_gate(telemetry) if mode == "teach" else _replay(telemetry)),
+        **(_gate(telemetry) if step == "teach" else _replay(telemetry)),
     }
 
 

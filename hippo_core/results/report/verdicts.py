@@ -50,6 +50,12 @@ def _of_model(run: Run, model: str, verdicts: Sequence[Verdict], links: dict[str
     }
 
 
+def of_tables(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """The rows of verdicts on tables of experiments, those not judged last."""
+    lines = [_row(verdict, [], {}, "") | {"sides": f"{verdict.a} against {verdict.b}" if verdict.b else verdict.a} for verdict in verdicts]
+    return sorted(lines, key=lambda line: line["verdict"] == "not judged")
+
+
 def _section(about: str, title: str, note: str, lines: list[dict[str, Any]]) -> dict[str, Any]:
     """The judged rows that are about one thing, by question, with the count of each verdict."""
     judged = [line for line in lines if line["verdict"] != "not judged"]

@@ -11,43 +11,78 @@
 The same records give the same bytes: nothing here depends on the clock or on where the run lies.
 """
 
+import base64
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError, write_text
-from hippo_core.results.criteria import Verdict, judge, load_criteria, write_criteria
-from hippo_core.results.report import found, items, overview, verdicts, views, warnings
+from hippo_core.results.criteria import TableRows, Verdict, judge, judge_tables, load_criteria, write_criteria
+from hippo_core.results.records import records_of, records_with
+from hippo_core.results.report import found, items, overview, sections, verdicts, views, warnings
 from hippo_core.results.report.pages import Links, html, markdown, slug
 from hippo_core.results.report.rows import write_rows_of
 from hippo_core.results.report.runs import Run, load_run, not_listed
+from hippo_core.results.report.sections import Section
 from hippo_core.results.report.telemetry import telemetry
 
 MADE = ("items", "figures")
 Views = list[dict[str, Any]]
 
 
-def write_report(run_folder: Path, out: Path) -> Path:
-    """Write the report of `run_folder` to `out`, in the place of an earlier one, and return the path of its HTML page. LabError where the
-    run holds no finished record with test rows, or where `out` lies inside the run."""
+@dataclass(frozen=True)
+class Group:
+    """What an experiment with tables of its own brings to a report."""
+
+    experiment: str
+    tables: Sequence[TableRows]
+    sections: Sequence[Section]
+
+
+def write_report(run_folder: Path, out: Path, groups: Sequence[Group] = ()) -> Path:
+    """Write the report of `run_folder` to `out`, in the place of an earlier one, and return the path of its HTML page. `groups`: what the
+    experiments of the run bring whose rows are not answers. LabError where the run holds no finished record with test rows and there are
+    none of these, or where `out` lies inside the run."""
     if out.resolve().is_relative_to(run_folder.resolve()):
         raise LabError(f"a report cannot lie among the records: {out} is inside {run_folder}; name another folder")
-    run = load_run(run_folder)
-    links = {name: Links(run.cells_of(name), f"{slug(name)}.html") for name in run.settings}
     for name in MADE:
         shutil.rmtree(out / name, ignore_errors=True)
+    of_tables, extra = _written_groups(groups, out)
+    if groups and not records_of(run_folder, split=None, dry_run=True):
+        records = [record.relative_to(run_folder).as_posix() for record in records_with(run_folder, dry_run=True)]
+        words = {"run": run_folder.name, "records": Path(os.path.relpath(run_folder, out)).as_posix(), "cells": records, "extra": extra}
+        write_criteria(out / "criteria.json", of_tables)
+        write_text(out / "found.md", "## What this run found\n\n" + "\n".join(f"- {one['sentence']}" for one in extra["sections"]) + "\n")
+        write_text(out / "index.md", markdown("tables.md.j2", **words))
+        write_text(out / "index.html", html("tables.html.j2", **words))
+        return out / "index.html"
+    run = load_run(run_folder)
+    links = {name: Links(run.cells_of(name), f"{slug(name)}.html") for name in run.settings}
     judged, swept, settings = _judged_and_written(run, links, out)
-    words = _words(run, judged, links, settings, out) | {"sweeps": swept, "found": _found(run, judged, out)}
-    write_criteria(out / "criteria.json", judged)
+    words = _words(run, judged, links, settings, out) | {"sweeps": swept, "found": _found(run, judged, out), "extra": extra}
+    write_criteria(out / "criteria.json", [*judged, *of_tables])
     write_rows_of(run, out)
     write_text(out / "found.md", markdown("found.md.j2", **words))
     write_text(out / "index.md", markdown("index.md.j2", **words))
     write_text(out / "index.html", html("report.html.j2", **words))
     return out / "index.html"
+
+
+def _written_groups(groups: Sequence[Group], out: Path) -> tuple[list[Verdict], dict[str, Any]]:
+    """The verdicts on experiments' tables, and what the templates show of these experiments; the pictures are written."""
+    judged = judge_tables(load_criteria(), [table for group in groups for table in group.tables])
+    shown = []
+    for number, section in enumerate(section for group in groups for section in group.sections):
+        words, pictures = sections.view(section, number + 1)
+        _write_pictures(out, pictures)
+        data = {file: base64.b64encode(picture).decode() for file, picture in pictures.items()}
+        shown.append(words | {"data": data.get(words["figure"], "")})
+    return judged, {"sections": shown, "verdicts": verdicts.of_tables(judged)}
 
 
 def verdicts_of(run: Run) -> list[Verdict]:

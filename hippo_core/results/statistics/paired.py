@@ -103,7 +103,7 @@ def paired(a: pd.DataFrame, b: pd.DataFrame, metric: str = "score", key: str = "
 
 
 def _keyed(rows: pd.DataFrame, name: str, metric: str, key: str, cluster: str) -> pd.DataFrame:
-    for column in (key, cluster, "answer", metric):
+    for column in (key, cluster, *(("answer",) if key == "item_id" else ()), metric):
         if column not in rows:
             raise LabError(f"cannot pair: the {name} table has no column {column!r}")
     twice = rows.loc[rows.duplicated(key), [key]].to_numpy()

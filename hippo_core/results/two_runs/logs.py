@@ -1,4 +1,4 @@
-"""A log of answers, item by item, whoever wrote it: which format a path holds, and what all formats have in common."""
+"""A log of answers, item by item, whoever wrote it: what all formats have in common."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError
 from hippo_core.results.frames import Frame
 
 LOWER = frozenset({"nll", "ppl", "brier", "brier_score", "ter", "wer", "cer", "mae", "mse", "rmse", "ece"})
@@ -32,30 +32,6 @@ class Log:
     lower: frozenset[str] = frozenset()
     by_document: bool = False
     suites: Mapping[str, "Log"] = field(default_factory=dict)
-
-
-def open_log(place: str, cluster: str = "", task: str = "", filter_name: str = "", split: str = "", suite: str = "") -> Log:
-    """The log at `place`: a run or a record of this lab (`RUN`, or `RUN:PRESET` where it holds several conditions), a `samples_*.jsonl` or
-    the folder that holds it, a `.eval` or `.json` of inspect_ai. `cluster`: the field that says which items belong together; `task` and
-    `filter_name` choose one of several; `split` (test unless given) and `suite` are of runs of this lab. LabError says what is wrong."""
-    from hippo_core.results.two_runs import inspect_ai, lab, lm_eval
-
-    path = Path(place)
-    ours = not (path.suffix in (".eval", ".json", ".jsonl") or (path.is_dir() and any(path.rglob("samples_*.jsonl"))))
-    if (split or suite) and not ours:
-        raise LabError(f"{place}: --split and --suite choose from runs of this lab; this is a log of another program")
-    if path.suffix == ".eval" or path.suffix == ".json":
-        return inspect_ai.read(path, cluster)
-    if not ours:
-        return lm_eval.read(path, cluster, task, filter_name)
-    run, _, condition = place.partition(":")
-    for folder in (Path(run), root() / "executed" / run):
-        if folder.is_dir():
-            return lab.read(folder, condition, cluster, split or "test", suite)
-    raise LabError(
-        f"no run at {place}: expected a run of this lab (its name below executed/, or a folder; RUN:PRESET where it holds several), "
-        "samples_*.jsonl of lm-evaluation-harness (--log_samples) or the folder that holds them, or an .eval or .json file of inspect_ai"
-    )
 
 
 def parse_json(text: str | bytes, where: str) -> Any:

@@ -32,7 +32,7 @@ class Bench:
 
     def taught(self, name, overrides=None):
         """The folder of a store that was taught by a preset, and the rows of it."""
-        key = str(load_preset(name, overrides).of_stage("teach"))
+        key = str(load_preset(name, overrides).of_step("teach"))
         if key not in self._taught:
             place = self.folder / f"{self.suite.name}-{len(self._taught)}"
             self._taught[key] = place, run.teach(self.method(name, overrides), self.suite, self.worlds, self.others, place, SESSION)

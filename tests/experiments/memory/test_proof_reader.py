@@ -32,8 +32,8 @@ def first(reader):
     """First tokens with their log-probabilities: plain, with a fact masked, with a wrong one and with the right one seen."""
     asked = [(world, item) for world in worlds("episodic", "default", QUESTIONS, 1337, "val") for item in world.items]
     facts = [{fact.id: fact.text for fact in world.facts} for world, _ in asked]
-    right = [Question(item.question, (texts[item.gold_facts[0]],)) for (_, item), texts in zip(asked, facts, strict=True)]
-    wrong = [Question(one.text, other.passages) for one, other in zip(right, [*right[1:], right[0]], strict=True)]
+    right = [Question.of_texts(item.question, (texts[item.gold_facts[0]],)) for (_, item), texts in zip(asked, facts, strict=True)]
+    wrong = [Question.of_texts(one.text, other.passages) for one, other in zip(right, [*right[1:], right[0]], strict=True)]
     delivery = load_delivery("kv", reader)
     answers = {
         "plain": generate(reader, [render(reader, (), one.text, "short") for one in right], 1),

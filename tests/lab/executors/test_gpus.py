@@ -14,8 +14,7 @@ def cells(place):
     for gb in (2, 6, 12, 20):
         (place / f"params/models/of-{gb}.yaml").write_text(f"source: model\nmax_memory_gb: {gb}\n")
     return [
-        Cell("p", {"model": name} if name else {}, name or "none", place, name, ())
-        for name in ("of-2", "of-6", "of-12", "of-20", "model", "")
+        Cell("p", {"model": name} if name else {}, name or "none", place, name) for name in ("of-2", "of-6", "of-12", "of-20", "model", "")
     ]
 
 

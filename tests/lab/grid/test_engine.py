@@ -236,7 +236,8 @@ def test_second_attempts_begin_when_nothing_else_runs(tmp_path, monkeypatch):
 
     monkeypatch.setattr(local, "execute", pretend)
     cells = [
-        Cell("p", {}, name, tmp_path / name, name, needs) for name, needs in (("a", ()), ("b", ()), ("c", ("a",)), ("d", ()), ("e", ()))
+        Cell("p", {}, name, tmp_path / name, name, {need: need for need in needs})
+        for name, needs in (("a", ""), ("b", ""), ("c", "a"), ("d", ""), ("e", ""))
     ]
     outcomes = engine.run_cells(cells, local.Local(cells, 2, DEFAULTS, ()), Progress(cells, 2))
     assert sorted(outcome.cell.id for outcome in outcomes) == list("abcde")
@@ -252,17 +253,16 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
     from threading import Event
 
     from hippo_core.experiments import load_experiment
-    from hippo_core.experiments.parameters import resolve
-    from hippo_core.lab.grid.progress.output import Output
     from hippo_core.lab.run import execute
     from hippo_core.lab.run.cells import cells_of
+    from hippo_core.lab.run.output import Output
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(record_files, "seal", full)
     experiment = load_experiment("answer")
-    cell = cells_of(experiment, resolve(experiment.parameters(model="model", n=4, run_id="full")))[-1]
+    cell = cells_of(experiment.plan(experiment.parameters(model="model", n=4, run_id="full")))[-1]
     written = json.dumps({"cell": cell.id})
     monkeypatch.setattr(execute, "run_notebook", lambda _, target, *__: (target.parent / "meta.json").write_text(written))
     with pytest.raises(LabError, match="disk is full"):
@@ -272,7 +272,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
 
 def test_needs_are_met_before_a_cell_is_ready(tmp_path):
     cells = [
-        Cell("p", {}, name, tmp_path / name, name, needs)
+        Cell("p", {}, name, tmp_path / name, name, {need: need for need in needs})
         for name, needs in (("a", ()), ("b", ("a",)), ("c", ("b",)), ("d", ("elsewhere",)))
     ]
     a, b, c, d = cells

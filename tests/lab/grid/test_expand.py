@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from hippo_core.experiments import load_experiment
-from hippo_core.experiments.parameters import check, forget
+from hippo_core.experiments.asking.parameters import forget
 from hippo_core.files import LabError
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import cells, fingerprints
@@ -20,7 +20,7 @@ def write_grid(place, **changes):
 
 def cell_with(**changes):
     experiment = load_experiment("answer")
-    return cells_of(experiment, check({"model": "model", "n": 4, **changes}, "test", experiment.parameters))[-1]
+    return cells_of(experiment.plan(experiment.check({"model": "model", "n": 4, **changes}, "test")))[-1]
 
 
 def of_phase(grid, phase):
@@ -43,7 +43,7 @@ def test_needs_come_first_and_are_shared(place):
     assert len(of_phase(grid, "01_build_datasets")) == 2
     seen = set()
     for cell in grid.cells:
-        assert set(cell.needs) <= seen
+        assert cell.needed <= seen
         seen.add(cell.id)
 
 
@@ -127,7 +127,7 @@ def test_an_encoder_stands_beside_overrides_and_the_usual_one_is_no_override(pla
     assert [cell.id for cell in write_grid(place, **block, encoders=["own"]).cells] == before
     grid = write_grid(place, **block, encoders=["minilm"])
     assert [cell.parameters["overrides"] for cell in of_preset(grid, "rag_hybrid")] == [["n_facts=8", "encoder=minilm"], ["encoder=minilm"]]
-    assert [cell.resolved.preset.settings.encoder for cell in of_preset(grid, "rag_hybrid")] == ["minilm"] * 2
+    assert [cell.plan.config["preset"]["encoder"] for cell in of_preset(grid, "rag_hybrid")] == ["minilm"] * 2
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_the_claims_of_the_grid_real_rest_on_twenty_worlds():
     forget()
     for cell in of_phase(expand("real"), "02_baseline"):
         if cell.parameters["split"] == "test" and cell.parameters["n"] == 200:
-            assert cell.parameters["n"] / cell.resolved.settings.n_items >= 20
+            assert cell.parameters["n"] / cell.plan.config["suite"]["settings"]["n_items"] >= 20
 
 
 def test_two_cells_that_would_write_one_folder_are_refused(place, monkeypatch):

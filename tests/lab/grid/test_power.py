@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from hippo_core.experiments.parameters import forget
+from hippo_core.experiments.asking.parameters import forget
 from hippo_core.lab.cli.grid_commands import plan_grid
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.grid.power import declare, power

@@ -7,16 +7,17 @@ from contextlib import closing
 
 import pytest
 
+from hippo_core.experiments.asking.parameters import resolve
 from hippo_core.experiments.memory.experiment import MEMORY, MemoryParameters, canonical
-from hippo_core.experiments.parameters import Resolved, check, resolve
 from hippo_core.files import LabError
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.grid.grid_status import stand
-from hippo_core.lab.grid.summary import command
 from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.lab.run.cells import Cell, cells_of
+from hippo_core.lab.run.command import command
 from hippo_core.lab.run.preflight import Materials, materials
 from hippo_core.methods.presets import load_preset, preset_names
+from hippo_core.models import checksums
 from hippo_core.results import records
 from hippo_core.results.records.archive import Archive
 from tests.lab.conftest import make_lab
@@ -28,20 +29,20 @@ TAUGHT_APART = ["memory/hei_nw_gated", "memory/hei_nw_minilm", "ablations/no_spa
 TAUGHT_APART += ["ablations/gate_random", "ablations/gate_unflagged", "controls/altered_store"]
 
 
-def checked(**changes) -> Resolved:
-    return check({"model": "model", "n": 4, **changes}, "test", MemoryParameters)
+def checked(**changes) -> MemoryParameters:
+    return MEMORY.check({"model": "model", "n": 4, **changes}, "test")
 
 
 def chain(**changes) -> tuple[Cell, ...]:
-    return cells_of(MEMORY, checked(**changes))
+    return cells_of(MEMORY.plan(checked(**changes)))
 
 
-def modes(cells) -> list[str]:
-    return [str(cell.parameters.get("mode", "data")) for cell in cells]
+def steps(cells) -> list[str]:
+    return [str(cell.parameters.get("step", "data")) for cell in cells]
 
 
-def of_mode(grid, mode) -> list[Cell]:
-    return [cell for cell in grid.cells if cell.experiment == "memory" and cell.parameters["mode"] == mode]
+def of_step(grid, step) -> list[Cell]:
+    return [cell for cell in grid.cells if cell.experiment == "memory" and cell.parameters["step"] == step]
 
 
 def test_every_preset_of_a_memory_is_in_one_of_the_lists():
@@ -61,7 +62,7 @@ def test_what_is_told_otherwise_is_taught_apart(place, preset):
     teach = chain(preset=preset)[1]
     assert teach.id != chain()[1].id
     assert teach.parameters["preset"] == "memory/hei_nw" and teach.parameters["overrides"]
-    alone = cells_of(MEMORY, resolve(MemoryParameters.model_validate(teach.parameters)))  # its own parameters name it again
+    alone = cells_of(MEMORY.plan(MemoryParameters.model_validate(teach.parameters)))  # its own parameters name it again
     assert alone[-1].id == teach.id
 
 
@@ -80,7 +81,7 @@ def test_a_taught_store_follows_what_is_told(place, change):
 
 def test_a_replay_follows_the_settings_of_replay_and_recall(place):
     def replayed(*overrides: str) -> tuple[str, str]:
-        _, teach, replay = chain(mode="replay", overrides=list(overrides))
+        _, teach, replay = chain(step="replay", overrides=list(overrides))
         return teach.id, replay.id
 
     usual = replayed()
@@ -91,7 +92,7 @@ def test_a_replay_follows_the_settings_of_replay_and_recall(place):
 
 
 @pytest.mark.parametrize(
-    ("mode", "regime", "due"),
+    ("step", "regime", "due"),
     [
         ("teach", "immediate", ["data", "teach"]),
         ("replay", "delayed", ["data", "teach", "replay"]),
@@ -99,39 +100,39 @@ def test_a_replay_follows_the_settings_of_replay_and_recall(place):
         ("test", "after_sleep", ["data", "teach", "replay", "test"]),
     ],
 )
-def test_a_cell_stands_behind_all_that_it_needs(place, mode, regime, due):
-    cells = chain(mode=mode, regime=regime)
-    assert modes(cells) == due
+def test_a_cell_stands_behind_all_that_it_needs(place, step, regime, due):
+    cells = chain(step=step, regime=regime)
+    assert steps(cells) == due
     seen: set[str] = set()
     for cell in cells:
-        assert set(cell.needs) <= seen
+        assert cell.needed <= seen
         seen.add(cell.id)
 
 
-def test_prefixes_say_regime_and_mode_and_the_regime_of_a_teach_cell_is_no_matter(place):
+def test_prefixes_say_regime_and_step_and_the_regime_of_a_teach_cell_is_no_matter(place):
     names = [cell.id.rsplit("-", 1)[0] for cell in chain(regime="after_sleep")]
     assert names == ["default-build", "delayed-teach", "after_sleep-replay", "after_sleep-test"]
-    assert {chain(mode="teach", regime=regime)[1].id for regime in ("immediate", "delayed", "after_sleep")} == {chain()[1].id}
+    assert {chain(step="teach", regime=regime)[1].id for regime in ("immediate", "delayed", "after_sleep")} == {chain()[1].id}
 
 
 def test_ids_follow_the_weights_of_the_memory_and_a_baselines_do_not(place):
     folder = place / "data/weights/model"
-    before, own = chain()[2].id, fingerprints.weights("model")
+    before, own = chain()[2].id, checksums.weights("model")
     folder.mkdir(parents=True)
     (folder / "adapter.safetensors").write_bytes(b"trained")
     (place / "model/key.safetensors").write_bytes(b"trained")
     fingerprints.forget()
     assert chain()[2].id != before
-    assert fingerprints.weights("model") == own
+    assert checksums.weights("model") == own
 
 
 def test_a_grid_adds_what_memories_need_once_and_baselines_do_not_sleep(place):
     grid = expand("sleep")
-    assert {mode: len(of_mode(grid, mode)) for mode in ("teach", "replay", "test")} == {"teach": 2, "replay": 2, "test": 3 * 2 + 2}
+    assert {step: len(of_step(grid, step)) for step in ("teach", "replay", "test")} == {"teach": 2, "replay": 2, "test": 3 * 2 + 2}
     assert [cell.parameters["regime"] for cell in grid.cells if cell.phase == "02_baseline"] == ["delayed"]
-    assert not [cell for cell in of_mode(grid, "test") if cell.parameters["regime"] == "immediate"]  # the same prompts as delayed
-    assert {cell.id for cell in of_mode(grid, "teach")} == {need for cell in of_mode(grid, "replay") for need in cell.needs} | {
-        of_mode(grid, "teach")[1].id
+    assert not [cell for cell in of_step(grid, "test") if cell.parameters["regime"] == "immediate"]  # the same prompts as delayed
+    assert {cell.id for cell in of_step(grid, "teach")} == {need for cell in of_step(grid, "replay") for need in cell.needed} | {
+        of_step(grid, "teach")[1].id
     }
     assert materials(grid.cells) == Materials(("model",), ())
 
@@ -139,16 +140,16 @@ def test_a_grid_adds_what_memories_need_once_and_baselines_do_not_sleep(place):
 def test_the_full_grid_runs_the_episodic_memory_and_leaves_the_others_for_later(place):
     grid = expand("full", models=("model",))
     assert set(grid.not_there) == {"memory/sgc_rss", "memory/smpd", "memory/all"}
-    tests, teaches = of_mode(grid, "test"), of_mode(grid, "teach")
+    tests, teaches = of_step(grid, "test"), of_step(grid, "teach")
     assert len(tests) == len(teaches) == (3 * 3 + 4) * 9
-    assert {need for cell in tests for need in cell.needs} >= {cell.id for cell in teaches}
+    assert {need for cell in tests for need in cell.needed} >= {cell.id for cell in teaches}
 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
         ({"preset": "memory/hei"}, "unknown preset"),
-        ({"mode": "dream"}, "mode: .*'teach', 'replay' or 'test'"),
+        ({"step": "dream"}, "step: .*'teach', 'replay' or 'test'"),
         ({"overrides": ["episodic.use_gat=true"]}, "unknown override 'episodic.use_gat'; legal: .*episodic.use_gate"),
         ({"overrides": ["replay.rate=7"]}, "replay.rate"),
     ],
@@ -172,13 +173,13 @@ def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(place):
 
 def test_a_test_without_its_store_says_what_to_run(place):
     cells = chain(run_id="single", regime="after_sleep")
-    assert command(cells[1]) == ".venv/bin/hippo run memory suite=episodic preset=memory/hei_nw model=model n=4 seed=1337 mode=teach"
-    assert command(cells[-1]).endswith("model=model regime=after_sleep n=4 seed=1337 mode=test")
-    assert [cell.source for cell in cells] == [None, None, cells[1].record, cells[2].record]
+    assert command(cells[1]) == ".venv/bin/hippo run memory suite=episodic preset=memory/hei_nw model=model n=4 seed=1337 step=teach"
+    assert command(cells[-1]).endswith("model=model n=4 seed=1337 step=test regime=after_sleep")
+    assert [cell.sources.get("store") for cell in cells] == [None, None, cells[1].record, cells[2].record]
     path = notebook_files.notebook_path("03_memory")
     space = {**notebook_files.defaults(path), "model": "model", "n": 4, "regime": "after_sleep", "record_dir": "filled/by/a/runner"}
     with pytest.raises(
-        LabError, match=r"needs the store of 'episodic memory/hei_nw replay 4_1337 model', .* run it first: .venv/bin/hippo run"
+        LabError, match=r"needs the record of 'episodic memory/hei_nw replay 4_1337 model', .* run it first: .venv/bin/hippo run"
     ):
         exec(notebook_files.code(path)[0], space)
     assert not (place / "executed").exists()
@@ -192,6 +193,10 @@ def slept(tmp_path_factory):
     return place, archive, lab(place, "grid", "sleep", "--records", str(archive))
 
 
+def prepared(run):
+    return [record for step in ("teach", "replay") for record in records.records_with(run, step=step)]
+
+
 def store_of(record):
     return record / "store/hei_nw" / f"hei_{record.parents[4].name}" / "traces.sqlite"
 
@@ -200,7 +205,7 @@ def test_memories_run_as_cells_in_order_and_stores_are_sealed(slept):
     place, _, ran = slept
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "15 done, 0 skipped, 0 failed" in ran.stdout  # a data set, 2 taught, 2 replayed, 8 tests, a rag, the report
-    taught = [record for record in records.prepared_of(place / "executed/sleep") if "teach" in record.name]
+    taught = [record for record in prepared(place / "executed/sleep") if "teach" in record.name]
     assert len(taught) == 2
     for record in taught:
         assert "store/hei_nw/hei_sleep/traces.sqlite" in json.loads((record / "DONE").read_text())["sha256"]
@@ -210,16 +215,16 @@ def test_memories_run_as_cells_in_order_and_stores_are_sealed(slept):
 def test_a_test_after_sleep_reads_the_replayed_store_and_others_the_taught_one(slept):
     place, _, _ = slept
     rows = records.read_rows(place / "executed/sleep").query("preset == 'memory/hei_nw'")
-    assert dict(rows.groupby("regime")["slept"].max()) == {"after_sleep": 1, "delayed": 0}
+    assert dict(rows.groupby("regime")["replayed"].max()) == {"after_sleep": 1, "delayed": 0}
 
 
 def test_metrics_of_teaching_and_replay_are_telemetry_and_of_a_test_both(slept):
     place, _, _ = slept
-    for record in records.prepared_of(place / "executed/sleep"):
+    for record in prepared(place / "executed/sleep"):
         metrics = records.read_metrics(record)
         assert "metrics" not in metrics
         assert (metrics["gates"]["hei_nw"]["attempts"] if "teach" in record.name else metrics["telemetry"]["items"]) > 0
-        assert records.read_meta(record)["mode"] in record.name
+        assert records.read_meta(record)["step"] in record.name
         assert len(records.read_meta(record)["needs"]) == 1
     [record] = (place / "executed/sleep/memory/hei_nw/episodic/4_1337").glob("delayed-test-*")
     metrics = records.read_metrics(record)
@@ -248,7 +253,7 @@ def test_another_machine_goes_on_with_the_stores_of_the_archive(slept, tmp_path)
 def test_a_bucket_keeps_stores_whole(slept, bucket, tmp_path, monkeypatch):
     place, _, _ = slept
     monkeypatch.setenv("HIPPO_ROOT", str(place))
-    record = next(record for record in records.prepared_of(place / "executed/sleep") if "replay" in record.name)
+    record = next(record for record in prepared(place / "executed/sleep") if "replay" in record.name)
     Archive(bucket).push(record)
     name = record.relative_to(place / "executed").as_posix()
     assert Archive(bucket).finished("sleep") == {name}
@@ -260,7 +265,7 @@ def test_a_bucket_keeps_stores_whole(slept, bucket, tmp_path, monkeypatch):
 
 def test_a_changed_store_is_a_damaged_record_and_another_session_is_no_difference(slept, tmp_path):
     place, _, _ = slept
-    record = next(record for record in records.prepared_of(place / "executed/sleep") if "teach" in record.name)
+    record = next(record for record in prepared(place / "executed/sleep") if "teach" in record.name)
     copy = tmp_path / "executed/again" / record.relative_to(place / "executed/sleep")
     shutil.copytree(record, copy)
     store_of(copy).parent.parent.mkdir(exist_ok=True)
@@ -280,14 +285,14 @@ def test_one_cell_runs_alone_with_what_it_needs(slept):
     first = lab(place, *words)
     assert first.returncode == 0, first.stdout + first.stderr
     assert "[4/4]" in first.stdout and "questions right, after_sleep" in first.stdout
-    other = lab(place, *words[:3], *words[4:6], "mode=test")
+    other = lab(place, *words[:3], *words[4:6], "step=test")
     assert "[1/1]" in other.stdout, other.stdout + other.stderr  # the store is there
-    teach = lab(place, *words[:2], *words[4:6], "mode=teach")
+    teach = lab(place, *words[:2], *words[4:6], "step=teach")
     assert "finished already: executed/single/memory/hei_nw" in teach.stdout
 
 
 def test_canonical_parameters_are_their_own(place):
-    taught = canonical(checked(preset="ablations/gate_random", overrides=["k=2", "n_facts=12"]), "teach")
+    taught = canonical(resolve(checked(preset="ablations/gate_random", overrides=["k=2", "n_facts=12"])), "teach")
     gate = ["episodic.use_gate=true", "episodic.gate.write_rate=1.0", "episodic.gate.policy=random", "episodic.store.budget=0.5"]
     assert taught.parameters.overrides == ["n_facts=12", *gate]
     assert canonical(taught).parameters == taught.parameters

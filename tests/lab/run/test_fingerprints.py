@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from hippo_core.experiments import experiment_of, load_experiment, parameters
+from hippo_core.experiments import experiment_of, load_experiment
+from hippo_core.experiments.asking import parameters
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import cells_of
-from hippo_core.methods.presets import load_preset
 
 CELLS = {  # preset and overrides
     "window": ("baselines/span_short", []),
@@ -72,9 +72,9 @@ def ids(**more):
     parameters.forget()
     found = {}
     for name, (preset, overrides) in {**CELLS, **more}.items():
-        experiment = experiment_of(load_preset(preset))
+        experiment = experiment_of({"preset": preset})
         given = experiment.parameters(model="model", n=4, preset=preset, overrides=overrides)
-        found[name] = cells_of(experiment, parameters.resolve(given))[-1].id
+        found[name] = cells_of(experiment.plan(given))[-1].id
     return found
 
 
@@ -166,7 +166,7 @@ def test_a_users_own_suite_and_what_it_imports_count(mine):
         parameters.forget()
         experiment = load_experiment("memory")
         given = experiment.parameters(model="model", n=4, suite="mine.suite:SUITE")
-        return [cell.id for cell in cells_of(experiment, parameters.resolve(given))]
+        return [cell.id for cell in cells_of(experiment.plan(given))]
 
     before = chain()
     assert chain() == before

@@ -31,9 +31,9 @@ def test_every_setting_is_listed_once_and_can_be_overridden():
 @pytest.mark.parametrize("key", OTHER)
 def test_a_setting_reaches_the_phases_that_read_it_and_no_other(key):
     usual, changed = load_preset("memory/hei_nw"), load_preset("memory/hei_nw", {key: OTHER[key]})
-    differs = {mode for mode in ("teach", "replay", "test") if usual.of_stage(mode) != changed.of_stage(mode)}
+    differs = {mode for mode in ("teach", "replay", "test") if usual.of_step(mode) != changed.of_step(mode)}
     assert differs == {"test"} | ({"replay"} if key not in ONLY_TEST else set()) | ({"teach"} if key not in NOT_TEACH else set())
-    assert changed.of_stage("test")[key] == OTHER[key]
+    assert changed.of_step("test")[key] == OTHER[key]
 
 
 def test_the_file_of_the_memory_says_the_defaults():

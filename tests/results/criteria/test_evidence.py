@@ -43,7 +43,7 @@ def test_other_overrides_profiles_and_stages_stay_out():
         {"encoder": "minilm"},
         {"profile": "hard"},
         {"stage": "pre"},
-        {"mode": "consolidate"},
+        {"step": "consolidate"},
     )
     other = [cell("memory/hei_nw", 0.1, **one) for one in told]
     rows = [cell("memory/hei_nw", 0.6), cell("baselines/core", 0.3), *other]

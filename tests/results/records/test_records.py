@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hippo_core.experiments.asking.table import ITEMS, asked_metrics
 from hippo_core.files import LabError
 from hippo_core.results import records
 from hippo_core.results.rankings import RECALL_AT
-from hippo_core.results.records.read import TEXT
 from hippo_core.results.statistics import cluster_interval
 
 NASTY = ["plain", "", 'say "no", twice', "two\nlines", "a\rb", " spaces ", "NULL", "nan", "0012", "1e5", "Zoë; Łukasz", "x|y"]
@@ -49,9 +49,13 @@ def make(folder, timing: float = 3.0, **told):
         "split": "test",
     }
     parameters |= {"regime": "delayed", "profile": "default", "dry_run": False, "overrides": [], **told}
-    records.begin_record(folder, {"parameters": {"n": 12}}, {"git_sha": str(timing), "parameters": parameters, "mode": "test"})
+    records.begin_record(
+        folder,
+        {"parameters": {"n": 12}},
+        {"git_sha": str(timing), "parameters": parameters, "experiment": "answer", "step": "test", "table": ITEMS.described()},
+    )
     table = rows(timing=timing)
-    records.finish_record(folder, table, records.build_metrics(table, "episodic", 12, 1, "baselines/core", timing), {"seconds": timing})
+    records.finish_record(folder, table, asked_metrics(table, "episodic", 12, 1, "baselines/core", timing), {"seconds": timing})
     (folder / "notebook.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "metadata": {}, "source": ["1"], "outputs": []}]}))
     records.seal(folder)
     return folder
@@ -122,7 +126,7 @@ def test_rows_are_read_back_exactly(record):
     back = records.read_rows(record.parents[4])
     wrote = rows()
     pd.testing.assert_frame_equal(
-        back[wrote.columns], wrote.astype({name: "float64" for name in wrote if name not in (*TEXT, "idx")}), check_dtype=False
+        back[wrote.columns], wrote.astype({name: "float64" for name in wrote if name not in (*ITEMS.text, "idx")}), check_dtype=False
     )
     assert set(back["run_id"]) == {"run"}
     assert set(back["record"]) == {"baselines/core/episodic/12_1/delayed-test-00000000"}
@@ -181,7 +185,7 @@ def test_metrics_are_those_of_the_rows(record):
     metrics = json.loads((record / "metrics.json").read_text())
     mine = metrics["metrics"]["episodic"]
     assert (mine["em"], mine["low"], mine["high"], mine["n_worlds"]) == (0.5, None, None, 3)  # three worlds have no interval
-    whole = records.build_metrics(rows(60), "episodic", 60, 1337, "baselines/core", 1.0)["metrics"]["episodic"]
+    whole = asked_metrics(rows(60), "episodic", 60, 1337, "baselines/core", 1.0)["metrics"]["episodic"]
     interval = cluster_interval(rows(60)["score"], rows(60)["world"])
     assert (whole["low"], whole["high"]) == (interval.low, interval.high) and whole["low"] < 0.5 < whole["high"]
     assert mine["success"] is None

@@ -6,7 +6,8 @@ import math
 import pandas as pd
 import pytest
 
-from hippo_core.results.records import build_metrics
+from hippo_core.experiments.memory.tables import REPLAY, TEACH
+from tests.results.fake_records import opened
 
 
 def taught(actions: str, asked: str, scores=None, **columns) -> pd.DataFrame:
@@ -17,7 +18,7 @@ def taught(actions: str, asked: str, scores=None, **columns) -> pd.DataFrame:
 
 
 def gate(rows: pd.DataFrame) -> dict:
-    found = build_metrics(rows, "episodic", 5, 1, "memory/hei_nw", 3.0, "teach", "hei_nw")
+    found = TEACH.metrics(opened("episodic", 5, 1), rows, 3.0)
     assert json.loads(json.dumps(found, allow_nan=False)) == found  # nothing but what JSON can say
     assert "metrics" not in found
     return found["gates"]["hei_nw"]
@@ -60,9 +61,9 @@ def test_a_replay_says_what_it_changed():
         {"cycle": [1, 1, 2, 2], "trace_id": [1, 2, 1, 3], "recalled": [1.0, 0.0, 1.0, 1.0], "ms": 1.0,
          "salience_before": [0.0, 1.0, 0.5, 0.5], "salience_after": [0.5, 0.8, 1.0, math.nan]}
     )  # fmt: skip
-    found = build_metrics(rows, "episodic", 5, 1, "memory/hei_nw", 3.0, "replay")["telemetry"]
+    found = REPLAY.metrics(opened("episodic", 5, 1), rows, 3.0)["telemetry"]
     assert (found["items"], found["traces"], found["cycles"], found["recalled"]) == (4, 3, 2, 0.75)
     assert (found["salience_change"]["raised"], found["salience_change"]["lowered"]) == (2, 1)
     assert found["salience_change"]["mean"] == pytest.approx(0.8 / 3)
-    nothing = build_metrics(rows.iloc[:0], "episodic", 5, 1, "ablations/no_replay", 3.0, "replay")["telemetry"]
+    nothing = REPLAY.metrics(opened("episodic", 5, 1), rows.iloc[:0], 3.0)["telemetry"]
     assert (nothing["items"], nothing["cycles"], nothing["recalled"]) == (0, 0, None)

@@ -15,7 +15,9 @@ def record(run, name, needs=(), **tables):
     """A finished record with these tables."""
     folder = run / name
     folder.mkdir(parents=True)
-    (folder / "meta.json").write_text(json.dumps({"needs": list(needs), "parameters": {}}))
+    step = {"teach": "teach", "replay": "replay"}.get(name.partition("-")[2], "test")
+    meta = {"needs": {need: need for need in needs}, "parameters": {}, "experiment": "memory", "step": step, "table": {"step": step}}
+    (folder / "meta.json").write_text(json.dumps(meta))
     for file, table in tables.items():
         pd.DataFrame(table).to_csv(folder / f"{file}.csv", index=False)
     (folder / "DONE").touch()

@@ -6,7 +6,7 @@ import pytest
 
 from hippo_core.results.criteria import load_criteria
 from hippo_core.results.rankings import RANKING_COLUMNS
-from hippo_core.results.records import prepared_of, read_rows
+from hippo_core.results.records import read_rows, records_with
 from hippo_core.results.report import write_report
 from hippo_core.results.report.runs import load_run
 from hippo_core.results.report.telemetry import telemetry
@@ -32,7 +32,8 @@ def out(run):
 
 def test_cells_that_teach_and_replay_have_no_answers_and_are_listed_apart(run):
     assert not read_rows(run)["record"].str.contains("teach|replay").any()
-    assert [record.name.rsplit("-", 1)[0] for record in prepared_of(run)] == ["after_sleep-replay", "delayed-teach"]
+    prepared = [record.name.rsplit("-", 1)[0] for step in ("replay", "teach") for record in records_with(run, step=step)]
+    assert prepared == ["after_sleep-replay", "delayed-teach"]
 
 
 def test_what_a_memory_did_stands_in_three_tables(run, out):
@@ -69,7 +70,7 @@ def test_what_an_item_took_is_all_its_parts(run):
 
 def test_a_run_without_memory_has_no_such_section(tmp_path):
     folder = fake_records.build_run(tmp_path / "executed/plain", ("episodic",), n=20)
-    assert telemetry(load_run(folder)) == {"recall": [], "gate": [], "replay": []}
+    assert telemetry(load_run(folder)) == {"recall": [], "gate": [], "replay": [], "own": []}
     page = write_report(folder, tmp_path / "reports/plain")
     assert "Memory at work" not in page.read_text(encoding="utf-8")
     assert "\n\n## What was not measured\n" in page.with_suffix(".md").read_text(encoding="utf-8")

@@ -3,9 +3,9 @@
 from concurrent.futures import Future
 from typing import Protocol
 
-from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
+from hippo_core.lab.run.output import Output
 
 
 class Executor(Protocol):

@@ -19,9 +19,9 @@ from hippo_core.files import LabError, in_a_line, root
 from hippo_core.lab.grid.executors import worker
 from hippo_core.lab.grid.executors.local import shares
 from hippo_core.lab.grid.expand import Grid
-from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import ExecutionOptions, Outcome
+from hippo_core.lab.run.output import Output
 from hippo_core.lab.run.preflight import Materials
 from hippo_core.results.records import RUNS
 from hippo_core.results.records.archive import Archive
@@ -71,8 +71,8 @@ class DaskCluster:
 
     def _run(self, cell: Cell, alone: bool) -> Outcome:
         started = time.monotonic()
-        order = replace(cell, record=cell.record.relative_to(root()), resolved=None)
-        needs = [self._records[need].relative_to(root() / RUNS).as_posix() for need in cell.needs]
+        order = replace(cell, record=cell.record.relative_to(root()), plan=None)
+        needs = [self._records[need].relative_to(root() / RUNS).as_posix() for need in cell.needs.values()]
         share = self._shares.get(cell.id)
         options: dict[str, Any] = {
             "key": f"{cell.id}-{uuid.uuid4().hex[:8]}",

@@ -11,10 +11,10 @@ from dataclasses import replace
 from threading import Event
 
 from hippo_core.lab.grid.executors.kernels import end_kernels, prepared
-from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run import ram
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import ExecutionOptions, Outcome, execute
+from hippo_core.lab.run.output import Output
 from hippo_core.models.spec import load_spec
 
 BIG = 0.5  # of a GPU's memory: a model above that runs alone

@@ -11,10 +11,10 @@ from distributed import Reschedule, Worker, WorkerPlugin, get_worker
 
 from hippo_core.files import LabError, root
 from hippo_core.lab.grid.executors.kernels import end_kernels, start_server
-from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.run import fingerprints, notebook_files, ram
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import ExecutionOptions, Outcome, execute, fix_threads
+from hippo_core.lab.run.output import Output
 from hippo_core.lab.run.preflight import Materials
 from hippo_core.lab.run.provenance import version_of
 from hippo_core.results.records.archive import Archive

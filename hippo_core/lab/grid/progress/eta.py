@@ -83,8 +83,8 @@ def note(history: History, phase: str, parameters: dict[str, Any], seconds: floa
 
 def _keys(phase: str, parameters: dict[str, Any]) -> tuple[tuple, tuple]:
     """What cells that should take about as long have in common, their size aside: of the same suite and preset, and of any."""
-    model, mode = parameters.get("model"), parameters.get("mode")
-    return (phase, model, parameters.get("suite"), parameters.get("preset"), mode), (phase, model, mode)
+    model, step = parameters.get("model"), parameters.get("step")
+    return (phase, model, parameters.get("suite"), parameters.get("preset"), step), (phase, model, step)
 
 
 class Countdown:

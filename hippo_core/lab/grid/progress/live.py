@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.live import Live
 
 from hippo_core.lab.grid.progress import eta, screen
-from hippo_core.lab.grid.progress.output import Output
 from hippo_core.lab.grid.progress.status import LISTED, Ended, Running, Status, StatusFile
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
+from hippo_core.lab.run.output import Output
 
 LONGEST = 2000  # characters of a message
 EVERY = 0.5  # seconds between two pictures, at least

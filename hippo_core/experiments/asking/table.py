@@ -1,21 +1,22 @@
-"""`metrics.json`: the means of a cell's rows with intervals clustered by world, by group, and what they cost; or its telemetry."""
+"""The table of a step that asks: a row an item, clusters are worlds; what is summed up from it, and how it is checked."""
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.results.frames import Frame
-from hippo_core.results.records.telemetry import recall_telemetry, replay_telemetry, teach_telemetry
+from hippo_core.results.rankings import RANKING_COLUMNS
+from hippo_core.results.records.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from hippo_core.experiments.asking.cell import AskingCell
 
-MEANS = {
+
+MEASURES = {  # keys of the metrics, and the columns that they are means of
     "em_raw": "em_raw",
     "em_norm": "em_norm",
     "f1": "f1",
-    "found": "found",
     "success": "success",
     "suboptimality": "suboptimality",
     "r_at_1": "recall_1",
@@ -28,42 +29,72 @@ MEANS = {
     "overlong": "overlong",
     "format_violation": "format_violation",
     "chance": "chance",
+    "found": "found",
 }
 STAGES = ("pre", "post_1", "post_2", "post_3")
-PREPARED = {"teach": teach_telemetry, "replay": replay_telemetry}
-SCRAPS = {"test": ("metrics", "by_rung", "by_kind", "by_slice"), "teach": ("gates",), "replay": ("telemetry",)}  # what is glued
+COLUMNS = (
+    *("idx", "item_id", "world", "stage", "kind", "rung", "hops", "distance", "slices", "question", "prompt"),
+    *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
+    *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained", "refuted"),
+    *("shown", "recalled_texts", "n_shown", "n_dropped", "found", *RANKING_COLUMNS),
+    *("prompt_tokens", "generated_tokens", "first_logprob", "trace_tokens", "computed_tokens", "kv_mb"),
+    *("latency_ms", "retrieval_ms", "flags"),
+)
 
 
-def build_metrics(
-    rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: str, seconds: float, mode: str = "test", memory: str = ""
-) -> dict[str, Any]:
-    """The content of `metrics.json`. `em` is the mean of the suite's primary score; what was not measured is None.
-
-    In the place of scores a cell that teaches has `gates`, by the name of the `memory`, one that replays `telemetry`; one that tests a
-    memory has telemetry besides.
-    """
-    cell = {"suite": suite, "n": n, "seed": seed, "preset": preset}
-    if mode in PREPARED:
-        found = {**PREPARED[mode](rows), "runtime_s": round(seconds, 3)}
-        return {**cell, **({"gates": {memory: found}} if mode == "teach" else {"telemetry": found})}
-    telemetry = recall_telemetry(rows)
-    return {**cell, **_scores(rows, suite, seconds), **({"telemetry": telemetry} if telemetry else {})}
-
-
-def prepared_telemetry(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """What a cell that taught or replayed says, of this form or the older one, in which a gate's decisions were telemetry too."""
-    return next(iter(metrics["gates"].values())) if "gates" in metrics else metrics["telemetry"]
-
-
-def _scores(rows: "pd.DataFrame", suite: str, seconds: float) -> dict[str, Any]:
+def asked_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: str, seconds: float) -> dict[str, Any]:
+    """The content of `metrics.json`: `em` is the mean of the suite's primary score; what was not measured is None."""
     main: Frame = rows[rows["stage"] == "test"] if "test" in set(rows["stage"]) else rows
-    metrics = _score(main, "n_items") | {name: _mean(main[column]) for name, column in MEANS.items() if column in main} | _stages(rows)
+    metrics = _score(main, "n_items") | {name: _mean(main[column]) for name, column in MEASURES.items() if column in main} | _stages(rows)
     return {
+        **{"suite": suite, "n": n, "seed": seed, "preset": preset},
         "metrics": {suite: metrics, "compute": _compute(rows, seconds)},
         "by_rung": _groups(main, "rung"),
         "by_kind": _groups(main, "kind"),
         "by_slice": _slices(main),
     }
+
+
+def metrics(cell: "AskingCell", rows: "pd.DataFrame", seconds: float) -> dict[str, Any]:
+    """The same of an open cell."""
+    parameters = cell.parameters
+    asked = asked_metrics(rows, parameters.suite, parameters.n, parameters.seed, parameters.preset, seconds)
+    return asked | cell.own_means(rows)
+
+
+def check(cell: "AskingCell", rows: "pd.DataFrame") -> dict[str, Any]:
+    """Score the answers again: LabError where they were shifted against their questions, or a score is not the strict one."""
+    from hippo_core.results.scores import check_rows
+
+    check_rows(cell.suite, cell.worlds(), rows)
+    return {"stages": sorted(rows["stage"].unique())}
+
+
+ITEMS = Table(
+    columns=COLUMNS,
+    unit="item_id",
+    cluster="world",
+    measures=("score",),
+    text=(
+        "item_id",
+        "world",
+        "stage",
+        "kind",
+        "rung",
+        "slices",
+        "question",
+        "prompt",
+        "answer",
+        "pred",
+        "shown",
+        "recalled_texts",
+        "flags",
+    ),
+    whole=("idx", "hops", "distance"),
+    metrics=metrics,
+    check=check,
+    scraps=("metrics", "by_rung", "by_kind", "by_slice"),
+)
 
 
 def _mean(values: Frame) -> float | None:

@@ -1,0 +1,72 @@
+"""A section of a report: what an experiment says of its rows, as a title, a sentence, a figure and a table. The report gives the page,
+the navigation and the looks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.results.formatting import NONE, missing, quantity, span
+from hippo_core.results.frames import Frame
+from hippo_core.results.records.table import mean_by_cluster
+from hippo_core.results.report.pages import slug
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section.
+
+    Args:
+        title: what it is about.
+        sentence: what it found, made from its numbers.
+        figure: a picture (PNG).
+        table: rows of ready words and numbers, with the names of its columns as heads.
+    """
+
+    title: str
+    sentence: str = ""
+    figure: bytes | None = None
+    table: pd.DataFrame | None = None
+
+
+def measures(rows: Frame, cluster: str, names: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
+    """The mean of each measure with its 95% interval by cluster, n and clusters, a line for each combination of the columns `by`."""
+    lines = []
+    groups = rows.groupby(list(by), sort=True, dropna=False) if by else [((), rows)]
+    for values, group in groups:
+        line: dict[str, Any] = dict(zip(by, values if isinstance(values, tuple) else (values,), strict=True))
+        for name in names:
+            found = mean_by_cluster(group, name, cluster)
+            line |= {name: found["mean"], f"{name}, 95% interval": _span(found)}
+        line |= {"n": len(group), "clusters": int(group[cluster].nunique())}
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def _span(found: Mapping[str, Any]) -> str:
+    return NONE if found["low"] is None else span(found["low"], found["high"])
+
+
+def view(section: Section, number: int) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """A section as the templates take it, and its picture by file name."""
+    name = slug(section.title)
+    file = f"figures/section_{number}_{name}.png"
+    table = None
+    if section.table is not None:
+        heads = [str(column) for column in section.table.columns]
+        numbers = [pd.api.types.is_numeric_dtype(section.table[column]) for column in section.table.columns]
+        rows = [[_shown(value) for value in row] for row in section.table.itertuples(index=False, name=None)]
+        table = {"heads": list(zip(heads, numbers, strict=True)), "rows": [list(zip(row, numbers, strict=True)) for row in rows]}
+    shown = {"slug": f"section-{number}-{name}", "title": section.title, "sentence": section.sentence, "table": table}
+    return {**shown, "figure": file if section.figure else ""}, {file: section.figure} if section.figure else {}
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if missing(value):
+        return NONE
+    if isinstance(value, bool) or float(value).is_integer():
+        return str(value if isinstance(value, bool) else int(value))
+    return f"{value:.3g}" if abs(value) < 1 else quantity(value)

@@ -1,0 +1,29 @@
+"""Which format a path holds, and its log."""
+
+from pathlib import Path
+
+from hippo_core.files import LabError, root
+from hippo_core.results.two_runs import inspect_ai, lab, lm_eval
+from hippo_core.results.two_runs.logs import Log
+
+
+def open_log(place: str, cluster: str = "", task: str = "", filter_name: str = "", split: str = "", suite: str = "") -> Log:
+    """The log at `place`: a run or a record of this lab (`RUN`, or `RUN:PRESET` where it holds several conditions), a `samples_*.jsonl` or
+    the folder that holds it, a `.eval` or `.json` of inspect_ai. `cluster`: the field that says which items belong together; `task` and
+    `filter_name` choose one of several; `split` (test unless given) and `suite` are of runs of this lab. LabError says what is wrong."""
+    path = Path(place)
+    ours = not (path.suffix in (".eval", ".json", ".jsonl") or (path.is_dir() and any(path.rglob("samples_*.jsonl"))))
+    if (split or suite) and not ours:
+        raise LabError(f"{place}: --split and --suite choose from runs of this lab; this is a log of another program")
+    if path.suffix == ".eval" or path.suffix == ".json":
+        return inspect_ai.read(path, cluster)
+    if not ours:
+        return lm_eval.read(path, cluster, task, filter_name)
+    run, _, condition = place.partition(":")
+    for folder in (Path(run), root() / "executed" / run):
+        if folder.is_dir():
+            return lab.read(folder, condition, cluster, split or "test", suite)
+    raise LabError(
+        f"no run at {place}: expected a run of this lab (its name below executed/, or a folder; RUN:PRESET where it holds several), "
+        "samples_*.jsonl of lm-evaluation-harness (--log_samples) or the folder that holds them, or an .eval or .json file of inspect_ai"
+    )
