@@ -91,18 +91,21 @@ def abstained(prediction: str) -> int:
 
 def score_item(suite: Suite, world: World, item: Item, prediction: str) -> dict[str, float]:
     """The score columns of an item's row. `refuted`: whether the answer was told and does not hold, NaN where no such thing was told.
-    `score` is what the suite's own function says where it brings one, else its primary; where that is `success` and the item has no path
-    (both path columns are NaN then), it is `em_norm`."""
+
+    `score` is the first of the suite's own measures where it brings any, each with a column of its name, else its primary; where that is
+    `success` and the item has no path (both path columns are NaN then), it is `em_norm`.
+    """
     path = suite.score_path(world, item, prediction) if suite.score_path else None
     raw, norm = em_raw(prediction, item.answers), em_norm(prediction, item.answers)
     pred_len, gold_len = len(prediction.split()), len(item.answers[0].split())
+    own = {name: float(measure(world, item, prediction)) for name, measure in suite.measures.items()}
     return {
         "em_raw": raw,
         "em_norm": norm,
         "f1": token_f1(prediction, item.answers),
         "success": path.success if path else math.nan,
         "suboptimality": path.suboptimality if path else math.nan,
-        "score": float(suite.score(world, item, prediction)) if suite.score else _primary(suite, raw, norm, path),
+        "score": next(iter(own.values()), _primary(suite, raw, norm, path)),
         "chance": item.chance,
         "pred_len": pred_len,
         "gold_len": gold_len,
@@ -111,6 +114,7 @@ def score_item(suite: Suite, world: World, item: Item, prediction: str) -> dict[
         "refusal": refusal(prediction),
         "abstained": abstained(prediction),
         "refuted": float(em_norm(prediction, item.refuted)) if item.refuted else math.nan,
+        **own,
     }
 
 

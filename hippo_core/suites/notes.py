@@ -17,10 +17,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hippo_core.files import LabError, root
+from hippo_core.files import root
 from hippo_core.models.spec import read_mapping, validated
 from hippo_core.suites.natural.passages import asked, some
-from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
+from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World
 
 FOLDER = "data/notes"
 VALIDATION = ("b2-flatshare", "b3-engineering-standup", "c5-grandmothers-book", "c7-bird-count", "d2-payroll-errors")
@@ -160,16 +160,10 @@ def stream(settings: NotesSettings, split: Split, seed: int, n: int | None) -> I
             yield replace(world, facts=asked(world.facts, items), items=tuple(items))
 
 
-def make_world(random: Random, settings: NotesSettings, spec: WorldSpec) -> World:
-    """Worlds come from the files."""
-    raise LabError("notes has the worlds of its files and draws none")
-
-
 NOTES = Suite(
     "notes",
     "everyday notes written by hand, and questions about them",
     NotesSettings,
-    make_world,
     answer_budget=16,
     stream=stream,
     reads=lambda: [root() / FOLDER / f"{name}.yaml" for name in names()],

@@ -1,6 +1,6 @@
 """The nouns of every suite: a taught fact, a question about it, the small closed world they live in, and a suite."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -115,20 +115,22 @@ class Suite:
     """One suite. `make_world(random, settings, spec)` draws a world; all its randomness comes from `random`.
 
     Of material that can run out (public files, a folder of the user's own), `stream(settings, split, seed, n)` yields the worlds of a split
-    in the order of this seed, with at least n items in all where the material allows it (n None: all of them). It raises LabError where
+    in the order of this seed, with at least n items in all where the material allows it (n None: all of them). A suite has one of both.
+    `measures` are functions of a world, an item and a prediction, by the name of the column that each fills; by the first of them the suite
+    is judged in place of `primary`. It raises LabError where
     it does not, or ends early where that is no mistake. `files(settings)` are the names of the files of params/data.yaml that it reads.
     """
 
     name: str
     summary: str
     settings: type[Settings]
-    make_world: Callable[[Random, Any, WorldSpec], World]
+    make_world: Callable[[Random, Any, WorldSpec], World] | None = None
     primary: Literal["em_raw", "em_norm", "success"] = "em_norm"
     answer_budget: int = 8  # new tokens at most
     has_window: bool = True  # False: the facts were taught in another session and never stand in the prompt
     uses_context_limit: bool = False  # True: worlds are made longer than the model's context limit
     score_path: Callable[[World, Item, str], PathScore | None] | None = None  # for items whose answer is a path, else None
-    score: Callable[[World, Item, str], float] | None = None  # of a prediction, 0 to 1: what the suite is judged by in place of `primary`
+    measures: Mapping[str, Callable[[World, Item, str], float]] = field(default_factory=dict)  # of a prediction, 0 to 1
     stream: Callable[[Any, Split, int, int | None], Iterator[World]] | None = None
     files: Callable[[Any], Sequence[str]] = lambda settings: ()
     reads: Callable[[], Sequence[Path]] = lambda: ()  # files of the repository that it is made of

@@ -39,7 +39,7 @@ def rows(lm, name, regime="delayed", batch_size=4, asked=None, delivery="text", 
 @pytest.mark.parametrize("preset", UNTAUGHT)
 def test_every_preset_gives_whole_rows(lm, preset, regime):
     table = rows(lm, preset, regime)
-    assert list(table.columns) == COLUMNS
+    assert tuple(table.columns) == COLUMNS
     assert table["item_id"].tolist() == [item.id for world in worlds() for item in world.items]
     assert table["idx"].tolist() == list(range(5))
     assert (table["n_shown"] == [len(ids.split(";")) if ids else 0 for ids in table["shown"]]).all()
@@ -155,7 +155,7 @@ def test_the_answer_budget_is_the_suites(loaded):
 
 def test_no_world_is_no_row(loaded):
     table = rows(loaded["qwen2"], "controls/oracle", asked=[])
-    assert (list(table.columns), len(table)) == (COLUMNS, 0)
+    assert (tuple(table.columns), len(table)) == (COLUMNS, 0)
 
 
 def test_a_ranking_is_worth_the_gold_facts_and_the_answers_among_its_first():

@@ -1,6 +1,7 @@
 """Properties of the scores of one answer, and checks that a lenient scorer or a shifted answer file does not pass."""
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -169,3 +170,9 @@ def test_scores_of_a_lenient_scorer_are_caught_in_the_rows():
 def test_a_row_of_an_unknown_item_is_caught():
     with pytest.raises(LabError, match="not in the suite"):
         scores.check_rows(_suite(), [WORLD], _rows().assign(item_id="elsewhere"))
+
+
+def test_a_suite_brings_several_measures_and_is_judged_by_the_first():
+    suite = replace(_suite(), measures={"length": lambda world, item, text: len(text) / 100, "none": lambda *_: math.nan})
+    found = scores.score_item(suite, WORLD, ITEMS[0], "north")
+    assert found["score"] == found["length"] == 0.05 and math.isnan(found["none"])

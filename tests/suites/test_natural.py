@@ -104,7 +104,7 @@ def test_hotpotqa_has_gold_where_an_answer_stands_in_ones_own_paragraphs(written
 def test_twowiki_names_gold_passages_and_scores_no_answer(written):
     [world] = worlds("twowiki", "default", None, 1337, "test")
     assert [item.gold_facts for item in world.items] == [("twowiki.p1", "twowiki.p0")]
-    assert math.isnan(get_suite("twowiki").score(world, world.items[0], "Ghent"))
+    assert math.isnan(get_suite("twowiki").measures["answered"](world, world.items[0], "Ghent"))
     written["twowiki-questions"][0]["ground_truth"] = ["Bruges"]
     with pytest.raises(LabError, match="needs the passage 'Bruges'"):
         list(worlds("twowiki", "default", None, 1337, "test"))

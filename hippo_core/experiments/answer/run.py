@@ -47,7 +47,8 @@ def answer(
     passages = {world.id: passages_of(world) for world in worlds}
     asked = ask(suite, worlds, method, regime, passages, batch_size)
     rows = [row_of(lm, suite, one) | method.own_columns("test", one.retrieved.columns) for one in asked]
-    return pd.DataFrame([{"idx": number, **row} for number, row in enumerate(rows)], columns=[*COLUMNS, *method.columns.get("test", ())])
+    columns = [*COLUMNS, *suite.measures, *method.columns.get("test", ())]
+    return pd.DataFrame([{"idx": number, **row} for number, row in enumerate(rows)], columns=columns)
 
 
 def passages_of(world: World) -> list[Trace]:

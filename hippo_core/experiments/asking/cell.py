@@ -6,7 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.experiments.asking.parameters import Resolved, resolve
+from hippo_core.experiments.asking.table import COLUMNS
 from hippo_core.experiments.cell import OpenCell
+from hippo_core.files import LabError
 from hippo_core.results.frames import Frame
 from hippo_core.suites.datasets import build
 from hippo_core.suites.folder import cut_short, is_own
@@ -60,8 +62,12 @@ class AskingCell(OpenCell):
             self.warn(message)
 
     def columns(self) -> tuple[str, ...]:
-        """The columns that its method declares for its step."""
-        return self.resolved.preset.method.columns.get(getattr(self.parameters, "step", "test"), ())
+        """The measures of its suite, where it asks, and the columns that its method declares for its step."""
+        step = getattr(self.parameters, "step", "test")
+        own = (*(self.suite.measures if step == "test" else ()), *self.resolved.preset.method.columns.get(step, ()))
+        if taken := sorted(set(own) & set(COLUMNS)):
+            raise LabError(f"{taken[0]} is a column of every row; give the measure or the column another name")
+        return own
 
     def own_means(self, rows: Frame) -> dict[str, Any]:
         """The means of these columns, for `metrics.json`; nothing where there are none."""

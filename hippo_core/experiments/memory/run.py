@@ -130,7 +130,7 @@ def test(
         row_of(method.lm, suite, one) | memory_columns(one, told[one.world.id]) | slept | method.own_columns("test", one.retrieved.columns)
         for one in asked
     ]
-    columns = [*TEST.columns, *method.columns.get("test", ())]
+    columns = [*TEST.columns, *suite.measures, *method.columns.get("test", ())]
     return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=columns)
 
 

@@ -62,6 +62,8 @@ def drawn_worlds(suite_name: str, profile: str, n: int | None, seed: int, split:
     if suite.stream:
         yield from suite.stream(settings, split, seed, n)
         return
+    if not suite.make_world:
+        raise LabError(f"suite {suite_name} neither draws worlds (make_world) nor has any (stream); give it one of both")
     for index in count():
         yield suite.make_world(Random(f"{suite_name}/{profile}/{seed}/{split}/{index}"), settings, WorldSpec(split, seed, index))
 

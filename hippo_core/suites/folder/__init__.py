@@ -42,13 +42,9 @@ def folder_suite(name: str) -> Suite:
     def stream(settings: FolderSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
         yield from read_folder(folder, split)
 
-    def make_world(random: Random, settings: FolderSettings, spec: WorldSpec) -> World:
-        worlds = read_folder(folder, spec.split)
-        return worlds[spec.index % len(worlds)]
-
     slug = re.sub(r"\W+", "-", folder.name.lower()).strip("-") or "own"
     name = f"folder-{slug}-{crc32(str(folder).encode()):08x}"
-    return Suite(name, f"your own: {folder}", FolderSettings, make_world, stream=stream, folder=folder, module=__name__)
+    return Suite(name, f"your own: {folder}", FolderSettings, stream=stream, folder=folder, module=__name__)
 
 
 def is_own(suite_name: str) -> bool:

@@ -9,11 +9,9 @@ answer is yes or no has none, and is judged by its answer alone. Test only: noth
 
 import json
 from collections.abc import Iterator
-from random import Random
 
-from hippo_core.files import LabError
 from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, holding, some
-from hippo_core.suites.types import Fact, Item, Split, Suite, World, WorldSpec
+from hippo_core.suites.types import Fact, Item, Split, Suite, World
 from hippo_core.text_files import read_text
 
 FILE = "hotpotqa"
@@ -47,16 +45,10 @@ def stream(settings: PassageSettings, split: Split, seed: int, n: int | None) ->
     yield World("hotpotqa", asked(facts, chosen), tuple(chosen))
 
 
-def make_world(random: Random, settings: PassageSettings, spec: WorldSpec) -> World:
-    """Worlds come from the file."""
-    raise LabError("hotpotqa has the world of its file, for the test split alone")
-
-
 HOTPOTQA = Suite(
     "hotpotqa",
     "questions of HotpotQA that take two paragraphs of Wikipedia",
     PassageSettings,
-    make_world,
     answer_budget=16,
     has_window=False,
     stream=stream,

@@ -15,9 +15,8 @@ from functools import cache
 from hashlib import sha256
 from random import Random
 
-from hippo_core.files import LabError
 from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, holding, some
-from hippo_core.suites.types import Item, Split, Suite, World, WorldSpec
+from hippo_core.suites.types import Item, Split, Suite, World
 from hippo_core.text_files import read_text
 
 FILE = "squad"
@@ -96,16 +95,10 @@ def stream(settings: SquadSettings, split: Split, seed: int, n: int | None) -> I
             yield replace(world, facts=asked(world.facts, items), items=tuple(items))
 
 
-def make_world(random: Random, settings: SquadSettings, spec: WorldSpec) -> World:
-    """Worlds come from the file."""
-    raise LabError("squad has the worlds of its file and draws none")
-
-
 SQUAD = Suite(
     "squad",
     "questions of SQuAD about passages of Wikipedia",
     SquadSettings,
-    make_world,
     answer_budget=16,
     has_window=False,
     stream=stream,

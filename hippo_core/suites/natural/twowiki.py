@@ -9,11 +9,10 @@ The files name the gold passages and no answers: retrieval is judged, an answer 
 import json
 import math
 from collections.abc import Iterator
-from random import Random
 
 from hippo_core.files import LabError
 from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, some
-from hippo_core.suites.types import Item, Split, Suite, World, WorldSpec
+from hippo_core.suites.types import Item, Split, Suite, World
 from hippo_core.text_files import read_text
 
 PASSAGES, QUESTIONS = "twowiki-passages", "twowiki-questions"
@@ -41,18 +40,12 @@ def stream(settings: PassageSettings, split: Split, seed: int, n: int | None) ->
     yield World("twowiki", asked(facts, chosen), tuple(chosen))
 
 
-def make_world(random: Random, settings: PassageSettings, spec: WorldSpec) -> World:
-    """Worlds come from the files."""
-    raise LabError("twowiki has the world of its files, for the test split alone")
-
-
 TWOWIKI = Suite(
     "twowiki",
     "questions of 2WikiMultiHopQA that take two to four passages; retrieval alone",
     PassageSettings,
-    make_world,
     has_window=False,
-    score=lambda world, item, prediction: math.nan,
+    measures={"answered": lambda world, item, prediction: math.nan},
     stream=stream,
     files=lambda settings: (PASSAGES, QUESTIONS),
     split_rule="all is test",
