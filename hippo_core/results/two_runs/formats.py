@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from hippo_core.files import LabError, root
-from hippo_core.results.two_runs import inspect_ai, lab, lm_eval
+from hippo_core.results.records import records_of, records_with
+from hippo_core.results.two_runs import inspect_ai, lab, lm_eval, tables
 from hippo_core.results.two_runs.logs import Log
 
 
@@ -22,6 +23,8 @@ def open_log(place: str, cluster: str = "", task: str = "", filter_name: str = "
     run, _, condition = place.partition(":")
     for folder in (Path(run), root() / "executed" / run):
         if folder.is_dir():
+            if records_with(folder) and not records_of(folder, split=None):
+                return tables.read(folder, condition)
             return lab.read(folder, condition, cluster, split or "test", suite)
     raise LabError(
         f"no run at {place}: expected a run of this lab (its name below executed/, or a folder; RUN:PRESET where it holds several), "
