@@ -43,7 +43,6 @@ MINE = Experiment("mine:MINE", "02_baseline", Told, "hippo_core.files", (TABLE,)
         ({"tables": (replace(TABLE, measures=("score",)),)}, "measures names 'score', which is none of its columns"),
         ({"tables": (replace(TABLE, file="../rows"),)}, "expected the name of a CSV file"),
     ],
-    ids=str,
 )
 def test_parts_that_do_not_fit_together_are_named(change, says):
     with pytest.raises(LabError) as error:
