@@ -14,7 +14,7 @@ from hippo_core.files import write_bytes
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.runs import Run
 
-KEYS = ["model", "suite", "place", "setting", "split", "condition", "regime", "seed", "world", "rung", "kind", "slices"]
+KEYS = ["model", "suite", "place", "setting", "split", "condition", "regime", "seed", "world", "rung", "kind", "slices", "control"]
 SHARES = ["score", "em_raw", "em_norm", "f1", "success", "recall_1", "recall_5"]  # 0 to 1 for each answer
 RETRIEVAL = ["recall_2", "recall_20", "all_gold_5", "answer_recall_1", "answer_recall_5", "n_shown", "retrieval_ms"]
 MEASURES = [*SHARES, *RETRIEVAL, "chance", "prompt_tokens", "generated_tokens", "computed_tokens", "latency_ms"]
@@ -35,7 +35,7 @@ def write_rows_of(run: Run, out: Path) -> Path:
 
 def _summed(rows: Frame) -> Frame:
     """A line for all answers that agree in KEYS and in what was measured, in the order of the keys."""
-    rows = rows.reindex(columns=[*KEYS, *MEASURES])
+    rows = rows.assign(control=rows["control"] if "control" in rows else "").reindex(columns=[*KEYS, *MEASURES])
     measured = rows[MEASURES].notna().to_numpy() @ (2 ** np.arange(len(MEASURES)))
     groups = rows.groupby([*KEYS, measured], sort=True)
     sums = groups[MEASURES].sum(min_count=1)
