@@ -84,6 +84,7 @@ def asking_plan(
         needs=needs,
         modules=(experiment.run, preset.path.partition(":")[0], delivery_module(preset.settings.delivery), *MODULES),
         rests_on={
+            "data": next(iter(needs.values())).rests_on["data"],
             "weights": checksums.weights(spec.name),
             "settings": checksums.digest(settings),
             **({"own": own} if own else {}),

@@ -100,9 +100,9 @@ def test_a_failed_cell_keeps_its_notebook_and_the_others_go_on(tmp_path):
     assert "IndexError: list index out of range" in ran.stdout
     assert len(list(place.glob("executed/quick/**/notebook.failed.ipynb"))) == 1
     alone = next(line.split("alone:")[1].split() for line in ran.stdout.splitlines() if "alone:" in line)
-    assert lab(place, *alone[3:]).returncode == 1
+    assert lab(place, *alone[1:]).returncode == 1
     path.write_text(whole)
-    mended = lab(place, *alone[3:])
+    mended = lab(place, *alone[1:])
     assert mended.returncode == 0, mended.stderr
     assert "questions right" in mended.stdout
 
@@ -177,7 +177,7 @@ def test_a_finished_record_is_never_overwritten(tmp_path):
     folder = record_files.open_folder(record)
     (folder / "metrics.csv").write_text("idx\n")
     record_files.keep(folder, record)
-    with pytest.raises(LabError, match="finished record"):
+    with pytest.raises(LabError, match="finished already"):
         record_files.keep(record_files.open_folder(record), record)
     (record / "metrics.csv").write_text("idx\n1\n")  # altered since: kept aside
     record_files.keep(record_files.open_folder(record), record)
