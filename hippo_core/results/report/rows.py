@@ -35,7 +35,7 @@ def write_rows_of(run: Run, out: Path) -> Path:
 
 def _summed(rows: Frame) -> Frame:
     """A line for all answers that agree in KEYS and in what was measured, in the order of the keys."""
-    rows = rows.assign(control=rows["control"] if "control" in rows else "").reindex(columns=[*KEYS, *MEASURES])
+    rows = rows.assign(control=rows.get("control", "")).reindex(columns=[*KEYS, *MEASURES])
     measured = rows[MEASURES].notna().to_numpy() @ (2 ** np.arange(len(MEASURES)))
     groups = rows.groupby([*KEYS, measured], sort=True)
     sums = groups[MEASURES].sum(min_count=1)

@@ -56,8 +56,8 @@ def cluster_interval(
     """The mean of `values` (n,) with its interval over `clusters` (n,): mean +- t(G-1) * sqrt(V), V = `variance_of_mean`, G worlds, within
     the bounds (the ratio estimator of cluster samples: Cochran 1977, section 9A.1).
 
-    V is at least LEAST_VARIANCE of what independent items would have (of shares the most that their mean allows, so that it follows from the
-    sums of worlds), and the interval no narrower than `widened` allows where few items
+    V is at least LEAST_VARIANCE of what independent items would have (of shares the most that their mean allows: it follows from the sums
+    of worlds), and the interval no narrower than `widened` allows where few items
     deviate or none; both need the `bounds` that a value cannot leave. Without them (None) a mean from which no world deviates has no
     interval. `chance` (n,): what a guess would score; the mean is then that of the values less their chance, and its interval that of the
     values, moved by the mean chance. Where the chance differs between items and the values vary, V is that of the values less their chance.
