@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 from hippo_core.delivery import load_delivery
 from hippo_core.experiments.answer.run import COLUMNS, _found, _recalled_texts, answer
 from hippo_core.files import LabError
-from hippo_core.methods.base import Retrieved
+from hippo_core.methods.base import Method, MethodSettings, Retrieved
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.results.rankings import RANKING_COLUMNS, answer_recall, score_ranking
 from hippo_core.results.scores import check_rows
@@ -39,7 +40,7 @@ def rows(lm, name, regime="delayed", batch_size=4, asked=None, delivery="text", 
 @pytest.mark.parametrize("preset", UNTAUGHT)
 def test_every_preset_gives_whole_rows(lm, preset, regime):
     table = rows(lm, preset, regime)
-    assert list(table.columns) == COLUMNS
+    assert list(table.columns) == list(COLUMNS)
     assert table["item_id"].tolist() == [item.id for world in worlds() for item in world.items]
     assert table["idx"].tolist() == list(range(5))
     assert (table["n_shown"] == [len(ids.split(";")) if ids else 0 for ids in table["shown"]]).all()
@@ -155,7 +156,7 @@ def test_the_answer_budget_is_the_suites(loaded):
 
 def test_no_world_is_no_row(loaded):
     table = rows(loaded["qwen2"], "controls/oracle", asked=[])
-    assert (list(table.columns), len(table)) == (COLUMNS, 0)
+    assert (list(table.columns), len(table)) == (list(COLUMNS), 0)
 
 
 def test_a_ranking_is_worth_the_gold_facts_and_the_answers_among_its_first():
@@ -178,3 +179,17 @@ def test_an_answer_is_found_word_for_word_and_not_inside_a_word():
     found = [Trace("w", "a", "The Danish crew left at 5 p.m.")]
     assert [answer_recall(found, (one,), 1) for one in ("the Danish Crew", "5 pm", "Dan", "crew at", "", "?")] == [1, 1, 0, 0, 0, 0]
     assert answer_recall(found, (), 1) == answer_recall(found[:0], ("crew",), 1) == 0
+
+
+class Counting(Method):
+    """Shows the first passage, and says how many there were."""
+
+    columns: ClassVar = {"test": ("held",)}
+
+    def open(self, traces, questions=()):
+        return lambda query: Retrieved(tuple(traces[:1]), columns={"held": len(traces)})
+
+
+def test_the_numbers_of_a_method_s_own_reach_its_rows(lm):
+    table = answer(lm, suite(), worlds(), Counting(lm, MethodSettings()))
+    assert table["held"].tolist() == [len(world.facts) for world in worlds() for _ in world.items]
