@@ -2,6 +2,7 @@
 own."""
 
 import math
+from itertools import product
 
 import pandas as pd
 import pytest
@@ -16,23 +17,14 @@ HALF, NOTHING = {"share": 0.5}, {"share": 0.0}
 
 
 def rows() -> pd.DataFrame:
-    """The loss of each text, layer and seed: a text's own part is large, a half costs 1.0 in the one half of the texts, 1.1 in the other."""
-    return pd.DataFrame(
-        [
-            {
-                "layer": layer,
-                "text": f"t{text}",
-                "loss": 2 + text + layer / 100 + (share and 1 + text % 2 / 10),
-                "share": share,
-                "seed": seed,
-            }
-            | {"model": "m", "cell": f"{share}-{seed}"}
-            for share in (0.0, 0.5)
-            for seed in SEEDS
-            for text in range(TEXTS)
-            for layer in range(LAYERS)
-        ]
-    )
+    """The loss of each text, layer and seed. A text's own part is large; a half costs 1.0 in every other text, 1.1 in the others."""
+    made = []
+    for share in (0.0, 0.5):
+        for seed, text, layer in product(SEEDS, range(TEXTS), range(LAYERS)):
+            told = {"share": share, "seed": seed, "model": "m", "cell": f"{share}-{seed}"}
+            loss = 2 + text + layer / 100 + (share and 1 + text % 2 / 10)
+            made.append({"layer": layer, "text": f"t{text}", "loss": loss, **told})
+    return pd.DataFrame(made)
 
 
 TABLE = TableRows(MINE, "test", "layer", "text", rows(), ("loss",))

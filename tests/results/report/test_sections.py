@@ -1,7 +1,5 @@
 """What experiments of one's own bring to a report: all of their tables, all of their sections, intervals by their own clusters."""
 
-import json
-
 import pandas as pd
 import pytest
 
@@ -81,7 +79,6 @@ def test_sections_of_several_experiments_stand_beside_the_answers(tmp_path):
     assert "<td>Nia</td><td class=n>0.25</td>" in html and "| Omar | 3 |" in md
     [picture] = (tmp_path / "out/figures").glob("section_2_*.png")
     assert picture.read_bytes() == PIXEL and f"](figures/{picture.name})" in md
-    assert json.loads((tmp_path / "out/criteria.json").read_text())["criteria"]
 
 
 def test_a_plain_section_has_the_means_by_what_differs_with_intervals_by_cluster():
