@@ -69,15 +69,26 @@ def test_an_experiment_of_several_steps_is_fine_where_a_parameter_says_which():
     ids=str,
 )
 def test_a_block_that_makes_no_cells_is_one_line(tmp_path, monkeypatch, block, says):
+    with pytest.raises(LabError) as error:
+        expanded(tmp_path, monkeypatch, block)
+    assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def expanded(tmp_path, monkeypatch, block):
+    """The cells of a grid of one block, in which `mine` is the experiment of this file."""
     (tmp_path / "params/grids").mkdir(parents=True)
-    (tmp_path / "params/grids/wrong.yaml").write_text(yaml.safe_dump({"title": "wrong", "blocks": [block]}))
-    monkeypatch.setattr(expanding, "grid_names", lambda: ["wrong"])
+    (tmp_path / "params/grids/one.yaml").write_text(yaml.safe_dump({"title": "one", "blocks": [block]}))
+    monkeypatch.setattr(expanding, "grid_names", lambda: ["one"])
     monkeypatch.setattr(expanding, "root", lambda: tmp_path)
     known = expanding.load_experiment
     monkeypatch.setattr(expanding, "load_experiment", lambda name: MINE if name == "mine" else known(name))
-    with pytest.raises(LabError) as error:
-        expand("wrong")
-    assert says in str(error.value) and "\n" not in str(error.value)
+    return expand("one").cells
+
+
+def test_every_value_of_every_axis_is_a_cell(tmp_path, monkeypatch):
+    cells = expanded(tmp_path, monkeypatch, {"experiment": "mine", "share": [0.1, 0.2], "seeds": [1, 2], "threads": 2})
+    told = {(cell.parameters["share"], cell.parameters["seed"], cell.parameters["threads"]) for cell in cells}
+    assert told == {(share, seed, 2) for share in (0.1, 0.2) for seed in (1, 2)} and len(cells) == 4
 
 
 def test_a_column_that_is_missing_or_nobody_declares_is_an_error():

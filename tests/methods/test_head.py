@@ -6,8 +6,10 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
+from hippo_core.experiments import load_experiment
 from hippo_core.files import LabError, root
 from hippo_core.lab.run import fingerprints
+from hippo_core.lab.run.cells import cells_of
 from hippo_core.methods.rag import head
 from hippo_core.models import artifacts, checksums, minilm
 from hippo_core.models.load import load
@@ -118,15 +120,21 @@ def test_a_head_that_was_not_trained_or_is_of_another_encoder_is_refused(tiny, h
 
 
 def test_a_cell_hangs_on_the_heads_that_lie_there(tmp_path, monkeypatch):
-    folder = tmp_path / "data/weights/minilm"
-    folder.mkdir(parents=True)
-    (folder / "head-1338.safetensors").write_bytes(b"one")
-    fingerprints.forget()
-    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
-    before = checksums.fitted(("minilm/head-*",), "hippo-tiny")
-    (folder / "head-1338.safetensors").write_bytes(b"other")
-    fingerprints.forget()
-    assert checksums.fitted(("minilm/head-*",), "hippo-tiny") != before
+    answer = load_experiment("answer")
+
+    def ids():
+        """Those of a cell that asks with a head, and of one that does not."""
+        fingerprints.forget()
+        parameters = (answer.check({"preset": preset}, "here") for preset in ("baselines/rag_head", "baselines/rag_bm25"))
+        return [cells_of(answer.plan(one))[-1].id for one in parameters]
+
+    monkeypatch.setattr(checksums, "WEIGHTS", str(tmp_path))
+    (tmp_path / "minilm").mkdir()
+    (tmp_path / "minilm/head-1338.safetensors").write_bytes(b"one")
+    before = ids()
+    (tmp_path / "minilm/head-1338.safetensors").write_bytes(b"other")
+    after = ids()
+    assert after[0] != before[0] and after[1] == before[1]
     fingerprints.forget()
 
 

@@ -2,16 +2,20 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pytest
 
+from hippo_core.experiments.memory import run
 from hippo_core.files import LabError
-from hippo_core.methods.base import Memory, Observation, Query
+from hippo_core.methods.base import Memory, Observation, Query, Retrieved
 from hippo_core.methods.episodic.gate import TERMS
 from hippo_core.methods.episodic.writing import Writer
 from hippo_core.methods.presets import load_preset
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Decision, Statement
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.build import worlds
 from tests.experiments.memory.conftest import SESSION
 
 TOLD = [Observation(Statement(f"f{number}", "w1", f"Lea lives in {city}.", number)) for number, city in enumerate(("Rome", "Oslo", "Rome"))]
@@ -127,3 +131,37 @@ def ranked(memory, traces):
         return []
     taught = tuple(one.statement.source for one in NOTES)
     return [trace.source for trace in memory.open(traces)(Query("Where does Otto keep the key?", taught)).ranking or ()]
+
+
+def test_a_statement_whose_decision_cannot_be_logged_leaves_no_trace(memory, tmp_path, monkeypatch):
+    def fails(decisions):
+        raise LabError("no room is left")
+
+    with TraceStore.create(tmp_path, SESSION, memory.identity()) as store:
+        with monkeypatch.context() as patch, pytest.raises(LabError, match="no room"):
+            patch.setattr(store, "log", fails)
+            memory.write(NOTES[0], store, CALIBRATION)
+        assert not store.traces() and not store.decisions()
+        memory.write(NOTES[0], store, CALIBRATION)
+        assert len(store.traces()) == len(store.decisions()) == 1
+
+
+class Counted(Plain):
+    """A memory with numbers of its own: how long what it was told is, and how many traces it was asked with."""
+
+    columns: ClassVar = {"teach": ("letters",), "test": ("held",)}
+
+    def write(self, observation, store, calibration=None):
+        return replace(super().write(observation, store, calibration), columns={"letters": len(observation.statement.text)})
+
+    def open(self, traces, questions=()):
+        return lambda query: Retrieved(tuple(traces[:1]), columns={"held": len(traces)})
+
+
+def test_the_numbers_of_a_memory_s_own_reach_its_rows(hippo, tmp_path):
+    memory, suite = Counted(hippo, Counted.Settings()), get_suite("episodic")
+    told = list(worlds("episodic", "default", 5, 1337, "val", hippo.spec.context_limit))
+    taught = run.teach(memory, suite, told, [], tmp_path, SESSION)
+    assert taught["letters"].tolist() == [len(fact.text) for world in told for fact in world.facts]
+    asked = run.test(memory, suite, told, "delayed", tmp_path, SESSION)
+    assert asked["held"].tolist() == [len(world.facts) for world in told for _ in world.items]

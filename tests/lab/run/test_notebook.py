@@ -40,8 +40,9 @@ def test_a_cell_asks_about_the_worlds_of_its_split(place, split):
         ("rows.assign(answer=rows['pred'], score=1.0)", "has the answer 'nobody'"),
         ("rows.assign(item_id=rows['item_id'].str.replace('test', 'val'))", "is not in the suite"),
         ("rows.assign(chance=0.0)", "has chance 0"),
+        ("rows.assign(mine=0.0)", "column 'mine', which nobody declares"),
     ],
-    ids=["score", "exact match", "predictions shifted", "answers as predicted", "other items", "chance"],
+    ids=["score", "exact match", "predictions shifted", "answers as predicted", "other items", "chance", "a column of nobody's"],
 )
 def test_rows_that_their_answers_do_not_earn_fail_the_cell(place, lie, says):
     space, [source] = opened()

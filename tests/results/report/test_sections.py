@@ -1,0 +1,93 @@
+"""What experiments of one's own bring to a report: all of their tables, all of their sections, intervals by their own clusters."""
+
+import pandas as pd
+import pytest
+
+from hippo_core.experiments import Experiment, Parameters, reporting
+from hippo_core.experiments.base import plain_sections
+from hippo_core.results.criteria import TableRows
+from hippo_core.results.records import Table, begin_record, finish_record, seal
+from hippo_core.results.records.table import mean_by_cluster
+from hippo_core.results.report import Group, write_report
+from hippo_core.results.report.sections import Section
+from tests.results import fake_records
+
+LOSSES = Table(columns=("layer", "text", "loss"), unit="layer", cluster="text", measures=("loss",), text=("text",), step="a")
+PAIRS = Table(columns=("pair", "seed_of", "accuracy"), unit="pair", cluster="seed_of", text=("pair",), step="b", file="b.csv")
+PIXEL = b"\x89PNG one"
+
+
+class Told(Parameters):
+    share: float = 0.0
+    step: str = "a"
+
+
+def found(tables):
+    return [Section(f"{table.step} of mine", f"{len(table.rows)} rows of {table.step}.") for table in tables]
+
+
+MINE = Experiment("tests.results.report.test_sections:MINE", "02_baseline", Told, "hippo_core.files", (LOSSES, PAIRS), sections=found)
+
+
+def losses(share: float) -> pd.DataFrame:
+    return pd.DataFrame(
+        [{"layer": layer, "text": f"t{text}", "loss": text + layer / 100 + share} for text in range(12) for layer in range(30)]
+    )
+
+
+def add_record(run, table, share, rows):
+    """A made-up record of a step of this experiment."""
+    folder = run / "mine" / table.step / f"{table.step}-{int(100 * share):08x}"
+    folder.mkdir(parents=True)
+    parameters = {**Told(share=share, step=table.step).values(), "run_id": run.name}
+    meta = {"experiment": MINE.name, "step": table.step, "parameters": parameters, "table": table.described()}
+    begin_record(folder, {"parameters": parameters}, meta)
+    (folder / "notebook.ipynb").write_text("{}")
+    finish_record(folder, rows, table.means(rows), {"seconds": 1.0}, table.file)
+    seal(folder)
+
+
+@pytest.fixture
+def run(tmp_path):
+    for share in (0.0, 0.5):
+        add_record(tmp_path / "trial", LOSSES, share, losses(share))
+    add_record(tmp_path / "trial", PAIRS, 0.0, pd.DataFrame({"pair": ["a > b", "b > a"], "seed_of": [1.0, 2.0], "accuracy": [0.5, 0.75]}))
+    return tmp_path / "trial"
+
+
+def test_every_step_of_an_experiment_and_every_section_of_it_is_on_the_page(run, tmp_path):
+    [group] = reporting.groups(run)
+    assert [(table.step, len(table.rows), table.cluster) for table in group.tables] == [("a", 720, "text"), ("b", 2, "seed_of")]
+    assert group.tables[0].rows.groupby("share")["loss"].mean().tolist() == pytest.approx([5.645, 6.145])
+    page = reporting.write_report(run, tmp_path / "out")
+    html, md, said = page.read_text(), (tmp_path / "out/index.md").read_text(), (tmp_path / "out/found.md").read_text()
+    for section in group.sections:
+        assert f">{section.title}</a>" in html and f"<h2>{section.title}</h2>" in html and f"## {section.title}\n" in md
+        assert all(section.sentence in text for text in (html, md, said))
+    assert [section.sentence for section in group.sections] == ["720 rows of a.", "2 rows of b."]
+
+
+def test_sections_of_several_experiments_stand_beside_the_answers(tmp_path):
+    run = fake_records.build_run(tmp_path / "trial", ("episodic",), ("baselines/rag_bm25", "baselines/longctx"), n=10)
+    table = pd.DataFrame({"who": ["Nia", "Omar"], "share": [0.25, 3.0]})
+    first = [Section("First one", "Said first.", table=table), Section("Second one", figure=PIXEL)]
+    groups = [Group("mine:ONE", (), first), Group("mine:TWO", (), [Section("Third one", "Said third.")])]
+    page = write_report(run, tmp_path / "out", groups)
+    html, md = page.read_text(), (tmp_path / "out/index.md").read_text()
+    places = [html.index(f"<h2>{name} one</h2>") for name in ("First", "Second", "Third")]
+    assert places == sorted(places) and all(f"{name} one</a>" in html and f"## {name} one\n" in md for name in ("First", "Second", "Third"))
+    assert "<td>Nia</td><td class=n>0.25</td>" in html and "| Omar | 3 |" in md
+    [picture] = (tmp_path / "out/figures").glob("section_2_*.png")
+    assert picture.read_bytes() == PIXEL and f"](figures/{picture.name})" in md
+
+
+def test_a_plain_section_has_the_means_by_what_differs_with_intervals_by_cluster():
+    rows = pd.concat([losses(share).assign(share=share, seed=1, record=f"r{share}") for share in (0.0, 0.5)], ignore_index=True)
+    [section] = plain_sections([TableRows("mine:MINE", "a", "layer", "text", rows, ("loss",))])
+    assert section.title == "mine, a" and "Means of loss by share, with 95% intervals by text" in section.sentence
+    lines = section.table.to_dict("records")
+    assert [(one["share"], one["n"], one["clusters"]) for one in lines] == [(0.0, 360, 12), (0.5, 360, 12)]
+    due = mean_by_cluster(losses(0.0), "loss", "text")
+    assert lines[0]["loss"] == pytest.approx(due["mean"]) and due["high"] - due["low"] > 3
+    low, high = (float(one) for one in lines[0]["loss, 95% interval"].split(" to "))
+    assert (low, high) == pytest.approx((due["low"], due["high"]), abs=0.05)
