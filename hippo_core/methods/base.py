@@ -139,7 +139,7 @@ class Method:
 
     Settings: ClassVar[type[MethodSettings]] = MethodSettings
     steps: ClassVar[tuple[Step, ...]] = ()  # in which it is prepared, each in a process of its own
-    sees_window: ClassVar[bool] = False  # whether the immediate regime changes what it brings
+    ignores_window: ClassVar[bool] = True  # whether it brings the same in the immediate regime as in the delayed one
     columns: ClassVar[Mapping[Step, tuple[str, ...]]] = {}  # by step, the names of numbers that its rows have besides all others
     weights: ClassVar[tuple[str, ...]] = ()  # files below data/weights that it reads, as patterns; {model} is the one that answers
 

@@ -9,7 +9,7 @@ from hippo_core.store.trace import Trace
 class Window(Method):
     """The facts that stand before the question in the same session; nothing in another one."""
 
-    sees_window = True
+    ignores_window = False
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         return lambda query: Retrieved(tuple(trace for trace in traces if trace.source in query.window))

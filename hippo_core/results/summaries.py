@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.files import LabError
-from hippo_core.results.figures.palette import REGIMES, base, condition_name, ordered, shared_between_regimes
+from hippo_core.results.figures.palette import REGIMES, base, condition_name, ignores_window, ordered
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics import Comparison, cluster_interval, compare
 
@@ -48,12 +48,12 @@ def labelled(rows: Frame) -> Frame:
 
 
 def in_both_regimes(rows: Frame) -> Frame:
-    """Rows with the delayed rows of conditions that never look at the window repeated as immediate ones (`shared` = 1)."""
+    """Rows with the delayed rows of conditions that ignore the window repeated as immediate ones (`shared` = 1)."""
     rows = labelled(rows)
     if not (rows["regime"] == "immediate").any():
         return rows.assign(shared=0)
     has = set(rows.loc[rows["regime"] == "immediate", "condition"])
-    once = {name for name in rows["condition"].unique() if shared_between_regimes(name) and name not in has}
+    once = {name for name in rows["condition"].unique() if ignores_window(name) and name not in has}
     again = rows[rows["condition"].isin(once) & (rows["regime"] == "delayed")]
     return pd.concat([rows.assign(shared=0), again.assign(regime="immediate", shared=1)], ignore_index=True)
 

@@ -16,7 +16,7 @@ UNTAUGHT = [preset for preset in map(load_preset, preset_names()) if not preset.
 CASES = [
     (suite, preset.name, regime)
     for suite, preset, regime in product(SUITES, UNTAUGHT, ("immediate", "delayed"))
-    if regime == "delayed" or (preset.method.sees_window and get_suite(suite).has_window)
+    if regime == "delayed" or (not preset.method.ignores_window and get_suite(suite).has_window)
 ]
 
 

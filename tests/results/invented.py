@@ -9,7 +9,7 @@ RAGS = ("baselines/rag_bm25", "baselines/rag_dense", "baselines/rag_hybrid")
 DENSE = [{"preset": preset, "encoder": encoder} for encoder in ("minilm", "own") for preset in RAGS[1:]]
 HEAD = {
     "groups": {"best_core": ["baselines/core", "baselines/span_short"], "best_rag": [RAGS[0], *DENSE]},
-    "shows_window": ["baselines/core", "baselines/span_short"],
+    "uses_window": ["baselines/core", "baselines/span_short"],
 }
 RUNGS = ("exact", "partial", "paraphrase", "noisy")
 A_OVER_B = {"difference": {"a": "memory/hei_nw", "b": "baselines/core"}, "at_least": 0.1}

@@ -67,7 +67,7 @@ def ask(
 ) -> Iterator[AnsweredItem]:
     """Every item of the worlds, in their order, asked with what the method brings of its world's `passages`; what a memory or a delivery
     keeps of worlds is let go of as soon as these were asked about."""
-    if regime == "immediate" and method.sees_window and not suite.has_window:
+    if regime == "immediate" and not method.ignores_window and not suite.has_window:
         raise LabError(f"suite {suite.name} has no window: its facts are taught in another session; use regime=delayed")
     keeps = bool(method.steps) or method.settings.delivery != "text"
     for together in groups(worlds, batch_size if keeps else None):
@@ -115,7 +115,7 @@ def check_no_leak(answered: AnsweredItem, texts: Texts, method: Method, regime: 
     """Raise LabError where the text of a fact stands in the item's own prompt that was not put there: text is, keys and values are not;
     and in another session the window is not, unless a control chose it. `texts` are those of the item's world."""
     allowed = [] if method.settings.delivery in BESIDE_PROMPT else [trace.text for trace in answered.retrieved.shown]
-    if method.sees_window and regime == "delayed" and method.settings.control not in CHOOSING:
+    if not method.ignores_window and regime == "delayed" and method.settings.control not in CHOOSING:
         allowed = []
     prompt = answered.answer.prompt
     for text in sorted(allowed, key=len, reverse=True):

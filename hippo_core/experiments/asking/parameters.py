@@ -65,7 +65,7 @@ class Resolved:
     @property
     def ignores_window(self) -> bool:
         """Whether the immediate and the delayed regime give the same prompts, so that one cell stands for both."""
-        return not (self.preset.method.sees_window and self.suite.has_window)
+        return self.preset.method.ignores_window or not self.suite.has_window
 
     def changed(self, **parameters: Any) -> "Resolved":
         """The same with other values of some parameters."""
@@ -121,7 +121,7 @@ def resolve(parameters: AskingParameters) -> Resolved:
     """The suite, its settings, the preset and the model that the parameters name, overrides applied."""
     chosen = parameters.suite, parameters.profile, parameters.preset, parameters.model, tuple(parameters.overrides)
     resolved = replace(_resolve(*chosen, parameters.max_new_tokens, parameters.use_chat_template), parameters=parameters)
-    if parameters.regime == "immediate" and resolved.preset.method.sees_window and not resolved.suite.has_window:
+    if parameters.regime == "immediate" and not resolved.preset.method.ignores_window and not resolved.suite.has_window:
         raise LabError(f"suite {parameters.suite} has no window: its facts are taught in another session; use regime=delayed")
     return resolved
 

@@ -197,15 +197,15 @@ class TableCriterion(Rule):
 
 
 class Criteria(Form):
-    """The whole file. `groups` name sides of which the best counts, or groups of such; presets in `shows_window` differ between immediate
-    and delayed."""
+    """The whole file. `groups` name sides of which the best counts, or groups of such; presets that are not in
+    `uses_window` ignore the window: their prompts are the same in the immediate and the delayed regime."""
 
     margin: float = 0.05
     alpha: float = 0.05
     rung_items: int = 200
     rung_worlds: int = 20
     groups: dict[str, tuple[Side, ...]]
-    shows_window: tuple[str, ...]
+    uses_window: tuple[str, ...]
     criteria: tuple[Criterion, ...]
     tables: tuple[TableCriterion, ...] = ()
 

@@ -35,10 +35,10 @@ class Pool:
         self._frames: dict[tuple, Frame] = {}
 
     def of(self, criteria: Criteria, criterion: Criterion, side: Side) -> Frame:
-        """A side's rows. A preset that does not show the window has the same prompts in both regimes and may have run as delayed only."""
+        """A side's rows. A preset that ignores the window has the same prompts in both regimes and may have run as delayed only."""
         regime = side.regime or criterion.regime
         here = self._in_regime(criterion, side, regime)
-        if not len(here) and regime == "immediate" and side.preset not in criteria.shows_window:
+        if not len(here) and regime == "immediate" and side.preset not in criteria.uses_window:
             here = self._in_regime(criterion, side, "delayed")
         return here
 

@@ -143,6 +143,6 @@ def suite_position(suite: str) -> tuple[int, str]:
     return (SUITES.index(suite) if suite in SUITES else len(SUITES)), suite
 
 
-def shared_between_regimes(condition: str) -> bool:
-    """Whether a condition never looks at the window, so that one run stands for the immediate and the delayed regime."""
+def ignores_window(condition: str) -> bool:
+    """Whether a condition ignores the window, so that one run stands for the immediate and the delayed regime."""
     return base(condition) not in USES_WINDOW

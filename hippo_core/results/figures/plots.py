@@ -25,7 +25,7 @@ from hippo_core.results.figures.drawing import (
     label_points,
     room,
 )
-from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, is_control, look, ordered
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, ignores_window, is_control, look, ordered
 from hippo_core.results.frames import Frame
 
 STACKED = 0.95  # inches between panels one below the other, for the axis of one and the heading of the next
@@ -120,7 +120,7 @@ def rungs_by_condition(rows: Frame) -> Figure:
 
 def _regime_note(table: Frame, name: str, regime: str) -> str:
     windowed = (table["regime"] == "immediate").any()
-    return "both regimes" if windowed and regime == "delayed" and summaries.shared_between_regimes(name) else regime
+    return "both regimes" if windowed and regime == "delayed" and ignores_window(name) else regime
 
 
 def _small(panel: Axes, table: Frame, values: list, style: Look, joined: bool) -> None:

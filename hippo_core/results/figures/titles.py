@@ -5,7 +5,7 @@ A difference between two conditions that answered the same questions is called o
 """
 
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import is_bound, is_control, look, ordered, shared_between_regimes
+from hippo_core.results.figures.palette import ignores_window, is_bound, is_control, look, ordered
 from hippo_core.results.formatting import percent, share
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.sweeps import on_axis
@@ -33,9 +33,8 @@ def _find(table: Frame, **where: str) -> Row | None:
 
 
 def _leader(table: Frame) -> Row | None:
-    """The best condition that is no bound and does not read the window: what one would use after the session has ended."""
-    blind = table["condition"].map(shared_between_regimes)
-    own = table[(table["regime"] == "delayed") & blind & ~table["condition"].map(is_bound)]
+    """The best condition that is no bound and ignores the window: what one would use after the session has ended."""
+    own = table[(table["regime"] == "delayed") & table["condition"].map(ignores_window) & ~table["condition"].map(is_bound)]
     return None if own.empty else own.loc[own["mean"].idxmax()]
 
 

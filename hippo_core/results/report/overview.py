@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import look, ordered, shared_between_regimes
+from hippo_core.results.figures.palette import ignores_window, look, ordered
 from hippo_core.results.formatting import NONE, listing, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.pages import Links
@@ -34,7 +34,7 @@ def _matrix(rows: Frame, column: str, names: dict[str, str], links: dict[str, Li
     for name in ordered(rows["condition"]):
         for regime in summaries.regimes_of(rows[rows["condition"] == name]):
             cells = [_tinted(table, one, name, regime, links.get(one)) for one in names]
-            regime_label = "" if regime == "delayed" and shared_between_regimes(name) else regime
+            regime_label = "" if regime == "delayed" and ignores_window(name) else regime
             lines.append({"name": look(name).label, "look": look(name), "regime": regime_label, "cells": cells})
     chance = [share(rows.loc[rows[column] == one, "chance"].mean()) for one in names]
     return {"columns": [_in_words(name) for name in names.values()], "lines": lines, "chance": chance}

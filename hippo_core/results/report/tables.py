@@ -3,7 +3,7 @@
 from typing import Any
 
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import look, ordered, shared_between_regimes
+from hippo_core.results.figures.palette import ignores_window, look, ordered
 from hippo_core.results.figures.sweep_plot import MEASURES
 from hippo_core.results.formatting import NONE, count, quantity, share, span
 from hippo_core.results.frames import Frame, Row
@@ -127,7 +127,7 @@ def groups(rows: Frame, column: str, links: Links) -> dict[str, Any] | None:
 
 
 def _both(rows: Frame, name: str, regime: str) -> str:
-    once = regime == "delayed" and shared_between_regimes(name)
+    once = regime == "delayed" and ignores_window(name)
     return "both" if once and (rows["regime"] == "immediate").any() else regime
 
 

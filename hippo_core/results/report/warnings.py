@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from hippo_core.methods.presets import preset_names
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import LOOKS, USES_WINDOW, base, is_control, look, ordered, suite_position
+from hippo_core.results.figures.palette import LOOKS, ignores_window, is_control, look, ordered, suite_position
 from hippo_core.results.formatting import percent, share
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.report.runs import Run
@@ -52,8 +52,8 @@ def _truncated(rows: Frame) -> Iterable[str]:
 
 
 def _from_nowhere(table: Frame) -> Iterable[str]:
-    blind = table[(table["regime"] == "delayed") & table["condition"].map(lambda name: base(name) in USES_WINDOW)]
-    for _, row in blind[blind["mean"] > blind["chance"] + ABOVE_CHANCE].iterrows():
+    without_facts = table[(table["regime"] == "delayed") & ~table["condition"].map(ignores_window)]
+    for _, row in without_facts[without_facts["mean"] > without_facts["chance"] + ABOVE_CHANCE].iterrows():
         guess = f"where chance is {share(row['chance'])}; the question may give its answer away"
         yield f"{_named(row)}: {share(row['mean'])} without the facts, {guess}."
 

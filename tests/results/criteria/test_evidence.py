@@ -92,7 +92,7 @@ def test_costs_are_judged_against_the_best_and_not_against_the_dearest():
 
 def test_a_group_may_hold_groups_and_never_itself():
     groups = {"best_core": ["baselines/core"], "all": ["best_core", {"preset": "best_core", "overrides": "k=3"}]}
-    whole = {"groups": groups, "shows_window": [], "criteria": []}
+    whole = {"groups": groups, "uses_window": [], "criteria": []}
     found = Criteria.model_validate(whole).members(Side(preset="all"))
     assert [(one.preset, one.overrides) for one in found] == [("baselines/core", ""), ("baselines/core", "k=3")]
     with pytest.raises(ValueError, match="holds itself"):
