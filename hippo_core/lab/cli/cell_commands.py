@@ -8,7 +8,7 @@ from hippo_core.experiments import load_experiment
 from hippo_core.experiments.parameters import assignments
 from hippo_core.files import root
 from hippo_core.lab.grid import summary
-from hippo_core.lab.grid.grid_status import stand, supersede
+from hippo_core.lab.grid.grid_status import status_of, supersede
 from hippo_core.lab.grid.running import ALONE, RunOptions, run, stops_cleanly
 from hippo_core.lab.run import execute, notebook_files, record_files
 from hippo_core.lab.run.cells import cells_of
@@ -37,7 +37,7 @@ def run_single(name: str, words: Sequence[str], again: bool) -> int:
     with record_files.locked(run_folder(parameters.run_id), alone=False):
         if is_complete(cell.record):
             print(f"kept aside: {record_files.short(set_aside(cell.record))}")
-        outcomes = run(stand(cells), ALONE)
+        outcomes = run(status_of(cells), ALONE)
     failed = summary.failures(outcomes)
     for line in failed or (*summary.warnings(outcomes), summary.result(cell), f"record: {where}"):
         print(line)
@@ -53,9 +53,9 @@ def build_datasets(words: Sequence[str]) -> int:
     execute.fix_threads(1)
     with record_files.locked(run_folder(values["run_id"]), alone=True):
         supersede(cells)
-        standing = stand(cells)
-        outcomes = run(standing, RunOptions())
-    for line in (*summary.failures(outcomes), f"{len(standing.finished)} there already, {len(outcomes)} built, under data/generated"):
+        status = status_of(cells)
+        outcomes = run(status, RunOptions())
+    for line in (*summary.failures(outcomes), f"{len(status.finished)} there already, {len(outcomes)} built, under data/generated"):
         print(line)
     return int(any(outcome.state == "failed" for outcome in outcomes))
 

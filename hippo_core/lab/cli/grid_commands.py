@@ -6,7 +6,7 @@ from dataclasses import replace
 from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.expand import expand
-from hippo_core.lab.grid.grid_status import stand, supersede
+from hippo_core.lab.grid.grid_status import status_of, supersede
 from hippo_core.lab.grid.progress.eta import duration, expected, seconds_left
 from hippo_core.lab.grid.progress.status import StatusFile
 from hippo_core.lab.grid.running import ALONE, RunOptions, run
@@ -29,17 +29,17 @@ def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, .
     records = [cell.record for cell in grid.cells]
     with locked, shared(options.archive, grid.run_id, records), StatusFile(grid.run_id) as file:
         supersede(grid.cells)
-        standing = stand(grid.cells)
+        status = status_of(grid.cells)
         absent = f"; not there yet: {', '.join(grid.not_there)} ({sum(grid.not_there.values())} cells)" if grid.not_there else ""
-        to_run = f"{len(standing.waiting)} to run" if standing.waiting else "nothing to be done"
-        cells = f"{len(grid.cells)} cells, {len(standing.finished)} finished, {to_run}{absent}"
+        to_run = f"{len(status.waiting)} to run" if status.waiting else "nothing to be done"
+        cells = f"{len(grid.cells)} cells, {len(status.finished)} finished, {to_run}{absent}"
         print(f"grid {grid.name}, run {grid.run_id}: {cells}", flush=True)
-        if standing.waiting:
+        if status.waiting:
             from hippo_core.lab.grid.power import declare  # a second of imports
 
             _say_power(declare(grid))
         execution = ExecutionOptions(options.kernel, grid.threads, grid.timeout, grid.memory, options.archive)
-        outcomes = run(standing, options, execution, file, grid)
+        outcomes = run(status, options, execution, file, grid)
         outcomes += _report(grid.run_id, force=bool(outcomes), execution=replace(execution, archive=""), file=file)
     skipped = len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes)
     lines = summary.summary_lines(grid.run_id, outcomes, skipped, time.monotonic() - started)
@@ -63,7 +63,7 @@ def _report(run_id: str, force: bool, execution: ExecutionOptions = DEFAULTS, fi
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
         record_files.remove(old)
-    return run(stand([cell]), ALONE, execution, file)
+    return run(status_of([cell]), ALONE, execution, file)
 
 
 def run_report(run_id: str) -> int:
@@ -85,15 +85,15 @@ def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, 
     from hippo_core.lab.grid.power import power  # a second of imports
 
     grid = expand(name, run_id, only, models, options.threads_each)
-    standing = stand(grid.cells)
-    waiting, earlier = {cell.id for cell in standing.waiting}, standing.estimates()
+    status = status_of(grid.cells)
+    waiting, earlier = {cell.id for cell in status.waiting}, status.estimates()
     for cell in grid.cells:
         state = "-" if cell.id not in waiting else f"{earlier[cell.id]:.0f} s" if cell.id in earlier else "?"
         print(f"{'run ' if cell.id in waiting else 'skip'} {state:>6}  {cell.id:24}  {cell.label}")
     for preset, count in grid.not_there.items():
         print(f"not there yet: {preset} ({count} cells)")
-    takes = expected(standing.waiting, [], earlier)
-    seconds_remaining = seconds_left(standing.waiting, {}, takes, options.jobs)
+    takes = expected(status.waiting, [], earlier)
+    seconds_remaining = seconds_left(status.waiting, {}, takes, options.jobs)
     total = f"about {duration(seconds_remaining)} with {options.jobs} jobs" if takes else "no earlier record to judge the time by"
     _say_power(power(grid.cells))
     print(f"grid {name}: {grid.title}")

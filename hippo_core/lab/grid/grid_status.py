@@ -1,4 +1,4 @@
-"""How a grid stands: which cells have a whole record, which records are of older code, and what the rest would take."""
+"""The status of a grid: which cells have a finished record, which records are of older code, and how long the rest would take."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -18,15 +18,15 @@ SAMPLE = 40  # records that an estimate looks at: there may be thousands
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Cells with a whole record, and cells left to run."""
+class RecordStatus:
+    """The cells whose record is finished, and those that wait to be run."""
 
     finished: tuple[Cell, ...]
     waiting: tuple[Cell, ...]
 
     def estimates(self) -> dict[str, float]:
-        """Seconds that waiting cells would take, by id, where earlier records tell: as `guess` has it, from those of the cell's preset and
-        suite in all runs, else from all. Of many records SAMPLE are looked at, the newest folders'."""
+        """How many seconds each waiting cell would take, by its id. `guess` tells it from earlier records: those of the cell's preset and
+        suite in all runs, else all records, at most SAMPLE of them. A cell that no record tells of is left out."""
         history = cache(_history)
         estimates: dict[str, float] = {}
         for cell in self.waiting:
@@ -38,19 +38,19 @@ class Standing:
         return estimates
 
 
-def stand(cells: Sequence[Cell]) -> Standing:
-    """Look at the record of each cell. A data set, or a store, is left out where no cell that needs it is left."""
+def status_of(cells: Sequence[Cell]) -> RecordStatus:
+    """Look up the record of each cell. A data set or a store does not wait unless a cell that needs it waits."""
     whole = {cell.id for cell in cells if is_complete(cell.record)}
     sources = {need for cell in cells for need in cell.needed}
     wanted = {cell.id for cell in cells} - sources - whole
     for cell in reversed(cells):  # needs come first
         if cell.id in wanted:
             wanted |= cell.needed - whole
-    return Standing(tuple(cell for cell in cells if cell.id in whole), tuple(cell for cell in cells if cell.id in wanted))
+    return RecordStatus(tuple(cell for cell in cells if cell.id in whole), tuple(cell for cell in cells if cell.id in wanted))
 
 
 def supersede(cells: Iterable[Cell]) -> int:
-    """Keep aside the records of older code or settings whose place one of these cells takes; returns how many there were."""
+    """Put away the records of older code or settings that one of these cells replaces; returns how many there were."""
     wanted: dict[Path, list[Cell]] = {}
     for cell in cells:
         wanted.setdefault(cell.record.parent, []).append(cell)
@@ -72,7 +72,7 @@ def _what(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _history(subfolder: Path, size: int) -> History:
-    """What the finished records at a place below a run took, those that are nearest in size."""
+    """How long the finished records in this folder of all runs took: SAMPLE of those nearest in size, of equals the newest."""
 
     def nearness(folder: Path) -> tuple[int, float]:
         number = folder.name.split("_")[0]

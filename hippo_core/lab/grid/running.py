@@ -12,7 +12,7 @@ from hippo_core.lab.grid.executors import Executor
 from hippo_core.lab.grid.executors.kernels import end_kernels
 from hippo_core.lab.grid.executors.local import Local
 from hippo_core.lab.grid.expand import Grid
-from hippo_core.lab.grid.grid_status import Standing
+from hippo_core.lab.grid.grid_status import RecordStatus
 from hippo_core.lab.grid.progress.live import Progress
 from hippo_core.lab.grid.progress.status import StatusFile
 from hippo_core.lab.run.cells import Cell
@@ -52,19 +52,19 @@ ALONE = RunOptions(jobs=1)
 
 
 def run(
-    standing: Standing,
+    status: RecordStatus,
     options: RunOptions,
     execution: ExecutionOptions = DEFAULTS,
     file: StatusFile | None = None,
     grid: Grid | None = None,
 ) -> list[Outcome]:
     """Run the cells that are waiting, of which those of a grid may go to a cluster, and show how they come along."""
-    cells = standing.waiting
+    cells = status.waiting
     if not cells:
         return []
     with stops_cleanly(), contextlib.closing(_executor(cells, options, execution, grid)) as executor:
-        jobs, done = max(1, executor.room([])), len(standing.finished)
-        return run_cells(cells, executor, Progress(cells, jobs, done, standing.estimates(), file))
+        jobs, done = max(1, executor.room([])), len(status.finished)
+        return run_cells(cells, executor, Progress(cells, jobs, done, status.estimates(), file))
 
 
 def _executor(cells: Sequence[Cell], options: RunOptions, execution: ExecutionOptions, grid: Grid | None) -> Executor:

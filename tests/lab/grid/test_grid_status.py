@@ -6,7 +6,7 @@ import pytest
 
 from hippo_core.lab.cli.grid_commands import plan_grid
 from hippo_core.lab.grid.expand import expand
-from hippo_core.lab.grid.grid_status import stand
+from hippo_core.lab.grid.grid_status import status_of
 from hippo_core.lab.grid.running import ALONE
 from hippo_core.lab.run import record_files
 from hippo_core.results.records import DONE, seal
@@ -49,7 +49,7 @@ def plan(capsys):
 
 def test_a_finished_grid_has_nothing_to_run(finished, capsys):
     assert plan(capsys) == "7 cells: 7 to skip, 0 to run"
-    assert stand(finished).finished == finished
+    assert status_of(finished).finished == finished
 
 
 @pytest.mark.parametrize("fault", [damage_rows, take_done, fail])
@@ -57,7 +57,7 @@ def test_a_cell_without_a_whole_record_runs_again(finished, fault):
     cell = finished[-1]
     fault(cell.record)
     assert cell.record.is_dir()
-    assert stand(finished).waiting == (cell,)
+    assert status_of(finished).waiting == (cell,)
 
 
 def test_a_byte_altered_a_missing_done_and_a_failed_cell_are_three_to_run(finished, capsys):

@@ -11,7 +11,7 @@ from hippo_core.experiments.asking.parameters import resolve
 from hippo_core.experiments.memory.experiment import MEMORY, MemoryParameters, canonical
 from hippo_core.files import LabError
 from hippo_core.lab.grid.expand import expand
-from hippo_core.lab.grid.grid_status import stand
+from hippo_core.lab.grid.grid_status import status_of
 from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.lab.run.command import command
@@ -164,11 +164,11 @@ def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(place):
     for cell in (data, test):
         cell.record.mkdir(parents=True)
         records.seal(cell.record)
-    assert stand([data, teach, test]).waiting == ()
+    assert status_of([data, teach, test]).waiting == ()
     shutil.rmtree(test.record)
-    assert stand([data, teach, test]).waiting == (teach, test)
+    assert status_of([data, teach, test]).waiting == (teach, test)
     shutil.rmtree(data.record)
-    assert stand([data, teach, test]).waiting == (data, teach, test)
+    assert status_of([data, teach, test]).waiting == (data, teach, test)
 
 
 def test_a_test_without_its_store_says_what_to_run(place):
