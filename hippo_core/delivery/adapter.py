@@ -15,17 +15,17 @@ from hippo_core.models.prompt import Decoding, stops
 
 
 class AdapterDelivery(KVDelivery):
-    """Questions answered through a trace adapter; `known` keeps the KV of the adapter's blocks and no other."""
+    """Questions answered through a trace adapter; `passage_kv` keeps the KV of the adapter's blocks and no other."""
 
-    def __init__(self, lm: LanguageModel, adapter: TraceAdapter, known: PassageKV, decoding: Decoding = "short") -> None:
-        super().__init__(lm, known, decoding, adapter.settings.blocks)
+    def __init__(self, lm: LanguageModel, adapter: TraceAdapter, passage_kv: PassageKV, decoding: Decoding = "short") -> None:
+        super().__init__(lm, passage_kv, decoding, adapter.settings.blocks)
         self.adapter = adapter
 
     def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
         """See `Delivery`. `prompt_tokens` count the traces' tokens, which the adapter sees. LabError for a question or trace that
         is too long."""
-        ready = prepare(self.known, questions, self.decoding, max_new_tokens)
-        prefix = self.known.prefix
+        ready = prepare(self.passage_kv, questions, self.decoding, max_new_tokens)
+        prefix = self.passage_kv.prefix
         like = prefix[list(self.adapter.settings.blocks)]
 
         def beside(batch: list[int]):
@@ -40,5 +40,5 @@ class AdapterDelivery(KVDelivery):
 def load(lm: LanguageModel, decoding: Decoding, store_kv: StoreKV, folder: Path | None, precision: Precision) -> AdapterDelivery:
     """The delivery through the adapter that was fitted for a model; LabError where it has none."""
     adapter = load_adapter(lm)
-    known = PassageKV(lm, prefix_of(lm, decoding), store_kv, folder, adapter.settings.blocks, precision)
-    return AdapterDelivery(lm, adapter, known, decoding)
+    passage_kv = PassageKV(lm, prefix_of(lm, decoding), store_kv, folder, adapter.settings.blocks, precision)
+    return AdapterDelivery(lm, adapter, passage_kv, decoding)

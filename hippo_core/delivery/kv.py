@@ -48,28 +48,28 @@ class Ready:
 
 
 class KVDelivery:
-    """Questions answered with their traces in the cache; `known` keeps the traces' KV, of these blocks (None: all)."""
+    """Questions answered with their traces in the cache; `passage_kv` keeps the traces' KV, of these blocks (None: all)."""
 
-    def __init__(self, lm: LanguageModel, known: PassageKV, decoding: Decoding = "short", blocks: Sequence[int] | None = None) -> None:
-        check_known(lm, known, decoding, blocks)
-        self.lm, self.known = lm, known
+    def __init__(self, lm: LanguageModel, passage_kv: PassageKV, decoding: Decoding = "short", blocks: Sequence[int] | None = None) -> None:
+        check_passage_kv(lm, passage_kv, decoding, blocks)
+        self.lm, self.passage_kv = lm, passage_kv
         self.decoding: Decoding = decoding
 
     def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
         """See `Delivery`. LabError for a question or trace that is too long."""
-        ready = prepare(self.known, questions, self.decoding, max_new_tokens)
+        ready = prepare(self.passage_kv, questions, self.decoding, max_new_tokens)
         stop = stops(self.lm, self.decoding)
-        answers = ask_blocks(self.lm, self.known.prefix, ready.traces, ready.tails, max_new_tokens, stop, batch_size, masked)
+        answers = ask_blocks(self.lm, self.passage_kv.prefix, ready.traces, ready.tails, max_new_tokens, stop, batch_size, masked)
         return ready.delivered(answers)
 
     def make_ready(self, questions: Sequence[Question]) -> float:
-        begin, known = time.perf_counter(), self.known
-        if known.store != "none" and (texts := list(dict.fromkeys(text for question in questions for text in question.passages))):
-            known.get(lines_of(self.lm, texts, self.decoding))
+        begin, passage_kv = time.perf_counter(), self.passage_kv
+        if passage_kv.store != "none" and (texts := list(dict.fromkeys(text for question in questions for text in question.passages))):
+            passage_kv.get(lines_of(self.lm, texts, self.decoding))
         return (time.perf_counter() - begin) * 1000
 
     def forget(self) -> None:
-        self.known.forget()
+        self.passage_kv.forget()
 
 
 def load(lm: LanguageModel, decoding: Decoding, store_kv: StoreKV, folder: Path | None, precision: Precision) -> KVDelivery:
@@ -82,21 +82,21 @@ def prefix_of(lm: LanguageModel, decoding: Decoding) -> list[int]:
     return split(lm, (), "?", decoding).prefix
 
 
-def check_known(lm: LanguageModel, known: PassageKV, decoding: Decoding, blocks: Sequence[int] | None) -> None:
+def check_passage_kv(lm: LanguageModel, passage_kv: PassageKV, decoding: Decoding, blocks: Sequence[int] | None) -> None:
     """LabError where the KV kept is of other blocks (None: all), or stands behind another beginning than the prompts have."""
-    if known.blocks != (None if blocks is None else list(blocks)):
-        raise LabError(f"expected the traces' KV of blocks {blocks or 'all'}, got those of {known.blocks or 'all'}")
-    if known.prefix_ids != prefix_of(lm, decoding):
+    if passage_kv.blocks != (None if blocks is None else list(blocks)):
+        raise LabError(f"expected the traces' KV of blocks {blocks or 'all'}, got those of {passage_kv.blocks or 'all'}")
+    if passage_kv.prefix_ids != prefix_of(lm, decoding):
         raise LabError(f"the traces' KV do not stand behind the beginning of {decoding} prompts: make it with prefix_of(lm, {decoding!r})")
 
 
-def prepare(known: PassageKV, questions: Sequence[Question], decoding: Decoding, max_new_tokens: int) -> Ready:
-    """Questions and traces as token ids, and the traces run that are not known yet."""
-    lm, begin = known.lm, time.perf_counter()
+def prepare(passage_kv: PassageKV, questions: Sequence[Question], decoding: Decoding, max_new_tokens: int) -> Ready:
+    """Questions and traces as token ids, and the KV of the traces, run where they are not kept yet."""
+    lm, begin = passage_kv.lm, time.perf_counter()
     pieces = [split(lm, question.passages, question.text, decoding) for question in questions]
     for question, piece in zip(questions, pieces, strict=True):
         _check_length(lm, question, len(piece.prefix) + max(map(len, piece.blocks), default=0) + len(piece.tail) + max_new_tokens)
-    encoded = known.get([block for piece in pieces for block in piece.blocks])
+    encoded = passage_kv.get([block for piece in pieces for block in piece.blocks])
     traces, share = iter(encoded.traces), max(1, len(questions))
     return Ready(
         [render(lm, (), question.text, decoding) for question in questions],

@@ -24,15 +24,15 @@ def after_text(lm: "LanguageModel", texts: Sequence[str], question: str, decodin
 
 
 def after_kv(
-    known: "PassageKV", blocks: Sequence[Sequence[int]], question: str, decoding: Decoding, batch_size: int = 64
+    passage_kv: "PassageKV", blocks: Sequence[Sequence[int]], question: str, decoding: Decoding, batch_size: int = 64
 ) -> tuple[list[float], int]:
-    """log p(question | passage) in nats for each passage's tokens, and how many tokens were run for it; those of passages that were not
-    known yet are left out."""
-    pieces = split(known.lm, (), question, decoding)
+    """log p(question | passage) in nats for each passage's tokens, and how many tokens were run for it, without those of passages
+    whose KV were not kept yet."""
+    pieces = split(passage_kv.lm, (), question, decoding)
     question_ids = pieces.tail[: pieces.question_tokens]
-    passages = known.get(blocks)
-    before = [(known.prefix, kv[:, :, :, :-1]) for kv in passages.traces]
-    starts = [tokens_of(known.prefix) + len(block) - 1 for block in blocks]
+    passages = passage_kv.get(blocks)
+    before = [(passage_kv.prefix, kv[:, :, :, :-1]) for kv in passages.traces]
+    starts = [tokens_of(passage_kv.prefix) + len(block) - 1 for block in blocks]
     rows = [[block[-1], *question_ids] for block in blocks]
-    logs = log_likelihood_behind(known.lm, before, starts, rows, batch_size)
+    logs = log_likelihood_behind(passage_kv.lm, before, starts, rows, batch_size)
     return [math.fsum(row) for row in logs], sum(map(len, rows))

@@ -73,8 +73,8 @@ def make_adapter(recipe: AdapterRecipe, say: Callable[[str], None] = print, n: i
 
 def deliveries(lm: LanguageModel, adapter: TraceAdapter) -> dict[str, Delivery]:
     """All ways to a loaded model, with this adapter."""
-    known = PassageKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks)
-    return {"text": load_delivery("text", lm), "kv": load_delivery("kv", lm), "adapter": AdapterDelivery(lm, adapter, known)}
+    passage_kv = PassageKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks)
+    return {"text": load_delivery("text", lm), "kv": load_delivery("kv", lm), "adapter": AdapterDelivery(lm, adapter, passage_kv)}
 
 
 def adapter_table(lm: LanguageModel) -> pd.DataFrame:

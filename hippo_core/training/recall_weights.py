@@ -78,10 +78,10 @@ def fit_weights(
     """
     rooms = [(index, list(cues_of(suite, world, index, config))) for suite, world, index in indexes(lm, encoder, channels)]
     judged = {"off": [Judged(cue.features, right_of(index, cue.rows, cue)) for index, cues in rooms for cue in cues]}
-    first, known = fit(examples(judged["off"])), PassageKV(lm, prefix_of(lm, "short"))
+    first, passage_kv = fit(examples(judged["off"])), PassageKV(lm, prefix_of(lm, "short"))
     say(f"channels: {first}")
     for completion in completions[1:]:
-        judged[completion] = [one for index, cues in rooms for one in completed(index, cues, completion, config, first, known)]
+        judged[completion] = [one for index, cues in rooms for one in completed(index, cues, completion, config, first, passage_kv)]
         say(f"{completion}: {fit(examples(judged[completion]))}")
     weights = {name_of(some): weights_of(judged, some) for count in range(1, len(channels) + 1) for some in combinations(channels, count)}
     sized_cues = [(cue, len(index.traces)) for index, cues in rooms for cue in cues]
@@ -147,16 +147,21 @@ def cues_of(suite: str, world: World, index: TraceIndex, config: RecallConfig) -
 
 
 def completed(
-    index: TraceIndex, cues: Sequence[Cue], completion: Completion, config: RecallConfig, weights: Mapping[str, float], known: PassageKV
+    index: TraceIndex,
+    cues: Sequence[Cue],
+    completion: Completion,
+    config: RecallConfig,
+    weights: Mapping[str, float],
+    passage_kv: PassageKV,
 ) -> Iterator[Judged]:
     """The cues of one world with their best candidates completed."""
-    recaller = Recaller(index, replace(config, completion=completion), known if completion == "predictive" else None)
+    recaller = Recaller(index, replace(config, completion=completion), passage_kv if completion == "predictive" else None)
     for cue in cues:
         best = np.argsort(-fused(cue.features, weights), kind="stable")[: config.rerank_candidates]
         rows, features = cue.rows[best], {name: values[best] for name, values in cue.features.items()}
         completion_features, _ = recaller.rerank_features(cue.text, cue.code, rows)
         yield Judged(features | completion_features, right_of(index, rows, cue))
-    known.forget()
+    passage_kv.forget()
 
 
 def right_of(index: TraceIndex, rows: Rows, cue: Cue) -> int | None:

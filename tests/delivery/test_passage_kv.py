@@ -27,15 +27,15 @@ def kept(lm, store, folder, **more) -> PassageKV:
 
 @pytest.mark.parametrize("store", ["none", "memory", "disk"])
 def test_each_store_gives_what_a_pass_gives_and_runs_what_it_must(lm, store, tmp_path):
-    known = kept(lm, store, tmp_path, precision="model")
+    passage_kv = kept(lm, store, tmp_path, precision="model")
     due = encode_blocks(lm, prefix_of(lm, "short"), rows(lm)).blocks
     tokens = sum(map(len, rows(lm)))
     for again in (False, True):
-        found = known.get(rows(lm))
+        found = passage_kv.get(rows(lm))
         assert found.computed_tokens == (0 if again and store != "none" else tokens)
         for kv, expected in zip(found.traces, due, strict=True):
             torch.testing.assert_close(kv, expected, rtol=CLOSE, atol=CLOSE * float(expected.abs().max()))
-    assert (known.mb > 0) == (store != "none")
+    assert (passage_kv.mb > 0) == (store != "none")
 
 
 def test_a_row_asked_for_twice_is_run_once(lm, tmp_path):
@@ -46,11 +46,11 @@ def test_a_row_asked_for_twice_is_run_once(lm, tmp_path):
 
 
 def test_what_is_forgotten_is_run_again(lm, tmp_path):
-    known = kept(lm, "memory", tmp_path)
-    known.get(rows(lm))
-    known.forget()
-    assert known.mb == 0
-    assert known.get(rows(lm)).computed_tokens > 0
+    passage_kv = kept(lm, "memory", tmp_path)
+    passage_kv.get(rows(lm))
+    passage_kv.forget()
+    assert passage_kv.mb == 0
+    assert passage_kv.get(rows(lm)).computed_tokens > 0
 
 
 def test_another_process_finds_on_disk_what_this_one_ran(lm, tmp_path):
@@ -62,8 +62,8 @@ def test_another_process_finds_on_disk_what_this_one_ran(lm, tmp_path):
 
 @pytest.mark.parametrize("store", ["none", "memory", "disk"])
 def test_reading_gives_the_loss_of_each_token_and_leaves_the_keys_and_values_of_a_pass(lm, store, tmp_path):
-    known, asked = kept(lm, store, tmp_path, precision="model"), [*rows(lm), []]
-    losses = known.read(asked)
+    passage_kv, asked = kept(lm, store, tmp_path, precision="model"), [*rows(lm), []]
+    losses = passage_kv.read(asked)
     begin = prefix_of(lm, "short")
     for row, nats in zip(asked, losses, strict=True):
         with torch.inference_mode():
@@ -71,31 +71,31 @@ def test_reading_gives_the_loss_of_each_token_and_leaves_the_keys_and_values_of_
         due = [-logits[len(begin) - 1 + place, token].item() for place, token in enumerate(row)]
         assert nats == pytest.approx(due, abs=1e-4)
     expected = encode_blocks(lm, begin, rows(lm)).blocks
-    found = known.get(rows(lm))
+    found = passage_kv.get(rows(lm))
     assert found.computed_tokens == (sum(map(len, rows(lm))) if store == "none" else 0)
     for kv, due in zip(found.traces, expected, strict=True):
         torch.testing.assert_close(kv, due, rtol=CLOSE, atol=CLOSE * float(due.abs().max()))
 
 
 def test_what_was_only_read_is_not_on_the_disk_until_it_is_kept(lm, tmp_path):
-    known, (first, second, *_) = kept(lm, "disk", tmp_path), rows(lm)
-    known.read([first, second])
+    passage_kv, (first, second, *_) = kept(lm, "disk", tmp_path), rows(lm)
+    passage_kv.read([first, second])
     assert list(tmp_path.rglob("*.safetensors")) == []
-    known.keep([second, second])
-    known.forget()
+    passage_kv.keep([second, second])
+    passage_kv.forget()
     assert len(list(tmp_path.rglob("*.safetensors"))) == 1
-    assert known.get([first, second]).computed_tokens == len(first)
+    assert passage_kv.get([first, second]).computed_tokens == len(first)
 
 
 def test_a_file_is_read_once_until_it_is_forgotten(lm, tmp_path, monkeypatch):
     kept(lm, "disk", tmp_path).get(rows(lm))
-    known, opened = kept(lm, "disk", tmp_path), []
-    monkeypatch.setattr(known, "_read", lambda path, tokens, read=known._read: opened.append(path) or read(path, tokens))
+    passage_kv, opened = kept(lm, "disk", tmp_path), []
+    monkeypatch.setattr(passage_kv, "_read", lambda path, tokens, read=passage_kv._read: opened.append(path) or read(path, tokens))
     for _ in range(2):
-        known.get(rows(lm))
+        passage_kv.get(rows(lm))
     assert len(opened) == len(rows(lm))
-    known.forget()
-    known.get(rows(lm)[:1])
+    passage_kv.forget()
+    passage_kv.get(rows(lm)[:1])
     assert len(opened) == len(rows(lm)) + 1
 
 
@@ -136,17 +136,17 @@ def test_half_the_bytes_in_bfloat16_and_the_same_answers_from_every_store(lm, tm
 def test_a_damaged_file_is_refused(whole, tmp_path, content):
     lm = whole["llama"]
     one, other = lm.encode(FACTS[0]), lm.encode(FACTS[1] + FACTS[2])
-    known = kept(lm, "disk", tmp_path)
-    known.get([one])
+    passage_kv = kept(lm, "disk", tmp_path)
+    passage_kv.get([one])
     [path] = tmp_path.rglob("*.safetensors")
     if content is None:
-        known.get([other])
+        passage_kv.get([other])
         [foreign] = set(tmp_path.rglob("*.safetensors")) - {path}
         content = foreign.read_bytes()
     path.write_bytes(content)
-    known.forget()
+    passage_kv.forget()
     with pytest.raises(LabError, match=r"is damaged|expected keys and values of shape"):
-        known.get([one])
+        passage_kv.get([one])
 
 
 @pytest.mark.parametrize(
@@ -161,12 +161,12 @@ def test_a_wrong_store_is_refused(whole, store, folder, words):
 @torch.inference_mode()
 def test_masked_logits_are_the_plain_prompts_and_one_trace_is_its_prompt(lm):
     pieces = split(lm, FACTS[:1], CUE, "short")
-    known = PassageKV(lm, pieces.prefix, precision="model")
-    traces = list(known.get(rows(lm)).traces)
-    begin, held = tokens_of(known.prefix), sum(map(tokens_of, traces))
+    passage_kv = PassageKV(lm, pieces.prefix, precision="model")
+    traces = list(passage_kv.get(rows(lm)).traces)
+    begin, held = tokens_of(passage_kv.prefix), sum(map(tokens_of, traces))
 
     def logits(chosen, start, hidden):
-        given = inputs(lm, [pieces.tail], [[known.prefix, *chosen]], [start], hidden=[hidden])
+        given = inputs(lm, [pieces.tail], [[passage_kv.prefix, *chosen]], [start], hidden=[hidden])
         return lm.model(**given, logits_to_keep=1).logits[0, -1]
 
     def plain(ids):

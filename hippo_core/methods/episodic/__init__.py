@@ -37,7 +37,7 @@ class HeiNW(Memory):
         """Encoder, weights and cache."""
         from hippo_core.methods.episodic.parts import Parts
 
-        return Parts(self.lm, self.settings, getattr(self.delivery, "known", None) if self.settings.delivery == "kv" else None)
+        return Parts(self.lm, self.settings, getattr(self.delivery, "passage_kv", None) if self.settings.delivery == "kv" else None)
 
     @property
     def kept_kv(self) -> Literal["none", "memory", "disk"]:
@@ -117,4 +117,4 @@ class HeiNW(Memory):
     def forget(self) -> None:
         super().forget()
         self._writes = None
-        self.parts.known.forget()
+        self.parts.passage_kv.forget()

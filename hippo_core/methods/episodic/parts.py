@@ -26,12 +26,14 @@ class Parts:
     """The parts of the memory of a model. Each is read when it is first needed, and must be that of this very model.
 
     Args:
-        known: the cache of what is delivered as keys and values; None: one of its own.
+        passage_kv: the cache of what is delivered as keys and values; None: one of its own.
         folder: of what was fitted; None: beside the model's weights.
     """
 
-    def __init__(self, lm: LanguageModel, settings: EpisodicSettings, known: PassageKV | None = None, folder: Path | None = None) -> None:
-        self.lm, self.settings, self._known, self._folder = lm, settings, known, folder
+    def __init__(
+        self, lm: LanguageModel, settings: EpisodicSettings, passage_kv: PassageKV | None = None, folder: Path | None = None
+    ) -> None:
+        self.lm, self.settings, self._passage_kv, self._folder = lm, settings, passage_kv, folder
 
     @cached_property
     def encoder(self) -> KeyEncoder:
@@ -50,10 +52,10 @@ class Parts:
         return weights[name]
 
     @cached_property
-    def known(self) -> PassageKV:
+    def passage_kv(self) -> PassageKV:
         """The keys and values of traces that the model predicts a cue from: those that are delivered, where they are."""
-        if self._known is not None:
-            return self._known
+        if self._passage_kv is not None:
+            return self._passage_kv
         storage = self.settings.episodic.store.kv
         return PassageKV(self.lm, prefix_of(self.lm, self.settings.decoding), storage, root() / ON_DISK if storage == "disk" else None)
 
@@ -72,7 +74,7 @@ class Parts:
         hopfield = settings.hopfield.beta, settings.hopfield.steps
         config = RecallConfig(completion, settings.recall.candidates, rerank_candidates, *hopfield, self.weights, self.settings.decoding)
         index = TraceIndex(traces, settings.code.channels, self.encoder if "key" in settings.code.channels else None, str(self.lm.device))
-        return Recaller(index, config, self.known if completion == "predictive" else None)
+        return Recaller(index, config, self.passage_kv if completion == "predictive" else None)
 
     @property
     def rerank_candidates(self) -> int:

@@ -58,10 +58,10 @@ class Recall:
 class Recaller:
     """Recall from the traces of one world."""
 
-    def __init__(self, index: TraceIndex, config: RecallConfig, known: PassageKV | None = None) -> None:
-        if config.completion == "predictive" and known is None:
+    def __init__(self, index: TraceIndex, config: RecallConfig, passage_kv: PassageKV | None = None) -> None:
+        if config.completion == "predictive" and passage_kv is None:
             raise LabError("predictive completion needs the traces' keys and values; give it a PassageKV")
-        self.index, self.config, self.known = index, config, known
+        self.index, self.config, self.passage_kv = index, config, passage_kv
 
     def recall(self, text: str, sources: Set[str] | None = None, key: SparseMatrix | None = None) -> Recall:
         """The judged candidates of a cue, in order; nothing from no traces, nor for a cue that has nothing in common with any. `sources`:
@@ -77,8 +77,8 @@ class Recaller:
             {name: values[: self.config.rerank_candidates] for name, values in features.items()},
         )
         proposed = time.perf_counter()
-        if self.known and self.config.completion == "predictive":
-            self.known.get([self.index.traces[row].payload.token_ids for row in rows])
+        if self.passage_kv and self.config.completion == "predictive":
+            self.passage_kv.get([self.index.traces[row].payload.token_ids for row in rows])
         encoded = time.perf_counter()
         completed, tokens = self.rerank_features(text, cue, rows)
         if completed:
@@ -102,8 +102,8 @@ class Recaller:
 
     def rerank_features(self, text: str, cue: Mapping[str, SparseMatrix], rows: Rows) -> tuple[Features, float]:
         """What completion says of these rows, and how many tokens it ran; nothing where it is off."""
-        if self.config.completion == "predictive" and self.known:
-            logs, tokens = after_kv(self.known, [self.index.traces[row].payload.token_ids for row in rows], text, self.config.decoding)
+        if self.config.completion == "predictive" and self.passage_kv:
+            logs, tokens = after_kv(self.passage_kv, [self.index.traces[row].payload.token_ids for row in rows], text, self.config.decoding)
             return {"predictive": np.array(logs)}, tokens
         if self.config.completion == "hopfield":
             patterns = self.index.patterns

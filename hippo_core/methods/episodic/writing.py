@@ -106,7 +106,7 @@ class Writer:
                 self.store.aggregate(decision.trace_id)
             self.store.log([decision])
         if self.gate and decision.action == "insert" and decision.trace_id is not None:
-            self.memory.known.keep([made.line])  # what the gate read of it leaves behind what it is recalled by
+            self.memory.passage_kv.keep([made.line])  # what the gate read of it leaves behind what it is recalled by
             self._world(statement.world).add(decision.trace_id, statement.text, made.key)
         self._seen = self.store.changes
         return decision
@@ -131,7 +131,7 @@ def encoded(memory: Parts, statements: Sequence[Statement], reads: bool) -> list
 
 def surprise(memory: Parts, lines: Sequence[list[int]]) -> list[float]:
     """The mean loss of each line's tokens in nats, right after the prompts' beginning; its last one, which ends the line, is left out."""
-    return [math.fsum(nats[:-1]) / max(1, len(nats) - 1) for nats in memory.known.read(lines)]
+    return [math.fsum(nats[:-1]) / max(1, len(nats) - 1) for nats in memory.passage_kv.read(lines)]
 
 
 def _code(key: SparseKey) -> Code:
@@ -172,5 +172,5 @@ def samples_of(memory: Parts, observations: Sequence[Observation]) -> list[GateF
         samples.append(GateFeatures(ready.surprise, world.novelty(ready.key), one.reward, one.pin))
         if world.duplicate_of(one.statement.text) is None:
             world.add(number, one.statement.text, ready.key)
-    memory.known.forget()
+    memory.passage_kv.forget()
     return samples

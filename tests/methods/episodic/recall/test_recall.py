@@ -22,8 +22,8 @@ WEIGHTS = dict.fromkeys(("off", "hopfield", "predictive"), COUNTED | {"supersede
 OFF = RecallConfig("off", 20, 20, 16.0, 1, WEIGHTS)
 
 
-def recaller(traces, encoder, config=OFF, channels=("words", "grams", "key"), known=None):
-    return Recaller(TraceIndex(traces, channels, encoder), config, known)
+def recaller(traces, encoder, config=OFF, channels=("words", "grams", "key"), passage_kv=None):
+    return Recaller(TraceIndex(traces, channels, encoder), config, passage_kv)
 
 
 @pytest.mark.parametrize("channels", [("words",), ("grams",), ("key",), ("words", "grams", "key")])
@@ -80,8 +80,8 @@ def test_hopfield_completion_says_how_near_each_trace_is_to_what_came_out(traces
 
 def test_predictive_completion_is_the_likelihood_of_the_cue_in_the_plain_prompt(lm, traces, encoder):
     cue = "What did Lea paint in May?"
-    known = PassageKV(lm, prefix_of(lm, "short"), precision="model")
-    found = recaller(traces, encoder, dataclasses.replace(OFF, completion="predictive"), known=known).recall(cue)
+    passage_kv = PassageKV(lm, prefix_of(lm, "short"), precision="model")
+    found = recaller(traces, encoder, dataclasses.replace(OFF, completion="predictive"), passage_kv=passage_kv).recall(cue)
     for trace, nats in zip(found.traces, found.features["predictive"], strict=True):
         pieces = split(lm, [trace.text], cue, "short")
         plain = ([*pieces.prefix, *pieces.blocks[0]], pieces.tail[: pieces.question_tokens])
