@@ -28,11 +28,11 @@ class AdapterDelivery(KVDelivery):
         prefix = self.passage_kv.prefix
         like = prefix[list(self.adapter.settings.blocks)]
 
-        def beside(batch: list[int]):
+        def batch_context(batch: list[int]):
             return self.adapter.attached(self.lm, lay_traces([ready.traces[row] for row in batch], like, masked))
 
         asks = [Ask(tail, (prefix,), tokens_of(prefix)) for tail in ready.tails]
-        answers = ask(self.lm, asks, max_new_tokens, stops(self.lm, self.decoding), batch_size, beside)
+        answers = ask(self.lm, asks, max_new_tokens, stops(self.lm, self.decoding), batch_size, batch_context)
         delivered = ready.delivered(answers)
         return delivered if masked else [replace(one, prompt_tokens=one.prompt_tokens + one.trace_tokens) for one in delivered]
 

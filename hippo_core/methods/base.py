@@ -108,13 +108,13 @@ class Observation:
         return Trace(statement.world, statement.source, statement.text, **{**told, **more})
 
 
-class Part(BaseModel):
-    """A part of some settings; an unknown key is an error."""
+class SettingsModel(BaseModel):
+    """Settings, or a section of them. They cannot be changed, and an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class MethodSettings(Part):
+class MethodSettings(SettingsModel):
     """What a preset can say of every method: how the model is asked, how passages reach it (a module of `hippo_core.delivery`, or a
     module path), and what stands in the place of what was retrieved."""
 
@@ -178,7 +178,7 @@ class Method:
         self.delivery.forget()
 
 
-class Runtime(Part):
+class Runtime(SettingsModel):
     """`enable_writes`: whether the store takes what it is told. `alter_answers`: facts that are asked for are told with another answer in
     the place of theirs, so that an answer says whether it came from the store."""
 
@@ -186,7 +186,7 @@ class Runtime(Part):
     alter_answers: bool = False
 
 
-class MemorySection(Part):
+class MemorySection(SettingsModel):
     """What holds for every memory."""
 
     runtime: Runtime = Runtime()

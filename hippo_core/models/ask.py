@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from hippo_core.files import LabError
-from hippo_core.models.generate import Beside, Generation, continue_greedily, prefill, to_generation
+from hippo_core.models.generate import BatchState, Generation, continue_greedily, prefill, to_generation
 from hippo_core.models.kv import KV, tokens_of
 from hippo_core.models.language_model import LanguageModel
 
@@ -42,11 +42,11 @@ def ask(
     max_new_tokens: int,
     stop: Sequence[str] = (),
     batch_size: int = 32,
-    beside: Callable[[list[int]], AbstractContextManager[Beside | None]] = lambda batch: nullcontext(),
+    batch_context: Callable[[list[int]], AbstractContextManager[BatchState | None]] = lambda batch: nullcontext(),
 ) -> list[Generation]:
     """The greedy answer to each ask, in order; `prompt_tokens` are those seen, `computed_tokens` the tail.
 
-    `beside(batch)` is what else a batch of asks, given by their numbers, runs within; what it enters with goes along with the rows.
+    `batch_context(batch)` is entered around the run of a batch of asks, given by their numbers; the state that it yields follows the rows.
     LabError for an empty tail, and where a model's sliding window is too short.
     """
     if not all(one.tail for one in asks):
@@ -57,8 +57,8 @@ def ask(
     for first in range(0, len(order), batch_size):
         batch = order[first : first + batch_size]
         begin = time.perf_counter()
-        with beside(batch) as companion:
-            logprobs, produced = _answer(lm, [asks[number] for number in batch], max_new_tokens, stop, companion)
+        with batch_context(batch) as batch_state:
+            logprobs, produced = _answer(lm, [asks[number] for number in batch], max_new_tokens, stop, batch_state)
         latency = (time.perf_counter() - begin) * 1000 / len(batch)
         for number, tokens, logprob in zip(batch, produced, logprobs, strict=True):
             answers[number] = to_generation(lm, tokens, logprob, stop, asks[number].seen, len(asks[number].tail), latency)
@@ -66,12 +66,12 @@ def ask(
 
 
 def _answer(
-    lm: LanguageModel, asks: Sequence[Ask], max_new_tokens: int, stop: Sequence[str], beside: Beside | None
+    lm: LanguageModel, asks: Sequence[Ask], max_new_tokens: int, stop: Sequence[str], batch_state: BatchState | None
 ) -> tuple[list[float], list[list[int]]]:
     """The log-probability of each answer's first token, and its tokens."""
     tails, before = [one.tail for one in asks], [one.before for one in asks]
     running = prefill(lm, tails, before, [one.start for one in asks], max_new_tokens, [one.hidden for one in asks])
-    running.beside = beside
+    running.batch_state = batch_state
     return running.first_logprob.tolist(), continue_greedily(lm, running, max_new_tokens, stop)
 
 

@@ -31,8 +31,8 @@ class Generation:
     first_logprob: float
 
 
-class Beside(Protocol):
-    """What goes with the rows of a batch and is no part of their cache."""
+class BatchState(Protocol):
+    """State that belongs to the rows of a batch and is not in their cache."""
 
     def keep(self, index: Tensor) -> None:
         """Drop all rows but these [rows] int64."""
@@ -43,22 +43,22 @@ class Beside(Protocol):
 class Running:
     """Sequences in the middle of generation, one a row: their cache, the mask over what it holds and is about to hold [B, T], the
     token to feed next [B] and its position [B]; the log-probability of the first token of each answer [B0], of all rows that there were at
-    the start; and what else goes with the rows, where anything does."""
+    the start; and the state of the rows that is not in the cache, where there is one."""
 
     cache: DynamicCache
     mask: Tensor
     token: Tensor
     position: Tensor
     first_logprob: Tensor
-    beside: Beside | None = None
+    batch_state: BatchState | None = None
 
     def keep(self, rows: list[int]) -> None:
         """Drop all rows but these."""
         index = torch.tensor(rows, device=self.token.device)
         self.cache.batch_select_indices(index)
         self.mask, self.token, self.position = self.mask[index], self.token[index], self.position[index]
-        if self.beside:
-            self.beside.keep(index)
+        if self.batch_state:
+            self.batch_state.keep(index)
 
 
 def generate(

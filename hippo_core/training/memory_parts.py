@@ -6,7 +6,7 @@ from datetime import date
 import pandas as pd
 import torch
 
-from hippo_core.methods.episodic.parts import load_key_model
+from hippo_core.methods.episodic.components import load_key_model
 from hippo_core.methods.episodic.recall import RecallConfig
 from hippo_core.methods.episodic.settings import EpisodicSettings
 from hippo_core.models.artifacts import folder_of, read_part, save_part

@@ -16,14 +16,14 @@ from hippo_core.methods.episodic.settings import EpisodicSettings
 from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
-    from hippo_core.methods.episodic.parts import Parts
+    from hippo_core.methods.episodic.components import Components
     from hippo_core.methods.episodic.payload import PayloadCodec
     from hippo_core.methods.episodic.writing import Writer
     from hippo_core.store import TraceStore
 
 
 class HeiNW(Memory):
-    """The episodic memory on a loaded model; what was fitted for the model is read when it is first needed (parts.py)."""
+    """The episodic memory on a loaded model; what was fitted for the model is read when it is first needed (components.py)."""
 
     Settings = EpisodicSettings
     steps = ("teach", "replay")
@@ -33,11 +33,11 @@ class HeiNW(Memory):
     _writes: "Writer | None" = None
 
     @cached_property
-    def parts(self) -> "Parts":
-        """Encoder, weights and cache."""
-        from hippo_core.methods.episodic.parts import Parts
+    def components(self) -> "Components":
+        """The encoder of keys, the fitted weights, and the cache of keys and values."""
+        from hippo_core.methods.episodic.components import Components
 
-        return Parts(self.lm, self.settings, getattr(self.delivery, "passage_kv", None) if self.settings.delivery == "kv" else None)
+        return Components(self.lm, self.settings, getattr(self.delivery, "passage_kv", None) if self.settings.delivery == "kv" else None)
 
     @property
     def kept_kv(self) -> Literal["none", "memory", "disk"]:
@@ -53,22 +53,22 @@ class HeiNW(Memory):
 
     @property
     def codec(self) -> "PayloadCodec":
-        return self.parts.codec()
+        return self.components.codec()
 
     def calibrate(self, worlds: Iterable[Sequence[Observation]]) -> Mapping[str, Any] | None:
         """Means and deviations of the gate's terms, and its threshold, where there is a gate by salience."""
         from hippo_core.methods.episodic.writing import calibration
 
-        return calibration(self.parts, worlds) if self.settings.calibrates else None
+        return calibration(self.components, worlds) if self.settings.calibrates else None
 
     def write(self, observation: Observation, store: "TraceStore", calibration: Mapping[str, Any] | None = None) -> Decision:
-        """See `Memory`; a budget is looked to when a whole world is taught."""
+        """See `Memory`. Only `teach` keeps to a budget."""
         return self._writer(store, calibration).write(observation)
 
     def teach(
         self, observations: Sequence[Observation], store: "TraceStore", calibration: Mapping[str, Any] | None = None
     ) -> list[Decision]:
-        """See `Memory`; what exceeds the budget is let go of at the end of the world."""
+        """See `Memory`; at the end of the world, traces beyond the budget are evicted."""
         self._writer(store, calibration).prepare(observations)
         decisions = super().teach(observations, store, calibration)
         budget = self.settings.episodic.store.budget
@@ -77,27 +77,27 @@ class HeiNW(Memory):
         return decisions
 
     def _writer(self, store: "TraceStore", calibration: Mapping[str, Any] | None) -> "Writer":
-        """The writer of a store, the same as long as nothing else is written to."""
+        """The writer of a store, which is kept until another store is written to."""
         from hippo_core.methods.episodic.writing import Writer, gate_of
 
         if self._writes is None or self._writes.store is not store:
             settings = self.settings.episodic
             protects = settings.gate.policy == "salience" and settings.gate.delta > 0
-            self._writes = Writer(self.parts, store, gate_of(settings, calibration), protects)
+            self._writes = Writer(self.components, store, gate_of(settings, calibration), protects)
         return self._writes
 
     def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
         from hippo_core.methods.episodic.replaying import replay_world
 
-        return replay_world(self.parts, world, store)
+        return replay_world(self.components, world, store)
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         if self.settings.traces == "off":
             return lambda query: Retrieved((), ())
-        recaller, keys = self.parts.recaller(traces), {}
+        recaller, keys = self.components.recaller(traces), {}
         begin = time.perf_counter()
         if questions and "key" in self.settings.episodic.code.channels:
-            matrix = self.parts.encoder.matrix(questions)
+            matrix = self.components.encoder.matrix(questions)
             keys = {text: matrix.one(number) for number, text in enumerate(questions)}
         each = (time.perf_counter() - begin) * 1e3 / max(1, len(questions))
 
@@ -112,9 +112,9 @@ class HeiNW(Memory):
 
     def warm_up(self) -> None:
         if self.settings.traces == "episodic":
-            self.parts.warm_up()
+            self.components.warm_up()
 
     def forget(self) -> None:
         super().forget()
         self._writes = None
-        self.parts.passage_kv.forget()
+        self.components.passage_kv.forget()

@@ -12,7 +12,7 @@ from random import Random
 
 import torch
 
-from hippo_core.methods.episodic.parts import Parts
+from hippo_core.methods.episodic.components import Components
 from hippo_core.methods.episodic.replay import Queue, Schedule, arrivals_of, draw, push, recalled
 from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.trace_index import dense, rows_of
@@ -23,7 +23,7 @@ SEED = 1337
 RISE, DECAY, TAKEN_IN = 0.1, 0.1, 0.25  # of salience, recalled or not; a noisy cue's part of the new key
 
 
-def replay_world(memory: Parts, world: str, store: TraceStore) -> Iterator[dict[str, object]]:
+def replay_world(memory: Components, world: str, store: TraceStore) -> Iterator[dict[str, object]]:
     """Rehearse the traces of one world `replay.cycles` times; one row a rehearsed trace and cycle."""
     replay = memory.settings.replay
     schedule: Schedule = {}
@@ -46,7 +46,7 @@ class Rehearsal:
 class ReplayCycle:
     """One cycle of one world."""
 
-    memory: Parts
+    memory: Components
     store: TraceStore
     world: str
     cycle: int

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from hippo_core.methods.base import OFF, Count, MemorySettings, Part
+from hippo_core.methods.base import OFF, Count, MemorySettings, SettingsModel
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -13,7 +13,7 @@ Policy = Literal["uniform", "priority", "spaced"]
 Term = Literal["surprise", "novelty", "reward", "pin"]
 
 
-class Code(Part):
+class Code(SettingsModel):
     """How a text becomes a key: `winners` of `expansion` dimensions, from several channels."""
 
     winners: Count = 64
@@ -28,26 +28,26 @@ class Code(Part):
         return channels
 
 
-class Recall(Part):
+class Recall(SettingsModel):
     """`candidates`: how many traces the codes bring for completion."""
 
     candidates: Count = 20
 
 
-class Hopfield(Part):
+class Hopfield(SettingsModel):
     """`steps` of z <- softmax(beta M z) M over the candidates' keys."""
 
     beta: Annotated[float, Field(gt=0)] = 16.0
     steps: Count = 1
 
 
-class Predictive(Part):
+class Predictive(SettingsModel):
     """`candidates`: how many traces the model is asked to predict the cue from."""
 
     candidates: Count = 20
 
 
-class Gate(Part):
+class Gate(SettingsModel):
     """S = alpha surprise + beta novelty + gamma reward + delta pin > tau; without a tau, the one that writes `write_rate` of what
     validation worlds tell. `policy` random: as many writes, drawn by chance."""
 
@@ -64,7 +64,7 @@ class Gate(Part):
         return {"surprise": self.alpha, "novelty": self.beta, "reward": self.gamma, "pin": self.delta}[name]
 
 
-class Store(Part):
+class Store(SettingsModel):
     """`budget`: the share of a world's facts that may be kept (None: all). `kv`: where traces' keys and values are kept once they are
     run: nowhere, in memory while their world is asked about, or on disk below data/generated/kv, where a gate leaves those of what it
     lets through, so that its reading is no work of its own."""
@@ -73,7 +73,7 @@ class Store(Part):
     kv: Literal["none", "memory", "disk"] = "memory"
 
 
-class Episodic(Part):
+class Episodic(SettingsModel):
     """The episodic memory's parts, each of which can be switched off."""
 
     use_sparsity: bool = True
@@ -87,7 +87,7 @@ class Episodic(Part):
     store: Store = Store()
 
 
-class Replay(Part):
+class Replay(SettingsModel):
     """What happens in a sleep: `cycles` times, `rate` of the store (rounded up, at most `max_items`) is cued with noise and recalled.
     `noise_level`: by which cues are corrupted, and the standard deviation of Gaussian noise on the priorities (0 ... 1), so that cycles
     differ and no trace is always passed over."""

@@ -16,8 +16,8 @@ from hippo_core.files import LabError
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.sparse_recall.index import SparseIndex
 from hippo_core.methods.base import Observation
+from hippo_core.methods.episodic.components import Components
 from hippo_core.methods.episodic.gate import Calibration, Gate, GateFeatures, RandomGate, WriteGate, calibrate, salience_of
-from hippo_core.methods.episodic.parts import Parts
 from hippo_core.methods.episodic.payload import Payload
 from hippo_core.methods.episodic.settings import Episodic
 from hippo_core.models.prompt import lines_of
@@ -74,7 +74,7 @@ class Writer:
         protects_pins: whether a pinned statement's trace is let go of last.
     """
 
-    def __init__(self, memory: Parts, store: TraceStore, gate: Gate | None, protects_pins: bool) -> None:
+    def __init__(self, memory: Components, store: TraceStore, gate: Gate | None, protects_pins: bool) -> None:
         self.memory, self.store, self.gate, self.protects_pins = memory, store, gate, protects_pins
         self._worlds: dict[str, WrittenWorld] = {}
         self._encoded: dict[Statement, Encoded] = {}
@@ -121,7 +121,7 @@ class Writer:
         return self._worlds[name]
 
 
-def encoded(memory: Parts, statements: Sequence[Statement], reads: bool) -> list[Encoded]:
+def encoded(memory: Components, statements: Sequence[Statement], reads: bool) -> list[Encoded]:
     """Statements made ready together; `reads`: the model reads them too, for their surprise."""
     texts = [one.text for one in statements]
     keys, lines = memory.encoder.keys(texts), lines_of(memory.lm, texts, memory.settings.decoding)
@@ -129,7 +129,7 @@ def encoded(memory: Parts, statements: Sequence[Statement], reads: bool) -> list
     return [Encoded(*one) for one in zip(keys, lines, surprises, strict=True)]
 
 
-def surprise(memory: Parts, lines: Sequence[list[int]]) -> list[float]:
+def surprise(memory: Components, lines: Sequence[list[int]]) -> list[float]:
     """The mean loss of each line's tokens in nats, right after the prompts' beginning; its last one, which ends the line, is left out."""
     return [math.fsum(nats[:-1]) / max(1, len(nats) - 1) for nats in memory.passage_kv.read(lines)]
 
@@ -150,7 +150,7 @@ def gate_of(settings: Episodic, calibration: Mapping[str, Any] | None) -> Gate |
     return WriteGate(Calibration(**calibration), settings.gate)
 
 
-def calibration(memory: Parts, worlds: Iterable[Sequence[Observation]]) -> dict[str, Any]:
+def calibration(memory: Components, worlds: Iterable[Sequence[Observation]]) -> dict[str, Any]:
     """What the gate of the settings is calibrated to, on the first worlds that hold CALIBRATED_ON statements together, in which everything
     is written. LabError without any."""
     gate, samples = memory.settings.episodic.gate, []
@@ -164,7 +164,7 @@ def calibration(memory: Parts, worlds: Iterable[Sequence[Observation]]) -> dict[
     return asdict(fitted if gate.tau is None else replace(fitted, tau=gate.tau))
 
 
-def samples_of(memory: Parts, observations: Sequence[Observation]) -> list[GateFeatures]:
+def samples_of(memory: Components, observations: Sequence[Observation]) -> list[GateFeatures]:
     """The gate's terms for a world in which everything is written but what says the same as another in the same words."""
     world, samples = WrittenWorld(memory.encoder.expansion), []
     made = encoded(memory, [one.statement for one in observations], reads=True)

@@ -13,7 +13,7 @@ import pytest
 from hippo_core.experiments.answer.run import answer
 from hippo_core.experiments.memory import run
 from hippo_core.files import LabError
-from hippo_core.methods.episodic.parts import load_key_model
+from hippo_core.methods.episodic.components import load_key_model
 from hippo_core.models.prompt import split
 from hippo_core.results.scores import check_rows
 from hippo_core.store import TraceStore

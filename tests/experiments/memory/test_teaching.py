@@ -73,7 +73,7 @@ def test_a_failure_between_traces_and_decisions_leaves_neither(hippo, tmp_path):
     method = preset.method(hippo, preset.settings)
     with TraceStore.create(tmp_path, SESSION, method.identity()) as store:
         for why, due in ((math.nan, 0), (1.0, 2)):
-            method._writes = Writer(method.parts, store, Sure(why), protects_pins=True)
+            method._writes = Writer(method.components, store, Sure(why), protects_pins=True)
             if due:
                 method.teach(TOLD, store)
             else:

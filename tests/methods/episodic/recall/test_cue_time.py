@@ -36,4 +36,4 @@ def test_a_cue_bears_its_share_of_the_keys_that_are_made_together(monkeypatch):
 
 def made(method, trace, number):
     """A passage as a stored trace."""
-    return replace(trace, id=number, payload=Payload((1,), method.parts.encoder.keys([trace.text])[0]))
+    return replace(trace, id=number, payload=Payload((1,), method.components.encoder.keys([trace.text])[0]))

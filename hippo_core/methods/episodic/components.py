@@ -1,4 +1,4 @@
-"""What the episodic memory is made of, for one loaded model: what was fitted for it, and the cache of traces' keys and values."""
+"""The components of the episodic memory for one loaded model: what was fitted for it, and the cache of traces' keys and values."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -22,12 +22,12 @@ KEY = "units of the model's first blocks, k-WTA"
 MADE_UP = ("A warm stone lay by the river.", "A cold stone lay on the hill.")
 
 
-class Parts:
-    """The parts of the memory of a model. Each is read when it is first needed, and must be that of this very model.
+class Components:
+    """The components of a model's memory. Each is read when it is first needed, and must have been fitted for this very model.
 
     Args:
-        passage_kv: the cache of what is delivered as keys and values; None: one of its own.
-        folder: of what was fitted; None: beside the model's weights.
+        passage_kv: the cache that the delivery reads keys and values from; None: a new one.
+        folder: where what was fitted lies; None: beside the model's weights.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Parts:
 
     @cached_property
     def encoder(self) -> KeyEncoder:
-        """The encoder of keys, one for cues and for what is told; without sparsity every active unit is kept."""
+        """The encoder of keys, the same for cues and for what is told; without sparsity it keeps every active unit."""
         code = self.settings.episodic.code
         return KeyEncoder(
             load_key_model(self.lm, self._folder), code.expansion, code.winners if self.settings.episodic.use_sparsity else None
@@ -45,7 +45,7 @@ class Parts:
 
     @cached_property
     def weights(self) -> Mapping[str, Mapping[str, float]]:
-        """What each of the settings' channels counts, by completion."""
+        """The weight of each channel of the settings, by completion."""
         name, weights = name_of(self.settings.episodic.code.channels), artifacts.read_part(self.lm, "recall", self._folder)["weights"]
         if name not in weights:
             raise LabError(f"{self.lm.spec.name} has no weights for the channels {name}; those that have: {', '.join(weights)}")
@@ -53,14 +53,14 @@ class Parts:
 
     @cached_property
     def passage_kv(self) -> PassageKV:
-        """The keys and values of traces that the model predicts a cue from: those that are delivered, where they are."""
+        """The keys and values of traces, from which the model predicts a cue; those of the delivery, where it has any."""
         if self._passage_kv is not None:
             return self._passage_kv
         storage = self.settings.episodic.store.kv
         return PassageKV(self.lm, prefix_of(self.lm, self.settings.decoding), storage, root() / ON_DISK if storage == "disk" else None)
 
     def codec(self) -> PayloadCodec:
-        """That of what the memory keeps of a text; it says which key."""
+        """The codec of what the memory keeps of a text; it names the key."""
         made = f"{KEY} {artifacts.digest_of(self.lm, 'key', self._folder)}, lines of {self.settings.decoding} prompts"
         encoder = self.encoder
         return PayloadCodec(made, encoder.expansion, encoder.winners or encoder.expansion, self.lm.spec.context_limit)
@@ -78,7 +78,7 @@ class Parts:
 
     @property
     def rerank_candidates(self) -> int:
-        """How many candidates completion looks at; as many as are shown, at least."""
+        """How many candidates completion looks at. LabError where these are fewer than are shown."""
         settings = self.settings.episodic
         most = settings.predictive.candidates if settings.use_completion == "predictive" else 3 * settings.recall.candidates
         if most < self.settings.k:
@@ -88,8 +88,8 @@ class Parts:
         return most
 
     def warm_up(self) -> None:
-        """Recall once from made-up traces, with a Hopfield step where there are keys. What is compiled once a machine (some seconds) and
-        read once a process is then in no question's time."""
+        """Recall once from made-up traces, with a Hopfield step where there are keys, so that no question's time contains what is compiled
+        once a machine (some seconds) and read once a process."""
         keys = zip(MADE_UP, self.encoder.keys(MADE_UP), strict=True)
         traces = [Trace("", "", text, id=number, payload=Payload((), key)) for number, (text, key) in enumerate(keys, start=1)]
         completion = "hopfield" if "key" in self.settings.episodic.code.channels else "off"
@@ -97,6 +97,6 @@ class Parts:
 
 
 def load_key_model(lm: LanguageModel, folder: Path | None = None) -> KeyModel:
-    """The key head that was fitted for a model, with it. LabError where there is none, where it is damaged or belongs to other weights."""
+    """A model with the key head that was fitted for it. LabError where there is none, or it is damaged or belongs to other weights."""
     head = load_head(lm, "key", folder)
     return KeyModel(BlockStates(lm, head.settings.blocks), head)
