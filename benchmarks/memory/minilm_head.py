@@ -9,7 +9,7 @@ model is read for none of it but its context limit, which says how long the worl
 import sys
 
 from hippo_core.methods.episodic.recall import RecallConfig
-from hippo_core.methods.episodic.settings import EpisodicSettings
+from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.methods.rag.head import SEEDS, owner, part_of
 from hippo_core.models.artifacts import folder_of, save_part
 from hippo_core.models.load import load
@@ -22,7 +22,7 @@ from hippo_core.training.recall_weights import SEED, fit_weights
 
 
 def main(seeds: list[int]) -> None:
-    usual, source = EpisodicSettings().episodic, MiniLMStates()
+    usual, source = HeiNWSettings().episodic, MiniLMStates()
     lm = load(load_spec("hippo-tiny"), threads=1)  # one thread, by which a fit can be repeated
     for seed in seeds:
         recipe = KeyRecipe(seed=seed, blocks=source.shape[0])

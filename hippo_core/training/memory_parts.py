@@ -8,7 +8,7 @@ import torch
 
 from hippo_core.methods.episodic.components import load_key_model
 from hippo_core.methods.episodic.recall import RecallConfig
-from hippo_core.methods.episodic.settings import EpisodicSettings
+from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models.artifacts import folder_of, read_part, save_part
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
@@ -38,7 +38,7 @@ def fit_key(lm: LanguageModel, seed: int, command: str, say: Callable[[str], Non
 
 def fit_recall(lm: LanguageModel, command: str, say: Callable[[str], None] = print) -> None:
     """Fit the weights with the key that is there, for the settings that memories have by default, and write them with their table."""
-    usual = EpisodicSettings().episodic
+    usual = HeiNWSettings().episodic
     encoder = KeyEncoder(load_key_model(lm), usual.code.expansion, usual.code.winners)
     config = RecallConfig("off", usual.recall.candidates, usual.predictive.candidates, usual.hopfield.beta, usual.hopfield.steps, {})
     channels = CHANNELS if available("minilm") is None else usual.code.channels

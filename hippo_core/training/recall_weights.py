@@ -15,7 +15,7 @@ import pandas as pd
 from hippo_core.delivery.kv import prefix_of
 from hippo_core.methods.episodic.payload import Payload
 from hippo_core.methods.episodic.recall import Completion, RecallConfig, Recaller, Rows
-from hippo_core.methods.episodic.settings import EpisodicSettings
+from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import lines_of
@@ -28,7 +28,7 @@ from hippo_core.suites.types import World
 
 SEED = 2025  # of validation worlds that no grid of the lab asks
 TRAINED_WORDS: Mapping[str, Any] = {"held_out": False, "new_names": 0.0}
-USUAL = EpisodicSettings().episodic.code.channels
+USUAL = HeiNWSettings().episodic.code.channels
 COMPLETIONS: tuple[Completion, ...] = ("off", "hopfield", "predictive")
 # suite, settings, questions: where a memory is asked
 WORLDS: tuple[tuple[str, Mapping[str, Any], int], ...] = (

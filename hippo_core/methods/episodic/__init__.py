@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from hippo_core.methods.base import Memory, Observation, Query, Retrieve, Retrieved, in_order
-from hippo_core.methods.episodic.settings import EpisodicSettings
+from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class HeiNW(Memory):
     """The episodic memory on a loaded model; what was fitted for the model is read when it is first needed (components.py)."""
 
-    Settings = EpisodicSettings
+    Settings = HeiNWSettings
     steps = ("teach", "replay")
     weights = ("{model}/adapter.*", "{model}/key.*", "{model}/recall.*")
     replay_settings = ("replay", "episodic.use_completion", "episodic.recall", "episodic.hopfield", "episodic.predictive")

@@ -10,7 +10,7 @@ from hippo_core.delivery.kv import prefix_of
 from hippo_core.files import LabError, root
 from hippo_core.methods.episodic.payload import Payload, PayloadCodec
 from hippo_core.methods.episodic.recall import RecallConfig, Recaller
-from hippo_core.methods.episodic.settings import EpisodicSettings
+from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models import artifacts
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
@@ -30,9 +30,7 @@ class Components:
         folder: where what was fitted lies; None: beside the model's weights.
     """
 
-    def __init__(
-        self, lm: LanguageModel, settings: EpisodicSettings, passage_kv: PassageKV | None = None, folder: Path | None = None
-    ) -> None:
+    def __init__(self, lm: LanguageModel, settings: HeiNWSettings, passage_kv: PassageKV | None = None, folder: Path | None = None) -> None:
         self.lm, self.settings, self._passage_kv, self._folder = lm, settings, passage_kv, folder
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The write gate: which told statements are worth a trace.
+"""The write gate: it decides which statements become traces.
 
     S = alpha * surprise + beta * novelty + gamma * reward + delta * pin;   written where S > tau
 
@@ -14,8 +14,7 @@ from random import Random
 from typing import Protocol
 
 from hippo_core.files import LabError
-from hippo_core.methods.episodic.settings import Gate as GateSettings
-from hippo_core.methods.episodic.settings import Term
+from hippo_core.methods.episodic.settings import GateSettings, Term
 from hippo_core.store.trace import Action, Decision, Statement
 
 TERMS: tuple[Term, ...] = ("surprise", "novelty", "reward", "pin")
@@ -55,7 +54,7 @@ class Calibration:
 
 
 class Gate(Protocol):
-    """Whatever decides about statements one by one."""
+    """Decides about statements one by one."""
 
     def decide(self, statement: Statement, features: GateFeatures, duplicate_of: int | None = None) -> Decision:
         """`duplicate_of`: the trace that says the same already. A duplicate is never refused: it costs no room and is evidence."""
@@ -112,7 +111,7 @@ def calibrate(samples: Sequence[GateFeatures], write_rate: float, weights: GateS
 
 
 def contributions_of(features: GateFeatures, weights: GateSettings, calibration: Calibration) -> dict[str, float]:
-    """Weight times standardised term, a term."""
+    """The contribution of each term to S: its weight times its standardised value."""
     contributions = {}
     for name in TERMS:
         sd = calibration.sd[name]
@@ -133,13 +132,13 @@ def salience_of(score: float) -> float:
 
 
 def action_of(written: bool, duplicate_of: int | None) -> Action:
-    """What is done with a statement."""
+    """The action for a statement: aggregate a duplicate, else insert or refuse it."""
     if duplicate_of is not None:
         return "aggregate"
     return "insert" if written else "refuse"
 
 
 def check_rate(write_rate: float) -> None:
-    """LabError for what is no share."""
+    """LabError for a write rate that is not from 0 to 1."""
     if not 0 <= write_rate <= 1:
         raise LabError(f"a write rate is a share from 0 to 1, got {write_rate}")

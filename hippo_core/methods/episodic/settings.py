@@ -1,4 +1,4 @@
-"""The settings of the episodic memory: what its presets can say, in sections. Importing this brings no torch."""
+"""The settings of the episodic memory, in sections, as its presets may give them. Importing this loads no torch."""
 
 import math
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ Policy = Literal["uniform", "priority", "spaced"]
 Term = Literal["surprise", "novelty", "reward", "pin"]
 
 
-class Code(SettingsModel):
+class CodeSettings(SettingsModel):
     """How a text becomes a key: `winners` of `expansion` dimensions, from several channels."""
 
     winners: Count = 64
@@ -28,26 +28,26 @@ class Code(SettingsModel):
         return channels
 
 
-class Recall(SettingsModel):
+class RecallSettings(SettingsModel):
     """`candidates`: how many traces the codes bring for completion."""
 
     candidates: Count = 20
 
 
-class Hopfield(SettingsModel):
+class HopfieldSettings(SettingsModel):
     """`steps` of z <- softmax(beta M z) M over the candidates' keys."""
 
     beta: Annotated[float, Field(gt=0)] = 16.0
     steps: Count = 1
 
 
-class Predictive(SettingsModel):
+class PredictiveSettings(SettingsModel):
     """`candidates`: how many traces the model is asked to predict the cue from."""
 
     candidates: Count = 20
 
 
-class Gate(SettingsModel):
+class GateSettings(SettingsModel):
     """S = alpha surprise + beta novelty + gamma reward + delta pin > tau; without a tau, the one that writes `write_rate` of what
     validation worlds tell. `policy` random: as many writes, drawn by chance."""
 
@@ -60,11 +60,11 @@ class Gate(SettingsModel):
     policy: Literal["salience", "random"] = "salience"
 
     def weight(self, name: Term) -> float:
-        """What a standardised term counts."""
+        """The weight of a standardised term."""
         return {"surprise": self.alpha, "novelty": self.beta, "reward": self.gamma, "pin": self.delta}[name]
 
 
-class Store(SettingsModel):
+class StoreSettings(SettingsModel):
     """`budget`: the share of a world's facts that may be kept (None: all). `kv`: where traces' keys and values are kept once they are
     run: nowhere, in memory while their world is asked about, or on disk below data/generated/kv, where a gate leaves those of what it
     lets through, so that its reading is no work of its own."""
@@ -73,21 +73,21 @@ class Store(SettingsModel):
     kv: Literal["none", "memory", "disk"] = "memory"
 
 
-class Episodic(SettingsModel):
+class EpisodicSection(SettingsModel):
     """The episodic memory's parts, each of which can be switched off."""
 
     use_sparsity: bool = True
     use_completion: Annotated[Literal["predictive", "hopfield", "off"], OFF] = "predictive"
     use_gate: bool = False
-    code: Code = Code()
-    recall: Recall = Recall()
-    hopfield: Hopfield = Hopfield()
-    predictive: Predictive = Predictive()
-    gate: Gate = Gate()
-    store: Store = Store()
+    code: CodeSettings = CodeSettings()
+    recall: RecallSettings = RecallSettings()
+    hopfield: HopfieldSettings = HopfieldSettings()
+    predictive: PredictiveSettings = PredictiveSettings()
+    gate: GateSettings = GateSettings()
+    store: StoreSettings = StoreSettings()
 
 
-class Replay(SettingsModel):
+class ReplaySettings(SettingsModel):
     """What happens in a sleep: `cycles` times, `rate` of the store (rounded up, at most `max_items`) is cued with noise and recalled.
     `noise_level`: by which cues are corrupted, and the standard deviation of Gaussian noise on the priorities (0 ... 1), so that cycles
     differ and no trace is always passed over."""
@@ -100,18 +100,18 @@ class Replay(SettingsModel):
     max_items: Annotated[int, Field(ge=0)] | None = None
 
     def count(self, size: int) -> int:
-        """How many of so many traces a cycle rehearses, at most."""
+        """How many of `size` traces a cycle rehearses, at most."""
         share = math.ceil(self.rate * size - 1e-9)
         return share if self.max_items is None else min(share, self.max_items)
 
 
-class EpisodicSettings(MemorySettings):
-    """All of it. `traces` off: nothing is stored and nothing recalled."""
+class HeiNWSettings(MemorySettings):
+    """All settings of HeiNW. `traces` off: nothing is stored and nothing recalled."""
 
     delivery: str = "kv"
     traces: Annotated[Literal["episodic", "off"], OFF] = "episodic"
-    episodic: Episodic = Episodic()
-    replay: Replay = Replay()
+    episodic: EpisodicSection = EpisodicSection()
+    replay: ReplaySettings = ReplaySettings()
 
     @property
     def calibrates(self) -> bool:
@@ -120,5 +120,5 @@ class EpisodicSettings(MemorySettings):
 
     @property
     def encoder(self) -> Literal["minilm"] | None:
-        """The published encoder that one of its channels reads, where one does; the key comes from the model that answers."""
+        """The published encoder that one of the channels reads, or None; the key comes from the model that answers."""
         return "minilm" if "minilm" in self.episodic.code.channels else None

@@ -19,7 +19,7 @@ from hippo_core.methods.base import Observation
 from hippo_core.methods.episodic.components import Components
 from hippo_core.methods.episodic.gate import Calibration, Gate, GateFeatures, RandomGate, WriteGate, calibrate, salience_of
 from hippo_core.methods.episodic.payload import Payload
-from hippo_core.methods.episodic.settings import Episodic
+from hippo_core.methods.episodic.settings import EpisodicSection
 from hippo_core.models.prompt import lines_of
 from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.sparse_key import SparseKey
@@ -139,7 +139,7 @@ def _code(key: SparseKey) -> Code:
     return Code(torch.from_numpy(row.indices), torch.from_numpy(row.values.astype(np.int8)))
 
 
-def gate_of(settings: Episodic, calibration: Mapping[str, Any] | None) -> Gate | None:
+def gate_of(settings: EpisodicSection, calibration: Mapping[str, Any] | None) -> Gate | None:
     """The gate that the settings ask for; `calibration` as `calibration` gives it. None where everything is written."""
     if not settings.use_gate:
         return None

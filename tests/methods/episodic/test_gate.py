@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hippo_core.files import LabError
 from hippo_core.methods.episodic.gate import Calibration, GateFeatures, RandomGate, WriteGate, salience_of
 from hippo_core.methods.episodic.gate import calibrate as calibrated
-from hippo_core.methods.episodic.settings import Gate
+from hippo_core.methods.episodic.settings import GateSettings
 from hippo_core.store.trace import Statement
 
-USUAL = Gate()
+USUAL = GateSettings()
 STATEMENT = Statement("f1", "w1", "words", 0)
 CALIBRATION = Calibration(
     mean={"surprise": 3.0, "novelty": 0.5, "reward": 0.25, "pin": 0.0},
@@ -39,7 +39,7 @@ def test_by_hand():
 
 def test_a_statement_at_the_threshold_is_refused():
     at, above = GateFeatures(5.0, 0.5), GateFeatures(5.000001, 0.5)
-    gate = WriteGate(CALIBRATION, Gate(gamma=0.0))
+    gate = WriteGate(CALIBRATION, GateSettings(gamma=0.0))
     assert (gate.decide(STATEMENT, at).S, CALIBRATION.tau) == (1.0, 1.0)
     assert (gate.decide(STATEMENT, at).action, gate.decide(STATEMENT, above).action) == ("refuse", "insert")
 
@@ -55,7 +55,7 @@ def test_each_weight_changes_decisions(name):
     term = {"alpha": "surprise", "beta": "novelty", "gamma": "reward", "delta": "pin"}[name]
     calibration = Calibration(dict.fromkeys(CALIBRATION.mean, 0.0), dict.fromkeys(CALIBRATION.sd, 1.0), tau=0.5)
     statement = GateFeatures(**{"surprise": 0.0, "novelty": 0.0, "reward": False, "pin": False, term: 1})
-    actions = [WriteGate(calibration, Gate(**{name: weight})).decide(STATEMENT, statement).action for weight in (0.0, 1.0)]
+    actions = [WriteGate(calibration, GateSettings(**{name: weight})).decide(STATEMENT, statement).action for weight in (0.0, 1.0)]
     assert actions == ["refuse", "insert"]
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from hippo_core.methods.episodic.settings import EpisodicSettings
+from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.methods.presets import leaves, load_preset, settings_of
 
 OTHER = {  # another legal value of each setting
@@ -24,7 +24,7 @@ NOT_TEACH = ONLY_TEST | {f"episodic.{name}" for name in RECALL} | {key for key i
 
 
 def test_every_setting_is_listed_once_and_can_be_overridden():
-    assert sorted(leaves(EpisodicSettings)) == sorted(OTHER)
+    assert sorted(leaves(HeiNWSettings)) == sorted(OTHER)
     assert settings_of("controls/empty_store") == set(OTHER)
 
 
@@ -37,7 +37,7 @@ def test_a_setting_reaches_the_phases_that_read_it_and_no_other(key):
 
 
 def test_the_file_of_the_memory_says_the_defaults():
-    assert load_preset("memory/hei_nw").settings == EpisodicSettings()
+    assert load_preset("memory/hei_nw").settings == HeiNWSettings()
 
 
 def test_off_is_off_however_yaml_reads_it():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hippo_core.files import LabError
 from hippo_core.methods.episodic.replay.queue import TOGETHER, Queue, Queued
-from hippo_core.methods.episodic.settings import Replay
+from hippo_core.methods.episodic.settings import ReplaySettings
 from hippo_core.retrieval.sparse_key import SparseKey, cosines
 
 ALIKE = 0.9  # cosine from which on two keys interfere
@@ -95,7 +95,7 @@ SHARES = Shares()
 
 
 def draw(
-    queue: Queue, replay: Replay, cycle: int, now: int, seed: int, schedule: Schedule | None = None, shares: Shares = SHARES
+    queue: Queue, replay: ReplaySettings, cycle: int, now: int, seed: int, schedule: Schedule | None = None, shares: Shares = SHARES
 ) -> tuple[int, ...]:
     """The ids of the traces that cycle `cycle` rehearses, in order, none twice; the same for the same arguments. `now`: the present step,
     for recency; `schedule`: when traces are due, by which the policy `spaced` chooses."""

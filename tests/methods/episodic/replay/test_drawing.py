@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hippo_core.methods.episodic.replay import Arrival, Due, Queue, Shares, draw, due, push, recalled
-from hippo_core.methods.episodic.settings import Policy, Replay
+from hippo_core.methods.episodic.settings import Policy, ReplaySettings
 from tests.methods.episodic.made import key_of
 
 SIZE = 40
@@ -25,7 +25,7 @@ def full(size=SIZE, capacity=1024):
 
 def drawn(seed=7, cycle=1, schedule=None, queue=None, shares=None, **knobs):
     """What is drawn from the full queue, by a quiet drawing but for the knobs that are named."""
-    replay = Replay(**{"policy": "priority", "noise_level": 0.0, "rate": 0.5, **knobs})
+    replay = ReplaySettings(**{"policy": "priority", "noise_level": 0.0, "rate": 0.5, **knobs})
     return draw(queue or full(), replay, cycle, SIZE, seed, schedule, shares or Shares())
 
 
@@ -35,7 +35,7 @@ def test_a_draw_repeats_itself_has_nothing_twice_and_keeps_to_the_limits(policy,
     knobs = {"policy": policy, "rate": rate, "noise_level": noise_level, "max_items": max_items}
     found = drawn(seed, **knobs)
     assert drawn(seed, **knobs) == found
-    assert len(set(found)) == len(found) == Replay(**knobs).count(SIZE) <= min(SIZE, SIZE if max_items is None else max_items)
+    assert len(set(found)) == len(found) == ReplaySettings(**knobs).count(SIZE) <= min(SIZE, SIZE if max_items is None else max_items)
     assert set(found) <= set(range(1, SIZE + 1))
 
 
@@ -107,7 +107,7 @@ def test_a_schedule_is_not_altered_but_made_anew():
 
 def test_an_empty_queue_gives_nothing():
     for policy in POLICIES:
-        assert draw(Queue(), Replay(policy=policy), 1, 0, 0) == ()
+        assert draw(Queue(), ReplaySettings(policy=policy), 1, 0, 0) == ()
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_an_empty_queue_gives_nothing():
 )
 def test_a_knob_without_sense_says_so(knobs, said):
     with pytest.raises(ValidationError, match=said):
-        Replay(**knobs)
+        ReplaySettings(**knobs)
