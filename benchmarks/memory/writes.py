@@ -16,7 +16,7 @@ from statistics import median
 
 import numpy as np
 
-from hippo_core.methods.episodic.payload import Payload, PayloadCodec
+from hippo_core.retrieval.payload import Payload, PayloadCodec
 from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.store import Identity, TraceStore
 from hippo_core.store.trace import Trace

@@ -7,7 +7,6 @@ import pandas as pd
 import torch
 
 from hippo_core.methods.episodic.components import load_key_model
-from hippo_core.methods.episodic.recall import RecallConfig
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models.artifacts import folder_of, read_part, save_part
 from hippo_core.models.language_model import LanguageModel
@@ -15,6 +14,7 @@ from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.key_encoder import BlockStates
+from hippo_core.retrieval.recall import RecallConfig
 from hippo_core.retrieval.trace_index import CHANNELS, KeyEncoder
 from hippo_core.training.key import KeyRecipe, train_key
 from hippo_core.training.recall_weights import SEED, fit_weights

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.delivery.kv import prefix_of
-from hippo_core.methods.episodic.payload import Payload
-from hippo_core.methods.episodic.recall import Completion, RecallConfig, Recaller, Rows
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import lines_of
 from hippo_core.retrieval.fusion import Example, Features, fit, fused
+from hippo_core.retrieval.payload import Payload
+from hippo_core.retrieval.recall import Completion, RecallConfig, Recaller, Rows
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.retrieval.trace_index import Channel, KeyEncoder, TraceIndex, name_of
 from hippo_core.store.trace import Trace

@@ -12,7 +12,7 @@ from hippo_core.files import root
 from hippo_core.store import TraceStore
 from tests.faults.conftest import ROUNDS, SEED
 from tests.faults.mounts import fill, mounted, small_disk
-from tests.methods.episodic.made import IDENTITY
+from tests.store.made import IDENTITY
 
 KILLS = 5 * ROUNDS
 SIZES = (1, 7, 300)  # traces of a batch
@@ -22,7 +22,7 @@ import os, sys
 from dataclasses import replace
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Decision, Statement
-from tests.methods.episodic.made import IDENTITY, trace
+from tests.store.made import IDENTITY, trace
 
 folder, size = sys.argv[1], int(sys.argv[2])
 with TraceStore.open(folder, "s1", IDENTITY) as store:

@@ -9,11 +9,11 @@ import torch
 
 from hippo_core.experiments.answer.run import passages_of
 from hippo_core.files import LabError, root
-from hippo_core.methods.episodic.payload import Payload
 from hippo_core.models import minilm
 from hippo_core.models.packages.pins import packages
 from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.key_encoder import BlockStates, KeyHead, KeyModel, KeySettings, MiniLMStates
+from hippo_core.retrieval.payload import Payload
 from hippo_core.retrieval.trace_index import KeyEncoder, TraceIndex
 from tests.methods.asking import asker, choose, index_of
 from tests.models.handmade import worlds

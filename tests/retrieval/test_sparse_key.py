@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hippo_core.files import LabError
 from hippo_core.retrieval.sparse_key import SparseKey, cosines
-from tests.methods.episodic.made import DIMS, keys
+from tests.store.made import DIMS, keys
 
 
 @given(keys)

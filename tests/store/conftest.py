@@ -3,7 +3,7 @@
 import pytest
 
 from hippo_core.store import TraceStore
-from tests.methods.episodic.made import IDENTITY
+from tests.store.made import IDENTITY
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from hippo_core.files import LabError
 from hippo_core.store import TraceStore
-from tests.methods.episodic.made import IDENTITY, drawn, keys, trace
+from tests.store.made import IDENTITY, drawn, keys, trace
 
 QUICK = Path("/dev/shm")  # a disk in memory, where there is one: what is tested here is not durability
 

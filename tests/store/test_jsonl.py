@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hippo_core.files import LabError, write_json
 from hippo_core.store import TraceStore, export_store, import_store
-from tests.methods.episodic.made import IDENTITY, drawn, key_of, trace
+from tests.store.made import IDENTITY, drawn, key_of, trace
 
 TIME = "2030-01-31T12:00:00+00:00"
 

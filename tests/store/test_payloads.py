@@ -9,7 +9,7 @@ import pytest
 from hippo_core.files import LabError
 from hippo_core.store import Identity, TraceStore, export_store, import_store
 from hippo_core.store.trace import Trace
-from tests.methods.episodic.made import IDENTITY
+from tests.store.made import IDENTITY
 
 TIME = "2030-01-31T12:00:00+00:00"
 

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hippo_core.files import LabError
-from hippo_core.methods.episodic.payload import Payload, PayloadCodec
+from hippo_core.retrieval.payload import Payload, PayloadCodec
 from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.store import TraceStore, store_path
 from hippo_core.store.trace import Decision, Refused, Statement
-from tests.methods.episodic.made import DIMS, IDENTITY, drawn, key_of, texts, trace
+from tests.store.made import DIMS, IDENTITY, drawn, key_of, texts, trace
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 terms = st.dictionaries(st.sampled_from(["surprise", "novelty", "reward", "pin"]), finite)

@@ -9,7 +9,7 @@ import pytest
 
 from hippo_core.files import LabError
 from hippo_core.store import TraceStore, store_path
-from tests.methods.episodic.made import IDENTITY, trace
+from tests.store.made import IDENTITY, trace
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import pytest
 from hippo_core.files import LabError, root
 from hippo_core.store import TraceStore
 from tests.faults.mounts import mounted, read_only
-from tests.methods.episodic.made import IDENTITY, trace
+from tests.store.made import IDENTITY, trace
 
 WRITER = """
 import sys
 from hippo_core.store import TraceStore
-from tests.methods.episodic.made import IDENTITY, trace
+from tests.store.made import IDENTITY, trace
 store = TraceStore.open(sys.argv[1], "s1", IDENTITY)
 print(store.append([trace()]), flush=True)
 with store.together():

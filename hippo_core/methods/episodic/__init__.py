@@ -1,6 +1,6 @@
 """HEI-NW, the episodic memory: sparse keys, a write gate, recall by several channels, completion, replay.
 
-    encode -> gate -> store (writing.py)          recall -> complete -> rank (recall.py)          replay (replaying.py)
+    encode -> gate -> store (writing.py)          recall -> complete -> rank (retrieval/recall.py)          replay (replaying.py)
 
 Keys k-WTA: McNaughton and Morris 1987; completion Hopfield 1982, Ramsauer et al. 2020 (arXiv 2008.02217).
 """
@@ -17,8 +17,8 @@ from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
     from hippo_core.methods.episodic.components import Components
-    from hippo_core.methods.episodic.payload import PayloadCodec
     from hippo_core.methods.episodic.writing import Writer
+    from hippo_core.retrieval.payload import PayloadCodec
     from hippo_core.store import TraceStore
 
 

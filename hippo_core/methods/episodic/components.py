@@ -8,13 +8,13 @@ from typing import Any
 from hippo_core.delivery import ON_DISK
 from hippo_core.delivery.kv import prefix_of
 from hippo_core.files import LabError, root
-from hippo_core.methods.episodic.payload import Payload, PayloadCodec
-from hippo_core.methods.episodic.recall import RecallConfig, Recaller
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models import artifacts
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.retrieval.key_encoder import BlockStates, KeyModel, load_head
+from hippo_core.retrieval.payload import Payload, PayloadCodec
+from hippo_core.retrieval.recall import RecallConfig, Recaller
 from hippo_core.retrieval.trace_index import KeyEncoder, TraceIndex, name_of
 from hippo_core.store.trace import Trace
 

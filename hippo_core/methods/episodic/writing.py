@@ -18,10 +18,10 @@ from hippo_core.kernels.sparse_recall.index import SparseIndex
 from hippo_core.methods.base import Observation
 from hippo_core.methods.episodic.components import Components
 from hippo_core.methods.episodic.gate import Calibration, Gate, GateFeatures, RandomGate, WriteGate, calibrate, salience_of
-from hippo_core.methods.episodic.payload import Payload
 from hippo_core.methods.episodic.settings import EpisodicSection
 from hippo_core.models.prompt import lines_of
 from hippo_core.retrieval.lexicon import words
+from hippo_core.retrieval.payload import Payload
 from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.retrieval.trace_index import rows_of
 from hippo_core.store import TraceStore

@@ -19,7 +19,7 @@ from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
-    from hippo_core.methods.episodic.recall import Recall, Recaller
+    from hippo_core.retrieval.recall import Recall, Recaller
     from hippo_core.retrieval.trace_index import Channel, TraceIndex
 
 CHANNELS: tuple["Channel", ...] = ("words", "grams", "minilm")
@@ -50,7 +50,7 @@ class Fitted(Rag):
         return recaller.recall(query.text, frozenset(query.taught))
 
     def _recaller(self, index: WorldIndex) -> "Recaller":
-        from hippo_core.methods.episodic.recall import RecallConfig, Recaller
+        from hippo_core.retrieval.recall import RecallConfig, Recaller
         from hippo_core.retrieval.trace_index import name_of
 
         numbered = [replace(trace, id=number) for number, trace in enumerate(index.traces, start=1)]

@@ -48,10 +48,10 @@ class Head(Fitted):
         return artifacts.read_part(owner(), part_of(self.settings.head))
 
     def _trace_index(self, traces: Sequence[Trace]) -> "TraceIndex":
-        from hippo_core.methods.episodic.payload import Payload
         from hippo_core.models import artifacts, minilm
         from hippo_core.retrieval.encoded import kept
         from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates, load_head
+        from hippo_core.retrieval.payload import Payload
         from hippo_core.retrieval.sparse_key import SparseKey
         from hippo_core.retrieval.trace_index import KeyEncoder, TraceIndex
 

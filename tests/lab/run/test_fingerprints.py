@@ -22,7 +22,7 @@ FOLLOW = {  # which cells follow a file
     "methods/rag/rankers.py": RAGS,
     "methods/rag/rerank.py": {"rerank"},
     "retrieval/bm25.py": RAGS,
-    "methods/episodic/recall.py": MEMORIES,
+    "retrieval/recall.py": MEMORIES,
     "methods/episodic/replay/drawing.py": MEMORIES,
     "retrieval/trace_index.py": MEMORIES,
     "store/journal.py": MEMORIES,

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from hippo_core.methods.episodic.replay import Arrival, Due, Queue, Shares, draw, due, push, recalled
 from hippo_core.methods.episodic.settings import Policy, ReplaySettings
-from tests.methods.episodic.made import key_of
+from tests.store.made import key_of
 
 SIZE = 40
 POLICIES = get_args(Policy)

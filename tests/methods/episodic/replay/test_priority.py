@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hippo_core.files import LabError
 from hippo_core.methods.episodic.replay import Queued, Shares, in_order, priorities
 from hippo_core.retrieval.sparse_key import cosines
-from tests.methods.episodic.made import key_of, keys
+from tests.store.made import key_of, keys
 
 A, B, C = (key_of({place: 1}) for place in range(3))
 

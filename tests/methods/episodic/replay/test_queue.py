@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hippo_core.files import LabError
 from hippo_core.methods.episodic.replay import Arrival, Queue, arrivals_of, push
-from tests.methods.episodic.made import key_of, keys, saliences, trace
+from tests.store.made import key_of, keys, saliences, trace
 
 A, B, BETWEEN, AGAINST = (key_of(entries) for entries in ({0: 1}, {1: 1}, {0: 1, 1: 1}, {0: -1}))
 arriving = st.lists(st.tuples(keys, saliences), max_size=12).map(

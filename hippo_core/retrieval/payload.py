@@ -1,4 +1,4 @@
-"""What the episodic memory keeps of a statement besides its words: the model's own tokens of it, and its sparse key."""
+"""The payload of a trace that is recalled by a sparse key: the model's own tokens of its text, and the key."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ from hippo_core.retrieval.sparse_key import SparseKey
 
 @dataclass(frozen=True)
 class Payload:
-    """`token_ids`: the model's tokens of the text as a line before a question. `key`: what it is recalled by."""
+    """`token_ids`: the model's tokens of the text as a line before a question. `key`: the sparse key that the trace is recalled by."""
 
     token_ids: tuple[int, ...]
     key: SparseKey
@@ -20,8 +20,8 @@ class Payload:
 
 @dataclass(frozen=True)
 class PayloadCodec:
-    """Payloads with keys of one kind: `key` says which, in a word, with `dims` dimensions and at most `winners` of them; up to
-    `token_limit` tokens.
+    """The codec of payloads of one kind: with the key that `key` describes, of `dims` dimensions and at most `winners` values that are
+    not 0, and with at most `token_limit` tokens.
 
     Bytes: the number of tokens, of winners, then tokens, indices and values (little-endian, of 4, 4, 4 T, 4 K and K bytes).
     """

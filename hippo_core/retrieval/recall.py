@@ -1,6 +1,6 @@
-"""From a cue to ranked traces: candidates of all channels, the best of them completed, ordered by the fitted weights.
+"""Recall: the channels propose candidates for a cue, completion looks at the best of them, and fitted weights rank them.
 
-Scores are rounded to six digits before they are compared, and ties go to the lower id, so that a ranking does not hang on rounding.
+Scores are rounded to six digits before they are compared, and ties go to the lower id, so that a ranking does not depend on rounding.
 """
 
 import time
@@ -42,9 +42,14 @@ class RecallConfig:
 
 @dataclass(frozen=True)
 class Recall:
-    """What a cue brought: traces, best first, with their scores and features; milliseconds of both stages; tokens run for it, where
-    a token that goes through the first third of the blocks counts a third; milliseconds in which traces that were met for the first time
-    were run to keys and values, which are no part of the others."""
+    """What was recalled for a cue.
+
+    Args:
+        traces, scores, features: the ranked traces, best first, with the score of each and the features [N] that it was made of.
+        recall_ms, completion_ms: milliseconds of the two stages.
+        computed_tokens: tokens run for the cue; a token that goes through the first third of the blocks counts a third.
+        encode_ms: milliseconds in which keys and values were made of traces that had none yet; no part of the other two times.
+    """
 
     traces: tuple[Trace, ...] = ()
     scores: tuple[float, ...] = ()
@@ -64,8 +69,12 @@ class Recaller:
         self.index, self.config, self.passage_kv = index, config, passage_kv
 
     def recall(self, text: str, sources: Set[str] | None = None, key: SparseMatrix | None = None) -> Recall:
-        """The judged candidates of a cue, in order; nothing from no traces, nor for a cue that has nothing in common with any. `sources`:
-        only traces of these statements may be recalled (None: all). `key`: the cue's, where it was made before."""
+        """The ranked candidates for a cue; none where there are no traces, or the cue has nothing in common with any.
+
+        Args:
+            sources: only traces of these statements may be recalled; None: all.
+            key: the cue's key, where it was made before.
+        """
         begin = time.perf_counter()
         cue = self.index.cue(text, key) if self.index.traces else {}
         rows = self.index.candidates(cue, self.config.candidates, self._mask(sources))
@@ -94,14 +103,14 @@ class Recaller:
         return None if allowed is None or all(allowed) else torch.tensor(allowed)
 
     def channel_features(self, cue: Mapping[str, SparseMatrix], rows: Rows) -> Features:
-        """What the channels say of these rows: cosines with the cue, and how much of the cue each covers; and how much it looks as if one
-        of them that was told later took a row's place (`superseded`)."""
+        """The channels' features of these rows: the cosine with the cue, the share of the cue that is covered, and `superseded`, how
+        much a row looks as if one of them that was told later had replaced it."""
         features = {name: self.index.rows[name].cosines(rows, code) for name, code in cue.items()}
         features |= {f"{name}_covered": self.index.rows[name].covered(rows, code) for name, code in cue.items()}
         return features | ({"superseded": self.index.superseded(rows)} if "key" in cue else {})
 
     def rerank_features(self, text: str, cue: Mapping[str, SparseMatrix], rows: Rows) -> tuple[Features, float]:
-        """What completion says of these rows, and how many tokens it ran; nothing where it is off."""
+        """Completion's features of these rows, and how many tokens it ran; no features where it is off."""
         if self.config.completion == "predictive" and self.passage_kv:
             logs, tokens = after_kv(self.passage_kv, [self.index.traces[row].payload.token_ids for row in rows], text, self.config.decoding)
             return {"predictive": np.array(logs)}, tokens

@@ -8,13 +8,13 @@ import torch
 
 from hippo_core.delivery.kv import prefix_of
 from hippo_core.files import LabError
-from hippo_core.methods.episodic.recall import RecallConfig, Recaller
 from hippo_core.models.early_layers import early_states
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import split
 from hippo_core.models.score import opener, token_likelihood
+from hippo_core.retrieval.recall import RecallConfig, Recaller
 from hippo_core.retrieval.trace_index import TraceIndex, dense, name_of
-from tests.methods.episodic.recall.conftest import TEXTS
+from tests.retrieval.recall.conftest import TEXTS
 
 CHANNELS = ("words", "grams", "key")
 COUNTED = dict.fromkeys(CHANNELS, 1.0) | {f"{channel}_covered": 0.1 for channel in CHANNELS}

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from hippo_core.methods.episodic.payload import Payload, PayloadCodec
+from hippo_core.retrieval.payload import Payload, PayloadCodec
 from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.store import Identity
 from hippo_core.store.trace import Trace

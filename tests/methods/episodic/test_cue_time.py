@@ -6,9 +6,9 @@ import pytest
 
 from hippo_core.experiments.answer.run import passages_of
 from hippo_core.methods.base import Query
-from hippo_core.methods.episodic.payload import Payload
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.retrieval.payload import Payload
 from hippo_core.retrieval.trace_index import KeyEncoder
 from tests.methods.asking import bound
 from tests.models.handmade import worlds

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from hippo_core.methods.episodic.payload import Payload
 from hippo_core.models.prompt import lines_of
 from hippo_core.retrieval.key_encoder import BlockStates, KeyHead, KeyModel, KeySettings
+from hippo_core.retrieval.payload import Payload
 from hippo_core.retrieval.trace_index import KeyEncoder
 from hippo_core.store.trace import Trace
 from tests.models.handmade import folders, loaded
