@@ -30,9 +30,9 @@ def run_single(name: str, words: Sequence[str], again: bool) -> int:
     if is_complete(cell.record) and not again:
         print(f"finished already: {where}\nto run it again and keep this one aside: {command(cell)} --again")
         return 0
+    require_threads(parameters.threads)
     if chosen:
         print(chosen, flush=True)
-    require_threads(parameters.threads)
     execute.fix_threads(parameters.threads)
     with record_files.locked(run_folder(parameters.run_id), alone=False):
         if is_complete(cell.record):

@@ -57,7 +57,7 @@ def test_a_store_taught_on_one_worker_is_asked_on_another_that_shares_no_folder(
     ran = lab(place, *words)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     rows = records.read_rows(place / "executed/sleep")
-    assert dict(rows.groupby("regime")["slept"].max()) == {"after_sleep": 1, "delayed": 0}
+    assert dict(rows.groupby("regime")["replayed"].max()) == {"after_sleep": 1, "delayed": 0}
     assert records.verify(place / "executed/sleep") == (6, [])  # a data set, a taught and a replayed store, two tests, the report
 
 
