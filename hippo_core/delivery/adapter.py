@@ -15,7 +15,7 @@ from hippo_core.models.prompt import Decoding, stops
 
 
 class AdapterDelivery(KVDelivery):
-    """Questions answered through a trace adapter; `passage_kv` keeps the KV of the adapter's blocks and no other."""
+    """Answers questions through a trace adapter; `passage_kv` keeps the KV of the adapter's blocks only."""
 
     def __init__(self, lm: LanguageModel, adapter: TraceAdapter, passage_kv: PassageKV, decoding: Decoding = "short") -> None:
         super().__init__(lm, passage_kv, decoding, adapter.settings.blocks)

@@ -21,8 +21,15 @@ from hippo_core.models.prompt import Decoding, lines_of, render, split, stops
 
 @dataclass(frozen=True)
 class Ready:
-    """Questions with all that a pass needs: the prompt without traces, what is left to run of each, its traces' KV and how many tokens
-    these are; tokens and milliseconds that a question's share of the traces took."""
+    """Questions made ready for a pass of the model.
+
+    Args:
+        prompts: the prompt of each question without traces.
+        tails: the tokens of each question that are run behind its traces.
+        traces: the KV of each question's traces.
+        trace_tokens: how many tokens each question's traces have.
+        computed_tokens, latency_ms: a question's share of the tokens and milliseconds that the traces took.
+    """
 
     prompts: list[str]
     tails: list[list[int]]
@@ -32,7 +39,7 @@ class Ready:
     latency_ms: float
 
     def delivered(self, answers: Sequence[Generation]) -> list[Delivered]:
-        """The answers with what their traces cost."""
+        """The answers, with the cost of their traces added."""
         return [
             Delivered(
                 **vars(answer)
@@ -48,7 +55,7 @@ class Ready:
 
 
 class KVDelivery:
-    """Questions answered with their traces in the cache; `passage_kv` keeps the traces' KV, of these blocks (None: all)."""
+    """Answers questions with their traces in the cache; `passage_kv` keeps the traces' KV of these blocks (None: all)."""
 
     def __init__(self, lm: LanguageModel, passage_kv: PassageKV, decoding: Decoding = "short", blocks: Sequence[int] | None = None) -> None:
         check_passage_kv(lm, passage_kv, decoding, blocks)
@@ -83,7 +90,7 @@ def prefix_of(lm: LanguageModel, decoding: Decoding) -> list[int]:
 
 
 def check_passage_kv(lm: LanguageModel, passage_kv: PassageKV, decoding: Decoding, blocks: Sequence[int] | None) -> None:
-    """LabError where the KV kept is of other blocks (None: all), or stands behind another beginning than the prompts have."""
+    """LabError where the kept KV are of other blocks (None: all), or were made behind another beginning than the prompts have."""
     if passage_kv.blocks != (None if blocks is None else list(blocks)):
         raise LabError(f"expected the traces' KV of blocks {blocks or 'all'}, got those of {passage_kv.blocks or 'all'}")
     if passage_kv.prefix_ids != prefix_of(lm, decoding):
@@ -91,7 +98,7 @@ def check_passage_kv(lm: LanguageModel, passage_kv: PassageKV, decoding: Decodin
 
 
 def prepare(passage_kv: PassageKV, questions: Sequence[Question], decoding: Decoding, max_new_tokens: int) -> Ready:
-    """Questions and traces as token ids, and the KV of the traces, run where they are not kept yet."""
+    """Questions and traces as token ids, with the KV of the traces; those that are not kept yet are run."""
     lm, begin = passage_kv.lm, time.perf_counter()
     pieces = [split(lm, question.passages, question.text, decoding) for question in questions]
     for question, piece in zip(questions, pieces, strict=True):
@@ -109,7 +116,7 @@ def prepare(passage_kv: PassageKV, questions: Sequence[Question], decoding: Deco
 
 
 def _check_length(lm: LanguageModel, question: Question, tokens: int) -> None:
-    """Traces stand side by side, so the longest decides."""
+    """LabError for a question that is too long with its longest trace: traces take the same positions."""
     if tokens > lm.spec.context_limit:
         raise LabError(
             f"beginning, longest trace, question and answer take {tokens} tokens, the limit of {lm.spec.name} is "

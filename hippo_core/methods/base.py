@@ -1,8 +1,8 @@
-"""The base of all methods: from passages that were taught, to what is shown for a question.
+"""The base of all methods. A method chooses, of the passages that were taught, those that the model is shown for a question.
 
-A method is bound to a loaded model and its settings. `open` gets the passages of one world and returns what retrieves from them. A method
-never sees an answer, a gold fact or an item's id: all that it knows of a question is a `Query`. A `Memory` is a method that is taught in
-another process: `teach` writes traces to a store, and `open` gets what the store holds.
+A method is bound to a loaded model and its settings. `open` gets the passages of one world and returns a function that retrieves from
+them. A method never sees an answer, a gold fact or an item's id: all that it knows of a question is a `Query`. A `Memory` is a method that
+is taught in another process: `teach` writes traces to a store, and `open` gets what the store holds.
 """
 
 import math
@@ -46,16 +46,16 @@ class Query:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """What a method brings for a question.
+    """What a method retrieved for a question.
 
     Args:
         shown: the traces that reach the model, in order of telling.
-        ranking: all that were ranked, best first; None where nothing is ranked.
-        scores: those of the ranking, as far as they are given.
-        recall_ms, completion_ms: time of the query's two stages; NaN where nothing is searched. Indexes are built before.
-        encode_ms: time in which traces that were met for the first time were run to keys and values; no part of the others.
+        ranking: all traces that were ranked, best first; None where nothing is ranked.
+        scores: the scores of the ranking, best first; may be fewer than the ranking or none.
+        recall_ms, completion_ms: milliseconds of the query's two stages, without building indexes; NaN where nothing is searched.
+        encode_ms: milliseconds in which keys and values were made of traces that had none yet; no part of the other two times.
         computed_tokens: tokens that a model or an encoder ran for the query.
-        columns: numbers of the method's own, by the names that it declares for its tests.
+        columns: numbers of the method's own, by the names that it declares for the step test.
     """
 
     shown: tuple[Trace, ...]
@@ -97,11 +97,11 @@ class Observation:
 
     @property
     def told(self) -> dict[str, Any]:
-        """All but the statement, as plain values: `Observation(statement, **told)` is the same again."""
+        """All but the statement, as plain values: `Observation(statement, **told)` equals this observation."""
         return {name: getattr(self, name) for name in ("teller", "confidence", "reward", "pin", "provenance", "context_key")}
 
     def trace(self, **more: Any) -> Trace:
-        """The trace of its statement, with what a method adds or says otherwise."""
+        """The trace of its statement; `more` are further fields of the trace, or other values of these."""
         statement = self.statement
         known = {name: getattr(self, name) for name in ("teller", "confidence", "provenance", "context_key")}
         told = {"pinned": self.pin, "time": statement.time, **known}
@@ -115,8 +115,8 @@ class SettingsModel(BaseModel):
 
 
 class MethodSettings(SettingsModel):
-    """What a preset can say of every method: how the model is asked, how passages reach it (a module of `hippo_core.delivery`, or a
-    module path), and what stands in the place of what was retrieved."""
+    """The settings that every method has: how the model is asked, how passages reach it (a module of `hippo_core.delivery`, or a module
+    path), and which control replaces what was retrieved."""
 
     decoding: Decoding = "short"
     delivery: str = "text"
@@ -124,7 +124,7 @@ class MethodSettings(SettingsModel):
 
     @property
     def calibrates(self) -> bool:
-        """Whether it cannot be taught without validation worlds."""
+        """Whether it needs validation worlds before it can be taught."""
         return False
 
     @property
@@ -135,7 +135,7 @@ class MethodSettings(SettingsModel):
 
 
 class Method:
-    """What brings something for a question. Subclasses say `Settings` and `open`."""
+    """The base class of methods. Subclasses define `Settings` and `open`."""
 
     Settings: ClassVar[type[MethodSettings]] = MethodSettings
     steps: ClassVar[tuple[Step, ...]] = ()  # in which it is prepared, each in a process of its own
@@ -147,12 +147,13 @@ class Method:
         self.lm, self.settings = lm, settings
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
-        """What retrieves from these traces of one world, which are in order of telling. `questions`: those to come, to encode together."""
+        """A function that retrieves from these traces of one world, which are in order of telling. `questions`: those that will be asked,
+        so that they can be encoded together."""
         raise NotImplementedError
 
     @classmethod
     def own_columns(cls, step: Step, measured: Mapping[str, float]) -> dict[str, float]:
-        """The columns that it declares for a step, with what was measured, NaN for the others; LabError for one not declared."""
+        """The columns that it declares for a step, with what was measured or NaN. LabError for a measured column that is not declared."""
         declared = cls.columns.get(step, ())
         if strangers := sorted(measured.keys() - set(declared)):
             raise unknown(f"column of {cls.__name__} at {step}", strangers[0], declared or ("none: name it in `columns`",))
@@ -160,47 +161,47 @@ class Method:
 
     @cached_property
     def delivery(self) -> "Delivery":
-        """How what it brings reaches the model."""
+        """The delivery of what it retrieves to the model."""
         from hippo_core.delivery import load_delivery
 
         return load_delivery(self.settings.delivery, self.lm, self.settings.decoding, self.kept_kv)
 
     @property
     def kept_kv(self) -> Literal["none", "memory", "disk"]:
-        """Where keys and values of passages are kept, for deliveries that have some."""
+        """Where keys and values of passages are kept, for deliveries that use them."""
         return "memory"
 
     def warm_up(self) -> None:
-        """Do before the first question what is done once a process."""
+        """Do once a process what would otherwise fall into the time of its first question."""
 
     def forget(self) -> None:
-        """Let go of what is kept of the worlds so far."""
+        """Drop what is kept of earlier worlds."""
         self.delivery.forget()
 
 
 class Runtime(SettingsModel):
-    """`enable_writes`: whether the store takes what it is told. `alter_answers`: facts that are asked for are told with another answer in
-    the place of theirs, so that an answer says whether it came from the store."""
+    """`enable_writes`: whether statements are written to the store. `alter_answers`: facts that are asked for are told with another answer
+    than their own, so that a reply shows whether it came from the store."""
 
     enable_writes: bool = True
     alter_answers: bool = False
 
 
 class MemorySection(SettingsModel):
-    """What holds for every memory."""
+    """Settings that hold for every memory."""
 
     runtime: Runtime = Runtime()
 
 
 class MemorySettings(MethodSettings):
-    """What a preset can say of every memory; `k`: how many traces stand before a question."""
+    """The settings that every memory has; `k`: how many traces are shown for a question."""
 
     k: Count = 1
     memory: MemorySection = MemorySection()
 
 
 class Memory(Method):
-    """A method that is taught. As it stands it keeps every statement, without a payload; subclasses say at least `open`."""
+    """A method that is taught. This base keeps every statement, without a payload; subclasses define at least `open`."""
 
     Settings: ClassVar[type[MethodSettings]] = MemorySettings
     steps: ClassVar[tuple[Step, ...]] = ("teach",)
@@ -209,7 +210,7 @@ class Memory(Method):
 
     @property
     def codec(self) -> "Codec":
-        """How its payloads are written; without one a trace is its text."""
+        """The codec of its payloads; by default a trace has no payload besides its text."""
         return NO_PAYLOAD
 
     @classmethod
@@ -225,7 +226,7 @@ class Memory(Method):
         return f"{cls.__module__}:{cls.__qualname__}"
 
     def identity(self) -> "Identity":
-        """What a store of this memory is written with; it opens for the same alone."""
+        """The identity that a store of this memory is written with; it opens only for an equal one."""
         from hippo_core.models import artifacts
         from hippo_core.store.identity import Identity
 
@@ -240,16 +241,16 @@ class Memory(Method):
 
     @property
     def replay_cycles(self) -> int:
-        """How often the store is rehearsed in a replay."""
+        """How many cycles a replay has."""
         return 0
 
     def calibrate(self, worlds: Iterable[Sequence[Observation]]) -> Mapping[str, Any] | None:
-        """What `teach` needs to know of validation worlds, where it needs any: plain values, which are noted in the store. Worlds are drawn
-        one by one, as they are asked for."""
+        """What `teach` needs to know of validation worlds, as plain values that are noted in the store; None where it needs nothing. Worlds
+        are drawn one by one, as they are iterated."""
         return None
 
     def write(self, observation: Observation, store: "TraceStore", calibration: Mapping[str, Any] | None = None) -> Decision:
-        """Tell one statement to a store, whatever it holds already, in one transaction; what was decided about it."""
+        """Tell one statement to a store, whatever it holds already, in one transaction. Returns what was decided about it."""
         with store.together():
             [trace] = store.append([observation.trace()])
             decision = Decision(observation.statement, 0.0, {}, {}, "insert", trace, observation.told)
@@ -259,7 +260,7 @@ class Memory(Method):
     def teach(
         self, observations: Sequence[Observation], store: "TraceStore", calibration: Mapping[str, Any] | None = None
     ) -> list[Decision]:
-        """Tell the statements of one world, in order, in one transaction; what was decided about each."""
+        """Tell the statements of one world, in order, in one transaction. Returns what was decided about each."""
         with store.together():
             return [self.write(one, store, calibration) for one in observations]
 
@@ -270,9 +271,9 @@ class Memory(Method):
         provenance: str | None = None,
         calibration: Mapping[str, Any] | None = None,
     ) -> int:
-        """Remove traces for good, these or those of a provenance; how many statements went. The store equals one that was never told them,
-        but for the numbers of ids. Where statements were weighed or joined the others of their worlds are taught again in their order, and
-        what a replay did to these worlds is lost."""
+        """Remove traces for good: those with these ids, and those of a provenance. Returns how many statements were removed. The store then
+        equals one that was never told them, but for the numbers of ids. Where statements were weighed or joined, the others of their
+        worlds are taught again in their order, and what a replay did to these worlds is lost."""
         going = {trace.id: trace for trace in store.traces() if trace.id in set(ids)}
         if missing := sorted(set(ids) - going.keys()):
             raise LabError(f"{store.path} has no trace {missing[0]}; give ids that `traces` returns")
@@ -293,5 +294,5 @@ class Memory(Method):
         return len(told)
 
     def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
-        """Rehearse one world of a store, and change it; a row a trace and cycle."""
+        """Rehearse the traces of one world, and change the store. Yields a row for each trace and cycle."""
         raise NotImplementedError

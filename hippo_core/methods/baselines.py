@@ -1,4 +1,4 @@
-"""Methods that search nothing: what stands before the question anyway, and everything."""
+"""Baselines that search nothing: the window, and the long context of all facts."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from hippo_core.store.trace import Trace
 
 
 class Window(Method):
-    """The facts that stand before the question in the same session; nothing in another one."""
+    """The facts of the window in the immediate regime; nothing in the delayed one."""
 
     ignores_window = False
 
@@ -16,13 +16,13 @@ class Window(Method):
 
 
 class LongContextSettings(MethodSettings):
-    """`k`: so many of the last facts; None: all."""
+    """`k`: how many of the last facts are shown; None: all."""
 
     k: Count | None = None
 
 
 class LongContext(Method):
-    """All taught facts; where they exceed the model's context, its end."""
+    """All taught facts, or the last of them that the model's context holds."""
 
     Settings = LongContextSettings
 

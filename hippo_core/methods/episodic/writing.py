@@ -1,4 +1,4 @@
-"""Writing: what is told becomes a key, the gate weighs it, and what passes becomes a trace.
+"""Writing: a statement is encoded to a key, the gate scores it, and a statement that passes is stored as a trace.
 
 Surprise is what a statement costs the frozen model, in nats a token, right after the beginning that all prompts share. Novelty is 1 less
 the highest cosine with the keys stored before it in its world. A statement in the very words of a stored one is evidence for that one.
@@ -34,7 +34,7 @@ NEAREST = 8  # traces by shared units, of which the nearest by cosine is taken
 
 @dataclass(frozen=True)
 class Encoded:
-    """A statement made ready to be weighed and written: its key, its tokens as a line, and, where a gate asks, its surprise in nats."""
+    """A statement that is encoded for the gate and the store: its key, its tokens as a line, and for a gate its surprise in nats."""
 
     key: SparseKey
     line: list[int]
@@ -42,19 +42,19 @@ class Encoded:
 
 
 class WrittenWorld:
-    """What a gate needs to know of the traces that a world has: their keys, in an index, and their words."""
+    """What a gate needs to know of the traces of a world: their keys, in an index, and their words."""
 
     def __init__(self, expansion: int) -> None:
         self._index, self._keys, self._numbers = SparseIndex(expansion), list[SparseKey](), dict[tuple[str, ...], int]()
 
     def add(self, number: int, text: str, key: SparseKey) -> None:
-        """A trace of this number has been written."""
+        """Add the trace with this id, which has been written."""
         self._numbers[tuple(words(text))] = number
         self._index.add(_code(key))
         self._keys.append(key)
 
     def duplicate_of(self, text: str) -> int | None:
-        """The number of the trace that says the same in the same words; None where there is none."""
+        """The id of the trace that has the same words; None where there is none."""
         return self._numbers.get(tuple(words(text)))
 
     def novelty(self, key: SparseKey) -> float:
@@ -81,12 +81,12 @@ class Writer:
         self._seen = store.changes
 
     def prepare(self, observations: Sequence[Observation]) -> None:
-        """Encode statements together that are to be written next, which is quicker than one by one."""
+        """Encode together the statements that are written next, which is faster than one by one."""
         statements = [one.statement for one in observations]
         self._encoded |= dict(zip(statements, encoded(self.memory, statements, reads=self.gate is not None), strict=True))
 
     def write(self, observation: Observation) -> Decision:
-        """Tell one statement, in one transaction; what was decided about it."""
+        """Tell one statement to the store, in one transaction. Returns what was decided about it."""
         statement = observation.statement
         if statement not in self._encoded:
             self.prepare([observation])
@@ -106,7 +106,7 @@ class Writer:
                 self.store.aggregate(decision.trace_id)
             self.store.log([decision])
         if self.gate and decision.action == "insert" and decision.trace_id is not None:
-            self.memory.passage_kv.keep([made.line])  # what the gate read of it leaves behind what it is recalled by
+            self.memory.passage_kv.keep([made.line])  # the gate has run the line: recall need not run it again
             self._world(statement.world).add(decision.trace_id, statement.text, made.key)
         self._seen = self.store.changes
         return decision
@@ -122,7 +122,7 @@ class Writer:
 
 
 def encoded(memory: Components, statements: Sequence[Statement], reads: bool) -> list[Encoded]:
-    """Statements made ready together; `reads`: the model reads them too, for their surprise."""
+    """Statements encoded together; `reads`: whether the model reads them, too, for their surprise."""
     texts = [one.text for one in statements]
     keys, lines = memory.encoder.keys(texts), lines_of(memory.lm, texts, memory.settings.decoding)
     surprises = surprise(memory, lines) if reads else [math.nan] * len(texts)
