@@ -41,6 +41,7 @@ NOTES = [
             ("w1", "lea lives in Rome", "wednesday"),
             ("w2", "Mia sold the boat to Jan.", "tuesday"),
             ("w1", "Ivo painted the fence green.", "monday"),
+            ("w2", "Mia sold the old boat to Jan.", "monday"),  # less of a novelty behind the other
         )
     )
 ]
@@ -103,10 +104,11 @@ def alike(one, other):
     return kept[0] == kept[1] and rounded[0] == rounded[1]
 
 
-@pytest.mark.parametrize("chosen", [{"provenance": "tuesday"}, {"provenance": "monday"}, {"ids": (2,)}])
+@pytest.mark.parametrize("chosen", [{"provenance": "tuesday"}, {"provenance": "monday"}, {"provenance": "wednesday"}, {"ids": (2,)}])
 def test_a_store_from_which_was_deleted_equals_one_that_was_never_told(memory, tmp_path, chosen):
     """Its rows, its codes, what it recalls; and the words of what went are in its file no more."""
     with TraceStore.create(tmp_path / "a", SESSION, memory.identity()) as store:
+        store.file.rows("PRAGMA secure_delete = OFF")  # which some builds of SQLite have on, so that they overwrite what is deleted
         for one in NOTES:
             memory.write(one, store, CALIBRATION)
         by_id = {trace.source for trace in store.traces() if trace.id in chosen.get("ids", ())}
