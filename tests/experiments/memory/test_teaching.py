@@ -41,6 +41,7 @@ NOTES = [
             ("w1", "lea lives in Rome", "wednesday"),
             ("w2", "Mia sold the boat to Jan.", "tuesday"),
             ("w1", "Ivo painted the fence green.", "monday"),
+            ("w2", "Mia sold the old boat to Jan.", "monday"),  # less of a novelty behind the other
         )
     )
 ]
@@ -97,16 +98,20 @@ def test_what_is_told_one_by_one_is_what_is_taught_together(memory, tmp_path):
 
 
 def alike(one, other):
-    """Equal but for S, whose last digits hang on what was read together."""
-    rounded = [[replace(d, S=round(d.S, 4), contributions={}, raw={}) for d in decisions] for _, decisions in (one, other)]
-    kept = [[replace(trace, salience=round(trace.salience, 4)) for trace in traces] for traces, _ in (one, other)]
-    return kept[0] == kept[1] and rounded[0] == rounded[1]
+    """Equal but for the last digits of S, which hang on what was read together."""
+    (traces, decisions), (their_traces, their_decisions) = one, other
+    told = [[replace(d, S=0.0, contributions={}, raw={}) for d in some] for some in (decisions, their_decisions)]
+    kept = [[replace(trace, salience=0.0) for trace in some] for some in (traces, their_traces)]
+    same = kept[0] == kept[1] and told[0] == told[1]
+    numbers = [[*(d.S for d in ds), *(trace.salience for trace in ts)] for ts, ds in (one, other)]
+    return same and numbers[0] == pytest.approx(numbers[1], abs=1e-4)
 
 
-@pytest.mark.parametrize("chosen", [{"provenance": "tuesday"}, {"provenance": "monday"}, {"ids": (2,)}])
+@pytest.mark.parametrize("chosen", [{"provenance": "tuesday"}, {"provenance": "monday"}, {"provenance": "wednesday"}, {"ids": (2,)}])
 def test_a_store_from_which_was_deleted_equals_one_that_was_never_told(memory, tmp_path, chosen):
     """Its rows, its codes, what it recalls; and the words of what went are in its file no more."""
     with TraceStore.create(tmp_path / "a", SESSION, memory.identity()) as store:
+        store.file.rows("PRAGMA secure_delete = OFF")  # which some builds of SQLite have on, so that they overwrite what is deleted
         for one in NOTES:
             memory.write(one, store, CALIBRATION)
         by_id = {trace.source for trace in store.traces() if trace.id in chosen.get("ids", ())}

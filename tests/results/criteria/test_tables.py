@@ -71,6 +71,14 @@ def test_claims_of_one_family_are_corrected_together():
     assert [one.p_holm for one in others] == pytest.approx([3 * alone[0].p] * 3 + [alone[0].p])
 
 
+def test_a_side_is_the_rows_that_have_all_of_its_values():
+    sides = {"a": {**HALF, "seed": 1, "text": "t1"}, "b": {**NOTHING, "seed": 1, "text": "t1"}}
+    [one] = judged({"difference": {**sides, "metric": "loss"}, "at_least": 0.5})
+    assert (one.n, one.n_worlds, one.cells) == (LAYERS, 1, ("0.5-1", "0.0-1")) and one.value == pytest.approx(1.1)
+    [value] = judged({"value": {"of": {**HALF, "seed": 1}, "metric": "loss"}, "at_most": 20.0})
+    assert (value.n, value.cells) == (TEXTS * LAYERS, ("0.5-1",))
+
+
 @pytest.mark.parametrize(
     ("told", "says"),
     [
