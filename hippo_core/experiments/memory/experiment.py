@@ -10,13 +10,14 @@ are tested on one taught store.
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.experiments.answer import experiment as answer
 from hippo_core.experiments.asking.cell import AskingCell
-from hippo_core.experiments.asking.parameters import AskingParameters, Resolved, check, forget, is_taught, resolve, with_model
-from hippo_core.experiments.asking.plan import ALWAYS_SAID, AXES, AXIS_DEFAULTS, asking_plan, dataset_plan, variants
+from hippo_core.experiments.asking.parameters import AskingParameters, Resolved, is_taught, resolve
+from hippo_core.experiments.asking.plan import asking_plan, dataset_plan
 from hippo_core.experiments.base import Experiment
 from hippo_core.experiments.memory.tables import REPLAY, TEACH, TEST
 from hippo_core.experiments.plan import CellPlan
@@ -140,23 +141,16 @@ def plan(experiment: Experiment, parameters: MemoryParameters) -> CellPlan:
     return asking_plan(experiment, resolved, {**data, **store} if step == "test" else store, step)
 
 
-MEMORY = Experiment(
+MEMORY = replace(
+    answer.ANSWER,
     name="memory",
     notebook="03_memory",
     parameters=MemoryParameters,
     run="hippo_core.experiments.memory.run",
     tables=(TEST, TEACH, REPLAY),
     cell=MemoryCell,
-    fills=with_model,
-    checks=check,
     plans=plan,
-    variants=variants,
-    always_said=ALWAYS_SAID,
-    axes=AXES,
-    axis_defaults=AXIS_DEFAULTS,
     suits=lambda values: is_taught(values["preset"]),
     sentence=sentence,
     figure=figure,
-    sections=None,
-    forget=forget,
 )
