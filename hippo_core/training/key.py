@@ -89,7 +89,7 @@ def _sentence(random: Random, words: wording.Words) -> str:
 
 def _draw_statements(random: Random, recipe: KeyRecipe) -> Room:
     settings = settings_for("episodic_multi", "default", {"n_facts": recipe.facts // 2})
-    world = multi.EPISODIC_MULTI.make_world(random, settings, WorldSpec("train", 0, 0))
+    world = multi.make_world(random, settings, WorldSpec("train", 0, 0))
     index_of = {fact.id: index for index, fact in enumerate(world.facts)}
     cues = tuple((item.question, index_of[item.gold_facts[-1]]) for item in world.items)
     about = [(fact.slots["who"], fact.slots["relation"]) for fact in world.facts]

@@ -63,7 +63,7 @@ class AskingCell(OpenCell):
 
     def columns(self) -> tuple[str, ...]:
         """The measures of its suite, where it asks, and the columns that its method declares for its step."""
-        step = getattr(self.parameters, "step", "test")
+        step: Any = getattr(self.parameters, "step", "test")
         own = (*(self.suite.measures if step == "test" else ()), *self.resolved.preset.method.columns.get(step, ()))
         if taken := sorted(set(own) & set(COLUMNS)):
             raise LabError(f"{taken[0]} is a column of every row; give the measure or the column another name")
