@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 import torch
 from pydantic import BaseModel, ConfigDict
@@ -88,7 +89,7 @@ def _sentence(random: Random, words: wording.Words) -> str:
 
 
 def _draw_statements(random: Random, recipe: KeyRecipe) -> Room:
-    settings = settings_for("episodic_multi", "default", {"n_facts": recipe.facts // 2})
+    settings: Any = settings_for("episodic_multi", "default", {"n_facts": recipe.facts // 2})
     world = multi.make_world(random, settings, WorldSpec("train", 0, 0))
     index_of = {fact.id: index for index, fact in enumerate(world.facts)}
     cues = tuple((item.question, index_of[item.gold_facts[-1]]) for item in world.items)
