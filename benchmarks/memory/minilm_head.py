@@ -9,13 +9,14 @@ model is read for none of it but its context limit, which says how long the worl
 import sys
 
 from hippo_core.methods.episodic.settings import HeiNWSettings
-from hippo_core.methods.rag.head import SEEDS, owner, part_of
 from hippo_core.models.artifacts import folder_of, save_part
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates
+from hippo_core.retrieval.minilm_head import SEEDS, owner, part_of
 from hippo_core.retrieval.recall import RecallConfig
-from hippo_core.retrieval.trace_index import CHANNELS, KeyEncoder
+from hippo_core.retrieval.text_encoder import KeyEncoder
+from hippo_core.retrieval.trace_index import CHANNELS
 from hippo_core.training.key import KeyRecipe, train_key
 from hippo_core.training.memory_parts import provenance
 from hippo_core.training.recall_weights import SEED, fit_weights

@@ -59,6 +59,13 @@ def token_states(texts: Sequence[str], device: str = "cpu", batch_size: int = 32
     return [states[row] for row in range(len(texts))]
 
 
+def read(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> Iterator[tuple[list[int], list[Tensor], Tensor]]:
+    """Both of the above from one run, batch by batch: which texts, the states of each one's pieces [T, D], and their vectors [B, D]."""
+    for batch, laid, mask in _run(texts, device, batch_size):
+        vectors = normalize((laid * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1).cpu()
+        yield batch, [own[seen][1:-1].cpu() for own, seen in zip(laid, mask, strict=True)], vectors
+
+
 @torch.inference_mode()
 def _run(texts: Sequence[str], device: str, batch_size: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:
     """The rows of a batch, their last states [B, T, D] and where their pieces are [B, T]; the longest texts first."""

@@ -123,13 +123,16 @@ class KeyModel:
     source: TokenStates
     head: KeyHead
 
-    @torch.inference_mode()
     def activations(self, texts: Sequence[str], expansion: int | None = None) -> Tensor:
         """The first `expansion` units [N, expansion] of each text, fp32, each row of length 1 (0 for a text without a token)."""
+        return self.active(self.source.of(texts), expansion)
+
+    @torch.inference_mode()
+    def active(self, states: Sequence[Tensor], expansion: int | None = None) -> Tensor:
+        """The same of texts whose tokens' states [T, D] are known."""
         expansion = expansion or self.head.settings.units
         if not 1 <= expansion <= self.head.settings.units:
             raise LabError(f"the key of {self.source.name} has {self.head.settings.units} units, got an expansion of {expansion}")
-        states = self.source.of(texts)
         parts = [self.head(*padded(states[start : start + 256])) for start in range(0, len(states), 256)]
         return normalize(torch.cat(parts)[:, :expansion], dim=-1) if parts else torch.zeros(0, expansion)
 

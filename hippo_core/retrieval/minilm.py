@@ -15,7 +15,9 @@ def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.nda
     device = str(index.lm.device)
     vectors = index.once("minilm", lambda: vectors_of([fact.text for fact in index.traces], device))
     rows = {fact: row for row, fact in enumerate(index.passages)}
-    return (vectors[[rows[fact] for fact in taught]] @ minilm.encode([question], device)[0]).numpy()
+    return (
+        vectors[[rows[fact] for fact in taught]] @ index.cue("minilm", question, lambda texts: list(minilm.encode(texts, device)))
+    ).numpy()
 
 
 def vectors_of(texts: Sequence[str], device: str = "cpu") -> Tensor:

@@ -32,7 +32,7 @@ class DenseIndex:
 def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
     """The cosine of each taught fact with the question."""
     dense = index.once(("dense", taught), lambda: _dense(index, taught))
-    [(tokens, states)] = _states(index, [question])
+    tokens, states = index.cue("own", question, lambda texts: _states(index, texts))
     return (dense.unit @ normalize(_vector(tokens, states, dense.counts) - dense.mean, dim=0)).numpy()
 
 

@@ -1,41 +1,72 @@
-"""The payload of a trace that is recalled by a sparse key: the model's own tokens of its text, and the key."""
+"""The payload of a trace: the model's own tokens of its text, and what each of its sentences is recalled by."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hippo_core.files import LabError
 from hippo_core.retrieval.sparse_key import SparseKey
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Payload:
-    """`token_ids`: the model's tokens of the text as a line before a question. `key`: the sparse key that the trace is recalled by."""
+    """What is kept of a text.
+
+    Args:
+        token_ids: the model's tokens of the text as a line before a question.
+        keys: the sparse key of each sentence [S].
+        vectors: a published encoder's vector of each sentence, int8 [S, D], whose direction alone counts; D is 0 without such an encoder.
+    """
 
     token_ids: tuple[int, ...]
-    key: SparseKey
+    keys: tuple[SparseKey, ...]
+    vectors: NDArray[np.int8] | None = None
+
+    def __post_init__(self) -> None:
+        if self.vectors is None:
+            object.__setattr__(self, "vectors", np.zeros((len(self.keys), 0), np.int8))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Payload) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[object, ...]:
+        return self.token_ids, self.keys, self.table.shape, self.table.tobytes()
+
+    @property
+    def table(self) -> NDArray[np.int8]:
+        """The vectors, int8 [S, D]."""
+        assert self.vectors is not None
+        return self.vectors
 
 
 @dataclass(frozen=True)
 class PayloadCodec:
-    """The codec of payloads of one kind: with the key that `key` describes, of `dims` dimensions and at most `winners` values that are
-    not 0, and with at most `token_limit` tokens.
+    """The codec of payloads of one kind: keys that `key` describes, of `dims` dimensions and at most `winners` values that are not 0,
+    vectors of `width` numbers, and at most `token_limit` tokens.
 
-    Bytes: the number of tokens, of winners, then tokens, indices and values (little-endian, of 4, 4, 4 T, 4 K and K bytes).
+    Bytes, little-endian: the number of tokens and of sentences, and of each sentence's winners, 4 each; tokens of 4; then of each
+    sentence the indices, of 4, and the values, of 1; then the vectors.
     """
 
     key: str
     dims: int
     winners: int
     token_limit: int = 512
+    width: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.winners <= self.dims:
             raise LabError(f"a key has from 1 winner to as many as dimensions, got {self.winners} winners of {self.dims} dimensions")
         if self.token_limit < 1:
             raise LabError(f"a store's traces have from 1 token, got a token limit of {self.token_limit}")
+        if self.width < 0:
+            raise LabError(f"a vector has 0 numbers or more, got {self.width}")
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -43,37 +74,52 @@ class PayloadCodec:
 
     def check(self, payload: Any) -> None:
         if not isinstance(payload, Payload):
-            raise LabError(f"expected the tokens and the key of a text, got {type(payload).__name__}; encode it as the store's others")
-        key, length = payload.key, len(payload.token_ids)
-        if key.dims != self.dims:
-            raise LabError(f"expected a key of {self.dims} dimensions, got {key.dims}; encode it as the store's others")
-        if len(key.indices) > self.winners:
-            raise LabError(f"expected at most {self.winners} winners, got {len(key.indices)}; encode it as the store's others")
-        if not 1 <= length <= self.token_limit:
+            raise LabError(f"expected the tokens and the keys of a text, got {type(payload).__name__}; encode it as the store's others")
+        if not payload.keys:
+            raise LabError("expected a key a sentence, got none; encode the text as the store's others")
+        for key in payload.keys:
+            if key.dims != self.dims:
+                raise LabError(f"expected a key of {self.dims} dimensions, got {key.dims}; encode it as the store's others")
+            if len(key.indices) > self.winners:
+                raise LabError(f"expected at most {self.winners} winners, got {len(key.indices)}; encode it as the store's others")
+        if payload.table.dtype != np.int8 or payload.table.shape != (len(payload.keys), self.width):
+            got = f"{payload.table.dtype} {[*payload.table.shape]}"
+            raise LabError(f"expected vectors int8 [{len(payload.keys)}, {self.width}], got {got}; encode it as the store's others")
+        if not 1 <= (length := len(payload.token_ids)) <= self.token_limit:
             raise LabError(f"expected 1 to {self.token_limit} tokens, got {length}; shorten the fact, split it, or take a longer context")
         if not all(0 <= token < 2**31 for token in payload.token_ids):
             raise LabError(f"a token id is not from 0 to {2**31 - 1}; give the ids of the model's tokenizer")
 
     def encode(self, payload: Payload) -> bytes:
-        sizes = np.array([len(payload.token_ids), len(payload.key.indices)], "<i4").tobytes()
-        tokens, key = np.asarray(payload.token_ids, "<i4").tobytes(), payload.key
-        return sizes + tokens + key.indices.astype("<i4").tobytes() + key.values.tobytes()
+        sizes = [len(payload.token_ids), len(payload.keys), *(len(key.indices) for key in payload.keys)]
+        keys = b"".join(key.indices.astype("<i4").tobytes() + key.values.tobytes() for key in payload.keys)
+        return np.array([*sizes, *payload.token_ids], "<i4").tobytes() + keys + payload.table.tobytes()
 
     def decode(self, data: bytes) -> Payload:
-        tokens, winners = np.frombuffer(data[:8], "<i4").tolist()
-        middle, end = 8 + 4 * tokens, 8 + 4 * tokens + 4 * winners
-        if min(tokens, winners) < 0 or len(data) != end + winners:
-            raise LabError(f"a payload of {tokens} tokens and {winners} winners has {end + winners} bytes, got {len(data)}")
-        key = SparseKey(np.frombuffer(data[middle:end], "<i4"), np.frombuffer(data[end:], "i1"), self.dims)
-        return Payload(tuple(np.frombuffer(data[8:middle], "<i4").tolist()), key)
+        tokens, count = np.frombuffer(data[:8], "<i4").tolist()
+        if min(tokens, count) < 0 or len(data) < 8 + 4 * (tokens + count):
+            raise LabError(f"a payload of {tokens} tokens and {count} sentences has more bytes than {len(data)}")
+        winners = np.frombuffer(data[8 : 8 + 4 * count], "<i4").tolist()
+        place = 8 + 4 * (count + tokens)
+        if min(winners, default=0) < 0 or len(data) != (due := place + 5 * sum(winners) + count * self.width):
+            raise LabError(f"a payload of {tokens} tokens and {winners} winners has {due} bytes, got {len(data)}")
+        token_ids, keys = tuple(np.frombuffer(data[8 + 4 * count : place], "<i4").tolist()), []
+        for size in winners:
+            middle, end = place + 4 * size, place + 5 * size
+            keys.append(SparseKey(np.frombuffer(data[place:middle], "<i4"), np.frombuffer(data[middle:end], "i1"), self.dims))
+            place = end
+        return Payload(token_ids, tuple(keys), np.frombuffer(data[place:], "i1").reshape(count, self.width))
 
     def to_json(self, payload: Payload, dense: bool = False) -> dict[str, Any]:
-        """See `Codec`; the key is {dims, indices, values}, or the dense row."""
-        key = payload.key
-        sparse = {"dims": key.dims, "indices": key.indices.tolist(), "values": key.values.tolist()}
-        return {"key": key.dense() if dense else sparse, "token_ids": list(payload.token_ids)}
+        """See `Codec`; each key is {dims, indices, values}, or the dense row."""
+        sparse = [{"dims": key.dims, "indices": key.indices.tolist(), "values": key.values.tolist()} for key in payload.keys]
+        keys = [key.dense() for key in payload.keys] if dense else sparse
+        return {"keys": keys, "vectors": payload.table.tolist(), "token_ids": list(payload.token_ids)}
 
     def from_json(self, values: Mapping[str, Any]) -> Payload:
-        key = values["key"]
-        sparse = SparseKey.of_dense(key) if isinstance(key, list) else SparseKey(key["indices"], key["values"], key["dims"])
-        return Payload(tuple(values["token_ids"]), sparse)
+        keys = [
+            SparseKey.of_dense(key) if isinstance(key, list) else SparseKey(key["indices"], key["values"], key["dims"])
+            for key in values["keys"]
+        ]
+        vectors = np.array(values["vectors"], np.int8).reshape(len(keys), self.width)
+        return Payload(tuple(values["token_ids"]), tuple(keys), vectors)

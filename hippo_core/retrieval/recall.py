@@ -1,4 +1,8 @@
-"""Recall: the channels propose candidates for a cue, completion looks at the best of them, and fitted weights rank them.
+"""Recall: channels rank the traces for a cue, and completion, where it is on, looks at the best of them.
+
+Nothing is fitted by default: a trace's score is the sum over channels of how like the cue it is, each standardised among the world's
+traces, so that no channel drowns another whatever words a world is made of. What looks like an earlier version of one of the best that was
+told later counts for less. With fitted weights (fusion.py) candidates of each channel are ranked by their weighted features.
 
 Scores are rounded to six digits before they are compared, and ties go to the lower id, so that a ranking does not depend on rounding.
 """
@@ -10,34 +14,44 @@ from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from hippo_core.files import LabError
 from hippo_core.kernels.hopfield import hopfield
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import Decoding
+from hippo_core.retrieval.channels import Rows, Scores, dense, standardised
 from hippo_core.retrieval.fusion import Features, fused
 from hippo_core.retrieval.question_likelihood import after_kv
-from hippo_core.retrieval.sparse_matrix import SparseMatrix
-from hippo_core.retrieval.trace_index import TraceIndex, dense
+from hippo_core.retrieval.text_encoder import Codes
+from hippo_core.retrieval.trace_index import Cue, TraceIndex
 from hippo_core.store.trace import Trace
 
 Completion = Literal["predictive", "hopfield", "off"]
-Rows = NDArray[np.int64]
+ALONE = 2.0  # what a key counts that stands for meaning alone, in the place of two channels: of a head, and of a published encoder's vectors
+COMPARED = 20  # of the best traces, with each other, for whether one was told later in place of another
 
 
 @dataclass(frozen=True)
 class RecallConfig:
-    """The settings of a recall: `candidates` of each channel; `rerank_candidates`, the best of them that completion looks at; `beta` and
-    `steps` of Hopfield completion; the fusion's `weights` by completion, of which "off" also chooses who is judged."""
+    """The settings of a recall.
+
+    Args:
+        completion: who judges the best traces.
+        candidates: traces of each channel that fitted weights look at.
+        rerank_candidates: how many of the best traces are ranked, and judged by completion.
+        beta, steps: of Hopfield completion.
+        weights: fitted ones by completion, of which "off" also chooses who is judged; None: the sum of standardised likenesses.
+        recency: in the sum, how much it counts against a trace that one of the best was told later in its place.
+    """
 
     completion: Completion
     candidates: int
     rerank_candidates: int
     beta: float
     steps: int
-    weights: Mapping[str, Mapping[str, float]]
+    weights: Mapping[str, Mapping[str, float]] | None = None
     decoding: Decoding = "short"
+    recency: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -68,30 +82,27 @@ class Recaller:
             raise LabError("predictive completion needs the traces' keys and values; give it a PassageKV")
         self.index, self.config, self.passage_kv = index, config, passage_kv
 
-    def recall(self, text: str, sources: Set[str] | None = None, key: SparseMatrix | None = None) -> Recall:
-        """The ranked candidates for a cue; none where there are no traces, or the cue has nothing in common with any.
+    def recall(self, text: str, sources: Set[str] | None = None, codes: Codes | None = None) -> Recall:
+        """The best traces for a cue, ranked; none where there are no traces, or the cue has nothing in common with any.
 
         Args:
             sources: only traces of these statements may be recalled; None: all.
-            key: the cue's key, where it was made before.
+            codes: the cue's, where they were made before.
         """
         begin = time.perf_counter()
-        cue = self.index.cue(text, key) if self.index.traces else {}
-        rows = self.index.candidates(cue, self.config.candidates, self._mask(sources))
+        if not self.index.traces:
+            return Recall(recall_ms=(time.perf_counter() - begin) * 1e3)
+        cue = self.index.cue(text, codes)
+        rows, features, scores = self._proposed(cue, self._mask(sources))
         if not len(rows):
             return Recall(recall_ms=(time.perf_counter() - begin) * 1e3)
-        rows, features, scores = self._ordered(rows, self.channel_features(cue, rows), "off")
-        rows, features = (
-            rows[: self.config.rerank_candidates],
-            {name: values[: self.config.rerank_candidates] for name, values in features.items()},
-        )
         proposed = time.perf_counter()
         if self.passage_kv and self.config.completion == "predictive":
             self.passage_kv.get([self.index.traces[row].payload.token_ids for row in rows])
         encoded = time.perf_counter()
         completed, tokens = self.rerank_features(text, cue, rows)
         if completed:
-            rows, features, scores = self._ordered(rows, features | completed, self.config.completion)
+            rows, features, scores = self._completed(rows, features, scores, completed)
         traces = tuple(self.index.traces[row] for row in rows)
         times = [proposed - begin, time.perf_counter() - encoded]
         recall_ms, completion_ms = (seconds * 1e3 for seconds in times)
@@ -102,25 +113,65 @@ class Recaller:
         allowed = None if sources is None else [trace.source in sources for trace in self.index.traces]
         return None if allowed is None or all(allowed) else torch.tensor(allowed)
 
-    def channel_features(self, cue: Mapping[str, SparseMatrix], rows: Rows) -> Features:
-        """The channels' features of these rows: the cosine with the cue, the share of the cue that is covered, and `superseded`, how
-        much a row looks as if one of them that was told later had replaced it."""
-        features = {name: self.index.rows[name].cosines(rows, code) for name, code in cue.items()}
-        features |= {f"{name}_covered": self.index.rows[name].covered(rows, code) for name, code in cue.items()}
-        return features | ({"superseded": self.index.superseded(rows)} if "key" in cue else {})
+    def _proposed(self, cue: Cue, mask: torch.Tensor | None) -> tuple[Rows, Features, Scores]:
+        """The best traces before completion, best first, their features and their scores."""
+        most = self.config.rerank_candidates
+        if self.config.weights is None:
+            rows, features, scores = self._summed(cue, mask)
+        else:
+            rows = self.index.candidates(cue, self.config.candidates, mask)
+            features = self.index.features(cue, rows) if len(rows) else {}
+            rows, features, scores = ordered(rows, features, fused(features, self.config.weights["off"]) if len(rows) else np.zeros(0))
+        return rows[:most], {name: values[:most] for name, values in features.items()}, scores[:most]
 
-    def rerank_features(self, text: str, cue: Mapping[str, SparseMatrix], rows: Rows) -> tuple[Features, float]:
+    def _summed(self, cue: Cue, mask: torch.Tensor | None) -> tuple[Rows, Features, Scores]:
+        """The best traces by the sum of their standardised likenesses, of those of which any channel says something."""
+        allowed = np.ones(len(self.index.traces), bool) if mask is None else mask.numpy()
+        likeness = self.index.likeness(cue)
+        told = allowed & np.any([values > 0 for values in likeness.values()], axis=0)
+        features = {name: standardised(values, allowed) for name, values in likeness.items()}
+        if "key" in features and cue.vector is None:
+            features["key"] *= ALONE
+        total = np.sum([*features.values()], axis=0)
+        rows = best_rows(total, told, max(self.config.rerank_candidates, COMPARED))
+        features, scores = {name: values[rows] for name, values in features.items()}, total[rows]
+        if self.config.recency and "key" in cue.codes and len(rows):
+            features["superseded"] = np.zeros(len(rows))
+            features["superseded"][:COMPARED] = -self.config.recency * self.index.superseded(rows[:COMPARED])
+            scores = scores + features["superseded"]
+        return ordered(rows, features, scores)
+
+    def _completed(self, rows: Rows, features: Features, scores: Scores, completed: Features) -> tuple[Rows, Features, Scores]:
+        """The same ranked anew with what completion says."""
+        if self.config.weights is not None:
+            features = features | completed
+            return ordered(rows, features, fused(features, self.config.weights[self.config.completion]))
+        judged = {name: standardised(values) for name, values in completed.items()}
+        return ordered(rows, features | judged, scores + np.sum([*judged.values()], axis=0))
+
+    def rerank_features(self, text: str, cue: Cue, rows: Rows) -> tuple[Features, float]:
         """Completion's features of these rows, and how many tokens it ran; no features where it is off."""
         if self.config.completion == "predictive" and self.passage_kv:
             logs, tokens = after_kv(self.passage_kv, [self.index.traces[row].payload.token_ids for row in rows], text, self.config.decoding)
             return {"predictive": np.array(logs)}, tokens
         if self.config.completion == "hopfield":
             patterns = self.index.patterns
-            drawn = hopfield(patterns, dense(cue["key"]), self.config.beta, self.config.steps)
+            drawn = hopfield(patterns, dense(cue.codes["key"]), self.config.beta, self.config.steps)
             return {"hopfield": (patterns[torch.from_numpy(rows)] @ drawn[0]).numpy().astype(np.float64)}, 0
         return {}, 0
 
-    def _ordered(self, rows: Rows, features: Features, weights: str) -> tuple[Rows, Features, NDArray[np.float64]]:
-        scores = np.round(fused(features, self.config.weights[weights]), 6)
-        order = np.lexsort((rows, -scores))
-        return rows[order], {name: values[order] for name, values in features.items()}, scores[order]
+
+def best_rows(scores: Scores, allowed: np.ndarray, count: int) -> Rows:
+    """The `count` rows of the highest scores among those allowed, in no order; as many as are as high as the last of them."""
+    rows = np.flatnonzero(allowed)
+    if len(rows) <= count:
+        return rows
+    last = np.partition(scores[rows], -count)[-count]
+    return rows[np.round(scores[rows], 6) >= np.round(last, 6)]
+
+
+def ordered(rows: Rows, features: Features, scores: Scores) -> tuple[Rows, Features, Scores]:
+    """Rows with their features by their scores [C], rounded, the highest first; of equals the lowest row."""
+    scores = np.round(scores, 6)
+    order = np.lexsort((rows, -scores))
+    return rows[order], {name: values[order] for name, values in features.items()}, scores[order]

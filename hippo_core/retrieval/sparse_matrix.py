@@ -25,6 +25,10 @@ class SparseMatrix:
         """One of them, by itself."""
         return SparseMatrix(self.indices[row : row + 1], self.values[row : row + 1], self.dims, self.unit)
 
+    def some(self, rows: NDArray[np.int64]) -> "SparseMatrix":
+        """These rows."""
+        return SparseMatrix(self.indices[rows], self.values[rows], self.dims, self.unit)
+
     @cached_property
     def norms(self) -> NDArray[np.float64]:
         """The length of each row, float64 [N]; 1 for a row of nothing, whose products are 0 anyway."""

@@ -6,145 +6,131 @@ from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from hippo_core.files import unknown
-from hippo_core.kernels.code import Code
-from hippo_core.kernels.kwta import kwta
-from hippo_core.kernels.sparse_recall.index import SparseIndex
-from hippo_core.models.minilm import pieces
-from hippo_core.retrieval.key_encoder import KeyModel
+from hippo_core.retrieval.channels import Rows, Scores, SparseChannel, VectorChannel, rows_of
 from hippo_core.retrieval.lexicon import Lexicon, grams, words
-from hippo_core.retrieval.minilm_codes import codes as minilm_codes
-from hippo_core.retrieval.sparse_key import SparseKey
+from hippo_core.retrieval.minilm_codes import codes_of
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
+from hippo_core.retrieval.text_encoder import Codes, TextEncoder
 from hippo_core.store.trace import Trace
 
 Channel = Literal["words", "grams", "key", "minilm"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
+ENCODED = frozenset({"key", "minilm"})  # channels whose codes come from an encoder
 ALIKE = 4  # a power: of 1, 2, 4 and 12 the best on validation worlds; only what is nearly the same takes a trace's place
 TERMS = {"words": words, "grams": grams}
 
 
 @dataclass(frozen=True)
-class KeyEncoder:
-    """How texts become keys: the fitted encoder, its first `expansion` units, and how many of them win (None: all that are active)."""
+class Cue:
+    """A cue as it is compared with traces: its sparse code in each channel that has one, and its encoder's vector int8 [D]."""
 
-    model: KeyModel
-    expansion: int
-    winners: int | None
-
-    def keys(self, texts: Sequence[str]) -> list[SparseKey]:
-        """The key of each text."""
-        return self.keys_of(self.model.activations(texts, self.expansion))
-
-    def keys_of(self, activations: Tensor) -> list[SparseKey]:
-        """The keys of activations [N, expansion]."""
-        code = self.code(activations)
-        return [SparseKey.unpadded(*row, self.expansion) for row in zip(code.indices, code.values, strict=True)]
-
-    def matrix(self, texts: Sequence[str]) -> SparseMatrix:
-        """The keys of several texts, run together."""
-        return self.code(self.model.activations(texts, self.expansion))
-
-    def code(self, activations: Tensor) -> SparseMatrix:
-        """Activations [N, expansion] as rows of a code."""
-        code = kwta(activations, self.winners or self.expansion)
-        return SparseMatrix(code.indices.numpy(), code.values.numpy().astype(np.int16), self.expansion)
+    codes: Mapping[str, SparseMatrix]
+    vector: NDArray[np.int8] | None = None
 
 
 class TraceIndex:
-    """Traces in order of their ids, and for each channel their rows and the index that finds the nearest of them."""
+    """Traces in order of their ids, with what each channel compares of them.
 
-    def __init__(self, traces: Sequence[Trace], channels: Sequence[Channel], encoder: KeyEncoder | None, device: str = "cpu") -> None:
+    Args:
+        traces: with payloads where a channel reads them.
+        encoder: of cues, as the traces' payloads were encoded; None where no channel needs one.
+    """
+
+    def __init__(self, traces: Sequence[Trace], channels: Sequence[Channel], encoder: TextEncoder | None = None) -> None:
         if wrong := sorted(set(channels) - set(CHANNELS)):
             raise unknown("channel", wrong[0], CHANNELS)
         self.traces, self.encoder = tuple(sorted(traces, key=lambda trace: trace.id)), encoder
+        self.channels = tuple(channel for channel in CHANNELS if channel in channels)
         texts = [trace.text for trace in self.traces]
-        self._lexicons = {name: Lexicon.of(texts, TERMS[name]) for name in channels if name in TERMS}
-        self.rows: dict[str, SparseMatrix] = {name: lexicon.rows(texts) for name, lexicon in self._lexicons.items()}
-        if "key" in channels:
-            self.rows["key"] = rows_of([trace.payload.key for trace in self.traces])
-        self._device = device
-        if "minilm" in channels:
-            self.rows["minilm"] = minilm_codes(texts, device)
-        self._indexes = {name: index_of(rows) for name, rows in self.rows.items()}
-
-    def cue(self, text: str, key: SparseMatrix | None = None) -> dict[str, SparseMatrix]:
-        """The cue's code in each channel; `key`: that of the key, where it is known."""
-        codes = {name: lexicon.rows([text]) for name, lexicon in self._lexicons.items()}
-        if "key" in self.rows and self.encoder:
-            codes["key"] = key or self.encoder.matrix([text])
-        if "minilm" in self.rows:
-            codes["minilm"] = minilm_codes([text], self._device)
-        return codes
-
-    def cue_tokens(self, text: str) -> float:
-        """Tokens that are run for a cue's codes, those of the key each counting the share of the model's blocks that they go through."""
-        tokens = float(pieces(text, self._device)) if "minilm" in self.rows else 0.0
-        if "key" in self.rows and self.encoder:
-            tokens += self.encoder.model.source.cost(text)
-        return tokens
+        self._lexicons = {name: Lexicon.of(texts, TERMS[name]) for name in self.channels if name in TERMS}
+        self.sparse = {name: SparseChannel(lexicon.rows(texts), np.arange(len(texts))) for name, lexicon in self._lexicons.items()}
+        if "key" in self.channels:
+            self.sparse["key"] = SparseChannel(rows_of([key for trace in self.traces for key in trace.payload.keys]), self._starts)
 
     @cached_property
-    def times(self) -> NDArray[np.float64]:
+    def _starts(self) -> Rows:
+        """Where each trace's sentences begin among all."""
+        counts = np.array([max(len(trace.payload.keys), len(trace.payload.table)) for trace in self.traces], dtype=np.int64)
+        return np.cumsum(counts) - counts
+
+    @cached_property
+    def _vectors(self) -> NDArray[np.int8]:
+        return np.concatenate([trace.payload.table for trace in self.traces])
+
+    @cached_property
+    def vectors(self) -> VectorChannel:
+        """The channel `minilm` as vectors."""
+        return VectorChannel(self._vectors, self._starts)
+
+    @cached_property
+    def expanded(self) -> SparseChannel:
+        """The channel `minilm` as the sparse codes that fitted weights were fitted on."""
+        return SparseChannel(codes_of(self._vectors), self._starts)
+
+    def cue(self, text: str, codes: Codes | None = None) -> Cue:
+        """A cue as this index compares it; `codes`: its encoder's, where they are known."""
+        sparse = {name: lexicon.rows([text]) for name, lexicon in self._lexicons.items()}
+        if not self.encoder or not ENCODED & set(self.channels):
+            return Cue(sparse)
+        codes = codes or self.encoder.codes([text])
+        if "key" in self.channels and codes.keys is not None:
+            sparse["key"] = codes.keys
+        return Cue(sparse, codes.vectors[0] if "minilm" in self.channels else None)
+
+    def cue_tokens(self, text: str) -> float:
+        """Tokens that are run for a cue's codes."""
+        return self.encoder.cost(text) if self.encoder and ENCODED & set(self.channels) else 0.0
+
+    def likeness(self, cue: Cue) -> dict[str, Scores]:
+        """How like the cue each trace is, by channel, float64 [N]: of words and their pieces the share of the cue that it holds, of keys
+        and vectors the cosine."""
+        found = {
+            name: self.sparse[name].covered(code) if name in TERMS else self.sparse[name].cosines(code) for name, code in cue.codes.items()
+        }
+        return found if cue.vector is None else {**found, "minilm": self.vectors.cosines(cue.vector)}
+
+    def features(self, cue: Cue, rows: Rows) -> dict[str, Scores]:
+        """The features of these rows that weights are fitted for: the cosine with the cue in each channel, the share of the cue that is
+        covered, and `superseded`."""
+        found: dict[str, Scores] = {}
+        for name, (channel, code) in self._coded(cue).items():
+            found |= channel.features(name, code, rows)
+        return found | ({"superseded": self.superseded(rows)} if "key" in cue.codes else {})
+
+    def candidates(self, cue: Cue, count: int, mask: Tensor | None = None) -> Rows:
+        """Rows of the `count` best of each channel together, ascending; of those that `mask` bool [N] allows."""
+        found = [channel.candidates(code, count, mask) for channel, code in self._coded(cue).values()]
+        return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
+
+    def _coded(self, cue: Cue) -> dict[str, tuple[SparseChannel, SparseMatrix]]:
+        """The channels as sparse codes, each with the cue's code."""
+        coded = {name: (self.sparse[name], code) for name, code in cue.codes.items()}
+        return coded if cue.vector is None else {**coded, "minilm": (self.expanded, codes_of(cue.vector[None]))}
+
+    @cached_property
+    def times(self) -> Scores:
         """When each trace was told."""
         return np.array([trace.time for trace in self.traces], dtype=np.float64)
 
-    def superseded(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def superseded(self, rows: Rows) -> Scores:
         """For each row the highest cosine, to the fourth, of its key with one of these rows that was told later; 0 where none was."""
-        if "key" not in self.rows:
+        if "key" not in self.sparse:
             return np.zeros(len(rows))
-        patterns = self.patterns[torch.from_numpy(rows)]
+        patterns = self.sparse["key"].dense(rows)
         later = self.times[rows][None] > self.times[rows][:, None]
         return np.where(later, (patterns @ patterns.T).numpy().astype(np.float64), 0.0).max(1, initial=0.0) ** ALIKE
 
     @cached_property
     def patterns(self) -> Tensor:
         """The keys as dense rows of length 1 [N, dims], fp32."""
-        return dense(self.rows["key"])
-
-    def candidates(self, cue: Mapping[str, SparseMatrix], count: int, mask: Tensor | None = None) -> NDArray[np.int64]:
-        """Rows of the `count` best of each channel together, ascending; of those that `mask` bool [N] allows."""
-        rows = [self._indexes[name].recall(code_of(code), count, mask).ids[0].numpy() for name, code in cue.items()]
-        together = np.unique(np.concatenate(rows)) if rows else np.zeros(0, dtype=np.int64)
-        return together[together >= 0]
+        return self.sparse["key"].dense(np.arange(len(self.traces)))
 
 
 def name_of(channels: Iterable[str]) -> str:
     """What a choice of channels is called: "words+grams+key"."""
     chosen = set(channels)
     return "+".join(channel for channel in CHANNELS if channel in chosen)
-
-
-def dense(rows: SparseMatrix) -> Tensor:
-    """Rows with all their dimensions, each of length 1: [N, dims], fp32."""
-    laid = torch.zeros(len(rows.indices), rows.dims + 1)
-    columns = torch.from_numpy(rows.indices.astype(np.int64))
-    laid.scatter_(1, torch.where(columns < 0, rows.dims, columns), torch.from_numpy(rows.values.astype(np.float32)))
-    return normalize(laid[:, : rows.dims], dim=-1)
-
-
-def code_of(rows: SparseMatrix) -> Code:
-    """Rows as a kernel takes them."""
-    return Code(torch.from_numpy(rows.indices), torch.from_numpy(rows.values))
-
-
-def index_of(rows: SparseMatrix) -> SparseIndex:
-    """An index that holds these rows."""
-    index = SparseIndex(max(1, rows.dims), torch.int16)
-    index.add(code_of(rows))
-    return index
-
-
-def rows_of(keys: Sequence[SparseKey]) -> SparseMatrix:
-    """Keys of one space as rows."""
-    width = max((len(key.indices) for key in keys), default=1)
-    indices = np.full((len(keys), width), -1, dtype=np.int32)
-    values = np.zeros((len(keys), width), dtype=np.int16)
-    for row, key in enumerate(keys):
-        indices[row, : len(key.indices)], values[row, : len(key.values)] = key.indices, key.values
-    return SparseMatrix(indices, values, keys[0].dims if keys else 1)

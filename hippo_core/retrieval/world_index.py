@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hippo_core.retrieval.cues import Cues
 from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
@@ -13,10 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class WorldIndex:
-    """An index over the passages of one world, owned by the caller and thrown away with it. Parts are built when first asked for."""
+    """An index over the passages of one world, owned by the caller and thrown away with it. Parts are built when first asked for.
+    `questions`: those that will be asked, so that they can be encoded together."""
 
     lm: "LanguageModel"
     traces: Sequence[Trace]
+    questions: Sequence[str] = ()
+    cue_ms: float = 0.0  # that questions took which were encoded together, since it was last set to 0
     _built: dict[Hashable, Any] = field(default_factory=dict)
 
     @cached_property
@@ -29,3 +33,10 @@ class WorldIndex:
         if key not in self._built:
             self._built[key] = build()
         return self._built[key]
+
+    def cue(self, key: Hashable, question: str, encode: Callable[[Sequence[str]], Sequence[Any]]) -> Any:
+        """What `encode` makes of a question, which the world's questions are given to together, once a key; its part of the time of that is
+        added to `cue_ms`."""
+        made, ms = self.once(("cues", key), lambda: Cues(encode, self.questions)).of(question)
+        self.cue_ms += ms if question in self.questions else 0.0  # else it is in the time of who asks
+        return made

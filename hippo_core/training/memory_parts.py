@@ -15,9 +15,10 @@ from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.key_encoder import BlockStates
 from hippo_core.retrieval.recall import RecallConfig
-from hippo_core.retrieval.trace_index import CHANNELS, KeyEncoder
+from hippo_core.retrieval.text_encoder import KeyEncoder, KeysAndVectors, VectorEncoder
+from hippo_core.retrieval.trace_index import CHANNELS
 from hippo_core.training.key import KeyRecipe, train_key
-from hippo_core.training.recall_weights import SEED, fit_weights
+from hippo_core.training.recall_weights import SEED, USUAL, fit_weights
 
 SMALL = 16  # blocks of a model whose words are learnt in two
 
@@ -39,9 +40,10 @@ def fit_key(lm: LanguageModel, seed: int, command: str, say: Callable[[str], Non
 def fit_recall(lm: LanguageModel, command: str, say: Callable[[str], None] = print) -> None:
     """Fit the weights with the key that is there, for the settings that memories have by default, and write them with their table."""
     usual = HeiNWSettings().episodic
-    encoder = KeyEncoder(load_key_model(lm), usual.code.expansion, usual.code.winners)
+    keys = KeyEncoder(load_key_model(lm), usual.code.expansion, usual.code.winners)
+    encoder = keys if available("minilm") else KeysAndVectors(keys, VectorEncoder(str(lm.device)))
     config = RecallConfig("off", usual.recall.candidates, usual.predictive.candidates, usual.hopfield.beta, usual.hopfield.steps, {})
-    channels = CHANNELS if available("minilm") is None else usual.code.channels
+    channels = USUAL if available("minilm") else CHANNELS
     weights, table = fit_weights(lm, encoder, config, channels, say)
     settings = {"code": usual.code.model_dump(mode="json"), "hopfield": usual.hopfield.model_dump(mode="json"), "seed": SEED}
     save_part(lm, "recall", {"weights": weights, "fitted_with": settings, **provenance(command), "validation": table.to_dict("records")})

@@ -13,22 +13,22 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.delivery.kv import prefix_of
-from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import lines_of
+from hippo_core.retrieval import trace_index
+from hippo_core.retrieval.channels import Rows
 from hippo_core.retrieval.fusion import Example, Features, fit, fused
-from hippo_core.retrieval.payload import Payload
-from hippo_core.retrieval.recall import Completion, RecallConfig, Recaller, Rows
-from hippo_core.retrieval.sparse_matrix import SparseMatrix
-from hippo_core.retrieval.trace_index import Channel, KeyEncoder, TraceIndex, name_of
+from hippo_core.retrieval.recall import Completion, RecallConfig, Recaller
+from hippo_core.retrieval.text_encoder import TextEncoder, payloads
+from hippo_core.retrieval.trace_index import Channel, TraceIndex, name_of
 from hippo_core.store.trace import Trace
 from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
 from hippo_core.suites.types import World
 
 SEED = 2025  # of validation worlds that no grid of the lab asks
 TRAINED_WORDS: Mapping[str, Any] = {"held_out": False, "new_names": 0.0}
-USUAL = HeiNWSettings().episodic.code.channels
+USUAL: tuple[Channel, ...] = ("words", "grams", "key")
 COMPLETIONS: tuple[Completion, ...] = ("off", "hopfield", "predictive")
 # suite, settings, questions: where a memory is asked
 WORLDS: tuple[tuple[str, Mapping[str, Any], int], ...] = (
@@ -48,7 +48,7 @@ class Cue:
     suite: str
     rung: str
     text: str
-    code: Mapping[str, SparseMatrix]
+    code: trace_index.Cue
     rows: Rows
     features: Features
     gold: str
@@ -64,7 +64,7 @@ class Judged:
 
 def fit_weights(
     lm: LanguageModel,
-    encoder: KeyEncoder,
+    encoder: TextEncoder,
     config: RecallConfig,
     channels: Sequence[Channel],
     say: Callable[[str], None] = print,
@@ -122,28 +122,24 @@ def restricted(judged: Judged, names: Set[str]) -> Judged:
     return Judged({name: values for name, values in judged.features.items() if name in names}, judged.right)
 
 
-def indexes(lm: LanguageModel, encoder: KeyEncoder, channels: Sequence[Channel]) -> Iterator[tuple[str, World, TraceIndex]]:
+def indexes(lm: LanguageModel, encoder: TextEncoder, channels: Sequence[Channel]) -> Iterator[tuple[str, World, TraceIndex]]:
     """The worlds that weights are fitted on, as if all of them had been taught."""
     for suite, overrides, questions in WORLDS:
         settings = suite_settings(suite, "default", lm.spec.context_limit, {**overrides, **TRAINED_WORDS})
         for world in cut(drawn_worlds(suite, "default", questions, SEED, "val", settings), questions):
             texts = [fact.text for fact in world.facts]
-            encoded = zip(world.facts, map(tuple, lines_of(lm, texts, "short")), encoder.keys(texts), strict=True)
-            traces = [
-                Trace(world.id, fact.id, fact.text, time=fact.time, id=fact.time + 1, payload=Payload(line, key))
-                for fact, line, key in encoded
-            ]
-            yield suite, world, TraceIndex(traces, channels, encoder, str(lm.device))
+            encoded = zip(world.facts, payloads(encoder, texts, lines_of(lm, texts, "short")), strict=True)
+            traces = [Trace(world.id, fact.id, fact.text, time=fact.time, id=fact.time + 1, payload=payload) for fact, payload in encoded]
+            yield suite, world, TraceIndex(traces, channels, encoder)
 
 
 def cues_of(suite: str, world: World, index: TraceIndex, config: RecallConfig) -> Iterator[Cue]:
     """The questions of a world that one fact answers."""
-    recaller = Recaller(index, replace(config, completion="off"))
     for item in world.items:
         if len(item.gold_facts) == 1:
             code = index.cue(item.question)
             rows = index.candidates(code, config.candidates)
-            yield Cue(suite, item.rung, item.question, code, rows, recaller.channel_features(code, rows), item.gold_facts[0])
+            yield Cue(suite, item.rung, item.question, code, rows, index.features(code, rows), item.gold_facts[0])
 
 
 def completed(

@@ -14,6 +14,7 @@ from hippo_core.kernels.code import WEIGHTS, Code, check_code
 from hippo_core.kernels.sparse_recall import Recalled, check_recall
 from hippo_core.kernels.sparse_recall.postings import Chains, Runs, chain, settle
 from hippo_core.kernels.sparse_recall.side_by_side import Store, search
+from hippo_core.kernels.sparse_recall.walk import add_up
 
 BLOCK = 65_536  # rows: as many as 16 bits can number; their sums stay in the cache of a core
 FEW = 512  # rows of a block that are worth settling
@@ -78,6 +79,17 @@ class SparseIndex:
         allowed = alive if mask is None else mask.contiguous().numpy()
         recalled = search(store, cue.indices.contiguous().numpy(), cue.values.contiguous().numpy(), allowed, top, threads)
         return Recalled(torch.from_numpy(recalled[0]), torch.from_numpy(recalled[1]))
+
+    def scores(self, cue: Code, covered: bool = False) -> NDArray[np.int64]:
+        """The score of every row for each cue, int64 [B, len(self)]; 0 for removed rows. `covered`: in place of the sum of products the
+        sum of the cue's squares in dimensions in which the row is above 0. LabError for codes that are none."""
+        check_recall(cue, 1, None, self._rows)
+        alive = self._alive[: self._rows]
+        scores = np.zeros((len(cue.indices), self._rows), np.int64)
+        if self._rows:
+            code = cue.indices.contiguous().numpy(), cue.values.contiguous().numpy()
+            add_up(*code, self._runs, self._chains, alive, BLOCK, covered, scores)
+        return scores
 
     def _append(self, indices: NDArray, values: NDArray) -> None:
         """Chain rows that fit into the last block, and settle it when as many are chained as settled, or it is full."""

@@ -42,6 +42,34 @@ def walk(
 
 
 @compiled
+def add_up(
+    indices: NDArray, values: NDArray, runs: Runs, chains: Chains, alive: NDArray, size: int, covered: bool, scores: NDArray
+) -> None:
+    """Fill `scores` int64 [B, N], which are 0, with the score of every row for cues [B, K']; rows that are not `alive` keep 0. `covered`:
+    a row's value counts as 1 where it is above 0, and what the cue has there is squared."""
+    blocks = -(-alive.size // size)
+    for cue in range(indices.shape[0]):
+        for block in range(blocks):
+            first = block * size
+            postings = runs.postings[runs.bases[block] : runs.bases[block + 1]]
+            sums = scores[cue, first : first + size]
+            for column in range(indices.shape[1]):
+                dim, factor = indices[cue, column], np.int64(values[cue, column])
+                if dim >= 0 and dim < chains.heads.size:
+                    run = postings[runs.starts[block, dim] : runs.starts[block, dim + 1]]
+                    number = int(chains.heads[dim]) if first + size >= alive.size else -1
+                    if covered:
+                        _mark_run(run, factor * factor, sums)
+                        _mark_chain(number, chains, factor * factor, sums)
+                    else:
+                        _follow_run(run, factor, sums)
+                        _follow_chain(number, chains, factor, sums)
+        for row in range(alive.size):
+            if not alive[row]:
+                scores[cue, row] = 0
+
+
+@compiled
 def _follow_run(postings: NDArray, factor: int, sums: NDArray) -> None:
     for posting in postings:
         sums[posting >> 16 & 0xFFFF] += factor * np.int16(posting)
@@ -52,6 +80,22 @@ def _follow_chain(number: int, chains: Chains, factor: int, sums: NDArray) -> No
     while number >= 0:
         link = chains.links[number]
         sums[link >> 16 & 0xFFFF] += factor * np.int16(link)
+        number = link >> 32
+
+
+@compiled
+def _mark_run(postings: NDArray, squared: int, sums: NDArray) -> None:
+    for posting in postings:
+        if np.int16(posting) > 0:
+            sums[posting >> 16 & 0xFFFF] += squared
+
+
+@compiled
+def _mark_chain(number: int, chains: Chains, squared: int, sums: NDArray) -> None:
+    while number >= 0:
+        link = chains.links[number]
+        if np.int16(link) > 0:
+            sums[link >> 16 & 0xFFFF] += squared
         number = link >> 32
 
 

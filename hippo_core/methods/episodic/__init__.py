@@ -6,7 +6,6 @@ Keys k-WTA: McNaughton and Morris 1987; completion Hopfield 1982, Ramsauer et al
 """
 
 import math
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,7 +26,7 @@ class HeiNW(Memory):
 
     Settings = HeiNWSettings
     steps = ("teach", "replay")
-    weights = ("{model}/adapter.*", "{model}/key.*", "{model}/recall.*")
+    weights = ("{model}/adapter.*", "{model}/key.*", "{model}/recall.*", "minilm/head-1337.*")
     replay_settings = ("replay", "episodic.use_completion", "episodic.recall", "episodic.hopfield", "episodic.predictive")
 
     _writes: "Writer | None" = None
@@ -92,20 +91,18 @@ class HeiNW(Memory):
         return replay_world(self.components, world, store)
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
+        from hippo_core.retrieval.text_encoder import coded_cues
+
         if self.settings.traces == "off":
             return lambda query: Retrieved((), ())
-        recaller, keys = self.components.recaller(traces), {}
-        begin = time.perf_counter()
-        if questions and "key" in self.settings.episodic.code.channels:
-            matrix = self.components.encoder.matrix(questions)
-            keys = {text: matrix.one(number) for number, text in enumerate(questions)}
-        each = (time.perf_counter() - begin) * 1e3 / max(1, len(questions))
+        recaller = self.components.recaller(traces)
+        cues = coded_cues(recaller.index.encoder, questions)
 
         def retrieve(query: Query) -> Retrieved:
-            recall = recaller.recall(query.text, set(query.taught), keys.get(query.text))
-            recall_ms = recall.recall_ms + (each if query.text in keys else 0.0)
+            codes, cue_ms = cues.of(query.text)
+            recall = recaller.recall(query.text, set(query.taught), codes)
             shown = in_order(recall.traces[: self.settings.k])
-            times = recall_ms, recall.completion_ms, recall.encode_ms
+            times = recall.recall_ms + cue_ms, recall.completion_ms, recall.encode_ms
             return Retrieved(shown, recall.traces, recall.scores, *times, computed_tokens=recall.computed_tokens)
 
         return retrieve

@@ -9,16 +9,18 @@ from hippo_core.delivery import ON_DISK
 from hippo_core.delivery.kv import prefix_of
 from hippo_core.files import LabError, root
 from hippo_core.methods.episodic.settings import HeiNWSettings
-from hippo_core.models import artifacts
+from hippo_core.models import artifacts, minilm
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.retrieval.key_encoder import BlockStates, KeyModel, load_head
-from hippo_core.retrieval.payload import Payload, PayloadCodec
+from hippo_core.retrieval.minilm_head import MINILM_HEAD, head_encoder, owner
+from hippo_core.retrieval.payload import PayloadCodec
 from hippo_core.retrieval.recall import RecallConfig, Recaller
-from hippo_core.retrieval.trace_index import KeyEncoder, TraceIndex, name_of
+from hippo_core.retrieval.text_encoder import KeyEncoder, with_payloads
+from hippo_core.retrieval.trace_index import ENCODED, TraceIndex, name_of
 from hippo_core.store.trace import Trace
 
-KEY = "units of the model's first blocks, k-WTA"
+KEYS = {"own": "units of the model's first blocks, k-WTA", "minilm": "units over MiniLM's word pieces, k-WTA, and MiniLM's vectors"}
 MADE_UP = ("A warm stone lay by the river.", "A cold stone lay on the hill.")
 
 
@@ -37,16 +39,20 @@ class Components:
     def encoder(self) -> KeyEncoder:
         """The encoder of keys, the same for cues and for what is told; without sparsity it keeps every active unit."""
         code = self.settings.episodic.code
-        return KeyEncoder(
-            load_key_model(self.lm, self._folder), code.expansion, code.winners if self.settings.episodic.use_sparsity else None
-        )
+        winners = code.winners if self.settings.episodic.use_sparsity else None
+        if self.settings.encoder == "minilm":
+            return head_encoder(MINILM_HEAD, code.expansion, winners, str(self.lm.device))
+        return KeyEncoder(load_key_model(self.lm, self._folder), code.expansion, winners)
 
     @cached_property
     def weights(self) -> Mapping[str, Mapping[str, float]]:
-        """The weight of each channel of the settings, by completion."""
-        name, weights = name_of(self.settings.episodic.code.channels), artifacts.read_part(self.lm, "recall", self._folder)["weights"]
-        if name not in weights:
-            raise LabError(f"{self.lm.spec.name} has no weights for the channels {name}; those that have: {', '.join(weights)}")
+        """The fitted weight of each channel of the settings, by completion."""
+        name, completion = name_of(self.settings.channels), self.settings.episodic.use_completion
+        part = (owner(), MINILM_HEAD) if self.settings.encoder == "minilm" else (self.lm, "recall")
+        weights = artifacts.read_part(*part, self._folder)["weights"]
+        if completion not in weights.get(name, {}):
+            has = ", ".join(some for some in weights if completion in weights[some])
+            raise LabError(f"there are no fitted weights for {name} with completion {completion}; {has} have them, or use fusion=sum")
         return weights[name]
 
     @cached_property
@@ -59,9 +65,11 @@ class Components:
 
     def codec(self) -> PayloadCodec:
         """The codec of what the memory keeps of a text; it names the key."""
-        made = f"{KEY} {artifacts.digest_of(self.lm, 'key', self._folder)}, lines of {self.settings.decoding} prompts"
-        encoder = self.encoder
-        return PayloadCodec(made, encoder.expansion, encoder.winners or encoder.expansion, self.lm.spec.context_limit)
+        of_minilm, encoder = self.settings.encoder == "minilm", self.encoder
+        digest = artifacts.digest_of(*((owner(), MINILM_HEAD) if of_minilm else (self.lm, "key")), folder=self._folder)
+        made = f"{KEYS[self.settings.encoder]} {digest}, lines of {self.settings.decoding} prompts"
+        width = minilm.WIDTH if of_minilm else 0
+        return PayloadCodec(made, encoder.expansion, encoder.winners or encoder.expansion, self.lm.spec.context_limit, width)
 
     def recaller(self, traces: Sequence[Trace]) -> Recaller:
         """Recall from the traces of one world."""
@@ -69,10 +77,23 @@ class Components:
 
     def _recaller(self, traces: Sequence[Trace], completion: Any, rerank_candidates: int) -> Recaller:
         settings = self.settings.episodic
-        hopfield = settings.hopfield.beta, settings.hopfield.steps
-        config = RecallConfig(completion, settings.recall.candidates, rerank_candidates, *hopfield, self.weights, self.settings.decoding)
-        index = TraceIndex(traces, settings.code.channels, self.encoder if "key" in settings.code.channels else None, str(self.lm.device))
+        config = RecallConfig(
+            completion,
+            settings.recall.candidates,
+            rerank_candidates,
+            settings.hopfield.beta,
+            settings.hopfield.steps,
+            self.weights if settings.recall.fusion == "fitted" else None,
+            self.settings.decoding,
+            settings.recall.recency,
+        )
+        index = TraceIndex(traces, self.settings.channels, self.encoder if self.reads_cues else None)
         return Recaller(index, config, self.passage_kv if completion == "predictive" else None)
+
+    @property
+    def reads_cues(self) -> bool:
+        """Whether cues are read by an encoder."""
+        return bool(ENCODED & set(self.settings.channels))
 
     @property
     def rerank_candidates(self) -> int:
@@ -88,9 +109,8 @@ class Components:
     def warm_up(self) -> None:
         """Recall once from made-up traces, with a Hopfield step where there are keys, so that no question's time contains what is compiled
         once a machine (some seconds) and read once a process."""
-        keys = zip(MADE_UP, self.encoder.keys(MADE_UP), strict=True)
-        traces = [Trace("", "", text, id=number, payload=Payload((), key)) for number, (text, key) in enumerate(keys, start=1)]
-        completion = "hopfield" if "key" in self.settings.episodic.code.channels else "off"
+        traces = with_payloads(self.encoder, [Trace("", "", text, id=number) for number, text in enumerate(MADE_UP, start=1)])
+        completion = "hopfield" if "key" in self.settings.channels and self.settings.episodic.recall.fusion == "sum" else "off"
         self._recaller(traces, completion, 3 * self.settings.episodic.recall.candidates).recall(MADE_UP[0])
 
 

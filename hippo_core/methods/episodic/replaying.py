@@ -14,8 +14,9 @@ import torch
 
 from hippo_core.methods.episodic.components import Components
 from hippo_core.methods.episodic.replay import Queue, Schedule, arrivals_of, draw, push, recalled
+from hippo_core.retrieval.channels import dense, rows_of
 from hippo_core.retrieval.lexicon import words
-from hippo_core.retrieval.trace_index import dense, rows_of
+from hippo_core.retrieval.payload import Payload
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Trace
 
@@ -86,11 +87,16 @@ class ReplayCycle:
         if not hits:
             return
         encoder = self.memory.encoder
-        old = dense(rows_of([one.trace.payload.key for one in hits]))
         new = encoder.model.activations([one.cue for one in hits], encoder.expansion)
-        mixed = torch.nn.functional.normalize((1 - TAKEN_IN) * old + TAKEN_IN * new, dim=-1)
-        keys = zip(hits, encoder.keys_of(mixed), strict=True)
-        self.store.update_payloads({one.trace.id: replace(one.trace.payload, key=key) for one, key in keys})
+        self.store.update_payloads({one.trace.id: self._mixed(one.trace.payload, cue) for one, cue in zip(hits, new, strict=True)})
+
+    def _mixed(self, payload: Payload, cue: torch.Tensor) -> Payload:
+        """A payload whose key that is most like the cue's activations [expansion] has taken them in."""
+        old = dense(rows_of(payload.keys))
+        nearest = int((old @ cue).argmax())
+        mixed = torch.nn.functional.normalize((1 - TAKEN_IN) * old[nearest] + TAKEN_IN * cue, dim=0)
+        [key] = self.memory.encoder.keys_of(mixed[None])
+        return replace(payload, keys=(*payload.keys[:nearest], key, *payload.keys[nearest + 1 :]))
 
     def _merge(self, traces: Sequence[Trace]) -> set[int]:
         """Of traces in the same words the last stays, with the evidence of all; the ids of those that went."""

@@ -1,36 +1,55 @@
 """The settings of the episodic memory, in sections, as its presets may give them. Importing this loads no torch."""
 
 import math
-from typing import Annotated, Literal
+import os
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from hippo_core.files import LabError
 from hippo_core.methods.base import OFF, Count, MemorySettings, SettingsModel
+from hippo_core.models.packages.pins import available
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Policy = Literal["uniform", "priority", "spaced"]
 Term = Literal["surprise", "novelty", "reward", "pin"]
+Encoder = Literal["own", "minilm"]
+CHANNELS = {"own": ("grams", "key"), "minilm": ("grams", "minilm", "key")}  # that are added up, unless settings say which
+ENCODER = "HIPPO_ENCODER"  # the environment variable that says what `encoder: auto` stands for
+
+
+def usual_encoder() -> Encoder:
+    """What `encoder: auto` stands for: minilm where it is on the disk, own elsewhere, or what HIPPO_ENCODER says."""
+    said = os.environ.get(ENCODER, "")
+    if said and said not in get_args(Encoder):
+        raise LabError(f"{ENCODER}={said} is neither own nor minilm; unset it or give one of them")
+    return said or ("own" if available("minilm") else "minilm")  # type: ignore[return-value]
 
 
 class CodeSettings(SettingsModel):
-    """How a text becomes a key: `winners` of `expansion` dimensions, from several channels."""
+    """How a text becomes a key: `winners` of `expansion` dimensions. `channels`: what cues and traces are compared by; None: pieces of
+    words and the key, and with the encoder minilm its vectors."""
 
     winners: Count = 64
     expansion: Count = 2048
-    channels: Annotated[tuple[Literal["words", "grams", "key", "minilm"], ...], Field(min_length=1)] = ("words", "grams", "key")
+    channels: Annotated[tuple[Literal["words", "grams", "key", "minilm"], ...], Field(min_length=1)] | None = None
 
     @field_validator("channels")
     @classmethod
-    def _once(cls, channels: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(channels)) < len(channels):
+    def _once(cls, channels: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if channels and len(set(channels)) < len(channels):
             raise ValueError("a channel is named twice")
         return channels
 
 
 class RecallSettings(SettingsModel):
-    """`candidates`: how many traces the codes bring for completion."""
+    """`fusion`: how channels are added up; sum: each standardised among the world's traces, nothing fitted; fitted: the weights of
+    `make memory-weights`. `recency`: in the sum, how much it counts against a trace that one told later looks like it, in standard
+    deviations of a channel. `candidates`: of each channel, that fitted weights look at; a third of the traces that are ranked."""
 
+    fusion: Literal["sum", "fitted"] = "sum"
+    recency: Weight = 8.0
     candidates: Count = 20
 
 
@@ -77,7 +96,7 @@ class EpisodicSection(SettingsModel):
     """The episodic memory's parts, each of which can be switched off."""
 
     use_sparsity: bool = True
-    use_completion: Annotated[Literal["predictive", "hopfield", "off"], OFF] = "predictive"
+    use_completion: Annotated[Literal["predictive", "hopfield", "off"], OFF] = "off"
     use_gate: bool = False
     code: CodeSettings = CodeSettings()
     recall: RecallSettings = RecallSettings()
@@ -106,8 +125,11 @@ class ReplaySettings(SettingsModel):
 
 
 class HeiNWSettings(MemorySettings):
-    """All settings of HeiNW. `traces` off: nothing is stored and nothing recalled."""
+    """All settings of HeiNW. `encoder`: whose states the key is made of; own: the first blocks of the model that answers; minilm:
+    all-MiniLM-L6-v2, whose vectors are a channel, too; auto: minilm where it is on the disk. `traces` off: nothing is stored and nothing
+    recalled."""
 
+    encoder: Encoder = Field(default="auto", validate_default=True)  # type: ignore[assignment]
     delivery: str = "kv"
     traces: Annotated[Literal["episodic", "off"], OFF] = "episodic"
     episodic: EpisodicSection = EpisodicSection()
@@ -118,7 +140,18 @@ class HeiNWSettings(MemorySettings):
         """A gate by salience is calibrated on validation worlds; one that writes by chance needs none."""
         return self.episodic.use_gate and self.episodic.gate.policy == "salience"
 
+    @field_validator("encoder", mode="before")
+    @classmethod
+    def _chosen(cls, encoder: object) -> object:
+        return usual_encoder() if encoder == "auto" else encoder
+
+    @model_validator(mode="after")
+    def _has_vectors(self) -> "HeiNWSettings":
+        if "minilm" in self.channels and self.encoder != "minilm":
+            raise ValueError("the channel minilm needs encoder=minilm")
+        return self
+
     @property
-    def encoder(self) -> Literal["minilm"] | None:
-        """The published encoder that one of the channels reads, or None; the key comes from the model that answers."""
-        return "minilm" if "minilm" in self.episodic.code.channels else None
+    def channels(self) -> tuple[Literal["words", "grams", "key", "minilm"], ...]:
+        """What cues and traces are compared by."""
+        return self.episodic.code.channels or CHANNELS[self.encoder]  # type: ignore[return-value]

@@ -13,17 +13,17 @@ import numpy as np
 import torch
 
 from hippo_core.files import LabError
-from hippo_core.kernels.code import Code
 from hippo_core.kernels.sparse_recall.index import SparseIndex
 from hippo_core.methods.base import Observation
 from hippo_core.methods.episodic.components import Components
 from hippo_core.methods.episodic.gate import Calibration, Gate, GateFeatures, RandomGate, WriteGate, calibrate, salience_of
 from hippo_core.methods.episodic.settings import EpisodicSection
 from hippo_core.models.prompt import lines_of
+from hippo_core.retrieval.channels import code_of, rows_of
 from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.payload import Payload
 from hippo_core.retrieval.sparse_key import SparseKey
-from hippo_core.retrieval.trace_index import rows_of
+from hippo_core.retrieval.text_encoder import payloads
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Decision, Statement
 
@@ -34,10 +34,9 @@ NEAREST = 8  # traces by shared units, of which the nearest by cosine is taken
 
 @dataclass(frozen=True)
 class Encoded:
-    """A statement that is encoded for the gate and the store: its key, its tokens as a line, and for a gate its surprise in nats."""
+    """A statement that is encoded for the gate and the store: its payload, and for a gate its surprise in nats."""
 
-    key: SparseKey
-    line: list[int]
+    payload: Payload
     surprise: float = math.nan
 
 
@@ -45,21 +44,25 @@ class WrittenWorld:
     """What a gate needs to know of the traces of a world: their keys, in an index, and their words."""
 
     def __init__(self, expansion: int) -> None:
-        self._index, self._keys, self._numbers = SparseIndex(expansion), list[SparseKey](), dict[tuple[str, ...], int]()
+        self._index, self._keys, self._numbers = SparseIndex(expansion, torch.int16), list[SparseKey](), dict[tuple[str, ...], int]()
 
-    def add(self, number: int, text: str, key: SparseKey) -> None:
+    def add(self, number: int, text: str, keys: Sequence[SparseKey]) -> None:
         """Add the trace with this id, which has been written."""
         self._numbers[tuple(words(text))] = number
-        self._index.add(_code(key))
-        self._keys.append(key)
+        self._index.add(code_of(rows_of(keys)))
+        self._keys += keys
 
     def duplicate_of(self, text: str) -> int | None:
         """The id of the trace that has the same words; None where there is none."""
         return self._numbers.get(tuple(words(text)))
 
-    def novelty(self, key: SparseKey) -> float:
-        """1 less the highest cosine of a key with the written ones'; 1 where nothing is written."""
-        nearest = self._index.recall(_code(key), NEAREST).ids[0].tolist() if self._keys else []
+    def novelty(self, keys: Sequence[SparseKey]) -> float:
+        """1 less the highest cosine of a key with the written ones', the mean over the keys of a statement's sentences; 1 where nothing is
+        written."""
+        return math.fsum(map(self._novelty, keys)) / len(keys)
+
+    def _novelty(self, key: SparseKey) -> float:
+        nearest = self._index.recall(code_of(rows_of([key])), NEAREST).ids[0].tolist() if self._keys else []
         near = rows_of([self._keys[row] for row in nearest if row >= 0])
         every = np.arange(len(near.indices))
         return 1.0 - max(0.0, float(near.cosines(every, rows_of([key])).max())) if len(every) else 1.0
@@ -94,20 +97,20 @@ class Writer:
         decision = Decision(statement, 0.0, {}, {}, "insert")
         if self.gate:
             world = self._world(statement.world)
-            terms = GateFeatures(made.surprise, world.novelty(made.key), observation.reward, observation.pin)
+            terms = GateFeatures(made.surprise, world.novelty(made.payload.keys), observation.reward, observation.pin)
             decision = self.gate.decide(statement, terms, world.duplicate_of(statement.text))
         with self.store.together():
             decision = replace(decision, told=observation.told)
             if decision.action == "insert":
                 pinned, salience = observation.pin and self.protects_pins, salience_of(decision.S)
-                trace = observation.trace(payload=Payload(tuple(made.line), made.key), salience=salience, pinned=pinned)
+                trace = observation.trace(payload=made.payload, salience=salience, pinned=pinned)
                 decision = replace(decision, trace_id=self.store.append([trace])[0])
             elif decision.action == "aggregate" and decision.trace_id is not None:
                 self.store.aggregate(decision.trace_id)
             self.store.log([decision])
         if self.gate and decision.action == "insert" and decision.trace_id is not None:
-            self.memory.passage_kv.keep([made.line])  # the gate has run the line: recall need not run it again
-            self._world(statement.world).add(decision.trace_id, statement.text, made.key)
+            self.memory.passage_kv.keep([made.payload.token_ids])  # the gate has run the line: recall need not run it again
+            self._world(statement.world).add(decision.trace_id, statement.text, made.payload.keys)
         self._seen = self.store.changes
         return decision
 
@@ -117,26 +120,21 @@ class Writer:
         if name not in self._worlds:
             self._worlds[name] = WrittenWorld(self.memory.encoder.expansion)
             for trace in self.store.traces(name):
-                self._worlds[name].add(trace.id, trace.text, trace.payload.key)
+                self._worlds[name].add(trace.id, trace.text, trace.payload.keys)
         return self._worlds[name]
 
 
 def encoded(memory: Components, statements: Sequence[Statement], reads: bool) -> list[Encoded]:
     """Statements encoded together; `reads`: whether the model reads them, too, for their surprise."""
     texts = [one.text for one in statements]
-    keys, lines = memory.encoder.keys(texts), lines_of(memory.lm, texts, memory.settings.decoding)
+    lines = lines_of(memory.lm, texts, memory.settings.decoding)
     surprises = surprise(memory, lines) if reads else [math.nan] * len(texts)
-    return [Encoded(*one) for one in zip(keys, lines, surprises, strict=True)]
+    return [Encoded(*one) for one in zip(payloads(memory.encoder, texts, lines), surprises, strict=True)]
 
 
 def surprise(memory: Components, lines: Sequence[list[int]]) -> list[float]:
     """The mean loss of each line's tokens in nats, right after the prompts' beginning; its last one, which ends the line, is left out."""
     return [math.fsum(nats[:-1]) / max(1, len(nats) - 1) for nats in memory.passage_kv.read(lines)]
-
-
-def _code(key: SparseKey) -> Code:
-    row = rows_of([key])
-    return Code(torch.from_numpy(row.indices), torch.from_numpy(row.values.astype(np.int8)))
 
 
 def gate_of(settings: EpisodicSection, calibration: Mapping[str, Any] | None) -> Gate | None:
@@ -169,8 +167,8 @@ def samples_of(memory: Components, observations: Sequence[Observation]) -> list[
     world, samples = WrittenWorld(memory.encoder.expansion), []
     made = encoded(memory, [one.statement for one in observations], reads=True)
     for number, (one, ready) in enumerate(zip(observations, made, strict=True)):
-        samples.append(GateFeatures(ready.surprise, world.novelty(ready.key), one.reward, one.pin))
+        samples.append(GateFeatures(ready.surprise, world.novelty(ready.payload.keys), one.reward, one.pin))
         if world.duplicate_of(one.statement.text) is None:
-            world.add(number, one.statement.text, ready.key)
+            world.add(number, one.statement.text, ready.payload.keys)
     memory.passage_kv.forget()
     return samples

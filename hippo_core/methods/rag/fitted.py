@@ -20,7 +20,8 @@ from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
     from hippo_core.retrieval.recall import Recall, Recaller
-    from hippo_core.retrieval.trace_index import Channel, TraceIndex
+    from hippo_core.retrieval.text_encoder import TextEncoder
+    from hippo_core.retrieval.trace_index import Channel
 
 CHANNELS: tuple["Channel", ...] = ("words", "grams", "minilm")
 
@@ -46,22 +47,36 @@ class Fitted(Rag):
         return self._positions(index, query, recall.traces, np.array(recall.scores)), recall.computed_tokens
 
     def _recall(self, index: WorldIndex, query: Query) -> "Recall":
+        from hippo_core.retrieval.text_encoder import each
+
         recaller = index.once("recaller", lambda: self._recaller(index))
-        return recaller.recall(query.text, frozenset(query.taught))
+        codes = index.cue("codes", query.text, lambda texts: each(self.encoder, texts))
+        return recaller.recall(query.text, frozenset(query.taught), codes)
 
     def _recaller(self, index: WorldIndex) -> "Recaller":
         from hippo_core.retrieval.recall import RecallConfig, Recaller
-        from hippo_core.retrieval.trace_index import name_of
-
-        numbered = [replace(trace, id=number) for number, trace in enumerate(index.traces, start=1)]
-        weights = self._made["weights"][name_of(self.channels)]
-        most = len(self.channels) * self.settings.candidates
-        return Recaller(self._trace_index(numbered), RecallConfig("off", self.settings.candidates, most, 1.0, 1, weights))
-
-    def _trace_index(self, traces: Sequence[Trace]) -> "TraceIndex":
+        from hippo_core.retrieval.text_encoder import with_payloads
         from hippo_core.retrieval.trace_index import TraceIndex
 
-        return TraceIndex(traces, self.channels, None, str(self.lm.device))
+        numbered = [replace(trace, id=number) for number, trace in enumerate(index.traces, start=1)]
+        most = len(self.channels) * self.settings.candidates
+        encoder = self.encoder
+        trace_index = TraceIndex(with_payloads(encoder, numbered), self.channels, encoder)
+        return Recaller(trace_index, RecallConfig("off", self.settings.candidates, most, 1.0, 1, self.fusion_weights))
+
+    @cached_property
+    def encoder(self) -> "TextEncoder":
+        """What cues and passages are encoded by."""
+        from hippo_core.retrieval.text_encoder import VectorEncoder
+
+        return VectorEncoder(str(self.lm.device))
+
+    @property
+    def fusion_weights(self) -> Mapping[str, Mapping[str, float]] | None:
+        """The fitted weights of its channels; None: their standardised sum."""
+        from hippo_core.retrieval.trace_index import name_of
+
+        return self._made["weights"][name_of(self.channels)]
 
     @property
     def channels(self) -> "Sequence[Channel]":

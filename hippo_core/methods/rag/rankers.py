@@ -55,16 +55,16 @@ class Rag(Method):
         self.order(index, query)
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
-        index = WorldIndex(self.lm, traces)
+        index = WorldIndex(self.lm, traces, tuple(questions))
 
         def retrieve(query: Query) -> Retrieved:
             if not query.taught:
                 return Retrieved((), ())
             index.once(("prepared", query.taught), lambda: self.prepare(index, query))  # untimed
-            begin = time.perf_counter()
+            index.cue_ms, begin = 0.0, time.perf_counter()
             order, tokens = self.order(index, query)
             ranking = tuple(index.passages[query.taught[position]] for position in order)
-            elapsed = (time.perf_counter() - begin) * 1000
+            elapsed = (time.perf_counter() - begin) * 1000 + index.cue_ms
             tokens += query_tokens(index, query.text, getattr(self.settings, "encoder", None))
             best = {trace.source for trace in ranking[: self.settings.k]}
             shown = tuple(index.passages[source] for source in query.taught if source in best)

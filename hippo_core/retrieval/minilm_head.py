@@ -1,0 +1,30 @@
+"""The head over MiniLM's word pieces, which does not hang on the model that answers: trained as a memory's key is, on the same pairs, with
+as many steps, by the same code (`python benchmarks/memory/minilm_head.py`)."""
+
+from hippo_core.models import artifacts, minilm
+from hippo_core.models.artifacts import Owner
+from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates, load_head
+from hippo_core.retrieval.text_encoder import KeyEncoder
+
+SEEDS = (1337, 1338, 1339)  # from which heads were trained
+
+
+def part_of(seed: int) -> str:
+    """What the head of a seed is called."""
+    return f"head-{seed}"
+
+
+MINILM_HEAD = part_of(SEEDS[0])  # the one that memories use
+
+
+def owner() -> Owner:
+    """MiniLM as that which heads belong to."""
+    base = {"name": "minilm", "sha256": minilm.PUBLISHED["model.safetensors"]}
+    return Owner("minilm", base, "python benchmarks/memory/minilm_head.py")
+
+
+def head_encoder(part: str, expansion: int, winners: int | None, device: str = "cpu") -> KeyEncoder:
+    """The encoder of keys by a head, with MiniLM's vectors. LabError where MiniLM or the head is missing, or belongs to another."""
+    model = KeyModel(MiniLMStates(device), load_head(owner(), part))
+    name = f"{minilm.identity()} head {artifacts.digest_of(owner(), part)} {expansion} {winners} with vectors"
+    return KeyEncoder(model, expansion, winners, name)

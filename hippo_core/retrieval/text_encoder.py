@@ -1,0 +1,181 @@
+"""What texts are recalled by: a sparse key, a published encoder's vector, or both, from one run of the model that reads them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hippo_core.kernels.kwta import kwta
+from hippo_core.models import minilm
+from hippo_core.retrieval.cues import Cues
+from hippo_core.retrieval.encoded import kept
+from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates
+from hippo_core.retrieval.payload import Payload
+from hippo_core.retrieval.sentences import joined, sentences
+from hippo_core.retrieval.sparse_key import SparseKey
+from hippo_core.retrieval.sparse_matrix import SparseMatrix
+from hippo_core.retrieval.vectors import quantised
+from hippo_core.store.trace import Trace
+
+RUN = 1024  # texts whose states are held at a time
+
+
+@dataclass(frozen=True)
+class Codes:
+    """What N texts are recalled by: their keys as rows, None without a key, and their vectors int8 [N, D], D 0 without an encoder."""
+
+    keys: SparseMatrix | None
+    vectors: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def one(self, row: int) -> "Codes":
+        """Those of one text."""
+        return Codes(self.keys and self.keys.one(row), self.vectors[row : row + 1])
+
+    def sparse_keys(self) -> tuple[SparseKey, ...]:
+        """The key of each text; none without a key."""
+        keys = self.keys
+        return () if keys is None else tuple(SparseKey.unpadded(*row, keys.dims) for row in zip(keys.indices, keys.values, strict=True))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All of it as tensors, which can be written down."""
+        keys = {} if self.keys is None else {"indices": torch.from_numpy(self.keys.indices), "values": torch.from_numpy(self.keys.values)}
+        return {"vectors": torch.from_numpy(self.vectors), **keys}
+
+
+class TextEncoder(Protocol):
+    """Texts to codes."""
+
+    @property
+    def name(self) -> str:
+        """What it is, with its weights."""
+        ...
+
+    def codes(self, texts: Sequence[str]) -> Codes:
+        """The codes of texts, run together."""
+        ...
+
+    def cost(self, text: str) -> float:
+        """Tokens that are run for a text; one that goes through the first third of a model's blocks counts a third."""
+        ...
+
+
+@dataclass(frozen=True)
+class KeyEncoder:
+    """Keys: the fitted encoder, its first `expansion` units, and how many of them win (None: all that are active). Where it reads what
+    comes out of MiniLM, MiniLM's vector comes with the key from one run."""
+
+    model: KeyModel
+    expansion: int
+    winners: int | None
+    name: str = ""
+
+    def codes(self, texts: Sequence[str]) -> Codes:
+        """See `TextEncoder`."""
+        active, vectors = torch.zeros(len(texts), self.expansion), np.zeros((len(texts), 0), np.int8)
+        if isinstance(self.model.source, MiniLMStates):
+            vectors = np.zeros((len(texts), minilm.WIDTH), np.int8)
+            for batch, states, means in minilm.read(texts, self.model.source.device):
+                active[batch], vectors[batch] = self.model.active(states, self.expansion), quantised(means.numpy())
+        else:
+            for start in range(0, len(texts), RUN):
+                active[start : start + RUN] = self.model.activations(texts[start : start + RUN], self.expansion)
+        return Codes(self.code(active), vectors)
+
+    def keys(self, texts: Sequence[str]) -> list[SparseKey]:
+        """The key of each text."""
+        return self.keys_of(self.model.activations(texts, self.expansion))
+
+    def keys_of(self, activations: Tensor) -> list[SparseKey]:
+        """The keys of activations [N, expansion]."""
+        return list(Codes(self.code(activations), np.zeros((len(activations), 0), np.int8)).sparse_keys())
+
+    def code(self, activations: Tensor) -> SparseMatrix:
+        """Activations [N, expansion] as rows of a code."""
+        code = kwta(activations, self.winners or self.expansion)
+        return SparseMatrix(code.indices.numpy(), code.values.numpy().astype(np.int16), self.expansion)
+
+    def cost(self, text: str) -> float:
+        """See `TextEncoder`."""
+        return self.model.source.cost(text)
+
+
+@dataclass(frozen=True)
+class VectorEncoder:
+    """MiniLM's vectors alone."""
+
+    device: str = "cpu"
+
+    @property
+    def name(self) -> str:
+        return f"{minilm.identity()} as whole numbers"
+
+    def codes(self, texts: Sequence[str]) -> Codes:
+        """See `TextEncoder`."""
+        return Codes(None, quantised(minilm.encode(texts, self.device).numpy()))
+
+    def cost(self, text: str) -> float:
+        """See `TextEncoder`."""
+        return minilm.pieces(text, self.device)
+
+
+@dataclass(frozen=True)
+class KeysAndVectors:
+    """Keys of one encoder and vectors of another, each with a run of its own."""
+
+    keys: KeyEncoder
+    vectors: VectorEncoder
+
+    @property
+    def name(self) -> str:
+        return f"{self.keys.name} {self.vectors.name}"
+
+    def codes(self, texts: Sequence[str]) -> Codes:
+        """See `TextEncoder`."""
+        return Codes(self.keys.codes(texts).keys, self.vectors.codes(texts).vectors)
+
+    def cost(self, text: str) -> float:
+        """See `TextEncoder`."""
+        return self.keys.cost(text) + self.vectors.cost(text)
+
+
+def coded_cues(encoder: TextEncoder | None, texts: Sequence[str]) -> Cues[Codes | None]:
+    """The codes of cues, those of `texts` encoded together; None of each without an encoder."""
+    return Cues(lambda cues: each(encoder, cues) if encoder else [None] * len(cues), texts)
+
+
+def each(encoder: TextEncoder, texts: Sequence[str]) -> list[Codes | None]:
+    """The codes of each text, run together."""
+    made = encoder.codes(texts)
+    return [made.one(row) for row in range(len(texts))]
+
+
+def payloads(encoder: TextEncoder, texts: Sequence[str], lines: Sequence[Sequence[int]]) -> list[Payload]:
+    """The payload of each text: its tokens as a line, and the codes of its sentences, all texts run together."""
+    parts, starts = joined([sentences(text) for text in texts])
+    return _payloads(encoder.codes(parts), starts, lines)
+
+
+def with_payloads(encoder: TextEncoder, traces: Sequence[Trace]) -> list[Trace]:
+    """Traces with the codes of their sentences and without tokens, from disk where these codes lie there."""
+    parts, starts = joined([sentences(trace.text) for trace in traces])
+    made = kept(encoder.name, parts, lambda: encoder.codes(parts).tensors())
+    keys = SparseMatrix(made["indices"].numpy(), made["values"].numpy(), _dims(encoder)) if "indices" in made else None
+    codes = Codes(keys, made["vectors"].numpy())
+    return [replace(trace, payload=one) for trace, one in zip(traces, _payloads(codes, starts, [()] * len(traces)), strict=True)]
+
+
+def _dims(encoder: TextEncoder) -> int:
+    return encoder.expansion if isinstance(encoder, KeyEncoder) else 1
+
+
+def _payloads(codes: Codes, starts: NDArray[np.int64], lines: Sequence[Sequence[int]]) -> list[Payload]:
+    keys, ends = codes.sparse_keys(), [*starts[1:].tolist(), len(codes)]
+    spans: Iterator[tuple[int, int]] = zip(starts.tolist(), ends, strict=True)
+    return [Payload(tuple(line), keys[a:b], codes.vectors[a:b]) for line, (a, b) in zip(lines, spans, strict=True)]
