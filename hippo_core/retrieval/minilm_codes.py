@@ -1,9 +1,9 @@
-"""Sparse codes of texts by all-MiniLM-L6-v2, a channel that a memory has only where its preset asks for it.
+"""Sparse codes of texts from all-MiniLM-L6-v2 vectors.
 
-A code is the vector, expanded at random into a large space, the strongest units winning. The expansion is a fixed matrix of Gaussian
-draws, so that the product of two codes follows the cosine of the vectors (Charikar 2002, section 3, for signs; Dasgupta, Stevens and
-Navlakha 2017 for winners, after the fly's olfactory circuit). A memory has this channel only where its preset asks for it: then it
-knows meanings by the same encoder as the retrieval that it is compared with.
+A random matrix expands a text's vector into a large space, and the strongest units win. The matrix is fixed and Gaussian, so the product of
+two codes follows the cosine of the vectors (Charikar 2002, section 3, for signs; Dasgupta, Stevens and Navlakha 2017 for winners, after the
+fly's olfactory circuit). A memory has this channel only if its preset asks for it. It then uses the same encoder as the retrieval that it
+is compared with.
 """
 
 from collections.abc import Sequence

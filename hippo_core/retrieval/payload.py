@@ -1,4 +1,4 @@
-"""The payload of a trace that is recalled by a sparse key: the model's own tokens of its text, and the key."""
+"""The payload of a trace that is recalled by a sparse key: the key, and the model's tokens of the trace's text."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,7 +12,12 @@ from hippo_core.retrieval.sparse_key import SparseKey
 
 @dataclass(frozen=True)
 class Payload:
-    """`token_ids`: the model's tokens of the text as a line before a question. `key`: the sparse key that the trace is recalled by."""
+    """The payload of a trace.
+
+    Args:
+        token_ids: the model's tokens of the text, as a line before a question.
+        key: the sparse key that the trace is recalled by.
+    """
 
     token_ids: tuple[int, ...]
     key: SparseKey
@@ -20,10 +25,16 @@ class Payload:
 
 @dataclass(frozen=True)
 class PayloadCodec:
-    """The codec of payloads of one kind: with the key that `key` describes, of `dims` dimensions and at most `winners` values that are
-    not 0, and with at most `token_limit` tokens.
+    """The codec of payloads of one kind.
 
-    Bytes: the number of tokens, of winners, then tokens, indices and values (little-endian, of 4, 4, 4 T, 4 K and K bytes).
+    The bytes hold the number of tokens T, the number of winners K, the tokens, the indices and the values, all little-endian. They take
+    4, 4, 4 T, 4 K and K bytes.
+
+    Args:
+        key: describes how the keys are made.
+        dims: how many dimensions a key has.
+        winners: the most values of a key that are not 0.
+        token_limit: the most tokens of a payload.
     """
 
     key: str
@@ -68,7 +79,7 @@ class PayloadCodec:
         return Payload(tuple(np.frombuffer(data[8:middle], "<i4").tolist()), key)
 
     def to_json(self, payload: Payload, dense: bool = False) -> dict[str, Any]:
-        """See `Codec`; the key is {dims, indices, values}, or the dense row."""
+        """See `Codec`. The key is {dims, indices, values}, or its dense row if `dense`."""
         key = payload.key
         sparse = {"dims": key.dims, "indices": key.indices.tolist(), "values": key.values.tolist()}
         return {"key": key.dense() if dense else sparse, "token_ids": list(payload.token_ids)}

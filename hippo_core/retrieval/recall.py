@@ -1,6 +1,6 @@
-"""Recall: the channels propose candidates for a cue, completion looks at the best of them, and fitted weights rank them.
+"""Recall: channels propose candidates for a cue, completion scores the best of them, and fitted weights rank them.
 
-Scores are rounded to six digits before they are compared, and ties go to the lower id, so that a ranking does not depend on rounding.
+Scores are rounded to six decimals before they are compared, and ties go to the lower id. So a ranking does not depend on rounding errors.
 """
 
 import time
@@ -28,8 +28,16 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RecallConfig:
-    """The settings of a recall: `candidates` of each channel; `rerank_candidates`, the best of them that completion looks at; `beta` and
-    `steps` of Hopfield completion; the fusion's `weights` by completion, of which "off" also chooses who is judged."""
+    """The settings of a recall.
+
+    Args:
+        completion: how candidates are completed.
+        candidates: how many candidates each channel proposes.
+        rerank_candidates: how many of the best candidates completion looks at.
+        beta, steps: those of Hopfield completion.
+        weights: the fusion's weights by completion. Those of "off" also choose the candidates that completion looks at.
+        decoding: the kind of prompt that predictive completion uses.
+    """
 
     completion: Completion
     candidates: int
@@ -42,13 +50,15 @@ class RecallConfig:
 
 @dataclass(frozen=True)
 class Recall:
-    """What was recalled for a cue.
+    """The result of a recall.
 
     Args:
-        traces, scores, features: the ranked traces, best first, with the score of each and the features [N] that it was made of.
+        traces: the ranked traces, best first.
+        scores: the score of each trace.
+        features: the features that the scores are made of, `(traces,)` each.
         recall_ms, completion_ms: milliseconds of the two stages.
-        computed_tokens: tokens run for the cue; a token that goes through the first third of the blocks counts a third.
-        encode_ms: milliseconds in which keys and values were made of traces that had none yet; no part of the other two times.
+        computed_tokens: tokens run for the cue. A token that passes only the first third of the blocks counts as a third.
+        encode_ms: milliseconds spent on keys and values of traces that had none yet. The other two times do not contain it.
     """
 
     traces: tuple[Trace, ...] = ()
@@ -69,11 +79,15 @@ class Recaller:
         self.index, self.config, self.passage_kv = index, config, passage_kv
 
     def recall(self, text: str, sources: Set[str] | None = None, key: SparseMatrix | None = None) -> Recall:
-        """The ranked candidates for a cue; none where there are no traces, or the cue has nothing in common with any.
+        """Rank the candidates for a cue.
 
         Args:
-            sources: only traces of these statements may be recalled; None: all.
-            key: the cue's key, where it was made before.
+            text: the cue.
+            sources: recall only traces of these statements; None allows all.
+            key: the cue's key, if it was computed before.
+
+        Returns:
+            The ranked candidates. There are none if there are no traces, or if the cue has nothing in common with any.
         """
         begin = time.perf_counter()
         cue = self.index.cue(text, key) if self.index.traces else {}
@@ -103,14 +117,22 @@ class Recaller:
         return None if allowed is None or all(allowed) else torch.tensor(allowed)
 
     def channel_features(self, cue: Mapping[str, SparseMatrix], rows: Rows) -> Features:
-        """The channels' features of these rows: the cosine with the cue, the share of the cue that is covered, and `superseded`, how
-        much a row looks as if one of them that was told later had replaced it."""
+        """The channels' features of these rows.
+
+        Returns:
+            For each channel, the cosine with the cue and the share of the cue that is covered. If there is a key channel, also
+            `superseded`: how much a row looks as if a later one of these rows replaced it. Each is `(rows,)`.
+        """
         features = {name: self.index.rows[name].cosines(rows, code) for name, code in cue.items()}
         features |= {f"{name}_covered": self.index.rows[name].covered(rows, code) for name, code in cue.items()}
         return features | ({"superseded": self.index.superseded(rows)} if "key" in cue else {})
 
     def rerank_features(self, text: str, cue: Mapping[str, SparseMatrix], rows: Rows) -> tuple[Features, float]:
-        """Completion's features of these rows, and how many tokens it ran; no features where it is off."""
+        """Compute completion's features of these rows.
+
+        Returns:
+            The features, `(rows,)` each, and how many tokens were run. There are no features if completion is off.
+        """
         if self.config.completion == "predictive" and self.passage_kv:
             logs, tokens = after_kv(self.passage_kv, [self.index.traces[row].payload.token_ids for row in rows], text, self.config.decoding)
             return {"predictive": np.array(logs)}, tokens

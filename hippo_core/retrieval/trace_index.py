@@ -1,4 +1,4 @@
-"""The traces of one world made ready for cues, each channel with an index of its own."""
+"""An index of the traces of one world. Each channel has its own index."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,13 +25,19 @@ from hippo_core.store.trace import Trace
 
 Channel = Literal["words", "grams", "key", "minilm"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
-ALIKE = 4  # a power: of 1, 2, 4 and 12 the best on validation worlds; only what is nearly the same takes a trace's place
+ALIKE = 4  # a power, the best of 1, 2, 4 and 12 on validation worlds; only a nearly identical trace replaces another
 TERMS = {"words": words, "grams": grams}
 
 
 @dataclass(frozen=True)
 class KeyEncoder:
-    """How texts become keys: the fitted encoder, its first `expansion` units, and how many of them win (None: all that are active)."""
+    """Encode texts as keys.
+
+    Args:
+        model: the fitted encoder.
+        expansion: how many of its first units are used.
+        winners: how many of these win; None for all active units.
+    """
 
     model: KeyModel
     expansion: int
@@ -42,22 +48,26 @@ class KeyEncoder:
         return self.keys_of(self.model.activations(texts, self.expansion))
 
     def keys_of(self, activations: Tensor) -> list[SparseKey]:
-        """The keys of activations [N, expansion]."""
+        """The key of each row of activations, `(texts, expansion)`."""
         code = self.code(activations)
         return [SparseKey.unpadded(*row, self.expansion) for row in zip(code.indices, code.values, strict=True)]
 
     def matrix(self, texts: Sequence[str]) -> SparseMatrix:
-        """The keys of several texts, run together."""
+        """The keys of several texts as one matrix; the texts are run in one batch."""
         return self.code(self.model.activations(texts, self.expansion))
 
     def code(self, activations: Tensor) -> SparseMatrix:
-        """Activations [N, expansion] as rows of a code."""
+        """The k-WTA code of activations, `(texts, expansion)`."""
         code = kwta(activations, self.winners or self.expansion)
         return SparseMatrix(code.indices.numpy(), code.values.numpy().astype(np.int16), self.expansion)
 
 
 class TraceIndex:
-    """Traces in order of their ids, and for each channel their rows and the index that finds the nearest of them."""
+    """Traces in order of their ids. Each channel has the code rows of all traces, and an index that finds the nearest of them.
+
+    Raises:
+        LabError: a channel is unknown.
+    """
 
     def __init__(self, traces: Sequence[Trace], channels: Sequence[Channel], encoder: KeyEncoder | None, device: str = "cpu") -> None:
         if wrong := sorted(set(channels) - set(CHANNELS)):
@@ -74,7 +84,7 @@ class TraceIndex:
         self._indexes = {name: index_of(rows) for name, rows in self.rows.items()}
 
     def cue(self, text: str, key: SparseMatrix | None = None) -> dict[str, SparseMatrix]:
-        """The cue's code in each channel; `key`: that of the key, where it is known."""
+        """The cue's code in each channel. `key`: its code in the key channel, if it is already known."""
         codes = {name: lexicon.rows([text]) for name, lexicon in self._lexicons.items()}
         if "key" in self.rows and self.encoder:
             codes["key"] = key or self.encoder.matrix([text])
@@ -83,7 +93,7 @@ class TraceIndex:
         return codes
 
     def cue_tokens(self, text: str) -> float:
-        """Tokens that are run for a cue's codes, those of the key each counting the share of the model's blocks that they go through."""
+        """The tokens that are run for a cue's codes. A token of the key counts as the share of the model's blocks that it passes."""
         tokens = float(pieces(text, self._device)) if "minilm" in self.rows else 0.0
         if "key" in self.rows and self.encoder:
             tokens += self.encoder.model.source.cost(text)
@@ -91,11 +101,16 @@ class TraceIndex:
 
     @cached_property
     def times(self) -> NDArray[np.float64]:
-        """When each trace was told."""
+        """The time at which each trace was told, `(traces,)`, float64."""
         return np.array([trace.time for trace in self.traces], dtype=np.float64)
 
     def superseded(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """For each row the highest cosine, to the fourth, of its key with one of these rows that was told later; 0 where none was."""
+        """How much each row looks as if a later one of these rows replaced it.
+
+        Returns:
+            The highest cosine of its key with the key of a later row, to the fourth power, `(len(rows),)`, float64. It is 0 if no row is
+            later or there is no key channel.
+        """
         if "key" not in self.rows:
             return np.zeros(len(rows))
         patterns = self.patterns[torch.from_numpy(rows)]
@@ -104,24 +119,31 @@ class TraceIndex:
 
     @cached_property
     def patterns(self) -> Tensor:
-        """The keys as dense rows of length 1 [N, dims], fp32."""
+        """The keys as dense rows of length 1, `(traces, dims)`, fp32."""
         return dense(self.rows["key"])
 
     def candidates(self, cue: Mapping[str, SparseMatrix], count: int, mask: Tensor | None = None) -> NDArray[np.int64]:
-        """Rows of the `count` best of each channel together, ascending; of those that `mask` bool [N] allows."""
+        """The union of the `count` best rows of each channel.
+
+        Args:
+            mask: the rows that are allowed, `(traces,)`, bool; None allows all.
+
+        Returns:
+            Row numbers, ascending, `(candidates,)`, int64.
+        """
         rows = [self._indexes[name].recall(code_of(code), count, mask).ids[0].numpy() for name, code in cue.items()]
         together = np.unique(np.concatenate(rows)) if rows else np.zeros(0, dtype=np.int64)
         return together[together >= 0]
 
 
 def name_of(channels: Iterable[str]) -> str:
-    """What a choice of channels is called: "words+grams+key"."""
+    """The name of a set of channels, such as "words+grams+key"."""
     chosen = set(channels)
     return "+".join(channel for channel in CHANNELS if channel in chosen)
 
 
 def dense(rows: SparseMatrix) -> Tensor:
-    """Rows with all their dimensions, each of length 1: [N, dims], fp32."""
+    """The rows in dense form, each scaled to length 1, `(rows, dims)`, fp32."""
     laid = torch.zeros(len(rows.indices), rows.dims + 1)
     columns = torch.from_numpy(rows.indices.astype(np.int64))
     laid.scatter_(1, torch.where(columns < 0, rows.dims, columns), torch.from_numpy(rows.values.astype(np.float32)))
@@ -129,7 +151,7 @@ def dense(rows: SparseMatrix) -> Tensor:
 
 
 def code_of(rows: SparseMatrix) -> Code:
-    """Rows as a kernel takes them."""
+    """The rows in the form that the kernels take."""
     return Code(torch.from_numpy(rows.indices), torch.from_numpy(rows.values))
 
 
@@ -141,7 +163,7 @@ def index_of(rows: SparseMatrix) -> SparseIndex:
 
 
 def rows_of(keys: Sequence[SparseKey]) -> SparseMatrix:
-    """Keys of one space as rows."""
+    """Keys of one space as rows of a matrix."""
     width = max((len(key.indices) for key in keys), default=1)
     indices = np.full((len(keys), width), -1, dtype=np.int32)
     values = np.zeros((len(keys), width), dtype=np.int16)

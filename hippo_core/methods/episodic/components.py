@@ -1,4 +1,4 @@
-"""The components of the episodic memory for one loaded model: what was fitted for it, and the cache of traces' keys and values."""
+"""The components of the episodic memory for one loaded model: its fitted weights, and the cache of keys and values of traces."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -23,11 +23,11 @@ MADE_UP = ("A warm stone lay by the river.", "A cold stone lay on the hill.")
 
 
 class Components:
-    """The components of a model's memory. Each is read when it is first needed, and must have been fitted for this very model.
+    """The components of a model's memory. Each is read when it is first needed. It must have been fitted for this model.
 
     Args:
-        passage_kv: the cache that the delivery reads keys and values from; None: a new one.
-        folder: where what was fitted lies; None: beside the model's weights.
+        passage_kv: the cache that the delivery reads keys and values from; None makes a new one.
+        folder: the folder of the fitted weights; None for the folder beside the model's weights.
     """
 
     def __init__(self, lm: LanguageModel, settings: HeiNWSettings, passage_kv: PassageKV | None = None, folder: Path | None = None) -> None:
@@ -35,7 +35,7 @@ class Components:
 
     @cached_property
     def encoder(self) -> KeyEncoder:
-        """The encoder of keys, the same for cues and for what is told; without sparsity it keeps every active unit."""
+        """The key encoder, used for cues and statements alike. Without sparsity it keeps every active unit."""
         code = self.settings.episodic.code
         return KeyEncoder(
             load_key_model(self.lm, self._folder), code.expansion, code.winners if self.settings.episodic.use_sparsity else None
@@ -43,7 +43,11 @@ class Components:
 
     @cached_property
     def weights(self) -> Mapping[str, Mapping[str, float]]:
-        """The weight of each channel of the settings, by completion."""
+        """The fitted weights for the channels of the settings: for each completion, the weight of each feature.
+
+        Raises:
+            LabError: no weights were fitted for these channels.
+        """
         name, weights = name_of(self.settings.episodic.code.channels), artifacts.read_part(self.lm, "recall", self._folder)["weights"]
         if name not in weights:
             raise LabError(f"{self.lm.spec.name} has no weights for the channels {name}; those that have: {', '.join(weights)}")
@@ -51,20 +55,20 @@ class Components:
 
     @cached_property
     def passage_kv(self) -> PassageKV:
-        """The keys and values of traces, from which the model predicts a cue; those of the delivery, where it has any."""
+        """The keys and values of traces, from which the model predicts a cue. It is the cache of the delivery, if that has one."""
         if self._passage_kv is not None:
             return self._passage_kv
         storage = self.settings.episodic.store.kv
         return PassageKV(self.lm, prefix_of(self.lm, self.settings.decoding), storage, root() / ON_DISK if storage == "disk" else None)
 
     def codec(self) -> PayloadCodec:
-        """The codec of what the memory keeps of a text; it names the key."""
+        """The codec of the payloads. Its settings say how the key was made."""
         made = f"{KEY} {artifacts.digest_of(self.lm, 'key', self._folder)}, lines of {self.settings.decoding} prompts"
         encoder = self.encoder
         return PayloadCodec(made, encoder.expansion, encoder.winners or encoder.expansion, self.lm.spec.context_limit)
 
     def recaller(self, traces: Sequence[Trace]) -> Recaller:
-        """Recall from the traces of one world."""
+        """A recaller over the traces of one world."""
         return self._recaller(traces, self.settings.episodic.use_completion, self.rerank_candidates)
 
     def _recaller(self, traces: Sequence[Trace], completion: Any, rerank_candidates: int) -> Recaller:
@@ -76,7 +80,11 @@ class Components:
 
     @property
     def rerank_candidates(self) -> int:
-        """How many candidates completion looks at. LabError where these are fewer than are shown."""
+        """How many candidates completion looks at.
+
+        Raises:
+            LabError: completion looks at fewer candidates than are shown (`k`).
+        """
         settings = self.settings.episodic
         most = settings.predictive.candidates if settings.use_completion == "predictive" else 3 * settings.recall.candidates
         if most < self.settings.k:
@@ -86,8 +94,11 @@ class Components:
         return most
 
     def warm_up(self) -> None:
-        """Recall once from made-up traces, with a Hopfield step where there are keys, so that no question's time contains what is compiled
-        once a machine (some seconds) and read once a process."""
+        """Recall once from made-up traces, with a Hopfield step if there is a key channel.
+
+        This compiles what is compiled once per machine (some seconds) and reads what is read once per process. So no question's time
+        contains them.
+        """
         keys = zip(MADE_UP, self.encoder.keys(MADE_UP), strict=True)
         traces = [Trace("", "", text, id=number, payload=Payload((), key)) for number, (text, key) in enumerate(keys, start=1)]
         completion = "hopfield" if "key" in self.settings.episodic.code.channels else "off"
@@ -95,6 +106,10 @@ class Components:
 
 
 def load_key_model(lm: LanguageModel, folder: Path | None = None) -> KeyModel:
-    """A model with the key head that was fitted for it. LabError where there is none, or it is damaged or belongs to other weights."""
+    """Load the key head that was fitted for a model.
+
+    Raises:
+        LabError: there is no key head, it is damaged, or it belongs to other weights.
+    """
     head = load_head(lm, "key", folder)
     return KeyModel(BlockStates(lm, head.settings.blocks), head)
