@@ -1,13 +1,13 @@
-"""The trace adapter: gated cross-attention over recalled traces, beside a model's own blocks and started from their weights.
+"""The trace adapter: gated cross-attention over recalled traces. It runs beside the model's own blocks and reuses their weights.
 
-After block b, whose output is h,
+After block b with output h, it computes
 
     y = h + o(g * attention(rotated q(norm(h)), K, V)),    g = tanh(gate)
 
-with norm, q and o those of block b, K and V what block b itself made of the traces' tokens (models/passage_kv.py), and low-rank updates of
-q and o (LoRA: Hu et al. 2021, arXiv 2106.09685). With gate 0 it is exactly neutral, as a gated layer of Flamingo is (Alayrac et al. 2022,
-arXiv 2204.14198, section 2.2); unlike there nothing starts from random weights. The base model is never changed: forward hooks, set for a
-batch and taken away after it.
+norm, q and o are those of block b. K and V are the keys and values that block b computed for the traces' tokens (models/passage_kv.py).
+q and o get low-rank updates (LoRA: Hu et al. 2021, arXiv 2106.09685). With gate 0 the adapter changes nothing, like a gated layer of
+Flamingo (Alayrac et al. 2022, arXiv 2204.14198, section 2.2). Unlike in Flamingo, no layer starts from random weights. The base model is
+never changed: forward hooks are set for a batch and removed after it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,22 +30,35 @@ from hippo_core.models.spec import validated
 
 @dataclass
 class Traces:
-    """What the rows of a batch look at: for each of the adapter's blocks keys and values [B, G, S, d]; which of the S tokens a row
-    sees [B, S] bool; how far its question stands behind its place without traces, for the rotation [B] int64."""
+    """The traces that the rows of a batch attend to.
+
+    Args:
+        layers: keys and values of each of the adapter's blocks, both `(batch, kv_heads, trace_tokens, head_dim)`.
+        mask: which trace tokens a row sees, `(batch, trace_tokens)`, bool.
+        offset: how many positions later a row's question is rotated than it is without traces, `(batch,)`, int64.
+    """
 
     layers: list[tuple[Tensor, Tensor]]
     mask: Tensor
     offset: Tensor
 
     def keep(self, index: Tensor) -> None:
-        """Drop all rows but these."""
+        """Keep only these rows."""
         self.layers = [(keys[index], values[index]) for keys, values in self.layers]
         self.mask, self.offset = self.mask[index], self.offset[index]
 
 
 def lay_traces(rows: Sequence[Sequence[KV]], like: KV, masked: bool = False) -> Traces:
-    """The traces of each row side by side; KV hold the adapter's blocks only. `like`: any such KV, for shape and type where a row, or
-    all, have none. `masked`: the traces lie there and no row sees one."""
+    """Put the traces of each row side by side and pad them to one length.
+
+    Args:
+        rows: the KV of each row's traces, of the adapter's blocks only.
+        like: any such KV. It gives shape and dtype where rows have no traces.
+        masked: keep the traces in place but hide them from every row.
+
+    Returns:
+        `Traces` for a batch of `len(rows)`.
+    """
     lengths = [sum(map(tokens_of, row)) for row in rows]
     layers, _, heads, _, size = like.shape
     store = like.new_zeros(layers, 2, len(rows), heads, max(1, *lengths), size)
@@ -59,11 +72,17 @@ def lay_traces(rows: Sequence[Sequence[KV]], like: KV, masked: bool = False) -> 
     return Traces([(keys, values) for keys, values in store], mask, offset)
 
 
-UNDERSTOOD = ("llama", "mistral", "phi3", "qwen2")  # model types whose attention is q, rotation, softmax, o and nothing else
+UNDERSTOOD = ("llama", "mistral", "phi3", "qwen2")  # model types whose attention does only q, rotation, softmax and o
 
 
 class AdapterSettings(BaseModel):
-    """The shape of a trace adapter: after which blocks (from 0), the rank of its updates, one gate a block or one a head."""
+    """The shape of a trace adapter.
+
+    Args:
+        blocks: the blocks that the adapter runs after, counted from 0.
+        rank: the rank of the low-rank updates.
+        gate: "scalar" for one gate per block, "head" for one gate per head.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -73,9 +92,12 @@ class AdapterSettings(BaseModel):
 
 
 class TraceAdapter(nn.Module):
-    """The trained part: gates and low-rank updates, neutral as made; `seed` draws the halves of the updates that are not zero.
+    """The trained part: gates and low-rank updates.
 
-    LabError for a model whose blocks are not understood, and for blocks that it does not have.
+    A new adapter is neutral. `seed` draws the halves of the updates that do not start at zero.
+
+    Raises:
+        LabError: the model's block type is not supported, the model does not have one of the blocks, or a block is named twice.
     """
 
     def __init__(self, lm: LanguageModel, settings: AdapterSettings, seed: int = 0) -> None:
@@ -91,7 +113,10 @@ class TraceAdapter(nn.Module):
 
     @contextmanager
     def attached(self, lm: LanguageModel, traces: Traces) -> Iterator[Traces]:
-        """While it lasts, the model's forward passes look at these traces; rows that leave the batch must leave `traces` too."""
+        """Let the model's forward passes attend to these traces inside the `with` block.
+
+        Rows that leave the batch must also be dropped from `traces`.
+        """
         decoder = lm.model.get_decoder()
         hooks = [
             decoder.layers[block].register_forward_hook(self._hook(decoder.rotary_emb, number, traces), with_kwargs=True)
@@ -115,7 +140,7 @@ class TraceAdapter(nn.Module):
 
 
 class TraceBlock(nn.Module):
-    """One block's gate and updates: q + up down (random down, up 0) and likewise o."""
+    """The gate and the low-rank updates of one block: q becomes q + up down, and o likewise. `down` starts random and `up` at 0."""
 
     def __init__(self, config: Any, settings: AdapterSettings, random: torch.Generator) -> None:
         super().__init__()
@@ -129,12 +154,23 @@ class TraceBlock(nn.Module):
             nn.init.normal_(down, std=down.shape[1] ** -0.5, generator=random)
 
     def forward(self, block: Any, hidden: Tensor, turn: tuple[Tensor, Tensor], keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-        """What is added to `hidden` [B, T, D]; `turn`: cosine and sine of the question's rotation [B, T, r]."""
+        """Attend to the traces.
+
+        Args:
+            block: the model's block, whose norm, q and o are used.
+            hidden: the block's output, `(batch, tokens, hidden)`.
+            turn: cosine and sine of the question's rotation, both `(batch, tokens, rotary_dim)`.
+            keys, values: those of the traces, both `(batch, kv_heads, trace_tokens, head_dim)`.
+            mask: which trace tokens a row sees, `(batch, trace_tokens)`, bool.
+
+        Returns:
+            The term that is added to `hidden`, `(batch, tokens, hidden)`.
+        """
         attention, x = block.self_attn, block.input_layernorm(hidden)
         width = self.q_up.shape[0]
         q = _own_queries(attention, x, width) + _update(x, self.q_down, self.q_up)
         q = _rotate(q.unflatten(-1, (self.heads, -1)).transpose(1, 2), *turn)
-        impl = "cpu" if q.device.type == "cpu" else "reference"  # the version for a GPU has no gradient
+        impl = "cpu" if q.device.type == "cpu" else "reference"  # the GPU version has no gradient
         with torch.autocast(q.device.type, enabled=False):
             out, _ = trace_attention(q, keys.to(q.dtype), values.to(q.dtype), mask, impl=impl)
         gated = (out * self.gate.tanh().to(out.dtype).expand(self.heads)[:, None, None]).transpose(1, 2).flatten(2)
@@ -142,7 +178,7 @@ class TraceBlock(nn.Module):
 
 
 def check_understood(lm: LanguageModel) -> None:
-    """LabError for a model whose attention may do more to a query than project and rotate it."""
+    """Raise LabError if the model's attention may do more to a query than project and rotate it."""
     kind = lm.config.model_type
     if kind not in UNDERSTOOD:
         legal = ", ".join(UNDERSTOOD)
@@ -156,7 +192,7 @@ def _own_queries(attention: Any, x: Tensor, width: int) -> Tensor:
 
 
 def _own_output(attention: Any, x: Tensor) -> Tensor:
-    """The output projection without its bias, so that nothing comes of nothing."""
+    """Apply the output projection without its bias, so that a zero input gives a zero output."""
     out = attention.o_proj(x)
     return out if attention.o_proj.bias is None else out - attention.o_proj.bias
 
@@ -166,7 +202,7 @@ def _update(x: Tensor, down: Tensor, up: Tensor) -> Tensor:
 
 
 def _rotate(q: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """Rotary position embedding of q [B, H, T, d] in halves, of its first r dimensions (Su et al. 2021, arXiv 2104.09864)."""
+    """Apply the rotary position embedding, in halves, to the first r dimensions of q [B, H, T, d] (Su et al. 2021, arXiv 2104.09864)."""
     turned, rest = q[..., : cosine.shape[-1]], q[..., cosine.shape[-1] :]
     first, second = turned.chunk(2, dim=-1)
     turned = turned * cosine[:, None] + torch.cat((-second, first), dim=-1) * sine[:, None]
@@ -177,13 +213,19 @@ PART = "adapter"
 
 
 def save_adapter(adapter: TraceAdapter, lm: LanguageModel, folder: Path, made: dict[str, Any]) -> None:
-    """Write the adapter's tensors and its JSON: shape, base and `made` (recipe, command, date, what it reaches)."""
+    """Write the adapter's tensors and its JSON file.
+
+    The JSON file holds the adapter's shape, its base model and `made` (recipe, command, date, results).
+    """
     artifacts.save_part(lm, PART, {"settings": adapter.settings.model_dump(mode="json"), **made}, adapter, folder)
 
 
 def load_adapter(lm: LanguageModel, folder: Path | None = None) -> TraceAdapter:
-    """The adapter of a loaded model from `folder` (default: the model's). LabError where there is none, where it was fitted on other
-    weights, and where its tensors are not those that its settings ask for."""
+    """Load the adapter of a loaded model from `folder` (default: the model's folder).
+
+    Raises:
+        LabError: there is no adapter, it was fitted on other weights, or its tensors do not fit its settings.
+    """
     made = artifacts.read_part(lm, PART, folder)
     adapter = TraceAdapter(lm, validated(AdapterSettings, made.get("settings", {}), f"{PART}.json"))
     artifacts.fill(adapter, (folder or artifacts.folder_of(lm)) / f"{PART}.safetensors")

@@ -1,4 +1,4 @@
-"""Questions behind keys and values that are there already: any number of them, in batches, answered greedily."""
+"""Answer questions greedily, in batches, after keys and values that are already computed."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,9 +15,13 @@ NOTHING = range(0)
 
 @dataclass(frozen=True)
 class Ask:
-    """Token ids to be run, `tail`, behind the KV of `before`, the first at position `start`.
+    """A question after cached keys and values.
 
-    The tokens `hidden`, counted from the first of `before`, are there but no token looks at them.
+    Args:
+        tail: the token ids to run.
+        before: the KV that stand before them.
+        start: the position of the first token of `tail`.
+        hidden: tokens, counted from the first of `before`, that are in the cache but that no token attends to.
     """
 
     tail: list[int]
@@ -27,12 +31,12 @@ class Ask:
 
     @property
     def held(self) -> int:
-        """Tokens of cache and tail together."""
+        """The number of tokens in cache and tail together."""
         return sum(map(tokens_of, self.before)) + len(self.tail)
 
     @property
     def seen(self) -> int:
-        """Those of them that the answer can look at."""
+        """The number of these tokens that the answer can attend to."""
         return self.held - len(self.hidden)
 
 
@@ -44,10 +48,17 @@ def ask(
     batch_size: int = 32,
     batch_context: Callable[[list[int]], AbstractContextManager[BatchState | None]] = lambda batch: nullcontext(),
 ) -> list[Generation]:
-    """The greedy answer to each ask, in order; `prompt_tokens` are those seen, `computed_tokens` the tail.
+    """Answer each ask by greedy decoding.
 
-    `batch_context(batch)` is entered around the run of a batch of asks, given by their numbers; the state that it yields follows the rows.
-    LabError for an empty tail, and where a model's sliding window is too short.
+    Args:
+        batch_context: `batch_context(batch)` is entered around the run of a batch; `batch` holds the numbers of its asks. The state that
+            it yields is kept in step with the rows of the batch.
+
+    Returns:
+        One `Generation` per ask, in order. `prompt_tokens` counts the tokens seen, `computed_tokens` those of the tail.
+
+    Raises:
+        LabError: a tail is empty, or the model's sliding window is too short.
     """
     if not all(one.tail for one in asks):
         raise LabError("an empty tail: a question must end with a token for the model to go on from")
@@ -76,7 +87,10 @@ def _answer(
 
 
 def _check_window(lm: LanguageModel, tokens: int) -> None:
-    """A sliding window counts places in the cache, and blocks take other places there than in the text."""
+    """Raise LabError if the tokens do not fit the model's sliding window.
+
+    The window counts positions in the cache, and blocks have other positions there than in the text.
+    """
     window = getattr(lm.config, "sliding_window", None)
     if window and tokens > window:
         raise LabError(f"model {lm.spec.name} sees the last {window} tokens only; prefix, blocks and answer take {tokens}: use fewer")

@@ -1,4 +1,4 @@
-"""Greedy generation: what prompts begin with in common is run once, keys and values are cached, logits at the last position only."""
+"""Greedy generation. A shared beginning of prompts is run once, keys and values are cached, logits are made for the last position only."""
 
 import time
 from collections.abc import Sequence
@@ -17,10 +17,18 @@ from hippo_core.models.prefix import Shared
 
 @dataclass(frozen=True)
 class Generation:
-    """An answer. `tokens` are all that the model produced, the one that ended it included; `first_logprob` is the log-probability (nats)
-    that it gave the first of them: where two answers are the same letters, it still tells whether the model saw the same. `latency_ms` is
-    its batch's time divided by the size of the batch, with its part of what was run once for all batches. `prompt_tokens` is the whole
-    prompt, `computed_tokens` what was run for it: tokens run once for several rows are divided among them."""
+    """An answer.
+
+    Args:
+        text: the answer without special tokens, up to the first stop string.
+        tokens: all tokens that the model produced, including the one that ended the answer.
+        prompt_tokens: the tokens of the whole prompt.
+        computed_tokens: the tokens that were run for the prompt. Tokens that were run once for several rows are divided among them.
+        generated_tokens: how many tokens were produced.
+        latency_ms: the time of its batch divided by the batch size, plus its share of what was run once for all batches.
+        first_logprob: the log-probability (nats) of the first token. If two answers have the same text, it still shows whether the model
+            saw the same prompt.
+    """
 
     text: str
     tokens: tuple[int, ...]
@@ -32,18 +40,25 @@ class Generation:
 
 
 class BatchState(Protocol):
-    """State that belongs to the rows of a batch and is not in their cache."""
+    """State of the rows of a batch that is not in their cache."""
 
     def keep(self, index: Tensor) -> None:
-        """Drop all rows but these [rows] int64."""
+        """Keep only the rows `index`, `(rows,)`, int64."""
         ...
 
 
 @dataclass
 class Running:
-    """Sequences in the middle of generation, one a row: their cache, the mask over what it holds and is about to hold [B, T], the
-    token to feed next [B] and its position [B]; the log-probability of the first token of each answer [B0], of all rows that there were at
-    the start; and the state of the rows that is not in the cache, where there is one."""
+    """Sequences in the middle of generation, one per row.
+
+    Args:
+        cache: their keys and values.
+        mask: which positions of the cache are seen, including the position that is filled next, `(batch, tokens)`.
+        token: the token to feed next, `(batch,)`.
+        position: the position of that token, `(batch,)`.
+        first_logprob: the log-probability of each answer's first token, for all rows of the start, `(start_batch,)`.
+        batch_state: further state of the rows, or None.
+    """
 
     cache: DynamicCache
     mask: Tensor
@@ -53,7 +68,7 @@ class Running:
     batch_state: BatchState | None = None
 
     def keep(self, rows: list[int]) -> None:
-        """Drop all rows but these."""
+        """Keep only these rows."""
         index = torch.tensor(rows, device=self.token.device)
         self.cache.batch_select_indices(index)
         self.mask, self.token, self.position = self.mask[index], self.token[index], self.position[index]
@@ -64,11 +79,17 @@ class Running:
 def generate(
     lm: LanguageModel, prompts: Sequence[str], max_new_tokens: int, batch_size: int = 32, stop: Sequence[str] = ()
 ) -> list[Generation]:
-    """The most likely next token, again and again, for each prompt; results in the order of the prompts.
+    """Answer each prompt by greedy decoding.
 
-    An answer ends at one of the model's stop tokens, after `max_new_tokens`, or at one of the strings `stop` once there are words
-    before it (an answer that *begins* with a new line is not empty). A prompt must hold its own special tokens, as `render` makes it.
-    Each row has its own mask and positions, so the answers do not depend on the batch.
+    An answer ends at one of the model's stop tokens, after `max_new_tokens`, or at a string of `stop` that follows words (so an answer
+    that *begins* with a new line is not empty). A prompt must contain its own special tokens, as `render` makes it. Each row has its own
+    mask and positions, so the answers do not depend on the batch.
+
+    Returns:
+        One `Generation` per prompt, in the order of the prompts.
+
+    Raises:
+        LabError: a prompt is empty.
     """
     rows = [lm.encode(prompt) for prompt in prompts]
     if not all(rows):
@@ -97,7 +118,7 @@ def prefill(
     room: int = 0,
     hidden: Sequence[range] | None = None,
 ) -> Running:
-    """Run rows of token ids behind the KV of `before` (see `inputs` in models/kv.py) and choose the first token of each answer."""
+    """Run rows of token ids after the KV of `before` and choose the first token of each answer. See `inputs` in models/kv.py."""
     arguments = inputs(lm, rows, before, starts, room, hidden)
     logprob, token = lm.model(**arguments, logits_to_keep=1).logits[:, -1].float().log_softmax(-1).max(-1)
     return Running(arguments["past_key_values"], arguments["attention_mask"], token, arguments["position_ids"][:, -1] + 1, logprob)
@@ -105,9 +126,15 @@ def prefill(
 
 @torch.inference_mode()
 def continue_greedily(lm: LanguageModel, running: Running, max_new_tokens: int, stop: Sequence[str] = ()) -> list[list[int]]:
-    """Token ids of each row's answer. Rows that have ended leave the batch when they are half of it: that copies the cache."""
+    """Generate the answer of each row.
+
+    Finished rows leave the batch only when they are at least half of it, because removing them copies the cache.
+
+    Returns:
+        The token ids of each row's answer.
+    """
     produced: list[list[int]] = [[] for _ in running.token]
-    alive = list(range(len(produced)))  # which answer each row of the batch belongs to
+    alive = list(range(len(produced)))  # the answer that each row of the batch belongs to
     ended: set[int] = set()
     for step in range(max_new_tokens):
         for answer, token in zip(alive, running.token.tolist(), strict=True):
@@ -136,7 +163,7 @@ def to_generation(
     computed_tokens: float,
     latency_ms: float,
 ) -> Generation:
-    """The answer that these tokens are: their text, without special tokens, up to the first stop string after words."""
+    """The answer of these tokens: their text without special tokens, up to the first stop string that follows words."""
     text = _decode(lm, tokens)
     cut = _cut(text, stop)
     words = (text if cut is None else cut).strip()
@@ -144,7 +171,10 @@ def to_generation(
 
 
 def kv_cache_mb(config: Any, tokens: int, bytes_per_value: int) -> float:
-    """MiB of keys and values that `tokens` tokens of one sequence take: 2 * L * n_kv_heads * d_head * bytes * tokens / 2^20."""
+    """The size in MiB of the keys and values of `tokens` tokens of one sequence.
+
+    It is 2 * L * n_kv_heads * d_head * bytes * tokens / 2^20.
+    """
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return 2 * config.num_hidden_layers * heads * width * bytes_per_value * tokens / 2**20
@@ -161,7 +191,7 @@ def _decode(lm: LanguageModel, tokens: list[int]) -> str:
 
 
 def _cut(text: str, stop: Sequence[str]) -> str | None:
-    """The words before the first stop string, or None where there is none after words."""
+    """The text before the first stop string that follows words, or None if there is no such stop string."""
     text = text.lstrip()
     cuts = [position for position in (text.find(string) for string in stop) if position > 0]
     return text[: min(cuts)] if cuts else None

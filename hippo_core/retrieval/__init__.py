@@ -1,1 +1,1 @@
-"""Retrieval for baselines and memories: words, pieces of words, vectors, sparse codes, an index of traces, and recall from it."""
+"""Retrieval for baselines and memories: words, character n-grams, vectors, sparse codes, an index of traces, and recall from it."""

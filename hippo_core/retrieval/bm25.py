@@ -1,4 +1,4 @@
-"""Scores by words, or by pieces or meanings of words: BM25 over the terms that a function takes from a text."""
+"""BM25 over the terms of a text. A function gives the terms: words, character n-grams or meanings of words."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,11 +11,15 @@ from hippo_core.retrieval.world_index import WorldIndex
 if TYPE_CHECKING:
     from bm25s import BM25
 
-Terms = Callable[[str], list[str]]  # what a text is made of, as BM25 counts it
+Terms = Callable[[str], list[str]]  # the terms of a text, as BM25 counts them
 
 
 def bm25_scores(index: WorldIndex, taught: tuple[str, ...], question: str, terms: Terms = words) -> np.ndarray:
-    """BM25 (Lucene's variant, k1 1.5, b .75) of each taught fact; zero for all where no term is shared."""
+    """BM25 scores of the taught facts for a question (Lucene's variant, k1 1.5, b .75).
+
+    Returns:
+        One score per taught fact, `(facts,)`; all are zero if no term is shared.
+    """
     ranker = index.once(("bm25", terms, taught), lambda: _bm25([terms(index.passages[fact].text) for fact in taught]))
     known = [term for term in terms(question) if term in ranker.vocab_dict] if ranker else []
     return ranker.get_scores(known) if known else np.zeros(len(taught))

@@ -1,7 +1,7 @@
-"""What an encoder made of a list of texts, kept on disk: many cells of a grid look at the same worlds.
+"""Cache an encoder's output for a list of texts on disk, because many cells of a grid read the same worlds.
 
-A file a list, below data/generated/encoded, named by the encoder and the texts, so that whatever changes is encoded anew. A file that is
-damaged or cannot be written is no loss: the texts are encoded again.
+Each list has one file below data/generated/encoded. The file is named by encoder and texts, so whatever changes is encoded again. A file
+that is missing or damaged is no loss: the texts are encoded again.
 """
 
 import hashlib
@@ -14,11 +14,16 @@ from torch import Tensor
 from hippo_core.files import root, write_bytes
 
 FOLDER = "data/generated/encoded"
-LEAST = 100  # texts from which on keeping them is worth a file
+LEAST = 100  # shorter lists are not worth a file
 
 
 def kept(encoder: str, texts: Sequence[str], encode: Callable[[], Mapping[str, Tensor]]) -> Mapping[str, Tensor]:
-    """What `encode` makes of the texts, from disk where it lies there. `encoder`: which, with its weights."""
+    """The output of `encode` for the texts, read from disk if it is there.
+
+    Args:
+        encoder: names the encoder and its weights.
+        encode: makes the named tensors.
+    """
     if len(texts) < LEAST:
         return encode()
     digest = hashlib.sha256(encoder.encode())

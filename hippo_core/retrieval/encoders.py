@@ -1,4 +1,4 @@
-"""Whose vectors dense retrieval compares, by name: `own`, those of the model that answers, or `minilm`, those of all-MiniLM-L6-v2."""
+"""The encoders of dense retrieval by name: `own` is the model that answers, `minilm` is all-MiniLM-L6-v2."""
 
 from types import ModuleType
 
@@ -8,17 +8,21 @@ from hippo_core.retrieval.world_index import WorldIndex
 
 
 def dense_scores(index: WorldIndex, taught: tuple[str, ...], question: str, encoder: str = "own") -> np.ndarray:
-    """The cosine of each taught passage with the question [N]."""
+    """The cosine of each taught passage with the question.
+
+    Returns:
+        One cosine per taught passage, `(passages,)`.
+    """
     return _vectors(encoder).cosines(index, taught, question)
 
 
 def query_tokens(index: WorldIndex, question: str, encoder: str | None) -> int:
-    """How many tokens an encoder runs for the question; none without an encoder."""
+    """How many tokens an encoder runs for the question; 0 without an encoder."""
     return _vectors(encoder).query_tokens(index, question) if encoder else 0
 
 
 def _vectors(encoder: str) -> ModuleType:
-    """The module of an encoder; imported only when it is asked for, as it needs torch."""
+    """The module of an encoder. It is imported only when it is needed, because it imports torch."""
     if encoder == "minilm":
         from hippo_core.retrieval import minilm as vectors
     else:

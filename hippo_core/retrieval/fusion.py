@@ -1,7 +1,7 @@
-"""Fusion: how much each channel's word counts when traces are ranked; a sum with weights that were fitted on validation worlds.
+"""Fusion: rank traces by a weighted sum of the channels' features. The weights are fitted on validation worlds.
 
-The weights are those of a conditional logit (McFadden 1974): the chance that candidate c is the right one is softmax over candidates of
-w . f(c), and w makes the right ones of the validation worlds most likely, with a small penalty on its length.
+The weights are those of a conditional logit (McFadden 1974). The probability that candidate c is the right one is the softmax over
+candidates of w . f(c). w maximises the likelihood of the right candidates of the validation worlds, with a small penalty on its length.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,27 +14,38 @@ from scipy.special import log_softmax
 
 from hippo_core.files import LabError
 
-Features = dict[str, NDArray[np.float64]]  # by name, one number a candidate [C]
+Features = dict[str, NDArray[np.float64]]  # by name, one number per candidate, (candidates,)
 PENALTY = 1e-3
 
 
 @dataclass(frozen=True)
 class Example:
-    """The features of a cue's candidates, and the place of the right one among them."""
+    """The features of a cue's candidates, and the position of the right one among them."""
 
     features: Features
     right: int
 
 
 def fused(features: Features, weights: Mapping[str, float]) -> NDArray[np.float64]:
-    """The sum [C] of features times weights. LabError for a feature without a weight: it would be left out unnoticed."""
+    """The weighted sum of the features.
+
+    Returns:
+        One score per candidate, `(candidates,)`.
+
+    Raises:
+        LabError: a feature has no weight. Without the error it would be left out unnoticed.
+    """
     if lacking := sorted(features.keys() - weights.keys()):
         raise LabError(f"no weight for {', '.join(lacking)}; there are weights for {', '.join(sorted(weights))}: fit them again")
     return np.sum([weights[name] * values for name, values in features.items()], axis=0)
 
 
 def fit(examples: Sequence[Example]) -> dict[str, float]:
-    """The weights under which the right candidates are likeliest. All examples must have the same features; LabError without one."""
+    """Fit the weights that make the right candidates most likely. All examples must have the same features.
+
+    Raises:
+        LabError: there are no examples.
+    """
     if not examples:
         raise LabError("weights are fitted on cues whose right trace is among the candidates; there are none")
     names = sorted(examples[0].features)

@@ -1,12 +1,12 @@
-"""The model's key: what its first blocks make of each token of a text, expanded into a large space, the strongest units winning.
+"""The model's key: early states of each token are expanded into a large space, and the strongest units win.
 
     a_t = relu(W s_t + b) * softplus(v s_t + c),    key = k-WTA(max over t of a_t)
 
-with s_t the states [D] that go into a few early blocks, each normalised, side by side. So a text is the union of what its tokens stand
-for, and the product of two keys adds up what the tokens of the one find in the other: late interaction (Khattab and Zaharia 2020,
-arXiv 2004.12832, section 3.3) in the form of a sparse code over learned units (Formal et al. 2021, arXiv 2107.05720, section 3.2, where
-the units are the vocabulary). W, b, v, c are fitted on train worlds (training/key.py), the model stays as it is. The units are
-nested: the first half of them is a code too (Kusupati et al. 2022, arXiv 2205.13147).
+s_t [D] concatenates the inputs of a few early blocks, each normalised. A text's key is the union of its tokens' units. The product of two
+keys sums what the tokens of one match in the other. This is late interaction (Khattab and Zaharia 2020, arXiv 2004.12832, section 3.3)
+as a sparse code over learned units (Formal et al. 2021, arXiv 2107.05720, section 3.2, where the units are the vocabulary). W, b, v and c
+are fitted on train worlds (training/key.py); the model is not changed. The units are nested: the first half of them is a code too
+(Kusupati et al. 2022, arXiv 2205.13147).
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,13 @@ from hippo_core.models.spec import validated
 
 
 class KeySettings(BaseModel):
-    """The shape of a key head: which blocks' inputs it reads (0: the embeddings), how wide each is, and its units."""
+    """The shape of a key head.
+
+    Args:
+        blocks: the blocks whose inputs it reads; 0 is the embeddings.
+        hidden: the width of each of these inputs.
+        units: how many units it has.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -37,12 +43,12 @@ class KeySettings(BaseModel):
 
     @property
     def inputs(self) -> int:
-        """The width of a token's states."""
+        """The width of a token's concatenated states."""
         return self.hidden * len(self.blocks)
 
 
 class KeyHead(nn.Module):
-    """The units and what each token counts."""
+    """The units, and the weight of each token."""
 
     def __init__(self, settings: KeySettings) -> None:
         super().__init__()
@@ -51,37 +57,45 @@ class KeyHead(nn.Module):
         self.weight = nn.Linear(settings.inputs, 1)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Activations [N, units], 0 or more, of padded states [N, T, D] whose real tokens are where `mask` [N, T] is True."""
+        """Compute the activations of texts.
+
+        Args:
+            states: padded states of their tokens, `(texts, tokens, dim)`.
+            mask: True for real tokens, `(texts, tokens)`.
+
+        Returns:
+            Activations of at least 0, `(texts, units)`.
+        """
         parts = layer_norm(states.unflatten(-1, (-1, self.settings.hidden)), (self.settings.hidden,)).flatten(-2)
         active = relu(self.units(parts)) * softplus(self.weight(parts))
         return active.masked_fill(~mask[..., None], 0.0).amax(1)
 
 
 class TokenStates(Protocol):
-    """What a head reads of texts."""
+    """The token states that a head reads."""
 
     @property
     def name(self) -> str:
-        """Whose states they are."""
+        """The name of the model that makes the states."""
         ...
 
     @property
     def shape(self) -> tuple[tuple[int, ...], int]:
-        """Blocks, and how wide the states of each are."""
+        """The blocks, and the width of each block's states."""
         ...
 
     def of(self, texts: Sequence[str]) -> list[Tensor]:
-        """The states of each text's tokens [T, D], fp32, on the CPU."""
+        """The states of each text's tokens, `(tokens, dim)` per text, fp32, on the CPU."""
         ...
 
     def cost(self, text: str) -> float:
-        """Tokens that are run for a text, each counting the share of the blocks that it goes through."""
+        """The tokens that are run for a text. Each token counts as the share of the blocks that it passes."""
         ...
 
 
 @dataclass(frozen=True)
 class BlockStates:
-    """What goes into some of a language model's first blocks."""
+    """The inputs of some of a language model's first blocks."""
 
     lm: LanguageModel
     blocks: tuple[int, ...]
@@ -103,7 +117,7 @@ class BlockStates:
 
 @dataclass(frozen=True)
 class MiniLMStates:
-    """What comes out of all-MiniLM-L6-v2."""
+    """The output of all-MiniLM-L6-v2."""
 
     device: str = "cpu"
     name = "minilm"
@@ -118,7 +132,7 @@ class MiniLMStates:
 
 @dataclass(frozen=True)
 class KeyModel:
-    """What a head reads, with the head that was fitted for it: texts to activations."""
+    """Token states and the head that was fitted for them. Together they turn texts into activations."""
 
     source: TokenStates
     head: KeyHead
@@ -138,7 +152,11 @@ class KeyModel:
 
 
 def load_head(owner: LanguageModel | artifacts.Owner, part: str = "key", folder: Path | None = None) -> KeyHead:
-    """A head that was fitted. LabError where there is none, where it is damaged or belongs to other weights."""
+    """Load a fitted head.
+
+    Raises:
+        LabError: there is no head, it is damaged, or it belongs to other weights.
+    """
     made = artifacts.read_part(owner, part, folder)
     head = KeyHead(validated(KeySettings, made.get("settings", {}), f"{part}.json"))
     artifacts.fill(head, (folder or artifacts.folder_of(owner)) / f"{part}.safetensors")
@@ -146,7 +164,11 @@ def load_head(owner: LanguageModel | artifacts.Owner, part: str = "key", folder:
 
 
 def padded(states: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """States of several texts [N, longest, D], 0 behind the last token, and where the tokens are [N, longest]."""
+    """Pad the states of several texts with zeros to the longest text.
+
+    Returns:
+        The states, `(texts, longest, dim)`, and a mask that is True for real tokens, `(texts, longest)`.
+    """
     width = max(1, *(len(state) for state in states)) if states else 1
     laid = torch.zeros(len(states), width, states[0].shape[-1])
     mask = torch.zeros(len(states), width, dtype=torch.bool)

@@ -1,8 +1,8 @@
-"""Codes of what a text is written with: its words, or the character n-grams of its words.
+"""Sparse codes of a text's words, or of the character n-grams of its words.
 
-A term weighs idf * (1 + log count), idf = log(1 + (N - n + .5) / (n + .5)) for a term that n of N texts hold, as in BM25 (Robertson
-and Zaragoza 2009, section 3.1), so that what many texts share counts little. A text's row is scaled to length 1 and rounded to
-whole numbers of 1 / SCALE, so that all rows are compared on one scale.
+A term weighs idf * (1 + log count), with idf = log(1 + (N - n + .5) / (n + .5)) for a term that n of N texts contain, as in BM25 (Robertson
+and Zaragoza 2009, section 3.1). So a term that many texts share counts little. A text's row is scaled to length 1 and rounded to integer
+multiples of 1 / SCALE, so that all rows are compared on one scale.
 """
 
 import math
@@ -15,28 +15,28 @@ import numpy as np
 
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
 
-SCALE = 4095  # whole numbers a unit: products of two rows fit easily into 32 bits
-SIZES = (3, 4)  # characters of a gram
+SCALE = 4095  # integer steps per unit; products of two rows fit easily into 32 bits
+SIZES = (3, 4)  # characters per n-gram
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words and numbers, an apostrophe kept inside a word; no stemming, no list of stop words."""
+    """The lower-case words and numbers of a text. Apostrophes inside words are kept. There is no stemming and no list of stop words."""
     return re.findall(r"\w+(?:'\w+)*", text.lower().replace("\u2019", "'"))
 
 
 def grams(text: str) -> list[str]:
-    """Every three and every four characters in a row of each word, whose borders count as characters: "lamp" begins with "<la"."""
+    """All character 3-grams and 4-grams of each word. Word borders count as characters: the first of "lamp" is "<la"."""
     bordered = [f"<{word}>" for word in words(text)]
     return [word[start : start + size] for word in bordered for size in SIZES for start in range(len(word) - size + 1)]
 
 
 @dataclass
 class Lexicon:
-    """The terms of a set of texts, each a dimension in order of first sight, with their idf."""
+    """The terms of a set of texts with their idf. Each term is a dimension, in order of first occurrence."""
 
     terms: Callable[[str], list[str]]
     idf: dict[str, float] = field(default_factory=dict)
-    unseen: float = 0.0  # the idf of a term that no text holds
+    unseen: float = 0.0  # the idf of a term that no text contains
     columns: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -48,7 +48,7 @@ class Lexicon:
         return cls(terms, idf, math.log(1 + (total + 0.5) / 0.5), {term: column for column, term in enumerate(held)})
 
     def rows(self, texts: Sequence[str]) -> SparseMatrix:
-        """The texts as rows. A term outside the lexicon has no place, but takes its part of the row's length."""
+        """The texts as rows of a sparse code. A term outside the lexicon has no dimension, but counts for the row's length."""
         coded = [self._coded(text) for text in texts]
         width = max(1, *map(len, coded)) if coded else 1
         indices = np.full((len(coded), width), -1, dtype=np.int32)
@@ -59,7 +59,7 @@ class Lexicon:
         return SparseMatrix(indices, values, len(self.columns), float(SCALE))
 
     def _coded(self, text: str) -> list[tuple[int, int]]:
-        """(dimension, whole number) of a text's known terms, by dimension."""
+        """The known terms of a text as pairs (dimension, integer value), sorted by dimension."""
         counts = Counter(self.terms(text))
         weights = {term: self.idf.get(term, self.unseen) * (1 + math.log(count)) for term, count in counts.items()}
         length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))

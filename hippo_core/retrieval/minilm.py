@@ -1,4 +1,4 @@
-"""Cosines of the sentence vectors that all-MiniLM-L6-v2 (models/minilm.py) makes of texts."""
+"""Cosines of sentence vectors from all-MiniLM-L6-v2 (models/minilm.py)."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,11 @@ from hippo_core.retrieval.world_index import WorldIndex
 
 
 def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
-    """The cosine of each taught fact with the question. All facts of the world are encoded once, on the device of its model."""
+    """The cosine of each taught fact with the question. All facts of the world are encoded once, on the device of its model.
+
+    Returns:
+        One cosine per taught fact, `(facts,)`.
+    """
     device = str(index.lm.device)
     vectors = index.once("minilm", lambda: vectors_of([fact.text for fact in index.traces], device))
     rows = {fact: row for row, fact in enumerate(index.passages)}
@@ -21,7 +25,7 @@ def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.nda
 
 
 def vectors_of(texts: Sequence[str], device: str = "cpu") -> Tensor:
-    """The vectors of what was told [N, D], from disk where they lie there."""
+    """The vectors of the texts, `(texts, dim)`, read from disk if they are there."""
     return kept(minilm.identity(), texts, lambda: {"vectors": minilm.encode(texts, device)})["vectors"]
 
 

@@ -1,9 +1,9 @@
-"""Scores by meaning: cosine between a question's vector and a fact's, both from the frozen model that answers, nothing trained.
+"""Dense retrieval: the cosine of the question's and the fact's vectors, both from the frozen model that answers. Nothing is trained.
 
-A text's vector is the mean of its tokens' states after the middle block, each weighted by a / (a + p(token)) with a = 1e-3 and p the
-token's share in the taught facts (smooth inverse frequency: Arora et al. 2017, section 3); a token that no fact holds counts as one
-that occurs once. The taught facts' mean vector is taken off every vector, the question's too, in place of the paper's first principal
-component, which a handful of facts does not fix.
+A text's vector is the weighted mean of its tokens' states after the middle block. A token's weight is a / (a + p(token)), with a = 1e-3 and
+p the token's share in the taught facts (smooth inverse frequency: Arora et al. 2017, section 3). A token that no fact contains counts as
+one that occurs once. The mean vector of the taught facts is subtracted from every vector, the question's too. The paper subtracts the first
+principal component instead, which a handful of facts does not determine.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,13 @@ SMOOTHING = 1e-3
 
 @dataclass(frozen=True)
 class DenseIndex:
-    """Unit vectors of the taught facts [N, D] about their mean [D], and how often each token id occurs in them [V]."""
+    """The index of the taught facts.
+
+    Args:
+        unit: unit vectors of the facts after their mean is subtracted, `(facts, dim)`.
+        mean: the mean of the facts' vectors, `(dim,)`.
+        counts: how often each token id occurs in the facts, `(ids,)`.
+    """
 
     unit: Tensor
     mean: Tensor
@@ -30,14 +36,18 @@ class DenseIndex:
 
 
 def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
-    """The cosine of each taught fact with the question."""
+    """The cosine of each taught fact with the question.
+
+    Returns:
+        One cosine per taught fact, `(facts,)`.
+    """
     dense = index.once(("dense", taught), lambda: _dense(index, taught))
     tokens, states = index.cue("own", question, lambda texts: _states(index, texts))
     return (dense.unit @ normalize(_vector(tokens, states, dense.counts) - dense.mean, dim=0)).numpy()
 
 
 def query_tokens(index: WorldIndex, question: str) -> int:
-    """How many tokens the model runs for a question: its own and the one that opens a text."""
+    """How many tokens the model runs for a question: those of the question and the one that opens a text."""
     return len(index.lm.encode(question)) + 1
 
 
@@ -53,7 +63,7 @@ def _dense(index: WorldIndex, taught: tuple[str, ...]) -> DenseIndex:
 
 
 def _states(index: WorldIndex, texts: Sequence[str]) -> list[tuple[list[int], Tensor]]:
-    """Of each text its tokens and their states [T, D] after the middle block."""
+    """The tokens of each text, and their states [T, D] after the middle block."""
     middle = (index.lm.config.num_hidden_layers + 1) // 2
     return list(zip(map(index.lm.encode, texts), early_states(index.lm, texts, [middle], batch_size=32), strict=True))
 

@@ -1,7 +1,7 @@
-"""How likely the question is after a passage, by the frozen model that answers: would this passage have made it ask that?
+"""The likelihood of the question after a passage, under the frozen model that answers.
 
-Ranking passages by the likelihood of the question is UPR (Sachan et al. 2022, arXiv 2204.07496). `after_text` reads each passage as text;
-`after_kv` runs the question's tokens alone, behind the passages' stored keys and values. Nothing is trained.
+Ranking passages by the likelihood of the question is UPR (Sachan et al. 2022, arXiv 2204.07496). `after_text` reads each passage as text.
+`after_kv` runs only the question's tokens, after the stored keys and values of the passages. Nothing is trained.
 """
 
 import math
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def after_text(lm: "LanguageModel", texts: Sequence[str], question: str, decoding: Decoding) -> list[Likelihood]:
-    """The question's log-likelihood after each of these passages, alone in the prompt that the model would be asked with."""
+    """The log-likelihood of the question after each passage. Each passage stands alone in the prompt that the model would be asked with."""
     pieces = split(lm, texts, question, decoding)
     return token_likelihood(lm, [([*pieces.prefix, *block], pieces.tail[: pieces.question_tokens]) for block in pieces.blocks], len(texts))
 
@@ -26,8 +26,12 @@ def after_text(lm: "LanguageModel", texts: Sequence[str], question: str, decodin
 def after_kv(
     passage_kv: "PassageKV", blocks: Sequence[Sequence[int]], question: str, decoding: Decoding, batch_size: int = 64
 ) -> tuple[list[float], int]:
-    """log p(question | passage) in nats for each passage's tokens, and how many tokens were run for it, without those of passages
-    whose KV were not kept yet."""
+    """The log-likelihood of the question after the stored keys and values of each passage.
+
+    Returns:
+        log p(question | passage) in nats for each passage, and how many tokens were run for all of them. Tokens of passages whose KV were
+        not stored yet are not counted.
+    """
     pieces = split(passage_kv.lm, (), question, decoding)
     question_ids = pieces.tail[: pieces.question_tokens]
     passages = passage_kv.get(blocks)

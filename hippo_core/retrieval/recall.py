@@ -4,7 +4,7 @@ Nothing is fitted by default: a trace's score is the sum over channels of how li
 traces, so that no channel drowns another whatever words a world is made of. What looks like an earlier version of one of the best that was
 told later counts for less. With fitted weights (fusion.py) candidates of each channel are ranked by their weighted features.
 
-Scores are rounded to six digits before they are compared, and ties go to the lower id, so that a ranking does not depend on rounding.
+Scores are rounded to six decimals before they are compared, and ties go to the lower id. So a ranking does not depend on rounding errors.
 """
 
 import time
@@ -56,13 +56,15 @@ class RecallConfig:
 
 @dataclass(frozen=True)
 class Recall:
-    """What was recalled for a cue.
+    """The result of a recall.
 
     Args:
-        traces, scores, features: the ranked traces, best first, with the score of each and the features [N] that it was made of.
+        traces: the ranked traces, best first.
+        scores: the score of each trace.
+        features: the features that the scores are made of, `(traces,)` each.
         recall_ms, completion_ms: milliseconds of the two stages.
-        computed_tokens: tokens run for the cue; a token that goes through the first third of the blocks counts a third.
-        encode_ms: milliseconds in which keys and values were made of traces that had none yet; no part of the other two times.
+        computed_tokens: tokens run for the cue. A token that passes only the first third of the blocks counts as a third.
+        encode_ms: milliseconds spent on keys and values of traces that had none yet. The other two times do not contain it.
     """
 
     traces: tuple[Trace, ...] = ()

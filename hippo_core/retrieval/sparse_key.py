@@ -1,7 +1,7 @@
-"""A sparse key: the few dimensions of a large space in which a trace is anything, each with a small whole number.
+"""A sparse key: the few active dimensions of a trace in a large space, each with a small integer value.
 
-Whole numbers, so that every implementation of a comparison finds the same traces (architecture: codes are quantised before they are
-compared). Keys are checked when they are made; whoever holds one need not check it again.
+Values are integers so that every implementation of a comparison finds the same traces (architecture: codes are quantised before they are
+compared). A key is checked when it is made, so its users need not check it again.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,21 @@ from scipy.sparse import csr_array
 
 from hippo_core.files import LabError
 
-WIDEST = 2**31 - 1  # dimensions that an int32 can number
+WIDEST = 2**31 - 1  # the most dimensions that an int32 can number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseKey:
-    """`indices` int32 [K], ascending, within 0 ... dims - 1; `values` int8 [K], none of them 0; both read-only.
+    """A sparse key with K active dimensions. Its arrays are read-only.
 
-    LabError where they are not finite, not whole, out of range, of two lengths, not ascending, or where there are none.
+    Args:
+        indices: `(K,)`, int32, ascending, from 0 to dims - 1.
+        values: `(K,)`, int8, none of them 0.
+        dims: how many dimensions the space has.
+
+    Raises:
+        LabError: indices or values are not finite, not whole numbers, out of range or of different lengths, indices do not ascend, a value
+            is 0, or there are none.
     """
 
     indices: NDArray[np.int32]
@@ -39,19 +46,23 @@ class SparseKey:
 
     @classmethod
     def unpadded(cls, indices: ArrayLike, values: ArrayLike, dims: int) -> "SparseKey":
-        """The key of a row of a code that is padded with indices of -1."""
+        """The key of a code's row that is padded with indices of -1."""
         winners = np.asarray(indices) != -1
         return cls(np.asarray(indices)[winners], np.asarray(values)[winners], dims)
 
     @classmethod
     def of_dense(cls, row: Sequence[float]) -> "SparseKey":
-        """The key whose dense form this is; LabError where an entry is not finite or not a whole number."""
+        """The key with this dense form.
+
+        Raises:
+            LabError: an entry is not finite or not a whole number.
+        """
         values = np.asarray(row)
         winners = np.flatnonzero(values).astype(np.int32)
         return cls(winners, values[winners], len(values))
 
     def dense(self) -> list[float]:
-        """All dimensions, most of them 0."""
+        """The values of all dimensions; most of them are 0."""
         row = np.zeros(self.dims)
         row[self.indices] = self.values
         return row.tolist()
@@ -67,7 +78,14 @@ class SparseKey:
 
 
 def whole(values: ArrayLike, kind: type[np.signedinteger[Any]], name: str) -> NDArray[Any]:
-    """A copy of values as whole numbers of a kind; LabError where one is not finite, not whole, or does not fit."""
+    """A copy of values as an array of an integer type.
+
+    Returns:
+        `(values,)`, of dtype `kind`.
+
+    Raises:
+        LabError: values are not one row of numbers, or one is not finite, not whole, or does not fit the type.
+    """
     array = np.array(values)
     if array.dtype == kind and array.ndim == 1:
         return array
@@ -93,14 +111,21 @@ def _check(indices: NDArray[np.int32], values: NDArray[np.int8], dims: int) -> N
 
 
 def cosines(left: Sequence[SparseKey], right: Sequence[SparseKey]) -> NDArray[np.float64]:
-    """Cosines [len(left), len(right)] of keys with the same dimensions, rounded to 12 digits so that order never hangs on rounding."""
+    """The cosines of all pairs of keys of one space, rounded to 12 decimals so that an order does not depend on rounding errors.
+
+    Returns:
+        `(len(left), len(right))`, float64.
+
+    Raises:
+        LabError: the keys have different numbers of dimensions.
+    """
     if not left or not right:
         return np.zeros((len(left), len(right)))
     return np.round((_rows(left) @ _rows(right).T).toarray(), 12)
 
 
 def _rows(keys: Sequence[SparseKey]) -> csr_array:
-    """Keys as the rows of a matrix, each of length 1."""
+    """The keys as rows of a matrix, each scaled to length 1."""
     if len({key.dims for key in keys}) > 1:
         raise LabError(f"keys of one space were expected, got {sorted({key.dims for key in keys})} dimensions")
     values = [key.values.astype(np.float64) for key in keys]

@@ -1,4 +1,4 @@
-"""Texts as rows of a sparse integer code, and what a cue's code has in common with them."""
+"""Texts as rows of a sparse integer code, and their similarity to a cue's code."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +11,13 @@ Ints = NDArray[np.integer]
 
 @dataclass(frozen=True)
 class SparseMatrix:
-    """N codes in a space of `dims`: `indices` int32 [N, K], padded with -1, and `values` int16 [N, K].
+    """Sparse codes as rows.
 
-    `unit`: the length of every row, where rows are parts of longer ones (None: as long as their values make them).
+    Args:
+        indices: `(rows, K)`, int32, padded with -1.
+        values: `(rows, K)`, int16.
+        dims: how many dimensions the space has.
+        unit: the length of every row, if rows are parts of longer ones. None computes the length of each row from its values.
     """
 
     indices: NDArray[np.int32]
@@ -22,7 +26,7 @@ class SparseMatrix:
     unit: float | None = None
 
     def one(self, row: int) -> "SparseMatrix":
-        """One of them, by itself."""
+        """The matrix of this row alone."""
         return SparseMatrix(self.indices[row : row + 1], self.values[row : row + 1], self.dims, self.unit)
 
     def some(self, rows: NDArray[np.int64]) -> "SparseMatrix":
@@ -31,28 +35,37 @@ class SparseMatrix:
 
     @cached_property
     def norms(self) -> NDArray[np.float64]:
-        """The length of each row, float64 [N]; 1 for a row of nothing, whose products are 0 anyway."""
+        """The length of each row, `(rows,)`, float64; 1 for an empty row, whose products are 0 anyway."""
         return lengths(self.values) if self.unit is None else np.full(len(self.values), self.unit)
 
     def cosines(self, rows: NDArray[np.int64], cue: "SparseMatrix") -> NDArray[np.float64]:
-        """The cosine of each of `rows` with the one code of `cue`, which may hold more than this space does."""
+        """The cosine of each of `rows` with the one code of `cue`. The cue's length may count terms that this space does not have.
+
+        Returns:
+            `(len(rows),)`, float64.
+        """
         dots = (self._laid(cue)[self.indices[rows]] * self.values[rows]).sum(1)
         return dots / (self.norms[rows] * cue.norms[0])
 
     def covered(self, rows: NDArray[np.int64], cue: "SparseMatrix") -> NDArray[np.float64]:
-        """How much of the one code of `cue`, a share of its squared length, lies where each of `rows` has anything: what else a row says
-        does not make it less, as it does a cosine."""
+        """The share of the cue's squared length in dimensions where a row has a positive value.
+
+        Further content of a row does not lower this share. It would lower a cosine.
+
+        Returns:
+            One share for each of `rows`, `(len(rows),)`, float64.
+        """
         there = np.where(self.values[rows] > 0, self._laid(cue)[self.indices[rows]] ** 2, 0).sum(1)
         return there / cue.norms[0] ** 2
 
     def _laid(self, cue: "SparseMatrix") -> NDArray[np.int64]:
-        """The cue with all dimensions of this space, and 0 in one more place, that of padding."""
+        """The cue as a dense row over this space, with one more dimension of 0 for padding."""
         table = np.zeros(self.dims + 1, dtype=np.int64)
         table[cue.indices[0][cue.indices[0] >= 0]] = cue.values[0][cue.indices[0] >= 0]
         return table
 
 
 def lengths(values: Ints) -> NDArray[np.float64]:
-    """Euclidean lengths of rows of whole numbers; 1 where all are 0."""
+    """The Euclidean length of each row of integers, `(rows,)`, float64; 1 for a row of zeros."""
     roots = np.sqrt((values.astype(np.int64) ** 2).sum(1).astype(np.float64))
     return np.where(roots > 0, roots, 1.0)

@@ -1,7 +1,7 @@
-"""Words with their meanings, as the suites themselves know them: every word of a group of synonyms becomes the group's one name.
+"""Replace words by their meanings, as the suites know them: every word of a group of synonyms becomes the name of the group.
 
-A bound, no rival: it is told the table that the suites draw their paraphrases from, held-out words included, which nothing that
-retrieves could know. Where BM25 over these meanings fails as well, no better list of synonyms would help.
+This is a bound and not a rival. It knows the table that the suites draw their paraphrases from, with the held-out words, which no retrieval
+could know. If BM25 over these meanings fails too, no better list of synonyms would help.
 """
 
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from hippo_core.suites.lexicon import ACTIONS, MOTIONS, PLACES, THINGS
 
 
 def meanings(text: str) -> list[str]:
-    """The words of a text, each run of words that a group of synonyms holds replaced by the group's name, the longest run first.
+    """The words of a text, with synonyms replaced by the name of their group. Longer runs of words are matched first.
 
-    Words of two groups ("light" is a lamp, "coat" a jacket and what a painter does) become the names of both.
+    A word of two groups becomes both names ("light" is a lamp; "coat" is a jacket, and also what a painter does).
     """
     tokens, names, start = words(text), [], 0
     while start < len(tokens):
@@ -26,7 +26,7 @@ def meanings(text: str) -> list[str]:
 
 @cache
 def _groups() -> dict[tuple[str, ...], list[str]]:
-    """The names of the groups that each run of words belongs to; a name is no word of any text."""
+    """The names of the groups that each run of words belongs to. No name is a word of a text."""
     table: dict[tuple[str, ...], list[str]] = {}
     for name, members in _named():
         for member in members:

@@ -1,4 +1,4 @@
-"""The traces of one world made ready for cues, each channel with an index of its own."""
+"""An index of the traces of one world. Each channel has its own index."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -131,6 +131,6 @@ class TraceIndex:
 
 
 def name_of(channels: Iterable[str]) -> str:
-    """What a choice of channels is called: "words+grams+key"."""
+    """The name of a set of channels, such as "words+grams+key"."""
     chosen = set(channels)
     return "+".join(channel for channel in CHANNELS if channel in chosen)

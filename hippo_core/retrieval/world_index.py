@@ -1,4 +1,4 @@
-"""What is computed once for the passages of a world and used for all questions about it."""
+"""Values that are computed once for the passages of a world and used for all questions about it."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class WorldIndex:
         return {trace.source: trace for trace in self.traces}
 
     def once(self, key: Hashable, build: Callable[[], Any]) -> Any:
-        """What `build` returns, built at the first call with this key."""
+        """The result of `build`, which is called only at the first call with this key."""
         if key not in self._built:
             self._built[key] = build()
         return self._built[key]

@@ -7,10 +7,7 @@ from hippo_core.results.criteria import Criteria, judge
 
 RAGS = ("baselines/rag_bm25", "baselines/rag_dense", "baselines/rag_hybrid")
 DENSE = [{"preset": preset, "encoder": encoder} for encoder in ("minilm", "own") for preset in RAGS[1:]]
-HEAD = {
-    "groups": {"best_core": ["baselines/core", "baselines/span_short"], "best_rag": [RAGS[0], *DENSE]},
-    "uses_window": ["baselines/core", "baselines/span_short"],
-}
+HEAD = {"groups": {"best_core": ["baselines/core", "baselines/span_short"], "best_rag": [RAGS[0], *DENSE]}}
 RUNGS = ("exact", "partial", "paraphrase", "noisy")
 A_OVER_B = {"difference": {"a": "memory/hei_nw", "b": "baselines/core"}, "at_least": 0.1}
 

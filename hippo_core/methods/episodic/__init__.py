@@ -1,8 +1,8 @@
-"""HEI-NW, the episodic memory: sparse keys, a write gate, recall by several channels, completion, replay.
+"""HEI-NW, the episodic memory: sparse keys, a write gate, recall over several channels, completion and replay.
 
     encode -> gate -> store (writing.py)          recall -> complete -> rank (retrieval/recall.py)          replay (replaying.py)
 
-Keys k-WTA: McNaughton and Morris 1987; completion Hopfield 1982, Ramsauer et al. 2020 (arXiv 2008.02217).
+Sources: k-WTA keys, McNaughton and Morris 1987; completion, Hopfield 1982 and Ramsauer et al. 2020 (arXiv 2008.02217).
 """
 
 import math
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class HeiNW(Memory):
-    """The episodic memory on a loaded model; what was fitted for the model is read when it is first needed (components.py)."""
+    """The episodic memory of a loaded model. Fitted weights are read when they are first needed (components.py)."""
 
     Settings = HeiNWSettings
     steps = ("teach", "replay")
@@ -33,7 +33,7 @@ class HeiNW(Memory):
 
     @cached_property
     def components(self) -> "Components":
-        """The encoder of keys, the fitted weights, and the cache of keys and values."""
+        """The key encoder, the fitted weights and the cache of keys and values."""
         from hippo_core.methods.episodic.components import Components
 
         return Components(self.lm, self.settings, getattr(self.delivery, "passage_kv", None) if self.settings.delivery == "kv" else None)
@@ -55,19 +55,23 @@ class HeiNW(Memory):
         return self.components.codec()
 
     def calibrate(self, worlds: Iterable[Sequence[Observation]]) -> Mapping[str, Any] | None:
-        """Means and deviations of the gate's terms, and its threshold, where there is a gate by salience."""
+        """Calibrate the salience gate.
+
+        Returns:
+            Mean and standard deviation of each gate term, and the threshold; None if the settings have no salience gate.
+        """
         from hippo_core.methods.episodic.writing import calibration
 
         return calibration(self.components, worlds) if self.settings.calibrates else None
 
     def write(self, observation: Observation, store: "TraceStore", calibration: Mapping[str, Any] | None = None) -> Decision:
-        """See `Memory`. Only `teach` keeps to a budget."""
+        """See `Memory`. Only `teach` enforces the budget."""
         return self._writer(store, calibration).write(observation)
 
     def teach(
         self, observations: Sequence[Observation], store: "TraceStore", calibration: Mapping[str, Any] | None = None
     ) -> list[Decision]:
-        """See `Memory`; at the end of the world, traces beyond the budget are evicted."""
+        """See `Memory`. Traces beyond the budget are evicted at the end of the world."""
         self._writer(store, calibration).prepare(observations)
         decisions = super().teach(observations, store, calibration)
         budget = self.settings.episodic.store.budget
@@ -76,7 +80,7 @@ class HeiNW(Memory):
         return decisions
 
     def _writer(self, store: "TraceStore", calibration: Mapping[str, Any] | None) -> "Writer":
-        """The writer of a store, which is kept until another store is written to."""
+        """The writer of a store. It is reused until another store is written to."""
         from hippo_core.methods.episodic.writing import Writer, gate_of
 
         if self._writes is None or self._writes.store is not store:

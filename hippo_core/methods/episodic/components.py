@@ -1,4 +1,4 @@
-"""The components of the episodic memory for one loaded model: what was fitted for it, and the cache of traces' keys and values."""
+"""The components of the episodic memory for one loaded model: its fitted weights, and the cache of keys and values of traces."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -25,11 +25,11 @@ MADE_UP = ("A warm stone lay by the river.", "A cold stone lay on the hill.")
 
 
 class Components:
-    """The components of a model's memory. Each is read when it is first needed, and must have been fitted for this very model.
+    """The components of a model's memory. Each is read when it is first needed. It must have been fitted for this model.
 
     Args:
-        passage_kv: the cache that the delivery reads keys and values from; None: a new one.
-        folder: where what was fitted lies; None: beside the model's weights.
+        passage_kv: the cache that the delivery reads keys and values from; None makes a new one.
+        folder: the folder of the fitted weights; None for the folder beside the model's weights.
     """
 
     def __init__(self, lm: LanguageModel, settings: HeiNWSettings, passage_kv: PassageKV | None = None, folder: Path | None = None) -> None:
@@ -37,7 +37,7 @@ class Components:
 
     @cached_property
     def encoder(self) -> KeyEncoder:
-        """The encoder of keys, the same for cues and for what is told; without sparsity it keeps every active unit."""
+        """The key encoder, used for cues and statements alike. Without sparsity it keeps every active unit."""
         code = self.settings.episodic.code
         winners = code.winners if self.settings.episodic.use_sparsity else None
         if self.settings.encoder == "minilm":
@@ -57,7 +57,7 @@ class Components:
 
     @cached_property
     def passage_kv(self) -> PassageKV:
-        """The keys and values of traces, from which the model predicts a cue; those of the delivery, where it has any."""
+        """The keys and values of traces, from which the model predicts a cue. It is the cache of the delivery, if that has one."""
         if self._passage_kv is not None:
             return self._passage_kv
         storage = self.settings.episodic.store.kv
@@ -72,7 +72,7 @@ class Components:
         return PayloadCodec(made, encoder.expansion, encoder.winners or encoder.expansion, self.lm.spec.context_limit, width)
 
     def recaller(self, traces: Sequence[Trace]) -> Recaller:
-        """Recall from the traces of one world."""
+        """A recaller over the traces of one world."""
         return self._recaller(traces, self.settings.episodic.use_completion, self.rerank_candidates)
 
     def _recaller(self, traces: Sequence[Trace], completion: Any, rerank_candidates: int) -> Recaller:
@@ -97,7 +97,11 @@ class Components:
 
     @property
     def rerank_candidates(self) -> int:
-        """How many candidates completion looks at. LabError where these are fewer than are shown."""
+        """How many candidates completion looks at.
+
+        Raises:
+            LabError: completion looks at fewer candidates than are shown (`k`).
+        """
         settings = self.settings.episodic
         most = settings.predictive.candidates if settings.use_completion == "predictive" else 3 * settings.recall.candidates
         if most < self.settings.k:
@@ -115,6 +119,10 @@ class Components:
 
 
 def load_key_model(lm: LanguageModel, folder: Path | None = None) -> KeyModel:
-    """A model with the key head that was fitted for it. LabError where there is none, or it is damaged or belongs to other weights."""
+    """Load the key head that was fitted for a model.
+
+    Raises:
+        LabError: there is no key head, it is damaged, or it belongs to other weights.
+    """
     head = load_head(lm, "key", folder)
     return KeyModel(BlockStates(lm, head.settings.blocks), head)

@@ -1,8 +1,8 @@
 """Replay: a sleep between teaching and asking. Traces are drawn, cued with noisy versions of their own words, and recalled.
 
-What is recalled rises in salience and its key takes in the noisy cue's, so that the next such cue meets it; what is not recalled decays.
-Two traces in the same words become one, the later, with the evidence of both. Nothing of any question or answer is seen, and nothing is
-trained.
+A trace that is recalled gains salience. Its key is mixed with the key of the noisy cue, so that the next such cue finds it. A trace that
+is not recalled decays. Traces with the same words are merged into the latest one, which gets the evidence of all. Replay sees no question
+and no answer, and trains nothing.
 """
 
 import time
@@ -21,11 +21,16 @@ from hippo_core.store import TraceStore
 from hippo_core.store.trace import Trace
 
 SEED = 1337
-RISE, DECAY, TAKEN_IN = 0.1, 0.1, 0.25  # of salience, recalled or not; a noisy cue's part of the new key
+RISE, DECAY, TAKEN_IN = 0.1, 0.1, 0.25  # salience gained if recalled; share of it lost if not; the noisy cue's share of the new key
 
 
 def replay_world(memory: Components, world: str, store: TraceStore) -> Iterator[dict[str, object]]:
-    """Rehearse the traces of one world `replay.cycles` times; one row a rehearsed trace and cycle."""
+    """Rehearse the traces of one world `replay.cycles` times, or not at all if replay is off.
+
+    Returns:
+        One row per rehearsed trace and cycle: `cycle`, `world`, `trace_id`, `cue`, `recalled`, `salience_before`, `salience_after`,
+        `merged` and `ms`. `salience_after` is NaN for a trace that is no longer stored.
+    """
     replay = memory.settings.replay
     schedule: Schedule = {}
     for cycle in range(1, (replay.cycles if replay.enabled else 0) + 1):
@@ -35,7 +40,7 @@ def replay_world(memory: Components, world: str, store: TraceStore) -> Iterator[
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """A trace, the noisy cue that it was given, and whether it came first."""
+    """A trace, the noisy cue that it was given, whether it was ranked first, and the milliseconds that the recall took."""
 
     trace: Trace
     cue: str
@@ -45,7 +50,7 @@ class Rehearsal:
 
 @dataclass(frozen=True)
 class ReplayCycle:
-    """One cycle of one world."""
+    """One replay cycle of one world."""
 
     memory: Components
     store: TraceStore
@@ -53,7 +58,11 @@ class ReplayCycle:
     cycle: int
 
     def run(self, schedule: Schedule) -> tuple[list[dict[str, object]], Schedule]:
-        """Draw, cue, recall, and change the store, all in one batch that `rollback` can undo; the rows, and when each is due again."""
+        """Draw, cue and recall traces, then change the store. All changes are one batch that `rollback` can undo.
+
+        Returns:
+            One row per rehearsed trace, and the schedule of when each trace is due again.
+        """
         traces = self.store.traces(self.world)
         rehearsed = list(self._rehearsed(traces, self._drawn(traces, schedule)))
         hits = [one.trace.id for one in rehearsed if one.hit]
@@ -83,7 +92,7 @@ class ReplayCycle:
             yield Rehearsal(trace, cue, bool(ranking) and ranking[0].id == trace.id, (time.perf_counter() - begin) * 1e3)
 
     def _take_in(self, hits: Sequence[Rehearsal]) -> None:
-        """New keys: the old one and that of the noisy cue in proportion, and again only the strongest units."""
+        """Store new keys: a weighted mean of the old key and the noisy cue's key, cut again to its strongest units."""
         if not hits:
             return
         encoder = self.memory.encoder
@@ -99,7 +108,11 @@ class ReplayCycle:
         return replace(payload, keys=(*payload.keys[:nearest], key, *payload.keys[nearest + 1 :]))
 
     def _merge(self, traces: Sequence[Trace]) -> set[int]:
-        """Of traces in the same words the last stays, with the evidence of all; the ids of those that went."""
+        """Merge traces with the same words: the last one stays and gets the evidence of all.
+
+        Returns:
+            The ids of the deleted traces.
+        """
         alike: dict[tuple[str, ...], list[Trace]] = {}
         for trace in traces:
             alike.setdefault(tuple(words(trace.text)), []).append(trace)
@@ -126,8 +139,11 @@ class ReplayCycle:
 
 
 def corrupt(text: str, level: float, random: Random) -> str:
-    """The text with each word, with probability `level`, dropped or misspelt (a letter lost, or two neighbours swapped), half and half. A
-    word of up to two letters can only be dropped, and the last word stays where all others are gone."""
+    """Corrupt each word of a text with probability `level`: half of these words are dropped, the other half misspelt.
+
+    A misspelt word loses a letter or has two neighbouring letters swapped. A word of up to two letters can only be dropped. The last word
+    stays if all others were dropped.
+    """
     words = text.split()
     words_left: list[str] = []
     for number, word in enumerate(words):
@@ -141,7 +157,7 @@ def corrupt(text: str, level: float, random: Random) -> str:
 
 
 def misspelt(word: str, random: Random) -> str:
-    """A letter lost, or two neighbours swapped."""
+    """The word with one letter removed, or with two neighbouring letters swapped."""
     index = random.randrange(len(word) - 1)
     swapped = word[:index] + word[index + 1] + word[index] + word[index + 2 :]
     return swapped if random.random() < 0.5 else word[:index] + word[index + 1 :]

@@ -1,4 +1,4 @@
-"""The settings of the episodic memory, in sections, as its presets may give them. Importing this loads no torch."""
+"""The settings of the episodic memory, in sections. Its presets may set all of them. This module does not import torch."""
 
 import math
 import os
@@ -54,21 +54,25 @@ class RecallSettings(SettingsModel):
 
 
 class HopfieldSettings(SettingsModel):
-    """`steps` of z <- softmax(beta M z) M over the candidates' keys."""
+    """Run `steps` updates z <- softmax(beta M z) M, where the rows of M are the candidates' keys."""
 
     beta: Annotated[float, Field(gt=0)] = 16.0
     steps: Count = 1
 
 
 class PredictiveSettings(SettingsModel):
-    """`candidates`: how many traces the model is asked to predict the cue from."""
+    """`candidates`: from how many traces, one at a time, the model predicts the cue."""
 
     candidates: Count = 20
 
 
 class GateSettings(SettingsModel):
-    """S = alpha surprise + beta novelty + gamma reward + delta pin > tau; without a tau, the one that writes `write_rate` of what
-    validation worlds tell. `policy` random: as many writes, drawn by chance."""
+    """The gate writes a statement if S = alpha surprise + beta novelty + gamma reward + delta pin > tau.
+
+    Args:
+        write_rate: if `tau` is None, tau is chosen so that this share of the statements of validation worlds is written.
+        policy: "salience" decides by S. "random" is the control: it draws as many statements at random.
+    """
 
     alpha: Weight = 1.0
     beta: Weight = 1.0
@@ -84,16 +88,21 @@ class GateSettings(SettingsModel):
 
 
 class StoreSettings(SettingsModel):
-    """`budget`: the share of a world's facts that may be kept (None: all). `kv`: where traces' keys and values are kept once they are
-    run: nowhere, in memory while their world is asked about, or on disk below data/generated/kv, where a gate leaves those of what it
-    lets through, so that its reading is no work of its own."""
+    """What the store may keep.
+
+    Args:
+        budget: the share of a world's facts that may be kept; None keeps all.
+        kv: where computed keys and values of traces are kept. "none": nowhere. "memory": in memory while their world is asked about.
+            "disk": below data/generated/kv. A gate saves there the keys and values of the statements that it writes, so that they are
+            not computed again.
+    """
 
     budget: Share | None = None
     kv: Literal["none", "memory", "disk"] = "memory"
 
 
 class EpisodicSection(SettingsModel):
-    """The episodic memory's parts, each of which can be switched off."""
+    """The parts of the episodic memory. Each can be switched off."""
 
     use_sparsity: bool = True
     use_completion: Annotated[Literal["predictive", "hopfield", "off"], OFF] = "off"
@@ -107,9 +116,15 @@ class EpisodicSection(SettingsModel):
 
 
 class ReplaySettings(SettingsModel):
-    """What happens in a sleep: `cycles` times, `rate` of the store (rounded up, at most `max_items`) is cued with noise and recalled.
-    `noise_level`: by which cues are corrupted, and the standard deviation of Gaussian noise on the priorities (0 ... 1), so that cycles
-    differ and no trace is always passed over."""
+    """What happens in a sleep.
+
+    Args:
+        cycles: how many replay cycles are run.
+        rate: the share of the store that a cycle cues with noise and recalls, rounded up.
+        max_items: the most traces that a cycle rehearses; None for no limit.
+        noise_level: how strongly cues are corrupted. It is also the standard deviation of the Gaussian noise on the priorities (0 ... 1):
+            with it cycles differ, and no trace is passed over every time.
+    """
 
     enabled: bool = True
     cycles: Count = 1
@@ -119,7 +134,7 @@ class ReplaySettings(SettingsModel):
     max_items: Annotated[int, Field(ge=0)] | None = None
 
     def count(self, size: int) -> int:
-        """How many of `size` traces a cycle rehearses, at most."""
+        """The most traces that a cycle rehearses out of `size`."""
         share = math.ceil(self.rate * size - 1e-9)
         return share if self.max_items is None else min(share, self.max_items)
 
@@ -137,7 +152,7 @@ class HeiNWSettings(MemorySettings):
 
     @property
     def calibrates(self) -> bool:
-        """A gate by salience is calibrated on validation worlds; one that writes by chance needs none."""
+        """Whether validation worlds are needed: the salience gate is calibrated on them, the random gate is not."""
         return self.episodic.use_gate and self.episodic.gate.policy == "salience"
 
     @field_validator("encoder", mode="before")

@@ -1,7 +1,7 @@
 """Writing: a statement is encoded to a key, the gate scores it, and a statement that passes is stored as a trace.
 
-Surprise is what a statement costs the frozen model, in nats a token, right after the beginning that all prompts share. Novelty is 1 less
-the highest cosine with the keys stored before it in its world. A statement in the very words of a stored one is evidence for that one.
+Surprise is the frozen model's mean loss on a statement, in nats per token, right after the beginning that all prompts share. Novelty is 1
+minus the highest cosine with the keys stored before it in its world. A statement with the same words as a stored one is evidence for it.
 """
 
 import math
@@ -27,9 +27,9 @@ from hippo_core.retrieval.text_encoder import payloads
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Decision, Statement
 
-CALIBRATED_ON = 512  # statements of validation worlds, in whole worlds, at least
-SEED = 1337  # of the control that writes by chance
-NEAREST = 8  # traces by shared units, of which the nearest by cosine is taken
+CALIBRATED_ON = 512  # the least statements of validation worlds, taken in whole worlds
+SEED = 1337  # of the control that writes at random
+NEAREST = 8  # traces with the most shared units; the nearest of them by cosine counts
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Encoded:
 
 
 class WrittenWorld:
-    """What a gate needs to know of the traces of a world: their keys, in an index, and their words."""
+    """What a gate needs to know of the traces of a world: an index of their keys, and their words."""
 
     def __init__(self, expansion: int) -> None:
         self._index, self._keys, self._numbers = SparseIndex(expansion, torch.int16), list[SparseKey](), dict[tuple[str, ...], int]()
@@ -53,7 +53,7 @@ class WrittenWorld:
         self._keys += keys
 
     def duplicate_of(self, text: str) -> int | None:
-        """The id of the trace that has the same words; None where there is none."""
+        """The id of the trace with the same words, or None."""
         return self._numbers.get(tuple(words(text)))
 
     def novelty(self, keys: Sequence[SparseKey]) -> float:
@@ -69,12 +69,13 @@ class WrittenWorld:
 
 
 class Writer:
-    """Tells statements to a store one by one. What it knows of a world is read from the store when it is first needed, and anew when
-    something else has changed the store since.
+    """Write statements to a store one by one.
+
+    The writer reads a world from the store when it is first needed. It reads it again if something else has changed the store since.
 
     Args:
-        gate: weighs each statement; None: everything is written, nothing is weighed and nothing is joined.
-        protects_pins: whether a pinned statement's trace is let go of last.
+        gate: decides about each statement. None writes every statement, scores none and merges no duplicates.
+        protects_pins: whether traces of pinned statements are evicted last.
     """
 
     def __init__(self, memory: Components, store: TraceStore, gate: Gate | None, protects_pins: bool) -> None:
@@ -84,12 +85,16 @@ class Writer:
         self._seen = store.changes
 
     def prepare(self, observations: Sequence[Observation]) -> None:
-        """Encode together the statements that are written next, which is faster than one by one."""
+        """Encode the statements that are written next in one batch, which is faster than one by one."""
         statements = [one.statement for one in observations]
         self._encoded |= dict(zip(statements, encoded(self.memory, statements, reads=self.gate is not None), strict=True))
 
     def write(self, observation: Observation) -> Decision:
-        """Tell one statement to the store, in one transaction. Returns what was decided about it."""
+        """Write one statement to the store, in one transaction.
+
+        Returns:
+            The decision about it.
+        """
         statement = observation.statement
         if statement not in self._encoded:
             self.prepare([observation])
@@ -125,7 +130,7 @@ class Writer:
 
 
 def encoded(memory: Components, statements: Sequence[Statement], reads: bool) -> list[Encoded]:
-    """Statements encoded together; `reads`: whether the model reads them, too, for their surprise."""
+    """Encode statements in one batch. `reads`: whether the model also reads them, to measure their surprise."""
     texts = [one.text for one in statements]
     lines = lines_of(memory.lm, texts, memory.settings.decoding)
     surprises = surprise(memory, lines) if reads else [math.nan] * len(texts)
@@ -133,12 +138,22 @@ def encoded(memory: Components, statements: Sequence[Statement], reads: bool) ->
 
 
 def surprise(memory: Components, lines: Sequence[list[int]]) -> list[float]:
-    """The mean loss of each line's tokens in nats, right after the prompts' beginning; its last one, which ends the line, is left out."""
+    """The mean loss of each line's tokens, in nats, right after the beginning that all prompts share.
+
+    The last token, which ends the line, is left out.
+    """
     return [math.fsum(nats[:-1]) / max(1, len(nats) - 1) for nats in memory.passage_kv.read(lines)]
 
 
 def gate_of(settings: EpisodicSection, calibration: Mapping[str, Any] | None) -> Gate | None:
-    """The gate that the settings ask for; `calibration` as `calibration` gives it. None where everything is written."""
+    """The gate that the settings ask for, or None if everything is written.
+
+    Args:
+        calibration: the result of the function `calibration`; the random gate needs none.
+
+    Raises:
+        LabError: a salience gate has no calibration.
+    """
     if not settings.use_gate:
         return None
     if settings.gate.policy == "random":
@@ -149,8 +164,16 @@ def gate_of(settings: EpisodicSection, calibration: Mapping[str, Any] | None) ->
 
 
 def calibration(memory: Components, worlds: Iterable[Sequence[Observation]]) -> dict[str, Any]:
-    """What the gate of the settings is calibrated to, on the first worlds that hold CALIBRATED_ON statements together, in which everything
-    is written. LabError without any."""
+    """Calibrate the gate of the settings.
+
+    It reads the first worlds that together hold at least CALIBRATED_ON statements, and writes every statement in them.
+
+    Returns:
+        A `Calibration` as plain values. A `tau` of the settings replaces the fitted one.
+
+    Raises:
+        LabError: there are no statements.
+    """
     gate, samples = memory.settings.episodic.gate, []
     for observations in worlds:
         samples += samples_of(memory, observations)
@@ -163,7 +186,7 @@ def calibration(memory: Components, worlds: Iterable[Sequence[Observation]]) -> 
 
 
 def samples_of(memory: Components, observations: Sequence[Observation]) -> list[GateFeatures]:
-    """The gate's terms for a world in which everything is written but what says the same as another in the same words."""
+    """The gate's terms for each statement of a world in which every statement is written, except repetitions in the same words."""
     world, samples = WrittenWorld(memory.encoder.expansion), []
     made = encoded(memory, [one.statement for one in observations], reads=True)
     for number, (one, ready) in enumerate(zip(observations, made, strict=True)):

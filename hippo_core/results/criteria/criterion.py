@@ -197,15 +197,13 @@ class TableCriterion(Rule):
 
 
 class Criteria(Form):
-    """The whole file. `groups` name sides of which the best counts, or groups of such; presets that are not in
-    `uses_window` ignore the window: their prompts are the same in the immediate and the delayed regime."""
+    """The whole file. `groups` name sides of which the best counts, or groups of such."""
 
     margin: float = 0.05
     alpha: float = 0.05
     rung_items: int = 200
     rung_worlds: int = 20
     groups: dict[str, tuple[Side, ...]]
-    uses_window: tuple[str, ...]
     criteria: tuple[Criterion, ...]
     tables: tuple[TableCriterion, ...] = ()
 
@@ -249,9 +247,9 @@ def load_criteria(folder: Path | None = None) -> Criteria:
     groups of its own where it needs any. A criterion that names an `experiment` is one of that experiment's table."""
     folder = folder or root() / "params" / "criteria"
     files = sorted(path for path in folder.glob("*.yaml") if path.name != "shared.yaml")
-    whole: dict[str, Any] = {"criteria": [], **read_mapping(folder / "shared.yaml")}
+    whole: dict[str, Any] = {"criteria": [], **_read(folder / "shared.yaml")}
     for path in files:
-        part = read_mapping(path)
+        part = _read(path)
         if wrong := sorted(part.keys() - {"about", "criteria", "groups"}):
             raise LabError(f"{path}: unknown key {wrong[0]!r}; legal: about, criteria, groups (margins stand in shared.yaml)")
         if about := part.pop("about", None):
@@ -260,6 +258,13 @@ def load_criteria(folder: Path | None = None) -> Criteria:
         whole["criteria"] = [*whole["criteria"], *part.get("criteria", [])]
         whole["groups"] = {**whole["groups"], **part.get("groups", {})}
     return _checked(folder, whole)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    values = read_mapping(path)
+    if "uses_window" in values:
+        raise LabError(f"{path}: remove `uses_window`; a method that uses the window says `ignores_window = False` in its class")
+    return values
 
 
 def _checked(path: Path, values: dict[str, Any]) -> Criteria:

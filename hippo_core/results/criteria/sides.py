@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.results.criteria.criterion import Criteria, Criterion, Side, Where
+from hippo_core.results.figures.palette import ignores_window
 from hippo_core.results.frames import Frame
 from hippo_core.results.summaries import OWN_VECTORS, rivals
 
@@ -38,7 +39,7 @@ class Pool:
         """A side's rows. A preset that ignores the window has the same prompts in both regimes and may have run as delayed only."""
         regime = side.regime or criterion.regime
         here = self._in_regime(criterion, side, regime)
-        if not len(here) and regime == "immediate" and side.preset not in criteria.uses_window:
+        if not len(here) and regime == "immediate" and ignores_window(side.preset):
             here = self._in_regime(criterion, side, "delayed")
         return here
 

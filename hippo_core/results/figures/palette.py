@@ -9,6 +9,12 @@ import re
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from hippo_core.files import LabError, root
+from hippo_core.methods.base import Method
+from hippo_core.methods.presets import load_preset
 
 INK = "#1d2330"
 QUIET = "#6b7280"
@@ -16,7 +22,6 @@ RULE = "#d9dde3"
 CHANCE = "#8a5a00"
 REGIMES = ("immediate", "delayed", "after_sleep")
 SUITES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "babi")
-USES_WINDOW = frozenset({"baselines/core", "baselines/span_short"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,5 +149,18 @@ def suite_position(suite: str) -> tuple[int, str]:
 
 
 def ignores_window(condition: str) -> bool:
-    """Whether a condition ignores the window, so that one run stands for the immediate and the delayed regime."""
-    return base(condition) not in USES_WINDOW
+    """Whether a condition ignores the window, so that one run stands for the immediate and the delayed regime.
+
+    The method of its preset says so (`Method.ignores_window`). A record may come from another machine: where its preset cannot be loaded
+    here, the default of `Method` counts.
+    """
+    try:
+        return _method_ignores_window(root(), base(condition))
+    except (LabError, ImportError):
+        return Method.ignores_window
+
+
+@cache
+def _method_ignores_window(lab: Path, preset: str) -> bool:
+    """What the method of a preset says. `lab` is the root that presets are read from: each root has its own entries in the cache."""
+    return load_preset(preset).method.ignores_window

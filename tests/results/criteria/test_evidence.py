@@ -36,6 +36,12 @@ def test_a_preset_without_window_stands_for_both_regimes():
     assert judge(criteria(**told), pd.concat([oracle, later])) == []  # nobody asked what the window is worth
 
 
+def test_a_preset_of_ones_own_that_uses_the_window_stands_for_the_regime_of_its_rows_only(other_lab):
+    told = {"value": {"of": "mine/recent"}, "at_least": 0.5, "regime": "immediate"}
+    assert judge(criteria(**told), cell("mine/recent", 0.9)) == []
+    assert verdict(told, cell("mine/recent", 0.9, regime="immediate")).verdict == "met"
+
+
 def test_other_overrides_profiles_and_stages_stay_out():
     told = (
         {"preset_overrides": "k=5"},
@@ -92,7 +98,7 @@ def test_costs_are_judged_against_the_best_and_not_against_the_dearest():
 
 def test_a_group_may_hold_groups_and_never_itself():
     groups = {"best_core": ["baselines/core"], "all": ["best_core", {"preset": "best_core", "overrides": "k=3"}]}
-    whole = {"groups": groups, "uses_window": [], "criteria": []}
+    whole = {"groups": groups, "criteria": []}
     found = Criteria.model_validate(whole).members(Side(preset="all"))
     assert [(one.preset, one.overrides) for one in found] == [("baselines/core", ""), ("baselines/core", "k=3")]
     with pytest.raises(ValueError, match="holds itself"):

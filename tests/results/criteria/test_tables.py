@@ -34,7 +34,7 @@ def judged(*told, table=TABLE):
     """The verdicts on criteria that say this besides what all of them say."""
     usual = {"question": "Q", "text": "t", "experiment": MINE}
     criteria = [TableCriterion.model_validate({"id": f"c{number}", **usual, **one}) for number, one in enumerate(told)]
-    return judge_tables(Criteria(groups={}, uses_window=(), criteria=(), tables=tuple(criteria)), [table])
+    return judge_tables(Criteria(groups={}, criteria=(), tables=tuple(criteria)), [table])
 
 
 def test_a_difference_is_that_of_its_first_side_less_its_second():

@@ -1,6 +1,6 @@
-"""Replay: a queue holds what may be rehearsed, a policy draws from it, and a schedule says when each trace is due again.
+"""Replay: a queue holds the traces that may be rehearsed, a policy draws from it, and a schedule says when each trace is due again.
 
-All are plain data: a call takes them and returns new ones, and every draw has its seed.
+All of them are plain data. A call takes them and returns new ones, and every draw is seeded.
 """
 
 from hippo_core.methods.episodic.replay.drawing import Due, Schedule, Shares, draw, due, in_order, priorities, recalled

@@ -1,8 +1,8 @@
-"""Drawing what a cycle rehearses: how many, by which policy, with how much chance.
+"""Draw the traces that a cycle rehearses: how many, by which policy and with how much noise.
 
-uniform    any traces, any order
-priority   the highest priorities, like traces apart
-spaced     the same, among those that are due
+uniform    random traces in random order
+priority   the traces of highest priority, with similar traces kept apart
+spaced     as priority, but only among the traces that are due
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,13 +16,13 @@ from hippo_core.methods.episodic.replay.queue import TOGETHER, Queue, Queued
 from hippo_core.methods.episodic.settings import ReplaySettings
 from hippo_core.retrieval.sparse_key import SparseKey, cosines
 
-ALIKE = 0.9  # cosine from which on two keys interfere
-DIGITS = 9  # priorities are compared to so many: ties go to the older trace whatever the machine rounds
+ALIKE = 0.9  # keys with this cosine or more interfere
+DIGITS = 9  # priorities are rounded to this many digits, so that ties go to the older trace on every machine
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The weights of the three terms."""
+    """The weights of the three terms of a priority."""
 
     strength: float = 0.5
     recency: float = 0.3
@@ -30,7 +30,19 @@ class Shares:
 
 
 def priorities(items: Sequence[Queued], now: int, shares: Shares = Shares()) -> NDArray[np.float64]:
-    """The priority of each; `now` is a step not before any of theirs. Where all S are the same, S' is 0 for all."""
+    """The priority of each queued trace: the weighted sum of scaled strength S', recency and diversity.
+
+    S' is S scaled to 0 ... 1. It is 0 for all traces if all S are the same.
+
+    Args:
+        now: the present step. It must not be before the step of any item.
+
+    Returns:
+        One priority per item, `(items,)`, float64.
+
+    Raises:
+        LabError: `now` is before the step of an item.
+    """
     strength = np.array([item.S for item in items], dtype=np.float64)
     age = now - np.array([item.step for item in items], dtype=np.float64)
     if len(items) and age.min() < 0:
@@ -42,14 +54,17 @@ def priorities(items: Sequence[Queued], now: int, shares: Shares = Shares()) -> 
 
 
 def in_order(items: Sequence[Queued], priority: NDArray[np.float64], count: int, alike: float = ALIKE) -> tuple[Queued, ...]:
-    """The first `count` by falling priority, ties by id, but that none follows a trace whose key has a cosine of `alike` or more with its
-    own while another is left: it is put off, not lost, and comes when a less similar one has been in between."""
+    """The first `count` items by falling priority, with similar traces kept apart. Ties go to the lower id.
+
+    A trace does not directly follow one whose key has a cosine of `alike` or more with its own while a less similar trace is left. It is
+    postponed until a less similar one has been in between, and is not lost.
+    """
     waiting = sorted(range(len(items)), key=lambda index: (-round(float(priority[index]), DIGITS), items[index].trace))
     near = _neighbours([item.key for item in items], alike)
     chosen: list[int] = []
     while waiting and len(chosen) < count:
         shunned = near[chosen[-1]] if chosen else frozenset[int]()
-        turn = next((turn for turn, index in enumerate(waiting) if index not in shunned), 0)  # where all are alike, the first
+        turn = next((turn for turn, index in enumerate(waiting) if index not in shunned), 0)  # the first, if all are similar
         chosen.append(waiting.pop(turn))
     return tuple(items[index] for index in chosen)
 
@@ -61,12 +76,12 @@ def _neighbours(keys: Sequence[SparseKey], alike: float) -> list[frozenset[int]]
     return neighbours
 
 
-FIRST = 1  # cycles until a trace that was not recalled comes again
+FIRST = 1  # cycles until a trace that was not recalled is due again
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """In which cycle a trace is due, and the interval that led there."""
+    """The cycle in which a trace is due, and the interval that led to it."""
 
     cycle: int
     interval: int
@@ -76,12 +91,12 @@ Schedule = Mapping[int, Due]
 
 
 def due(schedule: Schedule, trace: int, cycle: int) -> bool:
-    """Whether a trace is due in this cycle, or has been since an earlier one."""
+    """Whether a trace is due in this cycle or was already due in an earlier one."""
     return trace not in schedule or schedule[trace].cycle <= cycle
 
 
 def recalled(schedule: Schedule, cycle: int, hits: Iterable[int], misses: Iterable[int]) -> dict[int, Due]:
-    """The schedule after a cycle in which `hits` were recalled and `misses` were not; the others' dues stay."""
+    """The schedule after a cycle in which `hits` were recalled and `misses` were not. All other traces stay due when they were."""
     after = dict(schedule)
     for trace in hits:
         interval = 2 * schedule[trace].interval if trace in schedule else 2 * FIRST
@@ -97,8 +112,15 @@ SHARES = Shares()
 def draw(
     queue: Queue, replay: ReplaySettings, cycle: int, now: int, seed: int, schedule: Schedule | None = None, shares: Shares = SHARES
 ) -> tuple[int, ...]:
-    """The ids of the traces that cycle `cycle` rehearses, in order, none twice; the same for the same arguments. `now`: the present step,
-    for recency; `schedule`: when traces are due, by which the policy `spaced` chooses."""
+    """Draw the traces that a cycle rehearses. The same arguments give the same draw.
+
+    Args:
+        now: the present step, for recency.
+        schedule: when traces are due, for the policy `spaced`.
+
+    Returns:
+        The ids of the traces in the order of rehearsal, without repeats.
+    """
     count = replay.count(len(queue.items) + queue.dropped)
     generator = np.random.default_rng([seed, cycle])
     if replay.policy == "uniform":

@@ -1,4 +1,4 @@
-"""The replay queue: traces in order of arrival, each with how much it differed from those before it; the oldest make room."""
+"""The replay queue: traces in order of arrival, each with its diversity from those before it. The oldest are dropped when it is full."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +11,19 @@ from hippo_core.retrieval.sparse_key import SparseKey, cosines
 from hippo_core.store.trace import Trace
 
 CAPACITY = 1024
-TOGETHER = 256  # arrivals compared at a time: bounds the table of cosines
+TOGETHER = 256  # arrivals compared at a time; this bounds the table of cosines
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A trace that comes to the queue: its id, key, S (or salience: only the order and the spacing matter), and when, in steps."""
+    """A trace that arrives at the queue.
+
+    Args:
+        trace: its id.
+        key: its sparse key.
+        S: its S or its salience. Only the order and the spacing of the values matter.
+        step: when it arrives, in steps.
+    """
 
     trace: int
     key: SparseKey
@@ -26,14 +33,18 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Queued(Arrival):
-    """A trace in the queue. `diversity`: mean of 1 - max(0, cosine) to the keys that were queued when it came; 1 where there were none."""
+    """A trace in the queue.
+
+    Args:
+        diversity: the mean of 1 - max(0, cosine) to the keys in the queue when it arrived; 1 if the queue was empty.
+    """
 
     diversity: float
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Items in order of arrival, `capacity` at most; `dropped` counts those that had to go."""
+    """At most `capacity` items in order of arrival. `dropped` counts the items that were removed to make room."""
 
     capacity: int = CAPACITY
     items: tuple[Queued, ...] = ()
@@ -45,13 +56,17 @@ class Queue:
 
 
 def arrivals_of(traces: Sequence[Trace]) -> list[Arrival]:
-    """Stored traces as arrivals, one step apart in the order of their ids, their salience as S."""
+    """Stored traces as arrivals: one step apart, in order of their ids, with their salience as S."""
     ordered = sorted(traces, key=lambda trace: trace.id)
     return [Arrival(trace.id, trace.payload.key, trace.salience, step) for step, trace in enumerate(ordered)]
 
 
 def push(queue: Queue, arrivals: Sequence[Arrival]) -> Queue:
-    """The queue after these came one by one. LabError for a trace that is queued already, or that comes before the last one's step."""
+    """The queue after these arrivals were added one by one.
+
+    Raises:
+        LabError: a trace is already queued, its S is not finite, or its step is before that of the trace in front of it.
+    """
     _check_arrivals(queue, arrivals)
     keys = [item.key for item in (*queue.items, *arrivals)]
     items = list(queue.items)
