@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from hippo_core.experiments import Experiment, Parameters, reporting
+from hippo_core.experiments.answer.experiment import ANSWER
 from hippo_core.experiments.base import plain_sections
 from hippo_core.results.criteria import TableRows
 from hippo_core.results.records import Table, begin_record, finish_record, seal
@@ -72,7 +73,7 @@ def test_sections_of_several_experiments_stand_beside_the_answers(tmp_path):
     table = pd.DataFrame({"who": ["Nia", "Omar"], "share": [0.25, 3.0]})
     first = [Section("First one", "Said first.", table=table), Section("Second one", figure=PIXEL)]
     groups = [Group("mine:ONE", (), first), Group("mine:TWO", (), [Section("Third one", "Said third.")])]
-    page = write_report(run, tmp_path / "out", groups)
+    page = write_report(run, tmp_path / "out", groups, ANSWER.pages)
     html, md = page.read_text(), (tmp_path / "out/index.md").read_text()
     places = [html.index(f"<h2>{name} one</h2>") for name in ("First", "Second", "Third")]
     assert places == sorted(places) and all(f"{name} one</a>" in html and f"## {name} one\n" in md for name in ("First", "Second", "Third"))
