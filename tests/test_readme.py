@@ -6,7 +6,7 @@ import pytest
 
 from hippo_core.experiments import OURS
 from hippo_core.files import root
-from tests.results.report.rows_again import contradicted, read_run, rows_file, tables_of
+from tests.experiments.asking.report.rows_again import contradicted, read_run, rows_file, tables_of
 
 WRITTEN = sorted((root() / "docs").glob("*.md"))
 PAGES = {path: path.read_text(encoding="utf-8") for path in (root() / "README.md", *WRITTEN)}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hippo_core.results.criteria import TableRows
+    from hippo_core.results.report import Pages
     from hippo_core.results.report.sections import Section
 
 NOT_COMPARED = ("run_id", "record_dir", "threads", "dry_run", "cell", "record")  # columns that tell no cells apart that matter
@@ -110,7 +111,8 @@ class Experiment:
         suits: whether a grid's values are of this experiment where a block names none.
         sentence: a result in words, from the parameters and the metrics.
         figure: a result as a picture (PNG), from the parameters and the rows; None for none.
-        sections: what a report says of its tables; None where the report has a page of its own for them.
+        sections: what a report says of its tables.
+        pages: what writes pages of its own into a report, in the place of sections; experiments may share them.
         forget: lets go of what was read from disk.
     """
 
@@ -130,7 +132,8 @@ class Experiment:
     suits: Callable[[Mapping[str, Any]], bool] = lambda values: False
     sentence: Callable[[Any, Mapping[str, Any]], str] = no_sentence
     figure: Callable[[Any, "pd.DataFrame"], bytes] | None = None
-    sections: "Callable[[Sequence[TableRows]], Sequence[Section]] | None" = plain_sections
+    sections: "Callable[[Sequence[TableRows]], Sequence[Section]]" = plain_sections
+    pages: "tuple[Pages, ...]" = ()
     forget: Callable[[], None] = lambda: None
 
     @property

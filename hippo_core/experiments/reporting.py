@@ -1,8 +1,8 @@
-"""The report of a run, with what each of its experiments says of its tables."""
+"""The report of a run, with what each of its experiments brings: sections of its tables, or pages of its own."""
 
 from pathlib import Path
 
-from hippo_core.experiments.base import load_experiment
+from hippo_core.experiments.base import Experiment, load_experiment
 from hippo_core.results.criteria import TableRows
 from hippo_core.results.records import read_meta, read_table, records_with
 from hippo_core.results.report import Group
@@ -11,14 +11,20 @@ from hippo_core.results.report import write_report as write
 
 def write_report(run: Path, out: Path) -> Path:
     """Write the report of a run's records to `out`; the path of its page. LabError where there is nothing to report."""
-    return write(run, out, groups(run))
+    pages = dict.fromkeys(page for one in experiments_in(run) for page in one.pages)  # experiments may share them
+    return write(run, out, groups(run), list(pages))
+
+
+def experiments_in(run: Path) -> list[Experiment]:
+    """The experiments of a run's records, by name."""
+    names = {read_meta(record)["experiment"] for record in records_with(run, dry_run=True)}
+    return [load_experiment(name) for name in sorted(names)]
 
 
 def groups(run: Path) -> list[Group]:
-    """The tables of each experiment in a run whose rows are not answers to questions, and its sections."""
-    names = dict.fromkeys(read_meta(record)["experiment"] for record in records_with(run, dry_run=True))
-    experiments = [load_experiment(name) for name in sorted(names)]
-    return [Group(one.name, tables := _tables(run, one.name), tuple(one.sections(tables))) for one in experiments if one.sections]
+    """The tables and sections of each experiment in a run that has no pages of its own."""
+    plain = [one for one in experiments_in(run) if not one.pages]
+    return [Group(one.name, tables := _tables(run, one.name), tuple(one.sections(tables))) for one in plain]
 
 
 def _tables(run: Path, name: str) -> list[TableRows]:

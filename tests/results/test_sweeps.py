@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
+from hippo_core.experiments.asking.report import tables
 from hippo_core.results import summaries
 from hippo_core.results.figures import drawing, titles
 from hippo_core.results.figures.sweep_plot import sweep_figure
-from hippo_core.results.report import tables
 from hippo_core.results.sweeps import sweeps
 from tests.results import invented
 

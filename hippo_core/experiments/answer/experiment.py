@@ -1,6 +1,7 @@
 """The experiment `answer`: one suite, one method that needs no teaching, one regime; every question is asked once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hippo_core.experiments.asking.cell import AskingCell
@@ -14,6 +15,8 @@ from hippo_core.suites.folder import is_own
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from hippo_core.results.report import Part
 
 
 def sentence(parameters: AskingParameters, metrics: Mapping[str, Any]) -> str:
@@ -43,6 +46,13 @@ def figure(parameters: AskingParameters, rows: "pd.DataFrame") -> bytes:
     return drawing.png(plots.accuracy_by(rows.assign(preset=parameters.preset, regime=parameters.regime), by, title=title))
 
 
+def pages(run: Path, out: Path) -> "Sequence[Part]":
+    """The pages of a report about all answers of a run, whichever experiment that asks they are of."""
+    from hippo_core.experiments.asking.report import write_pages
+
+    return write_pages(run, out)
+
+
 class AnswerParameters(AskingParameters):
     """What `02_baseline` can be told."""
 
@@ -70,6 +80,6 @@ ANSWER = Experiment(
     suits=lambda values: not is_taught(values["preset"]),
     sentence=sentence,
     figure=figure,
-    sections=None,
+    pages=(pages,),
     forget=forget,
 )

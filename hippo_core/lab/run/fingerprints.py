@@ -44,10 +44,11 @@ def all_sources() -> str:
 
 @cache
 def report_sources() -> str:
-    """The source of the results and their templates: what a report is made by."""
-    package = root() / "hippo_core" / "results"
-    ours = (path for path in package.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
-    return of_files(sorted(ours), package)
+    """The source of the results, of the pages that experiments have of their own, and of their templates: what a report is made by."""
+    package = root() / "hippo_core"
+    folders = (package / "results", *package.glob("experiments/*/report"))
+    files = (path for folder in folders for path in folder.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
+    return of_files(sorted([*files, package / "experiments/reporting.py"]), package)
 
 
 @cache

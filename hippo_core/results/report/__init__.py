@@ -1,3 +1,3 @@
-"""The report of a run: one HTML page, markdown beside it, and a page of items behind every number."""
+"""The report of a run: one HTML page, markdown beside it, and whatever pages its experiments have of their own."""
 
-from hippo_core.results.report.writing import Group, write_report
+from hippo_core.results.report.writing import Block, Group, Pages, Part, write_report

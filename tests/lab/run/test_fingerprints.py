@@ -45,7 +45,9 @@ FOLLOW = {  # which cells follow a file
     "lab/run/execute.py": set(),
     "experiments/memory/experiment.py": set(),  # what a cell is told is in its id anyway
     "results/figures/plots.py": set(),
-    "results/report/tables.py": set(),
+    "results/report/writing.py": set(),
+    "experiments/asking/report/tables.py": set(),
+    "experiments/reporting.py": set(),
     "training/key.py": set(),
 }
 OWN = """
@@ -98,6 +100,20 @@ def test_a_new_method_or_experiment_changes_no_cell(place):
         (place / "hippo_core" / file).parent.mkdir(exist_ok=True)
         (place / "hippo_core" / file).write_text('"""New."""\n')
     assert changed(before) == set()
+
+
+def test_a_report_follows_what_writes_it_and_nothing_else(place):
+    def changes(file):
+        fingerprints.forget()
+        before, path = fingerprints.report_sources(), place / "hippo_core" / file
+        path.write_text(path.read_text() + "\n")
+        fingerprints.forget()
+        return fingerprints.report_sources() != before
+
+    engine = ("results/report/writing.py", "results/report/templates/style.css", "results/summaries.py", "experiments/reporting.py")
+    pages = ("experiments/asking/report/tables.py", "experiments/asking/report/templates/before.html.j2")
+    assert [file for file in (*engine, *pages) if not changes(file)] == []
+    assert not changes("experiments/answer/run.py")
 
 
 def test_a_new_version_of_a_kernel_may_be_chosen_when_it_runs(place):

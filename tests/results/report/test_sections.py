@@ -1,14 +1,19 @@
 """What experiments of one's own bring to a report: all of their tables, all of their sections, intervals by their own clusters."""
 
+import re
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
 from hippo_core.experiments import Experiment, Parameters, reporting
+from hippo_core.experiments.answer.experiment import ANSWER
 from hippo_core.experiments.base import plain_sections
+from hippo_core.files import root, write_text
 from hippo_core.results.criteria import TableRows
 from hippo_core.results.records import Table, begin_record, finish_record, seal
 from hippo_core.results.records.table import mean_by_cluster
-from hippo_core.results.report import Group, write_report
+from hippo_core.results.report import Block, Group, Part, write_report
 from hippo_core.results.report.sections import Section
 from tests.results import fake_records
 
@@ -35,12 +40,12 @@ def losses(share: float) -> pd.DataFrame:
     )
 
 
-def add_record(run, table, share, rows):
-    """A made-up record of a step of this experiment."""
+def add_record(run, table, share, rows, experiment=MINE.name):
+    """A made-up record of a step of this experiment, or of another of its kind."""
     folder = run / "mine" / table.step / f"{table.step}-{int(100 * share):08x}"
     folder.mkdir(parents=True)
     parameters = {**Told(share=share, step=table.step).values(), "run_id": run.name}
-    meta = {"experiment": MINE.name, "step": table.step, "parameters": parameters, "table": table.described()}
+    meta = {"experiment": experiment, "step": table.step, "parameters": parameters, "table": table.described()}
     begin_record(folder, {"parameters": parameters}, meta)
     (folder / "notebook.ipynb").write_text("{}")
     finish_record(folder, rows, table.means(rows), {"seconds": 1.0}, table.file)
@@ -72,13 +77,44 @@ def test_sections_of_several_experiments_stand_beside_the_answers(tmp_path):
     table = pd.DataFrame({"who": ["Nia", "Omar"], "share": [0.25, 3.0]})
     first = [Section("First one", "Said first.", table=table), Section("Second one", figure=PIXEL)]
     groups = [Group("mine:ONE", (), first), Group("mine:TWO", (), [Section("Third one", "Said third.")])]
-    page = write_report(run, tmp_path / "out", groups)
+    page = write_report(run, tmp_path / "out", groups, ANSWER.pages)
     html, md = page.read_text(), (tmp_path / "out/index.md").read_text()
     places = [html.index(f"<h2>{name} one</h2>") for name in ("First", "Second", "Third")]
     assert places == sorted(places) and all(f"{name} one</a>" in html and f"## {name} one\n" in md for name in ("First", "Second", "Third"))
     assert "<td>Nia</td><td class=n>0.25</td>" in html and "| Omar | 3 |" in md
     [picture] = (tmp_path / "out/figures").glob("section_2_*.png")
     assert picture.read_bytes() == PIXEL and f"](figures/{picture.name})" in md
+
+
+def own_pages(run, out):
+    write_text(out / "own.html", "<p>mine</p>")
+    before = Block([("", "by hand"), ("first", "First")], "<section id='first'>A & B</section>\n", "## First\n\nA | B\n\n")
+    after = Block([("last", "Last")], "<section id='last'></section>\n", "## Last\n")
+    return [Part(f"{run.name} & more.", "## What this run found\n\nAll.\n", before, after)]
+
+
+def test_experiments_that_share_pages_of_their_own_have_them_once_around_all_sections(run, tmp_path, monkeypatch):
+    own = {f"mine:{name}": replace(MINE, name=f"mine:{name}", pages=(own_pages,)) for name in ("ONE", "TWO")}
+    monkeypatch.setattr(reporting, "load_experiment", {MINE.name: MINE, **own}.__getitem__)
+    for name in own:
+        add_record(run / name[-3:], LOSSES, 0.0, losses(0.0), name)
+    out = tmp_path / "out"
+    html, md = reporting.write_report(run, out).read_text(), (out / "index.md").read_text()
+    blocks = ["<section id='first'>A & B</section>", "<h2>a of mine</h2>", "<h2>b of mine</h2>", "<section id='last'></section>"]
+    assert [html.count(block) for block in blocks] == [1, 1, 1, 1] and sorted(blocks, key=html.index) == blocks
+    heads = ["## First\n\nA | B\n", "## a of mine\n", "## b of mine\n", "## Last\n"]
+    assert [md.count(head) for head in heads] == [1, 1, 1, 1] and sorted(heads, key=md.index) == heads
+    names = re.findall(r">([^<>]+)</(?:a|span)>", html.split("<nav")[1].split("</nav>")[0])
+    assert names == ["by hand", "First", "a of mine", "b of mine", "Last"]
+    assert "trial &amp; more." in html and "All." in (out / "found.md").read_text() and (out / "own.html").is_file()
+    assert "Records" not in html  # which a page lists where it has sections alone
+
+
+def test_what_all_reports_share_knows_nothing_of_questions_about_suites():
+    folder = root() / "hippo_core/results/report"
+    files = [path for path in folder.rglob("*") if path.suffix in (".py", ".j2", ".css", ".js")]
+    assert len(files) > 8
+    assert {path.name: found for path in files if (found := set(re.findall("suite|preset|regime|setting", path.read_text())))} == {}
 
 
 def test_a_plain_section_has_the_means_by_what_differs_with_intervals_by_cluster():

@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from hippo_core.experiments.asking.report import warnings
+from hippo_core.experiments.asking.report.pages import Links
 from hippo_core.results import summaries
 from hippo_core.results.figures.palette import ignores_window, look, ordered
 from hippo_core.results.figures.sweep_plot import MEASURES
 from hippo_core.results.formatting import NONE, count, quantity, share, span
 from hippo_core.results.frames import Frame, Row
-from hippo_core.results.report import warnings
-from hippo_core.results.report.pages import Links
 from hippo_core.results.report.svg import dot_and_bar
 from hippo_core.results.sweeps import Sweep, on_axis
 

@@ -7,12 +7,12 @@ from urllib.parse import unquote
 
 import pytest
 
+from hippo_core.experiments.asking.report.found import described, sentences
+from hippo_core.experiments.asking.report.runs import load_run
+from hippo_core.experiments.asking.report.writing import verdicts_of
+from hippo_core.experiments.reporting import write_report
 from hippo_core.lab.grid import summary
 from hippo_core.results.criteria import read_criteria
-from hippo_core.results.report import write_report
-from hippo_core.results.report.found import described, sentences
-from hippo_core.results.report.runs import load_run
-from hippo_core.results.report.writing import verdicts_of
 from tests.results import fake_records
 
 

@@ -7,12 +7,12 @@ import shutil
 import numpy as np
 import pytest
 
+from hippo_core.experiments.asking.report.rows import LARGE, write_rows_of
+from hippo_core.experiments.asking.report.runs import load_run
+from hippo_core.experiments.reporting import write_report
 from hippo_core.files import LabError
-from hippo_core.results.report import write_report
-from hippo_core.results.report.rows import LARGE, write_rows_of
-from hippo_core.results.report.runs import load_run
+from tests.experiments.asking.report.rows_again import contradicted, read_run, tables_of
 from tests.results import fake_records
-from tests.results.report.rows_again import contradicted, read_run, tables_of
 
 
 @pytest.fixture(scope="module")

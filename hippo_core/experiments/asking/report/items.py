@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from hippo_core.experiments.asking.report.pages import TEMPLATES
+from hippo_core.experiments.asking.report.runs import Cell, Run, not_listed
 from hippo_core.results.figures.palette import look, ordered
 from hippo_core.results.formatting import NONE, count, missing, share
 from hippo_core.results.frames import Frame
-from hippo_core.results.report.pages import html
-from hippo_core.results.report.runs import Cell, Run, not_listed
 from hippo_core.results.summaries import order_of, regimes_of
 
 SHOWN = ["item_id", "rung", "kind", "question", "prompt", "answer", "pred", "flags", "score", "f1", "recall_1", "prompt_tokens"]
@@ -34,7 +34,7 @@ def pages(run: Run, setting: str, slug: str, out: Path) -> Iterator[tuple[str, s
 
 def _cell_page(cell: Cell, rows: Frame, slug: str, record: str) -> str:
     split = "" if cell.split == "test" else f", {cell.split} worlds"
-    return html(
+    return TEMPLATES.html(
         "items.html.j2",
         title=f"{cell.setting}: {look(cell.condition).label}, {cell.regime}{split}",
         facts=f"{cell.model}, n={cell.n}, seed {cell.seed}. Chance {share(rows['chance'].mean())}.",
@@ -108,7 +108,7 @@ def _pairs_page(run: Run, setting: str, slug: str, rows: Frame) -> str:
     ]
     words = {"rungs": _choices(rows, "rung"), "kinds": _choices(rows, "kind"), "columns": columns, "items": items}
     words["not_listed"] = not_listed(run.cells_of(setting))
-    return html("pairs.html.j2", title=f"{setting}: all items", slug=slug, **words)
+    return TEMPLATES.html("pairs.html.j2", title=f"{setting}: all items", slug=slug, **words)
 
 
 _NOTHING = {"score": "", "look": "quiet", "mark": NONE, "pred": "", "link": ""}

@@ -9,12 +9,13 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
+from hippo_core.experiments.asking.report import warnings
+from hippo_core.experiments.asking.report.runs import LISTED, load_run
+from hippo_core.experiments.reporting import write_report
 from hippo_core.files import LabError
 from hippo_core.methods.presets import preset_names
 from hippo_core.results.criteria import VERDICTS, load_criteria
 from hippo_core.results.formatting import probability, quantity, share, span
-from hippo_core.results.report import warnings, write_report
-from hippo_core.results.report.runs import LISTED, load_run
 from tests.results import fake_records
 
 SUITES = ("episodic", "episodic_cross")

@@ -6,7 +6,7 @@ import math
 import pandas as pd
 import pytest
 
-from hippo_core.results.report.costs import teach_ms, with_costs
+from hippo_core.experiments.asking.report.costs import teach_ms, with_costs
 
 ROWS = {"pred": "north", "latency_ms": 10.0, "retrieval_ms": 2.0, "encode_ms": 3.0}
 

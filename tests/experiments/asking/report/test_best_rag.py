@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hippo_core.results.report import write_report
+from hippo_core.experiments.reporting import write_report
 from tests.results import fake_records
 from tests.results.invented import RAGS
 

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from hippo_core.experiments.asking.report.runs import load_run
+from hippo_core.experiments.asking.report.telemetry import telemetry
+from hippo_core.experiments.reporting import write_report
 from hippo_core.results.criteria import load_criteria
 from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.records import read_rows, records_with
-from hippo_core.results.report import write_report
-from hippo_core.results.report.runs import load_run
-from hippo_core.results.report.telemetry import telemetry
 from hippo_core.results.summaries import RIVAL_RAGS, best_rag
 from tests.results import fake_records
 

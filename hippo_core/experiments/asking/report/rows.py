@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from hippo_core.experiments.asking.report.runs import Run
 from hippo_core.files import write_bytes
 from hippo_core.results.frames import Frame
-from hippo_core.results.report.runs import Run
 
 KEYS = ["model", "suite", "place", "setting", "split", "condition", "regime", "seed", "world", "rung", "kind", "slices", "control"]
 SHARES = ["score", "em_raw", "em_norm", "f1", "success", "recall_1", "recall_5"]  # 0 to 1 for each answer

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
+from hippo_core.experiments.asking.report.runs import Run
 from hippo_core.methods.presets import preset_names
 from hippo_core.results import summaries
 from hippo_core.results.figures.palette import LOOKS, ignores_window, is_control, look, ordered, suite_position
 from hippo_core.results.formatting import percent, share
 from hippo_core.results.frames import Frame, Row
-from hippo_core.results.report.runs import Run
 from hippo_core.results.statistics import expected_range, range_warning
 
 SATURATED, REFUSALS, ABOVE_CHANCE, ORACLE = 0.98, 0.5, 0.1, 0.8

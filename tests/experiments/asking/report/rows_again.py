@@ -6,13 +6,14 @@ from typing import Any
 
 import pandas as pd
 
+from hippo_core.experiments.asking.report import overview, tables
+from hippo_core.experiments.asking.report.pages import TEMPLATES, Links
+from hippo_core.experiments.asking.report.rows import KEYS, MEASURES, PACKED, PLAIN, SHARES
+from hippo_core.experiments.asking.report.runs import Run
+from hippo_core.experiments.asking.report.slices import slices
 from hippo_core.files import LabError
 from hippo_core.results.frames import Frame
-from hippo_core.results.report import overview, tables
-from hippo_core.results.report.pages import Links, markdown, slug
-from hippo_core.results.report.rows import KEYS, MEASURES, PACKED, PLAIN, SHARES
-from hippo_core.results.report.runs import Run
-from hippo_core.results.report.slices import slices
+from hippo_core.results.report.pages import slug
 
 
 def rows_file(report: Path) -> Path | None:
@@ -48,10 +49,10 @@ def tables_of(run: Run) -> Iterator[tuple[str, str]]:
     words."""
     links = {name: Links([], "") for name in run.settings}
     for matrix in (*overview.glance(run, links), *overview.glance_validation(run)):
-        yield "index.md", markdown("glance.md.j2", matrix=matrix, models=run.models)
+        yield "index.md", TEMPLATES.markdown("glance.md.j2", matrix=matrix, models=run.models)
     for name, rows in run.numbers.groupby("setting", sort=False):
         for template, table in _of_setting(rows, links[name]):
-            text = markdown(template, table=table, primary=tables.primary(rows))
+            text = TEMPLATES.markdown(template, table=table, primary=tables.primary(rows))
             yield f"{slug(name)}/summary.md", text
             if table.get("of_memory"):
                 yield "index.md", text

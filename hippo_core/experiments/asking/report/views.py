@@ -7,15 +7,16 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from hippo_core.experiments.asking.report import comparisons, tables, warnings
+from hippo_core.experiments.asking.report.pages import Links
+from hippo_core.experiments.asking.report.runs import Run
+from hippo_core.experiments.asking.report.slices import slices
 from hippo_core.results import summaries
 from hippo_core.results.figures import drawing, plots, titles
 from hippo_core.results.figures.sweep_plot import sweep_figure
 from hippo_core.results.formatting import listing, share
 from hippo_core.results.frames import Frame
-from hippo_core.results.report import comparisons, tables, warnings
-from hippo_core.results.report.pages import Links, slug
-from hippo_core.results.report.runs import Run
-from hippo_core.results.report.slices import slices
+from hippo_core.results.report.pages import slug
 from hippo_core.results.sweeps import Sweep
 from hippo_core.results.sweeps import sweeps as find
 

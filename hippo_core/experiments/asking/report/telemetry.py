@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from hippo_core.experiments.asking.report.runs import LISTED, Run
 from hippo_core.results.figures.palette import condition_name, look, ordered
 from hippo_core.results.formatting import NONE, count, missing, percent, quantity, share
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.records import read_meta, read_metrics, records_with
-from hippo_core.results.report.runs import LISTED, Run
 from hippo_core.results.summaries import pair, regimes_of
 
 RECALLS = ("recall_1", "recall_3", "recall_5", "recall_10")

@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from hippo_core.experiments.asking.report.pages import Links
 from hippo_core.results import summaries
 from hippo_core.results.figures.palette import INK, QUIET, look, ordered
-from hippo_core.results.formatting import NONE, count, probability, share, span
+from hippo_core.results.formatting import count, probability, share, span
 from hippo_core.results.frames import Frame
-from hippo_core.results.report.pages import Links
 from hippo_core.results.report.svg import dot_and_bar
+from hippo_core.results.report.verdicts import needed
 from hippo_core.results.statistics import Comparison
 
 EITHER_WAY = (-1.0, 1.0)
@@ -70,11 +71,3 @@ def _comparison(a: tuple[str, str], b: tuple[str, str], result: Comparison, link
         "link_b": links.differing(a, b, "b"),
         "link": links.differing(a, b),
     }
-
-
-def needed(n: float | None) -> str:
-    """The items that a test would need, rounded up to two digits; a dash where there is no difference to see."""
-    if n is None or n != n or n == float("inf"):
-        return NONE
-    step = 10 ** max(0, len(str(int(n))) - 2)
-    return count(-(-int(n) // step) * step)

@@ -13,12 +13,12 @@ from typing import Any
 
 import pandas as pd
 
+from hippo_core.experiments.asking.report.costs import with_costs
 from hippo_core.files import LabError
 from hippo_core.results.criteria.power import DECLARED, Claim, read_declared
 from hippo_core.results.figures.palette import condition_name, suite_position
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import DONE, folders_with, read_meta, read_rows
-from hippo_core.results.report.costs import with_costs
 
 LISTED = 6  # seeds of a setting whose items are listed: a page of more would be slow to open and longer than anyone reads
 CELL = ["record", "condition", "setting", "regime", "split", "seed", "n", "model"]
@@ -112,9 +112,7 @@ class Run:
 
 
 def load_run(folder: Path) -> Run:
-    """Read every finished record of a run. Raises LabError where the folder is missing or holds none."""
-    if not folder.is_dir():
-        raise LabError(f"no run at {folder}; run a grid first: make grid")
+    """Read every finished record of a run's answers. Raises LabError where there are none, or none of test worlds."""
     rows, dry = _rows(folder)
     rows = _settings(_conditions(with_costs(folder, rows)))
     cells = rows.drop_duplicates("record")[CELL]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from hippo_core.experiments.asking.report.runs import load_run
+from hippo_core.experiments.reporting import write_report
 from hippo_core.results import summaries
 from hippo_core.results.figures.palette import look, ordered
-from hippo_core.results.report import write_report
-from hippo_core.results.report.runs import load_run
+from tests.experiments.asking.report.test_report import Page
 from tests.results import fake_records
-from tests.results.report.test_report import Page
 
 
 @pytest.fixture(scope="module")

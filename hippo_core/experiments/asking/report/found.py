@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hippo_core.experiments.asking.report.runs import Run
 from hippo_core.files import root
 from hippo_core.results import summaries
 from hippo_core.results.criteria import Verdict
@@ -16,7 +17,6 @@ from hippo_core.results.figures.headline import BEST_RAG, Lead, headline_figure
 from hippo_core.results.figures.palette import Look, base, look, ordered
 from hippo_core.results.formatting import percent, share, span
 from hippo_core.results.frames import Frame
-from hippo_core.results.report.runs import Run
 
 FILE = "figures/found.png"
 PLAIN = "baselines/span_short"
