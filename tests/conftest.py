@@ -9,6 +9,8 @@ import pytest
 if not shutil.which("nvidia-smi"):
     os.environ.setdefault("TRITON_INTERPRET", "1")  # Triton reads it when it is imported, which other libraries do as they like
 
+os.environ.setdefault("HIPPO_ENCODER", "own")  # what a memory's `encoder: auto` is, whether MiniLM is on the disk or not
+
 # The files that take longest, 30 to 150 seconds each, come first, so that no core waits for the other in the end.
 LONGEST = (
     *("lab/executors/test_dask.py", "experiments/memory/test_proof.py", "end_to_end/test_notebooks_run.py", "lab/grid/test_engine.py"),

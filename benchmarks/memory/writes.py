@@ -33,7 +33,7 @@ def traces(count: int, seed: int = 0) -> list[Trace]:
     signs = random.choice([-1, 1], (count, WINNERS)) * random.integers(1, 128, (count, WINNERS))
     words = [f"On day {number} somebody put a thing of some colour in a place far away." for number in range(count)]
     return [
-        Trace("w1", f"f{number}", words[number], time=number, payload=Payload(tuple(range(TOKENS)), SparseKey(*key, DIMS)))
+        Trace("w1", f"f{number}", words[number], time=number, payload=Payload(tuple(range(TOKENS)), (SparseKey(*key, DIMS),)))
         for number, key in enumerate(zip(keys, signs, strict=True))
     ]
 

@@ -27,9 +27,7 @@ from hippo_core.retrieval.trace_index import Cue, TraceIndex
 from hippo_core.store.trace import Trace
 
 Completion = Literal["predictive", "hopfield", "off"]
-ALONE = (
-    2.0  # what a key counts that stands for meaning alone, in the place of two channels: of a head, and of a published encoder's vectors
-)
+ALONE = 2.0  # what a key counts without a published encoder's vectors: it takes their place, too
 COMPARED = 20  # of the best traces, with each other, for whether one was told later in place of another
 
 

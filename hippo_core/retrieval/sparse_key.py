@@ -61,6 +61,13 @@ class SparseKey:
         winners = np.flatnonzero(values).astype(np.int32)
         return cls(winners, values[winners], len(values))
 
+    @classmethod
+    def union(cls, keys: "Sequence[SparseKey]") -> "SparseKey":
+        """The key that has, in each dimension, the highest value of these keys; the key itself if there is one."""
+        if len(keys) == 1:
+            return keys[0]
+        return cls.of_dense(np.max([key.dense() for key in keys], axis=0).tolist())
+
     def dense(self) -> list[float]:
         """The values of all dimensions; most of them are 0."""
         row = np.zeros(self.dims)

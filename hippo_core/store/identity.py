@@ -8,7 +8,7 @@ from typing import Any
 from hippo_core.files import LabError
 from hippo_core.store.codec import Codec, Undecoded
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ SLEEP = """
 title: a memory, its control, an ablation of its recall and one of its teaching
 blocks:
   - suites: [episodic]
-    presets: [baselines/rag_bm25, memory/hei_nw, controls/shuffled_store, ablations/no_completion]
+    presets: [baselines/rag_bm25, memory/hei_nw, controls/shuffled_store, ablations/predictive]
     regimes: [immediate, delayed, after_sleep]
     models: [model]
     sizes: [4]

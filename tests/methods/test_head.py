@@ -10,12 +10,12 @@ from hippo_core.experiments import load_experiment
 from hippo_core.files import LabError, root
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import cells_of
-from hippo_core.methods.rag import head
 from hippo_core.models import artifacts, checksums, minilm
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval import encoded
+from hippo_core.retrieval import minilm_head as head
 from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, MiniLMStates
 from hippo_core.training.key import KeyRecipe, draw_room, states_of, train_key
 from tests.methods.asking import bound, choose, index_of

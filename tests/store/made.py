@@ -26,7 +26,7 @@ def key_of(entries):
 
 def trace(source="f1", world="w1", **given):
     """A trace by hand; what is not given is the same for all."""
-    payload = Payload(given.pop("token_ids", (1, 2, 3)), given.pop("key", key_of({3: 7, 20: -1})))
+    payload = Payload(given.pop("token_ids", (1, 2, 3)), (given.pop("key", key_of({3: 7, 20: -1})),))
     return Trace(world=world, source=source, **{"text": f"words of {source}", "payload": payload, **given})
 
 

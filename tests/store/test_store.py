@@ -184,12 +184,12 @@ def test_rollback_brings_back_keys_one_batch_after_the_other(store):
     ids = store.append([trace("f1"), trace("f2", key=key_of({1: 2}))])
     states = [store.traces()]
     for number in (1, 2):
-        store.update_payloads({one: Payload((1,), key_of(dict.fromkeys(range(one, one + number), number))) for one in ids})
+        store.update_payloads({one: Payload((1,), (key_of(dict.fromkeys(range(one, one + number), number)),)) for one in ids})
         states.append(store.traces())
     with store.maintenance("replay"):
-        store.update_payloads({ids[0]: Payload((1,), key_of({9: -9}))})
+        store.update_payloads({ids[0]: Payload((1,), (key_of({9: -9}),))})
         store.delete(ids)
-    assert [[found.payload.key for found in state] for state in states[1:]] == [
+    assert [[found.payload.keys[0] for found in state] for state in states[1:]] == [
         [key_of({1: 1}), key_of({2: 1})],
         [key_of({1: 2, 2: 2}), key_of({2: 2, 3: 2})],
     ]

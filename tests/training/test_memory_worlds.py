@@ -7,7 +7,7 @@ import torch
 
 from hippo_core.retrieval.key_encoder import BlockStates, KeyHead, KeyModel, KeySettings
 from hippo_core.retrieval.lexicon import words
-from hippo_core.retrieval.trace_index import KeyEncoder
+from hippo_core.retrieval.text_encoder import KeyEncoder
 from hippo_core.suites import episodic, lexicon, multi
 from hippo_core.training import recall_weights
 from hippo_core.training.key import KeyRecipe, draw_room

@@ -54,7 +54,7 @@ def add_up(
             postings = runs.postings[runs.bases[block] : runs.bases[block + 1]]
             sums = scores[cue, first : first + size]
             for column in range(indices.shape[1]):
-                dim, factor = indices[cue, column], np.int64(values[cue, column])
+                dim, factor = indices[cue, column], int(values[cue, column])
                 if dim >= 0 and dim < chains.heads.size:
                     run = postings[runs.starts[block, dim] : runs.starts[block, dim + 1]]
                     number = int(chains.heads[dim]) if first + size >= alive.size else -1

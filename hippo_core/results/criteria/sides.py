@@ -46,6 +46,8 @@ class Pool:
     def _in_regime(self, criterion: Criterion, side: Side, regime: str) -> Frame:
         fields = (criterion.suites[0], criterion.profile, regime, side.preset, side.stage, side.step)
         key = (*fields, criterion.worlds[0], side.overrides, (side.encoder or "own").replace("own", ""))
+        if key not in self._row_numbers and not side.encoder and not side.preset.startswith("baselines/"):
+            key = (*key[:-1], "minilm")  # a memory's encoder is what it was run with; a rag's is the rag
         if (key, criterion.where) not in self._frames:
             mine = self.rows.iloc[self._row_numbers.get(key, [])]
             for column, wanted in criterion.where.model_dump().items():

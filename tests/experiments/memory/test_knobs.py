@@ -62,9 +62,9 @@ def test_hopfield_steps_and_beta_change_scores(benches):
 @pytest.mark.parametrize("channels", [("words",), ("grams",), ("key",)])
 def test_each_channel_can_recall_alone(benches, channels):
     bench = benches("episodic")
-    rows = bench.ask("ablations/no_completion", episodic__code__channels=channels)
+    rows = bench.ask("ablations/predictive", episodic__code__channels=channels)
     assert rows["recall_1"].mean() > 0.5
-    assert rows["scores"].tolist() != bench.ask("ablations/no_completion")["scores"].tolist()
+    assert rows["scores"].tolist() != bench.ask("ablations/predictive")["scores"].tolist()
 
 
 @pytest.mark.parametrize("delivery", ["text", "adapter"])
@@ -199,7 +199,7 @@ def test_replay_raises_what_is_recalled_lowers_what_is_not_and_can_be_undone(ben
     for trace in after:
         assert (trace.salience > before[trace.id].salience) == (hit[trace.id] == 1)
         assert trace.uses == before[trace.id].uses + hit[trace.id]
-    assert any(trace.payload.key != before[trace.id].payload.key for trace in after)
+    assert any(trace.payload.keys != before[trace.id].payload.keys for trace in after)
     with TraceStore.open(folder, SESSION, benches("episodic").method("memory/hei_nw").identity()) as store:
         store.rollback(len(store.history()))
         assert {trace.id: trace for trace in store.traces()} == before

@@ -48,7 +48,7 @@ def test_a_store_taught_on_one_worker_is_asked_on_another_that_shares_no_folder(
     """Runner and workers have a folder each: what a test needs comes from the archive."""
     place = make_lab(tmp_path / "lab")
     text = (place / "params/grids/sleep.yaml").read_text()
-    short = text.replace("[baselines/rag_bm25, memory/hei_nw, controls/shuffled_store, ablations/no_completion]", "[memory/hei_nw]")
+    short = text.replace("[baselines/rag_bm25, memory/hei_nw, controls/shuffled_store, ablations/predictive]", "[memory/hei_nw]")
     (place / "params/grids/sleep.yaml").write_text(short[: short.rindex("  - suites")])
     for number in range(2):
         cluster.add(make_lab(tmp_path / f"worker-{number}", place))

@@ -24,7 +24,7 @@ from tests.lab.conftest import make_lab
 from tests.lab.running import lab
 
 SHARING = ["controls/empty_store", "controls/shuffled_store", "controls/oracle_store", "controls/random_traces"]
-SHARING += ["ablations/no_completion", "ablations/hopfield", "ablations/no_replay", "memory/hei_nw_text"]
+SHARING += ["ablations/predictive", "ablations/hopfield", "ablations/no_replay", "memory/hei_nw_text"]
 TAUGHT_APART = ["memory/hei_nw_gated", "memory/hei_nw_minilm", "ablations/no_sparsity", "ablations/no_writes", "ablations/traces_off"]
 TAUGHT_APART += ["ablations/gate_random", "ablations/gate_unflagged", "controls/altered_store"]
 

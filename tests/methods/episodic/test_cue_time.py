@@ -9,7 +9,7 @@ from hippo_core.methods.base import Query
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.payload import Payload
-from hippo_core.retrieval.trace_index import KeyEncoder
+from hippo_core.retrieval.text_encoder import KeyEncoder
 from tests.methods.asking import bound
 from tests.models.handmade import worlds
 
@@ -17,15 +17,15 @@ QUESTIONS = ("Who sold a guitar?", "Where did Otto move?")
 
 
 def test_a_cue_bears_its_share_of_the_keys_that_are_made_together(monkeypatch):
-    now, matrix = [0.0], KeyEncoder.matrix
+    now, codes = [0.0], KeyEncoder.codes
 
     def slow(self, texts):
         now[0] += 0.25 * len(texts)
-        return matrix(self, texts)
+        return codes(self, texts)
 
-    method = bound("memory/hei_nw", load(load_spec("hippo-tiny"), threads=1), **{"episodic.use_completion": "off"})
+    method = bound("memory/hei_nw", load(load_spec("hippo-tiny"), threads=1))
     traces = [made(method, trace, number) for number, trace in enumerate(passages_of(worlds()[0]), start=1)]
-    monkeypatch.setattr(KeyEncoder, "matrix", slow)
+    monkeypatch.setattr(KeyEncoder, "codes", slow)
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
     together, alone = method.open(traces, QUESTIONS), method.open(traces)
     for retrieve in (together, alone):
@@ -36,4 +36,4 @@ def test_a_cue_bears_its_share_of_the_keys_that_are_made_together(monkeypatch):
 
 def made(method, trace, number):
     """A passage as a stored trace."""
-    return replace(trace, id=number, payload=Payload((1,), method.components.encoder.keys([trace.text])[0]))
+    return replace(trace, id=number, payload=Payload((1,), tuple(method.components.encoder.keys([trace.text]))))

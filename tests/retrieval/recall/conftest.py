@@ -6,7 +6,7 @@ import torch
 from hippo_core.models.prompt import lines_of
 from hippo_core.retrieval.key_encoder import BlockStates, KeyHead, KeyModel, KeySettings
 from hippo_core.retrieval.payload import Payload
-from hippo_core.retrieval.trace_index import KeyEncoder
+from hippo_core.retrieval.text_encoder import KeyEncoder
 from hippo_core.store.trace import Trace
 from tests.models.handmade import folders, loaded
 
@@ -37,6 +37,6 @@ def encoder(lm):
 def traces(lm, encoder):
     keys = encoder.keys(TEXTS)
     return [
-        Trace("w", f"f{number}", text, time=number, id=number + 1, payload=Payload(tuple(line), key))
+        Trace("w", f"f{number}", text, time=number, id=number + 1, payload=Payload(tuple(line), (key,)))
         for number, (text, line, key) in enumerate(zip(TEXTS, lines_of(lm, TEXTS, "short"), keys, strict=True))
     ]

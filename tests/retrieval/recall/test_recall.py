@@ -12,8 +12,9 @@ from hippo_core.models.early_layers import early_states
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import split
 from hippo_core.models.score import opener, token_likelihood
+from hippo_core.retrieval.channels import dense
 from hippo_core.retrieval.recall import RecallConfig, Recaller
-from hippo_core.retrieval.trace_index import TraceIndex, dense, name_of
+from hippo_core.retrieval.trace_index import TraceIndex, name_of
 from tests.retrieval.recall.conftest import TEXTS
 
 CHANNELS = ("words", "grams", "key")
@@ -62,16 +63,16 @@ def test_no_traces_and_a_cue_of_nothing_bring_nothing(traces, encoder):
 
 def test_a_key_made_before_is_the_same_as_one_made_now(traces, encoder):
     cues = ["Who sold a lamp?", "Where was Lea in May?"]
-    asked, rows = recaller(traces, encoder), encoder.matrix(cues)
+    asked, made = recaller(traces, encoder), encoder.codes(cues)
     for number, cue in enumerate(cues):
-        assert asked.recall(cue, key=rows.one(number)).scores == asked.recall(cue).scores
+        assert asked.recall(cue, codes=made.one(number)).scores == asked.recall(cue).scores
 
 
 @pytest.mark.parametrize("beta", [1.0, 64.0])
 def test_hopfield_completion_says_how_near_each_trace_is_to_what_came_out(traces, encoder, beta):
     asked = recaller(traces, encoder, dataclasses.replace(OFF, completion="hopfield", beta=beta))
     found = asked.recall(TEXTS[2])
-    patterns, cue = asked.index.patterns.double(), dense(asked.index.cue(TEXTS[2])["key"]).double()[0]
+    patterns, cue = asked.index.patterns.double(), dense(asked.index.cue(TEXTS[2]).codes["key"]).double()[0]
     drawn = torch.softmax(beta * patterns @ cue, 0) @ patterns
     expected = {trace.id: float(patterns[row] @ drawn) for row, trace in enumerate(asked.index.traces)}
     got = dict(zip((trace.id for trace in found.traces), found.features["hopfield"], strict=True))

@@ -58,7 +58,7 @@ class Queue:
 def arrivals_of(traces: Sequence[Trace]) -> list[Arrival]:
     """Stored traces as arrivals: one step apart, in order of their ids, with their salience as S."""
     ordered = sorted(traces, key=lambda trace: trace.id)
-    return [Arrival(trace.id, trace.payload.key, trace.salience, step) for step, trace in enumerate(ordered)]
+    return [Arrival(trace.id, SparseKey.union(trace.payload.keys), trace.salience, step) for step, trace in enumerate(ordered)]
 
 
 def push(queue: Queue, arrivals: Sequence[Arrival]) -> Queue:
