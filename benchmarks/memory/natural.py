@@ -8,20 +8,13 @@ which passages were read once is apart. Percentages; intervals stand in the repo
 """
 
 import argparse
-import tempfile
-import time
-from pathlib import Path
 
 import numpy as np
+from retrieval import measure, method_of
 
-from hippo_core.experiments.answer.run import passages_of
-from hippo_core.experiments.memory import run
-from hippo_core.methods.base import Memory, Method, Query, Retrieve
-from hippo_core.methods.presets import load_preset
+from hippo_core.methods.base import Method
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.results.rankings import score_ranking
-from hippo_core.store import TraceStore
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import Suite, World
@@ -57,16 +50,9 @@ def opened(method: Method, suite: Suite, world: World) -> Retrieve:
 
 def measure(method: Method, suite: Suite, world: World) -> list[float]:
     """The row of a method."""
-    begin = time.perf_counter()
-    retrieve = opened(method, suite, world)
-    first = retrieve(Query(world.items[0].question, world.items[0].taught))  # indexes are built with the first
-    made = time.perf_counter() - begin
-    rows = []
-    for number, item in enumerate(world.items):
-        found = first if number == 0 else retrieve(Query(item.question, item.taught))
-        scores = score_ranking(found.ranking, item)
-        rows.append([*(scores[name] for name in SHOWN), found.retrieval_ms, found.computed_tokens])
-    return [*np.nanmean(np.array(rows, float), axis=0).tolist(), made, time.perf_counter() - begin - made]
+    rows, made, took = measure(method, suite, world)
+    columns = np.array([[row[name] for name in (*SHOWN, "retrieval_ms", "computed_tokens")] for row in rows], float)
+    return [*np.nanmean(columns, axis=0).tolist(), made, took]
 
 
 def main() -> None:
@@ -89,7 +75,7 @@ def main() -> None:
         print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
         for name in options.preset:
             label, method = method_of(lm, name)
-            *shares, ms, tokens, made, took = measure(method, get_suite(suite), world)
+            *shares, ms, tokens, made, took = row_of(method, get_suite(suite), world)
             cells = " | ".join("–" if np.isnan(share) else f"{100 * share:.1f}" for share in shares)
             print(f"| {label} | {cells} | {ms:.1f} | {tokens:.0f} | {made:.0f} | {took:.0f} |", flush=True)
             method.forget()
