@@ -28,27 +28,7 @@ PRESETS = (
 )
 
 
-def method_of(lm, name: str) -> tuple[str, Method]:
-    """The method of `preset` or `preset[key=value]`."""
-    path, _, override = name.rstrip("]").partition("[")
-    overrides = dict(one.split("=") for one in override.split(",")) if override else {}
-    preset = load_preset(path if "/" in path else f"baselines/{path}", overrides)
-    return name, preset.method(lm, preset.settings)
-
-
-def opened(method: Method, suite: Suite, world: World) -> Retrieve:
-    """What retrieves from a world's passages, all of them told; a memory is taught first."""
-    questions = [item.question for item in world.items]
-    if not isinstance(method, Memory):
-        return method.open(passages_of(world), questions)
-    place = Path(tempfile.mkdtemp())
-    run.teach(method, suite, [world], [], place, "natural")
-    method.warm_up()
-    with TraceStore.open(place, "natural", method.identity(), read_only=True) as store:
-        return method.open(store.traces(world.id), questions)
-
-
-def measure(method: Method, suite: Suite, world: World) -> list[float]:
+def row_of(method: Method, suite: Suite, world: World) -> list[float]:
     """The row of a method."""
     rows, made, took = measure(method, suite, world)
     columns = np.array([[row[name] for name in (*SHOWN, "retrieval_ms", "computed_tokens")] for row in rows], float)

@@ -111,15 +111,20 @@ class PayloadCodec:
         return Payload(token_ids, tuple(keys), np.frombuffer(data[place:], "i1").reshape(count, self.width))
 
     def to_json(self, payload: Payload, dense: bool = False) -> dict[str, Any]:
-        """See `Codec`; each key is {dims, indices, values}, or the dense row."""
-        sparse = [{"dims": key.dims, "indices": key.indices.tolist(), "values": key.values.tolist()} for key in payload.keys]
-        keys = [key.dense() for key in payload.keys] if dense else sparse
-        return {"keys": keys, "vectors": payload.table.tolist(), "token_ids": list(payload.token_ids)}
+        """See `Codec`. `key` is {dims, indices, values}, or the dense row; where there are several sentences, their union, and beside it
+        theirs as `keys`. `vectors` are there where they have numbers."""
+
+        def plain(key: SparseKey) -> Any:
+            return key.dense() if dense else {"dims": key.dims, "indices": key.indices.tolist(), "values": key.values.tolist()}
+
+        several = {"keys": [plain(key) for key in payload.keys]} if len(payload.keys) > 1 else {}
+        vectors = {"vectors": payload.table.tolist()} if self.width else {}
+        return {"key": plain(SparseKey.union(payload.keys)), "token_ids": list(payload.token_ids), **several, **vectors}
 
     def from_json(self, values: Mapping[str, Any]) -> Payload:
         keys = [
             SparseKey.of_dense(key) if isinstance(key, list) else SparseKey(key["indices"], key["values"], key["dims"])
-            for key in values["keys"]
+            for key in values.get("keys", [values["key"]])
         ]
-        vectors = np.array(values["vectors"], np.int8).reshape(len(keys), self.width)
+        vectors = np.array(values.get("vectors", []), np.int8).reshape(len(keys), self.width)
         return Payload(tuple(values["token_ids"]), tuple(keys), vectors)

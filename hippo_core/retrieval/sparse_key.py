@@ -63,10 +63,11 @@ class SparseKey:
 
     @classmethod
     def union(cls, keys: "Sequence[SparseKey]") -> "SparseKey":
-        """The key that has, in each dimension, the highest value of these keys; the key itself if there is one."""
+        """The key that has, in each dimension, the largest value of these keys, signs apart; the key itself if there is one."""
         if len(keys) == 1:
             return keys[0]
-        return cls.of_dense(np.max([key.dense() for key in keys], axis=0).tolist())
+        rows = np.array([key.dense() for key in keys])
+        return cls.of_dense(np.take_along_axis(rows, np.abs(rows).argmax(0)[None], 0)[0].tolist())
 
     def dense(self) -> list[float]:
         """The values of all dimensions; most of them are 0."""

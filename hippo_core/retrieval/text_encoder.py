@@ -80,8 +80,8 @@ class KeyEncoder:
         """See `TextEncoder`."""
         active, vectors = torch.zeros(len(texts), self.expansion), np.zeros((len(texts), 0), np.int8)
         if isinstance(self.model.source, MiniLMStates):
-            vectors = np.zeros((len(texts), minilm.WIDTH), np.int8)
             for batch, states, means in minilm.read(texts, self.model.source.device):
+                vectors = vectors if vectors.size else np.zeros((len(texts), means.shape[1]), np.int8)
                 active[batch], vectors[batch] = self.model.active(states, self.expansion), quantised(means.numpy())
         else:
             for start in range(0, len(texts), RUN):

@@ -35,7 +35,11 @@ drawn = st.builds(
     world=st.sampled_from(["w1", "w2", "w3"]),
     source=texts,
     text=texts,
-    payload=st.builds(Payload, st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=TOKENS).map(tuple), keys),
+    payload=st.builds(
+        Payload,
+        st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=TOKENS).map(tuple),
+        st.lists(keys, min_size=1, max_size=3).map(tuple),
+    ),
     teller=texts,
     confidence=st.none() | st.floats(0, 1) | st.sampled_from([0, 1]),
     salience=saliences,

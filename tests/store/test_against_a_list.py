@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from hippo_core.files import LabError
+from hippo_core.retrieval.payload import Payload
 from hippo_core.store import TraceStore
 from tests.store.made import IDENTITY, drawn, keys, trace
 
 QUICK = Path("/dev/shm")  # a disk in memory, where there is one: what is tested here is not durability
+
+
+def keyed(payload, key):
+    """A payload of one sentence with another key."""
+    return Payload(payload.token_ids, (key,))
 
 
 class Events:
@@ -46,7 +52,7 @@ class Events:
     @staticmethod
     def rekey(traces, given):
         for one, key in given.items():
-            traces[one] = replace(traces[one], payload=replace(traces[one].payload, key=key))
+            traces[one] = replace(traces[one], payload=keyed(traces[one].payload, key))
 
     @staticmethod
     def delete(traces, ids):
@@ -138,7 +144,7 @@ class AgainstAList(RuleBasedStateMachine):
     def rekey(self, data):
         given = {one: data.draw(keys) for one in self.pick(data)}
         found = {one.id: one.payload for one in self.store.traces() if one.id in given}
-        self.store.update_payloads({one: replace(found[one], key=key) for one, key in given.items()})
+        self.store.update_payloads({one: keyed(found[one], key) for one, key in given.items()})
         self.did("payloads", ("rekey", given))
 
     @rule(data=st.data())

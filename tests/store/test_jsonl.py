@@ -63,15 +63,15 @@ def test_a_line_and_the_meta_file_say_what_the_schema_asks_for(store, tmp_path):
     assert meta.pop("sha256") == hashlib.sha256(f"{line}\n".encode()).hexdigest()
     assert meta == {
         "schema": "episodic.store_meta.v1",
-        "schema_version": 4,
+        "schema_version": 5,
         "session_id": "s1",
         "source": "replay",
         "replay_samples": 3,
         "created_at": TIME,
         "traces": 1,
         "identity": {
-            **{"schema_version": 4, "model": "made", "weights": "0" * 64, "kind": "hei_nw"},
-            "codec": {"key": "by hand", "dims": 32, "winners": 4, "token_limit": 8},
+            **{"schema_version": 5, "model": "made", "weights": "0" * 64, "kind": "hei_nw"},
+            "codec": {"key": "by hand", "dims": 32, "winners": 4, "token_limit": 8, "width": 0},
         },
     }
 
@@ -136,11 +136,11 @@ def test_lines_that_hold_no_trace_are_named(exported, tmp_path, change, said):
     refused(exported, tmp_path, said)
 
 
-@pytest.mark.parametrize(("version", "remedy"), [(3, "teach anew"), (5, "use the lab")])
+@pytest.mark.parametrize(("version", "remedy"), [(4, "teach anew"), (6, "use the lab")])
 def test_a_version_that_is_not_known_is_not_read(exported, tmp_path, version, remedy):
     meta = json.loads((exported / "store_meta.json").read_text())
     write_json(exported / "store_meta.json", {**meta, "identity": {**meta["identity"], "schema_version": version}})
-    refused(exported, tmp_path, f"schema version {version}, this lab reads version 4; {remedy}")
+    refused(exported, tmp_path, f"schema version {version}, this lab reads version 5; {remedy}")
 
 
 def refused(exported, tmp_path, said):

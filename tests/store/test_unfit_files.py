@@ -83,7 +83,7 @@ def test_a_file_of_something_else_is_not_a_store(tmp_path, content):
 def test_a_store_of_another_version_is_not_opened(taught, tmp_path):
     with closing(sqlite3.connect(taught)) as file:
         file.execute("PRAGMA user_version = 1")
-    assert "schema version 1, this lab reads version 4; teach anew" in refused(tmp_path)
+    assert "schema version 1, this lab reads version 5; teach anew" in refused(tmp_path)
 
 
 def test_a_store_without_its_tables_is_damaged(taught, tmp_path):
@@ -107,7 +107,7 @@ def test_a_file_that_was_cut_is_damaged(taught, tmp_path, share):
         "UPDATE traces SET payload = x'010203' WHERE id = 7",
         "UPDATE traces SET confidence = 0.5 WHERE id = 7",
         "UPDATE meta SET value = '{' WHERE name = 'identity'",
-        "UPDATE meta SET value = '{\"schema_version\": 4}' WHERE name = 'identity'",
+        "UPDATE meta SET value = '{\"schema_version\": 5}' WHERE name = 'identity'",
         "DELETE FROM meta WHERE name = 'identity'",
     ],
 )

@@ -5,21 +5,31 @@ import sys
 
 import pytest
 
+from hippo_core.files import LabError
+from hippo_core.methods.episodic import settings
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.methods.presets import leaves, load_preset, settings_of
 
 OTHER = {  # another legal value of each setting
     "decoding": "plain", "traces": "off", "control": "empty", "delivery": "text", "k": 3, "memory.runtime.enable_writes": False,
-    "memory.runtime.alter_answers": True,
-    "episodic.use_sparsity": False, "episodic.use_completion": "off", "episodic.use_gate": True, "episodic.code.winners": 5,
-    "episodic.code.expansion": 50, "episodic.code.channels": ["key"], "episodic.recall.candidates": 5, "episodic.hopfield.beta": 2.0,
+    "memory.runtime.alter_answers": True, "episodic.use_sparsity": False, "episodic.use_completion": "predictive", "encoder": "minilm",
+    "episodic.use_gate": True, "episodic.code.winners": 5, "episodic.code.expansion": 50, "episodic.code.channels": ["key"],
+    "episodic.recall.candidates": 5, "episodic.recall.fusion": "fitted", "episodic.recall.recency": 1.0, "episodic.hopfield.beta": 2.0,
     "episodic.hopfield.steps": 3, "episodic.predictive.candidates": 4, "episodic.gate.alpha": 0.0, "episodic.gate.beta": 0.5,
     "episodic.gate.gamma": 0.0, "episodic.gate.delta": 0.0, "episodic.gate.write_rate": 0.25, "episodic.gate.tau": 1.5,
     "episodic.gate.policy": "random", "episodic.store.budget": 0.5, "episodic.store.kv": "none", "replay.enabled": False,
     "replay.cycles": 3, "replay.policy": "spaced", "replay.rate": 0.5, "replay.noise_level": 0.3, "replay.max_items": 7,
 }  # fmt: skip
 ONLY_TEST = {"control", "delivery", "k"}
-RECALL = {"use_completion", "recall.candidates", "hopfield.beta", "hopfield.steps", "predictive.candidates"}
+RECALL = {
+    "use_completion",
+    "recall.candidates",
+    "recall.fusion",
+    "recall.recency",
+    "hopfield.beta",
+    "hopfield.steps",
+    "predictive.candidates",
+}
 NOT_TEACH = ONLY_TEST | {f"episodic.{name}" for name in RECALL} | {key for key in OTHER if key.startswith("replay.")}
 
 
@@ -38,6 +48,25 @@ def test_a_setting_reaches_the_phases_that_read_it_and_no_other(key):
 
 def test_the_file_of_the_memory_says_the_defaults():
     assert load_preset("memory/hei_nw").settings == HeiNWSettings()
+
+
+def test_auto_is_minilm_where_it_is_there_unless_the_environment_says_otherwise(monkeypatch):
+    for reason, said, chosen in (
+        (None, "", "minilm"), ("not there", "", "own"), (None, "own", "own"), ("not there", "minilm", "minilm"),
+    ):  # fmt: skip
+        monkeypatch.setattr(settings, "available", lambda name, reason=reason: reason)
+        monkeypatch.setenv(settings.ENCODER, said)
+        memory = load_preset("memory/hei_nw").settings
+        assert memory.encoder == chosen and memory.channels == settings.CHANNELS[chosen]
+        assert memory.requires == (("minilm",) if chosen == "minilm" else ())
+    monkeypatch.setenv(settings.ENCODER, "bert")
+    with pytest.raises(LabError, match="HIPPO_ENCODER=bert is neither own nor minilm"):
+        load_preset("memory/hei_nw")
+
+
+def test_vectors_are_a_channel_only_of_the_encoder_that_makes_them():
+    with pytest.raises(LabError, match="the channel minilm needs encoder=minilm"):
+        load_preset("memory/hei_nw", {"encoder": "own", "episodic.code.channels": ["minilm"]})
 
 
 def test_off_is_off_however_yaml_reads_it():
