@@ -16,7 +16,7 @@ from hippo_core.suites.types import Suite, World
 def method_of(lm, name: str) -> tuple[str, Method]:
     """The method of `preset` or `preset[key=value]`."""
     path, _, override = name.rstrip("]").partition("[")
-    overrides = dict(one.split("=") for one in override.split(",")) if override else {}
+    overrides = dict(one.split("=", 1) for one in override.split(";")) if override else {}
     preset = load_preset(path if "/" in path else f"baselines/{path}", overrides)
     return name, preset.method(lm, preset.settings)
 

@@ -30,15 +30,17 @@ def size(bench, name, **overrides):
 @pytest.mark.parametrize(
     ("overrides", "column"),
     [
-        ({"episodic__use_completion": "off"}, "scores"),
+        ({"episodic__use_completion": "predictive"}, "scores"),
+        ({"episodic__recall__fusion": "fitted", "episodic__code__channels": ("words", "key")}, "scores"),
+        ({"episodic__recall__recency": 0.0}, "scores"),
         ({"episodic__use_completion": "hopfield"}, "scores"),
         ({"episodic__use_completion": "hopfield", "episodic__hopfield__beta": 1.0}, "scores"),
         ({"episodic__use_sparsity": False}, "scores"),
         ({"episodic__code__winners": 8}, "scores"),
         ({"episodic__code__expansion": 512}, "scores"),
         ({"episodic__recall__candidates": 1}, "candidates"),
-        ({"episodic__recall__candidates": 1, "k": 4}, "candidates"),
-        ({"episodic__predictive__candidates": 2}, "candidates"),
+        ({"episodic__recall__candidates": 2, "k": 4}, "candidates"),
+        ({"episodic__use_completion": "predictive", "episodic__predictive__candidates": 2}, "candidates"),
         ({"k": 3}, "shown"),
         ({"traces": "off"}, "pred"),
         ({"memory__runtime__enable_writes": False}, "pred"),
@@ -62,9 +64,9 @@ def test_hopfield_steps_and_beta_change_scores(benches):
 @pytest.mark.parametrize("channels", [("words",), ("grams",), ("key",)])
 def test_each_channel_can_recall_alone(benches, channels):
     bench = benches("episodic")
-    rows = bench.ask("ablations/predictive", episodic__code__channels=channels)
+    rows = bench.ask("memory/hei_nw", episodic__code__channels=channels)
     assert rows["recall_1"].mean() > 0.5
-    assert rows["scores"].tolist() != bench.ask("ablations/predictive")["scores"].tolist()
+    assert rows["scores"].tolist() != bench.ask("memory/hei_nw")["scores"].tolist()
 
 
 @pytest.mark.parametrize("delivery", ["text", "adapter"])

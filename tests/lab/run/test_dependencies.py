@@ -25,7 +25,7 @@ from tests.lab.running import lab
 
 SHARING = ["controls/empty_store", "controls/shuffled_store", "controls/oracle_store", "controls/random_traces"]
 SHARING += ["ablations/predictive", "ablations/hopfield", "ablations/no_replay", "memory/hei_nw_text"]
-TAUGHT_APART = ["memory/hei_nw_gated", "memory/hei_nw_minilm", "ablations/no_sparsity", "ablations/no_writes", "ablations/traces_off"]
+TAUGHT_APART = ["memory/hei_nw_gated", "ablations/no_sparsity", "ablations/no_writes", "ablations/traces_off"]
 TAUGHT_APART += ["ablations/gate_random", "ablations/gate_unflagged", "controls/altered_store"]
 
 
@@ -85,7 +85,7 @@ def test_a_replay_follows_the_settings_of_replay_and_recall(place):
         return teach.id, replay.id
 
     usual = replayed()
-    for override in ("replay.rate=0.5", "replay.cycles=3", "episodic.use_completion=off", "episodic.recall.candidates=5"):
+    for override in ("replay.rate=0.5", "replay.cycles=3", "episodic.use_completion=predictive", "episodic.recall.candidates=5"):
         assert replayed(override)[0] == usual[0] and replayed(override)[1] != usual[1], override
     for override in ("control=empty", "k=5", "delivery=text"):
         assert replayed(override) == usual, override
