@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hippo_core.delivery.types import Delivered, Question
+from hippo_core.delivery.types import Delivered, Once, Question
 from hippo_core.files import LabError
 from hippo_core.models.blocks import ask_blocks
 from hippo_core.models.generate import Generation
@@ -69,11 +69,11 @@ class KVDelivery:
         answers = ask_blocks(self.lm, self.passage_kv.prefix, ready.traces, ready.tails, max_new_tokens, stop, batch_size, masked)
         return ready.delivered(answers)
 
-    def make_ready(self, questions: Sequence[Question]) -> float:
-        begin, passage_kv = time.perf_counter(), self.passage_kv
+    def make_ready(self, questions: Sequence[Question]) -> Once:
+        begin, passage_kv, tokens = time.perf_counter(), self.passage_kv, 0
         if passage_kv.store != "none" and (texts := list(dict.fromkeys(text for question in questions for text in question.passages))):
-            passage_kv.get(lines_of(self.lm, texts, self.decoding))
-        return (time.perf_counter() - begin) * 1000
+            tokens = passage_kv.get(lines_of(self.lm, texts, self.decoding)).computed_tokens
+        return Once((time.perf_counter() - begin) * 1000, tokens)
 
     def forget(self) -> None:
         self.passage_kv.forget()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hippo_core.delivery.types import Delivered, Question
+from hippo_core.delivery.types import Delivered, Once, Question
 from hippo_core.models.ask import Ask, ask
 from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.generate import Generation, generate
@@ -32,9 +32,9 @@ class TextDelivery:
             for answer, question, one in zip(answers, questions, fitted, strict=True)
         ]
 
-    def make_ready(self, questions: Sequence[Question]) -> float:
+    def make_ready(self, questions: Sequence[Question]) -> Once:
         """Nothing is kept."""
-        return 0.0
+        return Once()
 
     def forget(self) -> None:
         """Nothing is kept."""

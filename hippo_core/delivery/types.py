@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from hippo_core.models.generate import Generation
 from hippo_core.store.trace import Trace
@@ -38,6 +38,13 @@ class Delivered(Generation):
     dropped: int = 0
 
 
+class Once(NamedTuple):
+    """What it took to run what is run once: milliseconds, and tokens."""
+
+    ms: float = 0.0
+    tokens: float = 0.0
+
+
 class Delivery(Protocol):
     """A way for passages to reach a loaded model."""
 
@@ -46,8 +53,8 @@ class Delivery(Protocol):
         after the prompt's beginning: the answers are those without passages, token for token."""
         ...
 
-    def make_ready(self, questions: Sequence[Question]) -> float:
-        """Run what is run once for passages that were not met before, and is kept; how many milliseconds it took."""
+    def make_ready(self, questions: Sequence[Question]) -> "Once":
+        """Run what is run once for passages that were not met before, and is kept. Returns what that took."""
         ...
 
     def forget(self) -> None:

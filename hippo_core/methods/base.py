@@ -55,6 +55,7 @@ class Retrieved:
         recall_ms, completion_ms: milliseconds of the query's two stages, without building indexes; NaN where nothing is searched.
         encode_ms: milliseconds in which keys and values were made of traces that had none yet; no part of the other two times.
         computed_tokens: tokens that a model or an encoder ran for the query.
+        once_tokens: tokens of traces that were run for the first time, and are kept; no part of `computed_tokens`.
         columns: numbers of the method's own, by the names that it declares for the step test.
     """
 
@@ -65,6 +66,7 @@ class Retrieved:
     completion_ms: float = 0.0
     encode_ms: float = 0.0
     computed_tokens: float = 0.0
+    once_tokens: float = 0.0
     columns: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -150,6 +152,10 @@ class Method:
         """A function that retrieves from these traces of one world, which are in order of telling. `questions`: those that will be asked,
         so that they can be encoded together."""
         raise NotImplementedError
+
+    def index_tokens(self, traces: Sequence[Trace]) -> float:
+        """Tokens that a model or an encoder runs once for these traces of one world, before any question."""
+        return 0.0
 
     @classmethod
     def own_columns(cls, step: Step, measured: Mapping[str, float]) -> dict[str, float]:

@@ -65,6 +65,7 @@ class Recall:
         recall_ms, completion_ms: milliseconds of the two stages.
         computed_tokens: tokens run for the cue. A token that passes only the first third of the blocks counts as a third.
         encode_ms: milliseconds spent on keys and values of traces that had none yet. The other two times do not contain it.
+        once_tokens: the tokens of `encode_ms`; no part of `computed_tokens`.
     """
 
     traces: tuple[Trace, ...] = ()
@@ -74,6 +75,7 @@ class Recall:
     completion_ms: float = 0.0
     computed_tokens: float = 0.0
     encode_ms: float = 0.0
+    once_tokens: float = 0.0
 
 
 class Recaller:
@@ -99,8 +101,9 @@ class Recaller:
         if not len(rows):
             return Recall(recall_ms=(time.perf_counter() - begin) * 1e3)
         proposed = time.perf_counter()
+        once = 0
         if self.passage_kv and self.config.completion == "predictive":
-            self.passage_kv.get([self.index.traces[row].payload.token_ids for row in rows])
+            once = self.passage_kv.get([self.index.traces[row].payload.token_ids for row in rows]).computed_tokens
         encoded = time.perf_counter()
         completed, tokens = self.rerank_features(text, cue, rows)
         if completed:
@@ -109,7 +112,7 @@ class Recaller:
         times = [proposed - begin, time.perf_counter() - encoded]
         recall_ms, completion_ms = (seconds * 1e3 for seconds in times)
         tokens += self.index.cue_tokens(text)
-        return Recall(traces, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, (encoded - proposed) * 1e3)
+        return Recall(traces, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, (encoded - proposed) * 1e3, once)
 
     def _mask(self, sources: Set[str] | None) -> torch.Tensor | None:
         allowed = None if sources is None else [trace.source in sources for trace in self.index.traces]

@@ -1,5 +1,6 @@
 """What texts are recalled by: a sparse key, a published encoder's vector, or both, from one run of the model that reads them."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -154,6 +155,11 @@ def each(encoder: TextEncoder, texts: Sequence[str]) -> list[Codes | None]:
     """The codes of each text, run together."""
     made = encoder.codes(texts)
     return [made.one(row) for row in range(len(texts))]
+
+
+def cost(encoder: TextEncoder, texts: Sequence[str]) -> float:
+    """Tokens that are run for the codes of the sentences of texts."""
+    return math.fsum(encoder.cost(part) for text in texts for part in sentences(text))
 
 
 def payloads(encoder: TextEncoder, texts: Sequence[str], lines: Sequence[Sequence[int]]) -> list[Payload]:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.delivery import BESIDE_PROMPT
-from hippo_core.delivery.types import Delivered, Question
+from hippo_core.delivery.types import Delivered, Once, Question
 from hippo_core.experiments.asking.parameters import Regime
 from hippo_core.experiments.asking.table import COLUMNS
 from hippo_core.files import LabError
@@ -26,15 +26,16 @@ from hippo_core.suites.types import Fact, Item, Suite, World
 
 @dataclass(frozen=True)
 class AnsweredItem:
-    """An item with what was retrieved for it, the passages that there were, and, once it is asked, the answer. `encode_ms`: its share of
-    the time in which passages that were met for the first time were run to keys and values."""
+    """An item with what was retrieved for it, the passages that there were, and, once it is asked, the answer. `once`: its share of
+    what is run once for what its world holds: milliseconds in which passages were run to keys and values, and the tokens of that and of
+    the codes by which passages are found."""
 
     world: World
     item: Item
     retrieved: Retrieved
     passages: Sequence[Trace]
     answer: Delivered
-    encode_ms: float
+    once: Once
 
 
 def answer(
@@ -73,11 +74,14 @@ def ask(
     for together in groups(worlds, batch_size if keeps else None):
         drawn = [one for number in together for one in _retrieved(worlds, number, method, regime, passages)]
         questions = [Question(item.question, result.shown) for _, item, result in drawn]
-        encode_ms = method.delivery.make_ready(questions) / max(1, len(drawn)) if method.steps else 0.0
+        ready = method.delivery.make_ready(questions) if method.steps else Once()
+        once = math.fsum(method.index_tokens(passages.get(worlds[number].id, ())) for number in together)
+        once += math.fsum(result.once_tokens for _, _, result in drawn) + ready.tokens
+        share = Once(ready.ms / max(1, len(drawn)), once / max(1, len(drawn)))
         answers = method.delivery.ask(questions, suite.answer_budget, batch_size, masked=method.settings.control == "empty")
         texts = {worlds[number].id: texts_of(worlds[number]) for number in together}
         for (world, item, result), delivered in zip(drawn, answers, strict=True):
-            answered = AnsweredItem(world, item, result, passages.get(world.id, ()), delivered, encode_ms)
+            answered = AnsweredItem(world, item, result, passages.get(world.id, ()), delivered, share)
             check_no_leak(answered, texts[world.id], method, regime)
             yield answered
         method.forget()
@@ -145,6 +149,7 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "n_dropped": delivered.dropped,
         **score_ranking(retrieved.ranking, item),
         "computed_tokens": retrieved.computed_tokens + delivered.computed_tokens + delivered.generated_tokens,
+        "once_tokens": answered.once.tokens,
         "first_logprob": round(delivered.first_logprob, 6),
         "kv_mb": kv_cache_mb(lm.config, tokens, lm.model.dtype.itemsize),
         "retrieval_ms": retrieved.retrieval_ms,

@@ -152,7 +152,7 @@ def memory_columns(answered: AnsweredItem, told: Mapping[str, Fact]) -> dict[str
         "store_size": len(answered.passages),
         "recall_ms": retrieved.recall_ms,
         "completion_ms": retrieved.completion_ms if searched else math.nan,
-        "encode_ms": retrieved.encode_ms + answered.encode_ms,
+        "encode_ms": retrieved.encode_ms + answered.once.ms,
         "scores": json.dumps({trace.source: round(score, 4) for trace, score in scored}),
         "store_written": float(bool(answered.passages)),
         "replay_contribution": sum(trace.uses > 0 for trace in retrieved.shown) / len(retrieved.shown) if retrieved.shown else math.nan,

@@ -107,9 +107,17 @@ class HeiNW(Memory):
             recall = recaller.recall(query.text, set(query.taught), codes)
             shown = in_order(recall.traces[: self.settings.k])
             times = recall.recall_ms + cue_ms, recall.completion_ms, recall.encode_ms
-            return Retrieved(shown, recall.traces, recall.scores, *times, computed_tokens=recall.computed_tokens)
+            return Retrieved(
+                shown, recall.traces, recall.scores, *times, computed_tokens=recall.computed_tokens, once_tokens=recall.once_tokens
+            )
 
         return retrieve
+
+    def index_tokens(self, traces: Sequence[Trace]) -> float:
+        """Those of the codes of what was told, which are made when it is told."""
+        from hippo_core.retrieval.text_encoder import cost
+
+        return cost(self.components.encoder, [trace.text for trace in traces]) if self.settings.traces == "episodic" else 0.0
 
     def warm_up(self) -> None:
         if self.settings.traces == "episodic":

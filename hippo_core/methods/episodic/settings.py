@@ -49,7 +49,7 @@ class RecallSettings(SettingsModel):
     deviations of a channel. `candidates`: of each channel, that fitted weights look at; a third of the traces that are ranked."""
 
     fusion: Literal["sum", "fitted"] = "sum"
-    recency: Weight = 8.0
+    recency: Weight = 2.0
     candidates: Count = 20
 
 

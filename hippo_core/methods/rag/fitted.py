@@ -71,6 +71,11 @@ class Fitted(Rag):
 
         return VectorEncoder(str(self.lm.device))
 
+    def index_tokens(self, traces: Sequence[Trace]) -> float:
+        from hippo_core.retrieval.text_encoder import cost
+
+        return cost(self.encoder, [trace.text for trace in traces])
+
     @property
     def fusion_weights(self) -> Mapping[str, Mapping[str, float]] | None:
         """The fitted weights of its channels; None: their standardised sum."""

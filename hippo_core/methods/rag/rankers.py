@@ -54,6 +54,10 @@ class Rag(Method):
         """Build what is built once for all questions with the same taught passages."""
         self.order(index, query)
 
+    def index_tokens(self, traces: Sequence[Trace]) -> float:
+        index, encoder = WorldIndex(self.lm, ()), getattr(self.settings, "encoder", None)
+        return float(sum(query_tokens(index, trace.text, encoder) for trace in traces))
+
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         index = WorldIndex(self.lm, traces, tuple(questions))
 

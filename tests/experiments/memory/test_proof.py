@@ -14,7 +14,8 @@ from hippo_core.experiments.answer.run import answer
 from hippo_core.experiments.memory import run
 from hippo_core.files import LabError
 from hippo_core.methods.episodic.components import load_key_model
-from hippo_core.models.prompt import split
+from hippo_core.methods.presets import load_preset
+from hippo_core.models.prompt import lines_of, split
 from hippo_core.results.scores import check_rows
 from hippo_core.store import TraceStore
 from hippo_core.suites.datasets.build import worlds
@@ -159,15 +160,35 @@ def test_a_question_that_tells_a_fact_is_refused(benches):
 
 def test_a_question_costs_all_that_was_run_for_it(benches):
     bench = benches("episodic")
-    rows, lm = bench.ask("memory/hei_nw"), bench.lm
+    rows, lm = bench.ask("ablations/predictive", episodic__predictive__candidates=32), bench.lm
     pieces = [split(lm, (), question, "short") for question in rows["question"]]
     blocks = max(load_key_model(lm).head.settings.blocks) / lm.config.num_hidden_layers
     key = [len(lm.encode(question)) * blocks for question in rows["question"]]  # runs through the first blocks alone
     predicted = [count * (1 + piece.question_tokens) for count, piece in zip(rows["candidates"], pieces, strict=True)]
     answered = [len(piece.tail) + said for piece, said in zip(pieces, rows["generated_tokens"], strict=True)]
     assert rows["computed_tokens"].tolist() == pytest.approx(np.sum([key, predicted, answered], axis=0).tolist())
+    assert rows["once_tokens"].sum() == pytest.approx(once(bench))
     assert (rows["retrieval_ms"] >= rows["completion_ms"]).all() and (rows["completion_ms"] > 0).all()
     assert np.allclose(rows["retrieval_ms"], rows["recall_ms"] + rows["completion_ms"])
+
+
+def once(bench):
+    """What is run once for these worlds: each fact's key, and each fact's keys and values, as all are candidates."""
+    lm, texts = bench.lm, [fact.text for world in bench.worlds for fact in world.facts]
+    blocks = max(load_key_model(lm).head.settings.blocks) / lm.config.num_hidden_layers
+    return sum(len(lm.encode(text)) * blocks for text in texts) + sum(map(len, lines_of(lm, texts, "short")))
+
+
+def test_what_is_run_once_is_counted_alike_for_a_memory_and_for_a_rag(benches):
+    """A memory's codes are made when it is told, a rag's when it is opened: both are counted, shared by the questions, and apart."""
+    bench = benches("episodic")
+    lm, texts = bench.lm, [fact.text for world in bench.worlds for fact in world.facts]
+    rag = load_preset("baselines/rag_dense")
+    rows = answer(lm, bench.suite, bench.worlds, rag.method(lm, rag.settings))
+    assert rows["once_tokens"].sum() == pytest.approx(sum(len(lm.encode(text)) + 1 for text in texts))
+    assert bench.ask("memory/hei_nw")["once_tokens"].sum() > 0
+    word_search = load_preset("baselines/rag_bm25")
+    assert not answer(lm, bench.suite, bench.worlds, word_search.method(lm, word_search.settings))["once_tokens"].any()
 
 
 @pytest.mark.parametrize("suite", SUITES)
