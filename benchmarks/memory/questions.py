@@ -37,16 +37,17 @@ RAGS = {
     "no facts": ("baselines/span_short", {}),
     "rag_bm25": ("baselines/rag_bm25", {"k": 1}),
     "rag_dense, minilm": ("baselines/rag_dense", {"k": 1, "encoder": "minilm"}),
-    "rag_hybrid, minilm": ("baselines/rag_hybrid", {"k": 1, "encoder": "minilm"}),
+    "rag_sum_head": ("baselines/rag_sum_head", {"k": 1}),
+    "rag_head_fitted": ("baselines/rag_head_fitted", {"k": 1}),
     "rag_rerank, minilm": ("baselines/rag_rerank", {"k": 1, "encoder": "minilm"}),
 }
 MEMORIES = {
-    "memory, codes alone": "ablations/no_completion",
+    "memory": "memory/hei_nw",
     "memory, hopfield": "ablations/hopfield",
-    "memory, predictive": "memory/hei_nw",
-    "the same as text": "memory/hei_nw_text",
+    "memory, predictive": "ablations/predictive",
+    "memory, as text": "memory/hei_nw_text",
 }
-COLUMNS = ["retrieval_ms", "latency_ms", "encode_ms", "computed_tokens", "score"]
+COLUMNS = ["retrieval_ms", "latency_ms", "encode_ms", "computed_tokens", "once_tokens", "score"]
 
 
 def ways(lm: LanguageModel, store: Path) -> dict[str, Callable[[], pd.DataFrame]]:
@@ -126,12 +127,14 @@ def main(models: Sequence[str]) -> None:
         found = costs(lm)
         found["ms"] = found["retrieval_ms"] + found["latency_ms"]
         print(f"\n{model}: {QUESTIONS} questions, worlds of {FACTS} facts, one fact shown, one thread")
-        print("| way | ms to choose | ms to answer | ms in all | of rag_bm25 | with traces met first | tokens run | score |")
-        print("|---|--:|--:|--:|--:|--:|--:|--:|")
+        print(
+            "| way | ms to choose | ms to answer | ms in all | of rag_bm25 | with traces met first | tokens run | and once, shared | score |"
+        )
+        print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
         for name, row in found.iterrows():
             whole, ratio = row["ms"] + row["encode_ms"], row["ms"] / found.loc["rag_bm25", "ms"]
             cells = [f"{row['retrieval_ms']:.2f}", f"{row['latency_ms']:.2f}", f"{row['ms']:.2f}", f"{ratio:.2f}", f"{whole:.2f}"]
-            print(f"| {name} | {' | '.join(cells)} | {row['computed_tokens']:.0f} | {row['score']:.2f} |")
+            print(f"| {name} | {' | '.join(cells)} | {row['computed_tokens']:.0f} | {row['once_tokens']:.0f} | {row['score']:.2f} |")
         for kv in ("memory", "disk"):
             without, gated = gate(lm, kv)
             print(
