@@ -1,5 +1,6 @@
-"""The head over MiniLM's word pieces, which does not hang on the model that answers: trained as a memory's key is, on the same pairs, with
-as many steps, by the same code (`python benchmarks/memory/minilm_head.py`)."""
+"""The head over MiniLM's word pieces, which does not hang on the model that answers: trained as a memory's key is, on pairs of the same
+kind, with as many steps, by the same code (`python benchmarks/memory/minilm_head.py`). The names of the worlds have changed since the shipped
+keys were trained, so the pairs are not the very same."""
 
 from hippo_core.models import artifacts, minilm
 from hippo_core.models.artifacts import Owner

@@ -87,7 +87,10 @@ def test_scores_are_standardised_among_those_allowed():
     ("text", "parts"),
     [
         ("Otto sold a lamp.", ["Otto sold a lamp."]),
-        ("It rained. We stayed in! Why? \"Nobody knew.\" So it was.", ["It rained.", "We stayed in!", "Why?", '"Nobody knew."', "So it was."]),
+        (
+            'It rained. We stayed in! Why? "Nobody knew." So it was.',
+            ["It rained.", "We stayed in!", "Why?", '"Nobody knew."', "So it was."],
+        ),
         ("At 9.30 a.m. he left for St. Ives", ["At 9.30 a.m. he left for St.", "Ives"]),  # a rule of thumb, and harmless
         ("no capital. here. or there", ["no capital. here. or there"]),
         ("", [""]),
