@@ -1,6 +1,8 @@
-"""The head over MiniLM's word pieces, which does not hang on the model that answers: trained as a memory's key is, on pairs of the same
-kind, with as many steps, by the same code (`python benchmarks/memory/minilm_head.py`). The names of the worlds have changed since the shipped
-keys were trained, so the pairs are not the very same."""
+"""The head over MiniLM's word pieces, which does not hang on the model that answers.
+
+It is trained as a memory's key is, on pairs of the same kind, with as many steps, by the same code (`python
+benchmarks/memory/minilm_head.py`). Names have changed since the shipped keys were trained, so the pairs are not the very same.
+"""
 
 from hippo_core.models import artifacts, minilm
 from hippo_core.models.artifacts import Owner

@@ -52,7 +52,7 @@ def test_features_of_some_traces_are_those_of_all(rows):
 def test_candidates_are_traces_and_a_mask_is_of_traces(rows):
     matrix, cue = rows
     channel = SparseChannel(matrix, STARTS)
-    first = int(np.argmax(best((laid(matrix) @ laid(cue)[0]))))
+    first = int(np.argmax(best(laid(matrix) @ laid(cue)[0])))
     assert channel.candidates(cue, 1, None).tolist() == [first]
     allowed = torch.tensor([number != first for number in range(3)])
     assert first not in channel.candidates(cue, 6, allowed).tolist()

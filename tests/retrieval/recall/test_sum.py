@@ -25,7 +25,7 @@ def test_a_traces_own_words_bring_it_first(traces, encoder):
 def test_a_score_is_the_sum_of_what_each_channel_says_standardised_the_key_counting_for_two(traces, encoder):
     cue = "What did Carla sell at the market?"
     asked = recaller(traces, encoder)
-    alone = {name: values for name, values in asked.index.likeness(asked.index.cue(cue)).items()}
+    alone = asked.index.likeness(asked.index.cue(cue))
     z = {name: (values - values.mean()) / values.std() for name, values in alone.items()}
     due = dict(zip((trace.id for trace in asked.index.traces), z["grams"] + 2 * z["key"], strict=True))
     found = asked.recall(cue)
