@@ -127,9 +127,7 @@ def main(models: Sequence[str]) -> None:
         found = costs(lm)
         found["ms"] = found["retrieval_ms"] + found["latency_ms"]
         print(f"\n{model}: {QUESTIONS} questions, worlds of {FACTS} facts, one fact shown, one thread")
-        print(
-            "| way | ms to choose | ms to answer | ms in all | of rag_bm25 | with traces met first | tokens run | and once, shared | score |"
-        )
+        print("| way | ms to choose | ms to answer | ms in all | of rag_bm25 | with traces met first | tokens | tokens once | score |")
         print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
         for name, row in found.iterrows():
             whole, ratio = row["ms"] + row["encode_ms"], row["ms"] / found.loc["rag_bm25", "ms"]
