@@ -1,11 +1,13 @@
 """A loaded model in one value, what a record says of it, and token rows made ready for it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from hippo_core.models.abstention import UnknownTokens, unknown_tokens
 from hippo_core.models.spec import ModelSpec
 from hippo_core.models.template import Template
 
@@ -35,6 +37,11 @@ class LanguageModel:
     def config(self) -> Any:
         """The configuration of the text decoder."""
         return self.model.config.get_text_config(decoder=True)
+
+    @cached_property
+    def unknown(self) -> UnknownTokens:
+        """How its tokenizer spells "unknown" where answers begin."""
+        return unknown_tokens(self)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a text that already says how it begins: no special token is added."""
