@@ -15,7 +15,7 @@ import pandas as pd
 from hippo_core.delivery.text import TextDelivery
 from hippo_core.delivery.types import Question
 from hippo_core.models.abstention import NEVER
-from hippo_core.models.artifacts import folder_of, save_part
+from hippo_core.models.artifacts import folder_of, read_part, save_part
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
@@ -173,9 +173,18 @@ def fit_abstention_if(wanted: bool, model: str) -> str:
     return f"table in {folder_of(lm)}/{PART}.json; in params/models/{model}.yaml belongs: abstention_penalty: {penalty:g}"
 
 
-def overview(validation: Sequence[Mapping[str, Any]], penalty: float) -> pd.DataFrame:
-    """One row a kind: what is right, and how often "unknown" is said, without a penalty and with this one."""
-    table = pd.DataFrame(validation)
-    sides = [table[table["penalty"] == one].set_index(["kind", "answerable"]) for one in (0.0, penalty)]
-    before, after = (side[["right", "unknown"]] for side in sides)
-    return before.join(after, lsuffix="_free", rsuffix="_held_back").join(sides[0]["n"]).reset_index()
+COLUMNS = ("kind", "answerable", "n", "right_free", "right", "unknown_free", "unknown")
+
+
+def overview(made: Mapping[str, Any]) -> pd.DataFrame:
+    """One row a kind of a fit: the share of right answers and of "unknown" without a penalty (`_free`) and with the one that was chosen."""
+    table = pd.DataFrame(made["validation"])
+    free, held_back = (table[table["penalty"] == one].set_index(["kind", "answerable"]) for one in (0.0, made["penalty"]))
+    return free.join(held_back[["right", "unknown"]], lsuffix="_free").reset_index()[list(COLUMNS)]
+
+
+def abstention_table(lm: LanguageModel) -> pd.DataFrame:
+    """The overview of a model's fit; empty where there is none."""
+    if not (folder_of(lm) / f"{PART}.json").is_file():
+        return pd.DataFrame(columns=list(COLUMNS))
+    return overview(read_part(lm, PART))
