@@ -177,8 +177,8 @@ def _abstention(lm: LanguageModel) -> list[str]:
         "",
         f'{lm.spec.abstention_penalty:g} nats are taken from "unknown" at the first token of every answer, whatever is asked and however. '
         f"`make abstention MODEL={lm.spec.name}` fits this number on validation worlds: of 0 to 8 nats it gives the most right answers "
-        f"where the facts of a question stand in front, in the mean over kinds, and loses no more than {MOST_LOST:.2f} of the right answers "
-        'of any kind where others stand there and "unknown" is right. All penalties are in `abstention.json`.',
+        f"where the facts of a question stand in front, in the mean over kinds, and loses no more than {MOST_LOST:.2f} of the right "
+        'answers of any kind where others stand there and "unknown" is right. All penalties are in `abstention.json`.',
         "",
         '| questions | in front | right without | right with | "unknown" without | with | n |',
         "|---|---|---|---|---|---|---|",
