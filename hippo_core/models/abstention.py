@@ -2,42 +2,29 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.language_model import LanguageModel, UnknownTokens
+from hippo_core.models.prompt import render
 
 UNKNOWN = "unknown"
 NEVER, ALWAYS = math.inf, -math.inf  # penalties: "unknown" is never the answer, or always
 
 
-@dataclass(frozen=True)
-class UnknownTokens:
-    """How a tokenizer spells "unknown" where a model's answers begin. `first`: the tokens that begin it, in all spellings; `word`: all
-    tokens of one spelling."""
-
-    first: tuple[int, ...]
-    word: tuple[int, ...]
-
-
-def unknown_tokens(lm: "LanguageModel") -> UnknownTokens:
+def unknown_tokens(lm: LanguageModel) -> UnknownTokens:
     """The tokens of "unknown" and "Unknown", with and without a space before them, behind the model's own prompts of both decodings.
 
     Where whole words are tokens, only these count; else the first piece of "unknown", which other words may begin with too.
     """
     spellings = list(dict.fromkeys(_spellings(lm)))
     whole = [ids for ids in spellings if len(ids) == 1]
-    plain = [ids for ids in spellings if lm.tokenizer.decode(ids).strip() == UNKNOWN]
+    plain = [ids for ids in spellings if lm.tokenizer.decode(ids).strip() == UNKNOWN] or [tuple(lm.encode(UNKNOWN))]
     return UnknownTokens(tuple(sorted({ids[0] for ids in whole or plain})), min(plain, key=len))
 
 
-def _spellings(lm: "LanguageModel") -> Iterator[tuple[int, ...]]:
-    from hippo_core.models.prompt import render
-
+def _spellings(lm: LanguageModel) -> Iterator[tuple[int, ...]]:
     for decoding in ("short", "plain"):
         prompt = render(lm, (), "What?", decoding)
         before = lm.encode(prompt)
@@ -49,7 +36,7 @@ def _spellings(lm: "LanguageModel") -> Iterator[tuple[int, ...]]:
 
 
 def first_tokens(
-    lm: "LanguageModel", logprobs: Tensor, penalties: Sequence[float | None] | None = None
+    lm: LanguageModel, logprobs: Tensor, penalties: Sequence[float | None] | None = None
 ) -> tuple[Tensor, list[tuple[int, ...]]]:
     """The first token of each answer, the likeliest once "unknown" is held back, and the whole answers of the rows that need no more.
 
@@ -65,7 +52,7 @@ def first_tokens(
     nats = [usual if penalty is None else penalty for penalty in penalties or [None] * len(logprobs)]
     if not any(nats):
         return logprobs.argmax(-1), [()] * len(nats)
-    unknown = lm.unknown
+    unknown = lm.unknown or unknown_tokens(lm)
     held_back = logprobs.clone()
     held_back[:, list(unknown.first)] -= torch.tensor(nats, device=logprobs.device, dtype=logprobs.dtype)[:, None]
     decided = [unknown.word if one == ALWAYS else () for one in nats]

@@ -1,13 +1,11 @@
 """A loaded model in one value, what a record says of it, and token rows made ready for it."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from hippo_core.models.abstention import UnknownTokens, unknown_tokens
 from hippo_core.models.spec import ModelSpec
 from hippo_core.models.template import Template
 
@@ -22,6 +20,19 @@ class Shot:
 
 
 @dataclass(frozen=True)
+class UnknownTokens:
+    """How a tokenizer spells "unknown" where a model's answers begin.
+
+    Args:
+        first: the tokens that begin it, in all spellings.
+        word: all tokens of one spelling.
+    """
+
+    first: tuple[int, ...]
+    word: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class LanguageModel:
     """A loaded model with all that is needed to ask it: `stop_ids` end an answer, `shots` stand before every question."""
 
@@ -32,16 +43,12 @@ class LanguageModel:
     template: Template
     stop_ids: tuple[int, ...]
     shots: tuple[Shot, ...] = ()
+    unknown: UnknownTokens | None = None  # None: looked up when it is needed
 
     @property
     def config(self) -> Any:
         """The configuration of the text decoder."""
         return self.model.config.get_text_config(decoder=True)
-
-    @cached_property
-    def unknown(self) -> UnknownTokens:
-        """How its tokenizer spells "unknown" where answers begin."""
-        return unknown_tokens(self)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a text that already says how it begins: no special token is added."""

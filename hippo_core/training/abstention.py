@@ -14,7 +14,7 @@ import pandas as pd
 
 from hippo_core.delivery.text import TextDelivery
 from hippo_core.delivery.types import Question
-from hippo_core.models.abstention import NEVER
+from hippo_core.models.abstention import NEVER, unknown_tokens
 from hippo_core.models.artifacts import folder_of, read_part, save_part
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
@@ -112,7 +112,8 @@ def outcomes(lm: LanguageModel, asked: Sequence[Case]) -> list[Outcome]:
         return delivery.ask(questions, of[0].suite.answer_budget, lm.spec.batch_size) if of else []
 
     free = answers(asked, 0.0)
-    begun = [number for number, one in enumerate(free) if one.tokens[0] in lm.unknown.first]
+    begin = (lm.unknown or unknown_tokens(lm)).first
+    begun = [number for number, one in enumerate(free) if one.tokens[0] in begin]
     held_back = dict(zip(begun, answers([asked[number] for number in begun], NEVER), strict=True))
     found = []
     for number, (case, one) in enumerate(zip(asked, free, strict=True)):

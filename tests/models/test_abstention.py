@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from hippo_core.files import LabError
-from hippo_core.models.abstention import ALWAYS, NEVER, UnknownTokens, first_tokens, unknown_tokens
+from hippo_core.models.abstention import ALWAYS, NEVER, first_tokens, unknown_tokens
 from hippo_core.models.ask import Ask, ask
 from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.generate import generate
+from hippo_core.models.language_model import UnknownTokens
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render, split
 from hippo_core.models.spec import ModelSpec, load_spec, model_names, validated
@@ -57,23 +58,14 @@ def test_where_unknown_is_several_tokens_its_first_pieces_count_and_no_space_doe
 
 
 def test_a_penalty_is_taken_from_the_tokens_of_unknown_alone(lm):
-    lm.__dict__["unknown"] = UnknownTokens((2, 4), (4, 1))
-    try:
-        logprobs = torch.tensor([[-3.0, -2.5, -2.0, -9.0, -1.0]] * 6)
-        before = logprobs.clone()
-        token, decided = first_tokens(lm, logprobs, [None, 0.5, 1.25, 1.75, NEVER, ALWAYS])
-        assert token.tolist() == [4, 4, 4, 1, 1, 4]
-        assert decided == [(), (), (), (), (), (4, 1)]
-        assert first_tokens(with_unknown(lm, 1.75), logprobs)[0].tolist() == [1] * 6
-        assert torch.equal(logprobs, before)
-    finally:
-        del lm.__dict__["unknown"]
-
-
-def with_unknown(lm, nats):
-    held_back = with_penalty(lm, nats)
-    held_back.__dict__["unknown"] = lm.unknown
-    return held_back
+    lm = replace(lm, unknown=UnknownTokens((2, 4), (4, 1)))
+    logprobs = torch.tensor([[-3.0, -2.5, -2.0, -9.0, -1.0]] * 6)
+    before = logprobs.clone()
+    token, decided = first_tokens(lm, logprobs, [None, 0.5, 1.25, 1.75, NEVER, ALWAYS])
+    assert token.tolist() == [4, 4, 4, 1, 1, 4]
+    assert decided == [(), (), (), (), (), (4, 1)]
+    assert first_tokens(with_penalty(lm, 1.75), logprobs)[0].tolist() == [1] * 6
+    assert torch.equal(logprobs, before)
 
 
 def in_both_ways(lm, penalties=None):
@@ -123,8 +115,7 @@ def test_later_tokens_are_not_held_back(lm):
     """Whatever a model says second in its answer counts here as "unknown": the answer stays."""
     [free] = generate(lm, prompts(lm)[:1], 8, penalties=[0.0])
     later = next(token for token in free.tokens[1:] if token != free.tokens[0])
-    changed = with_penalty(lm, 1000.0)
-    changed.__dict__["unknown"] = UnknownTokens((later,), (later,))
+    changed = replace(with_penalty(lm, 1000.0), unknown=UnknownTokens((later,), (later,)))
     assert generate(changed, prompts(lm)[:1], 8)[0].tokens == free.tokens
     assert ask(changed, asks(lm)[:1], 8)[0].tokens == free.tokens
 
