@@ -54,7 +54,7 @@ memory-weights: .venv/.ready ## fit the channel weights alone, with the key that
 base-model-adapter: .venv/.ready ## fit the adapter through which a model looks at traces (MODEL=hippo-tiny or smollm2-135m-reader); resumes; 5 to 15 minutes
 	@$(LAB) notebook 00_base_model model=$(MODEL) adapter=true n=0
 
-abstention: .venv/.ready ## fit how far a model holds "unknown" back (MODEL=hippo-tiny, smollm2-135m-reader, ...); 2 to 15 minutes; public texts only with HIPPO_DATA
+abstention: .venv/.ready ## fit how far a model holds "unknown" back (MODEL=hippo-tiny, smollm2-135m-reader, ...); 1 to 15 minutes; public texts only with HIPPO_DATA
 	@$(LAB) notebook 00_base_model model=$(MODEL) abstention=true n=0
 
 base-model-card: .venv/.ready ## measure a model again and write its card (MODEL=hippo-tiny, smollm2-135m or smollm2-135m-reader; N=200 questions a skill); rows of public texts only with HIPPO_DATA

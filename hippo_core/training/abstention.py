@@ -32,13 +32,13 @@ GRID = tuple(step / 2 for step in range(17))  # nats
 MOST_LOST = 0.05  # of the unanswerable questions of any kind
 # questions of each suite, and whether its questions have no answer where their gold facts are not told
 KINDS: Mapping[str, tuple[int, bool]] = {
-    "episodic": (24, True),
-    "episodic_cross": (24, True),
-    "episodic_multi": (24, True),
-    "semantic": (24, True),
-    "babi": (24, False),  # who went where is known from who went there before
-    "notes": (96, True),
-    "squad": (24, True),
+    "episodic": (48, True),
+    "episodic_cross": (48, True),
+    "episodic_multi": (48, True),
+    "semantic": (48, True),
+    "babi": (48, False),  # who went where is known from who went there before
+    "notes": (192, True),
+    "squad": (48, True),
 }
 
 
