@@ -31,7 +31,8 @@ class AdapterDelivery(KVDelivery):
         def batch_context(batch: list[int]):
             return self.adapter.attached(self.lm, lay_traces([ready.traces[row] for row in batch], like, masked))
 
-        asks = [Ask(tail, (prefix,), tokens_of(prefix)) for tail in ready.tails]
+        begin = tokens_of(prefix)
+        asks = [Ask(tail, (prefix,), begin, penalty=one.penalty) for tail, one in zip(ready.tails, questions, strict=True)]
         answers = ask(self.lm, asks, max_new_tokens, stops(self.lm, self.decoding), batch_size, batch_context)
         delivered = ready.delivered(answers)
         return delivered if masked else [replace(one, prompt_tokens=one.prompt_tokens + one.trace_tokens) for one in delivered]

@@ -66,7 +66,8 @@ class KVDelivery:
         """See `Delivery`. LabError for a question or trace that is too long."""
         ready = prepare(self.passage_kv, questions, self.decoding, max_new_tokens)
         stop = stops(self.lm, self.decoding)
-        answers = ask_blocks(self.lm, self.passage_kv.prefix, ready.traces, ready.tails, max_new_tokens, stop, batch_size, masked)
+        nats = [question.penalty for question in questions]
+        answers = ask_blocks(self.lm, self.passage_kv.prefix, ready.traces, ready.tails, max_new_tokens, stop, batch_size, masked, nats)
         return ready.delivered(answers)
 
     def make_ready(self, questions: Sequence[Question]) -> Once:

@@ -26,7 +26,8 @@ class TextDelivery:
             answers = self._hidden(shown, questions, max_new_tokens, batch_size)
         else:
             prompts = [one.prompt for one in fitted]
-            answers = generate(self.lm, prompts, max_new_tokens, batch_size, stops(self.lm, self.decoding))
+            penalties = [question.penalty for question in questions]
+            answers = generate(self.lm, prompts, max_new_tokens, batch_size, stops(self.lm, self.decoding), penalties)
         return [
             Delivered(**vars(answer), prompt=one.prompt, trace_tokens=one.tokens - self._bare(question), dropped=one.dropped)
             for answer, question, one in zip(answers, questions, fitted, strict=True)
@@ -51,7 +52,7 @@ class TextDelivery:
         begin = len(pieces[0].prefix)
         prefix = encode_blocks(self.lm, pieces[0].prefix, []).prefix
         asks = []
-        for piece in pieces:
+        for piece, question in zip(pieces, questions, strict=True):
             lines = [token for block in piece.blocks for token in block]
-            asks.append(Ask([*lines, *piece.tail], (prefix,), begin, range(begin, begin + len(lines))))
+            asks.append(Ask([*lines, *piece.tail], (prefix,), begin, range(begin, begin + len(lines)), question.penalty))
         return ask(self.lm, asks, max_new_tokens, stops(self.lm, self.decoding), batch_size)

@@ -10,15 +10,17 @@ from hippo_core.store.trace import Trace
 
 @dataclass(frozen=True)
 class Question:
-    """A question and the traces for it, in order of telling: with their texts, and with what the method keeps of them besides."""
+    """A question and the traces for it, in order of telling: with their texts, and with what the method keeps of them besides. `penalty`:
+    how far "unknown" is held back as its answer (`first_tokens` in models/abstention.py); None: as the model's spec says."""
 
     text: str
     traces: tuple[Trace, ...] = ()
+    penalty: float | None = None
 
     @classmethod
-    def of_texts(cls, text: str, passages: Iterable[str] = ()) -> Self:
+    def of_texts(cls, text: str, passages: Iterable[str] = (), penalty: float | None = None) -> Self:
         """A question with traces that are nothing but these texts."""
-        return cls(text, tuple(Trace("", "", passage) for passage in passages))
+        return cls(text, tuple(Trace("", "", passage) for passage in passages), penalty)
 
     @property
     def passages(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Step = Literal["teach", "replay", "test"]
 Decoding = Literal["short", "plain"]  # how the model is asked: by its chat template and an instruction, or neither
+Abstention = Literal["model", "method"]  # who decides whether an answer is "unknown"
 Control = Literal["none", "empty", "shuffled", "oracle", "random"]  # see controls.py
 Count = Annotated[int, Field(ge=1)]
 OFF = BeforeValidator(lambda value: "off" if value is False else value)  # YAML reads a plain off as false
@@ -57,6 +58,7 @@ class Retrieved:
         computed_tokens: tokens that a model or an encoder ran for the query.
         once_tokens: tokens of traces that were run for the first time, and are kept; no part of `computed_tokens`.
         columns: numbers of the method's own, by the names that it declares for the step test.
+        confidence: how sure the method is that what it shows holds the answer, from 0 to 1; None where it does not say.
     """
 
     shown: tuple[Trace, ...]
@@ -68,6 +70,11 @@ class Retrieved:
     computed_tokens: float = 0.0
     once_tokens: float = 0.0
     columns: Mapping[str, float] = field(default_factory=dict)
+    confidence: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.confidence is not None and not 0 <= self.confidence <= 1:
+            raise LabError(f"a method's confidence goes from 0 to 1, got {self.confidence}")
 
     @property
     def retrieval_ms(self) -> float:
@@ -118,11 +125,13 @@ class SettingsModel(BaseModel):
 
 class MethodSettings(SettingsModel):
     """The settings that every method has: how the model is asked, how passages reach it (a module of `hippo_core.delivery`, or a module
-    path), and which control replaces what was retrieved."""
+    path), which control replaces what was retrieved, and who decides whether an answer is "unknown": the model, or a method that says how
+    sure it is (then "unknown" is the answer below a confidence of .5, and never from there on)."""
 
     decoding: Decoding = "short"
     delivery: str = "text"
     control: Control = "none"
+    abstention: Abstention = "model"
 
     @property
     def calibrates(self) -> bool:
@@ -143,6 +152,7 @@ class Method:
     steps: ClassVar[tuple[Step, ...]] = ()  # in which it is prepared, each in a process of its own
     ignores_window: ClassVar[bool] = True  # whether it brings the same in the immediate regime as in the delayed one
     columns: ClassVar[Mapping[Step, tuple[str, ...]]] = {}  # by step, the names of numbers that its rows have besides all others
+    says_confidence: ClassVar[bool] = False  # whether what it retrieves comes with a confidence, at least sometimes
     weights: ClassVar[tuple[str, ...]] = ()  # files below data/weights that it reads, as patterns; {model} is the one that answers
 
     def __init__(self, lm: "LanguageModel", settings: Any) -> None:
@@ -211,7 +221,7 @@ class Memory(Method):
 
     Settings: ClassVar[type[MethodSettings]] = MemorySettings
     steps: ClassVar[tuple[Step, ...]] = ("teach",)
-    test_settings: ClassVar[tuple[str, ...]] = ("delivery", "control", "k")  # settings that matter to a test alone, by dotted key
+    test_settings: ClassVar[tuple[str, ...]] = ("delivery", "control", "abstention", "k")  # that matter to a test alone, by dotted key
     replay_settings: ClassVar[tuple[str, ...]] = ()  # those that matter from a replay on
 
     @property

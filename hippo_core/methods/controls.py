@@ -5,6 +5,8 @@ shuffled   what passages of another world say, in the places of those that were 
 oracle     the gold passages: the ceiling
 random     passages that are not gold, as many as the method shows (`k`; where it has none, as many as there are gold ones): the floor
 
+What a method said of its confidence goes with what it retrieved: empty, oracle and random drop it, and the model decides.
+
 A control reads the labels of an item; a method never does.
 """
 
@@ -28,10 +30,12 @@ def controlled(method: Method, item: Item, retrieved: Retrieved, own: Sequence[T
         others: those of another world, for `shuffled`. LabError where there is none.
     """
     control = method.settings.control
+    if control == "empty":
+        return replace(retrieved, confidence=None)
     if control == "oracle":
-        return replace(retrieved, shown=tuple(trace for trace in _taught(item, own) if trace.source in item.gold_facts))
+        return replace(retrieved, shown=tuple(trace for trace in _taught(item, own) if trace.source in item.gold_facts), confidence=None)
     if control == "random":
-        return replace(retrieved, shown=_random(method, item, own))
+        return replace(retrieved, shown=_random(method, item, own), confidence=None)
     if control == "shuffled":
         if not others or others[0].world == item.world:
             raise LabError("control shuffled needs a second world to take the contents from; give more questions (n)")

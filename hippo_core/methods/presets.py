@@ -110,6 +110,8 @@ def load_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Preset
         raise LabError(f"preset {name}: its method cannot be replaced; choose another preset")
     settings = validated(method.Settings, merged(values, nested(overrides or {})), f"preset {name}")
     delivery_module(settings.delivery)
+    if settings.abstention == "method" and not method.says_confidence:
+        raise LabError(f"preset {name}: abstention=method needs a method that says how sure it is, {path} does not; use abstention=model")
     return Preset(name, path, method, settings, overlaid.origin)
 
 

@@ -19,7 +19,12 @@ from hippo_core.files import LabError, read_object, root, sha256, write_bytes, w
 from hippo_core.models import adapter as merged
 from hippo_core.models.language_model import LanguageModel
 
-COMMANDS = {"key": "make memory", "recall": "make memory", "adapter": "make base-model-adapter"}  # what fits a part
+COMMANDS = {
+    "key": "make memory",
+    "recall": "make memory",
+    "adapter": "make base-model-adapter",
+    "abstention": "make abstention",
+}  # what fits a part
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,14 @@ class Ask:
         before: the KV that stand before them.
         start: the position of the first token of `tail`.
         hidden: tokens, counted from the first of `before`, that are in the cache but that no token attends to.
+        penalty: how far "unknown" is held back in the answer; see `first_tokens` in models/abstention.py.
     """
 
     tail: list[int]
     before: tuple[KV, ...]
     start: int
     hidden: range = NOTHING
+    penalty: float | None = None
 
     @property
     def held(self) -> int:
@@ -81,7 +83,8 @@ def _answer(
 ) -> tuple[list[float], list[list[int]]]:
     """The log-probability of each answer's first token, and its tokens."""
     tails, before = [one.tail for one in asks], [one.before for one in asks]
-    running = prefill(lm, tails, before, [one.start for one in asks], max_new_tokens, [one.hidden for one in asks])
+    starts, hidden, penalties = [one.start for one in asks], [one.hidden for one in asks], [one.penalty for one in asks]
+    running = prefill(lm, tails, before, starts, max_new_tokens, hidden, penalties)
     running.batch_state = batch_state
     return running.first_logprob.tolist(), continue_greedily(lm, running, max_new_tokens, stop)
 

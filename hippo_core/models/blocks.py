@@ -53,16 +53,18 @@ def ask_blocks(
     stop: Sequence[str] = (),
     batch_size: int = 32,
     masked: bool = False,
+    penalties: Sequence[float | None] | None = None,
 ) -> list[Generation]:
     """The greedy answer to each tail of token ids behind the prefix and the blocks `chosen` for it; answers in the tails' order.
 
     A tail sees the prefix and all its blocks and starts behind the longest of them: with one block this is the plain prompt, with
     none the prompt without facts. The blocks' order means nothing. `prompt_tokens` counts what the answer could see, and
     `computed_tokens` the tail, the only thing that is run here. `masked`: the blocks lie in the cache all the same, but no token
-    looks at them, and the tail starts right behind the prefix.
+    looks at them, and the tail starts right behind the prefix. `penalties`: how far
+    "unknown" is held back in each answer (see `first_tokens`).
     """
     begin = tokens_of(prefix)
     before = [(prefix, *blocks) for blocks in chosen]
     starts = [begin + (0 if masked else max(map(tokens_of, blocks), default=0)) for blocks in chosen]
     unseen = [range(begin, begin + (sum(map(tokens_of, blocks)) if masked else 0)) for blocks in chosen]
-    return ask(lm, list(map(Ask, tails, before, starts, unseen)), max_new_tokens, stop, batch_size)
+    return ask(lm, list(map(Ask, tails, before, starts, unseen, penalties or [None] * len(tails))), max_new_tokens, stop, batch_size)

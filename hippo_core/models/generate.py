@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from hippo_core.files import LabError
+from hippo_core.models.abstention import first_tokens
 from hippo_core.models.kv import KV, inputs
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prefix import Shared
@@ -26,8 +27,8 @@ class Generation:
         computed_tokens: the tokens that were run for the prompt. Tokens that were run once for several rows are divided among them.
         generated_tokens: how many tokens were produced.
         latency_ms: the time of its batch divided by the batch size, plus its share of what was run once for all batches.
-        first_logprob: the log-probability (nats) of the first token. If two answers have the same text, it still shows whether the model
-            saw the same prompt.
+        first_logprob: the log-probability (nats) that the model gave to the first token, whatever was held back. If two answers have the
+            same text, it still shows whether the model saw the same prompt.
     """
 
     text: str
@@ -57,6 +58,7 @@ class Running:
         token: the token to feed next, `(batch,)`.
         position: the position of that token, `(batch,)`.
         first_logprob: the log-probability of each answer's first token, for all rows of the start, `(start_batch,)`.
+        decided: the tokens of each answer that was decided from outside, empty for the others, for all rows of the start.
         batch_state: further state of the rows, or None.
     """
 
@@ -65,6 +67,7 @@ class Running:
     token: Tensor
     position: Tensor
     first_logprob: Tensor
+    decided: Sequence[tuple[int, ...]]
     batch_state: BatchState | None = None
 
     def keep(self, rows: list[int]) -> None:
@@ -77,13 +80,19 @@ class Running:
 
 
 def generate(
-    lm: LanguageModel, prompts: Sequence[str], max_new_tokens: int, batch_size: int = 32, stop: Sequence[str] = ()
+    lm: LanguageModel,
+    prompts: Sequence[str],
+    max_new_tokens: int,
+    batch_size: int = 32,
+    stop: Sequence[str] = (),
+    penalties: Sequence[float | None] | None = None,
 ) -> list[Generation]:
     """Answer each prompt by greedy decoding.
 
     An answer ends at one of the model's stop tokens, after `max_new_tokens`, or at a string of `stop` that follows words (so an answer
     that *begins* with a new line is not empty). A prompt must contain its own special tokens, as `render` makes it. Each row has its own
-    mask and positions, so the answers do not depend on the batch.
+    mask and positions, so the answers do not depend on the batch. `penalties` say how far "unknown" is held back in each answer; see
+    `first_tokens` in models/abstention.py.
 
     Returns:
         One `Generation` per prompt, in the order of the prompts.
@@ -101,7 +110,7 @@ def generate(
     for batch in shared.batches:
         begin = time.perf_counter()
         tails, before = shared.split(batch)
-        running = prefill(lm, tails, before, room=max_new_tokens)
+        running = prefill(lm, tails, before, room=max_new_tokens, penalties=penalties and [penalties[row] for row in batch.rows])
         produced = continue_greedily(lm, running, max_new_tokens, stop)
         latency = for_all + (time.perf_counter() - begin) * 1000 / len(batch.rows)
         for row, tokens, logprob in zip(batch.rows, produced, running.first_logprob.tolist(), strict=True):
@@ -117,11 +126,16 @@ def prefill(
     starts: Sequence[int] | None = None,
     room: int = 0,
     hidden: Sequence[range] | None = None,
+    penalties: Sequence[float | None] | None = None,
 ) -> Running:
-    """Run rows of token ids after the KV of `before` and choose the first token of each answer. See `inputs` in models/kv.py."""
+    """Run rows of token ids after the KV of `before` and choose the first token of each answer. See `inputs` in models/kv.py, and
+    `first_tokens` in models/abstention.py for `penalties`."""
     arguments = inputs(lm, rows, before, starts, room, hidden)
-    logprob, token = lm.model(**arguments, logits_to_keep=1).logits[:, -1].float().log_softmax(-1).max(-1)
-    return Running(arguments["past_key_values"], arguments["attention_mask"], token, arguments["position_ids"][:, -1] + 1, logprob)
+    logprobs = lm.model(**arguments, logits_to_keep=1).logits[:, -1].float().log_softmax(-1)
+    token, decided = first_tokens(lm, logprobs, penalties)
+    logprob = logprobs.gather(1, token[:, None])[:, 0]
+    position = arguments["position_ids"][:, -1] + 1
+    return Running(arguments["past_key_values"], arguments["attention_mask"], token, position, logprob, decided)
 
 
 @torch.inference_mode()
@@ -133,9 +147,9 @@ def continue_greedily(lm: LanguageModel, running: Running, max_new_tokens: int, 
     Returns:
         The token ids of each row's answer.
     """
-    produced: list[list[int]] = [[] for _ in running.token]
+    produced = [list(answer) for answer in running.decided]
     alive = list(range(len(produced)))  # the answer that each row of the batch belongs to
-    ended: set[int] = set()
+    ended = {answer for answer, tokens in enumerate(produced) if tokens}
     for step in range(max_new_tokens):
         for answer, token in zip(alive, running.token.tolist(), strict=True):
             if answer not in ended:

@@ -20,6 +20,19 @@ class Shot:
 
 
 @dataclass(frozen=True)
+class UnknownTokens:
+    """How a tokenizer spells "unknown" where a model's answers begin.
+
+    Args:
+        first: the tokens that begin it, in all spellings.
+        word: all tokens of one spelling.
+    """
+
+    first: tuple[int, ...]
+    word: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class LanguageModel:
     """A loaded model with all that is needed to ask it: `stop_ids` end an answer, `shots` stand before every question."""
 
@@ -30,6 +43,7 @@ class LanguageModel:
     template: Template
     stop_ids: tuple[int, ...]
     shots: tuple[Shot, ...] = ()
+    unknown: UnknownTokens | None = None  # None: looked up when it is needed
 
     @property
     def config(self) -> Any:

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from transformers.utils import logging
 
 from hippo_core.files import LabError, read_yaml, root
 from hippo_core.models import preloaded
+from hippo_core.models.abstention import unknown_tokens
 from hippo_core.models.language_model import LanguageModel, Shot
 from hippo_core.models.matmul import quicken_products
 from hippo_core.models.packages.pins import missing
@@ -53,7 +55,8 @@ def load(spec: ModelSpec, device: str | None = None, threads: int | None = None)
         tokenizer.pad_token = tokenizer.eos_token
     tokenizer.model_max_length = 10**9  # the context limit is the prompt's business; no warning for texts that are cut there
     template = template_for(tokenizer, spec.chat_template)
-    return LanguageModel(model, tokenizer, spec, model.device, template, _stop_ids(model, tokenizer, template), _shots(spec.shots))
+    lm = LanguageModel(model, tokenizer, spec, model.device, template, _stop_ids(model, tokenizer, template), _shots(spec.shots))
+    return replace(lm, unknown=unknown_tokens(lm))
 
 
 def _where(spec: ModelSpec) -> dict[str, Any]:

@@ -20,6 +20,8 @@ class ModelSpec(BaseModel):
     float32 on a CPU and the stored type on a GPU. `chat_template` is "model" (the tokenizer's own, or the lab's generic one where
     it has none), "generic", or a Jinja template. `shots` worked examples of params/shots.yaml stand before every question.
     `adapter` is a folder (relative to the repository's root) with a LoRA that is merged into the weights when they are loaded.
+    `abstention_penalty` is how far "unknown" is held back at the first token of every answer (models/abstention.py), fitted by
+    `make abstention`.
     `device_map: auto` lets accelerate place the layers, on at most `max_memory_gb` of GPU memory; it has no effect on a CPU.
     """
 
@@ -36,6 +38,7 @@ class ModelSpec(BaseModel):
     context_limit: Annotated[int, Field(ge=32)] = DEFAULT_CONTEXT  # tokens of prompt and answer together
     device_map: Literal["none", "auto"] = "none"
     max_memory_gb: Annotated[float, Field(gt=0)] | None = None
+    abstention_penalty: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # nats
     batch_size: Annotated[int, Field(ge=1)] = 32  # a hint: what fits at the context limit
 
     @property

@@ -11,6 +11,7 @@ from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.results.frames import Frame
 from hippo_core.training import card
+from hippo_core.training.abstention import abstention_table, fit_abstention_if
 from hippo_core.training.adapters import adapter_table, fit_adapter_if
 from hippo_core.training.card import Measured, measure, records
 from hippo_core.training.curve import skills_figure
@@ -22,7 +23,9 @@ from hippo_core.training.weights import make_reader, make_tiny
 
 __all__ = [
     "Measured",
+    "abstention_table",
     "adapter_table",
+    "fit_abstention_if",
     "fit_adapter_if",
     "fit_memory_if",
     "measure_if",

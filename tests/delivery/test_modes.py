@@ -1,5 +1,7 @@
 """What holds for every way of giving traces to a model; the adapter is hippo-tiny's own, or one of random updates and open gates."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -10,6 +12,7 @@ from hippo_core.delivery.text import TextDelivery
 from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, load_adapter
 from hippo_core.delivery.types import Question
 from hippo_core.files import LabError
+from hippo_core.models.abstention import ALWAYS, NEVER
 from hippo_core.models.generate import generate
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import render, split
@@ -52,6 +55,18 @@ def way(request, lm):
 def tokens_of(lm, question):
     """The tokens of the traces as they stand in the prompt."""
     return sum(map(len, split(lm, question.passages, question.text, "short").blocks))
+
+
+def test_each_question_has_its_own_penalty(way):
+    """In every delivery, masked or not, and whatever the batch."""
+    penalties = [ALWAYS, 0.0, ALWAYS, NEVER, None, ALWAYS]
+    questions = [replace(question, penalty=penalty) for question, penalty in zip(QUESTIONS, penalties, strict=True)]
+    for masked in (False, True):
+        texts = [answer.text for answer in way.ask(questions, 8, 4, masked=masked)]
+        assert [texts[row] for row in (0, 2, 5)] == ["unknown"] * 3
+        assert texts[3] != "unknown"
+        free = [answer.text for answer in way.ask(QUESTIONS, 8, 4, masked=masked)]
+        assert [texts[row] for row in (1, 4)] == [free[row] for row in (1, 4)]
 
 
 def plain(lm, questions):

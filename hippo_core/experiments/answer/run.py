@@ -15,6 +15,7 @@ from hippo_core.experiments.asking.table import COLUMNS
 from hippo_core.files import LabError
 from hippo_core.methods.base import Method, Observation, Query, Retrieved
 from hippo_core.methods.controls import CHOOSING, controlled
+from hippo_core.models.abstention import ALWAYS, NEVER
 from hippo_core.models.generate import kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.results.rankings import score_ranking
@@ -73,7 +74,7 @@ def ask(
     keeps = bool(method.steps) or method.settings.delivery != "text"
     for together in groups(worlds, batch_size if keeps else None):
         drawn = [one for number in together for one in _retrieved(worlds, number, method, regime, passages)]
-        questions = [Question(item.question, result.shown) for _, item, result in drawn]
+        questions = [Question(item.question, result.shown, penalty_of(method, result)) for _, item, result in drawn]
         ready = method.delivery.make_ready(questions) if method.steps else Once()
         once = math.fsum(method.index_tokens(passages.get(worlds[number].id, ())) for number in together)
         once += math.fsum(result.once_tokens for _, _, result in drawn) + ready.tokens
@@ -85,6 +86,13 @@ def ask(
             check_no_leak(answered, texts[world.id], method, regime)
             yield answered
         method.forget()
+
+
+def penalty_of(method: Method, retrieved: Retrieved) -> float | None:
+    """How far "unknown" is held back in an answer: as a method says that decides and knows, else as the model's spec says (None)."""
+    if method.settings.abstention == "model" or retrieved.confidence is None:
+        return None
+    return NEVER if retrieved.confidence >= 0.5 else ALWAYS
 
 
 def groups(worlds: Sequence[World], batch_size: int | None) -> Iterator[list[int]]:

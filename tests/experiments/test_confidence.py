@@ -1,0 +1,87 @@
+"""A method that says how sure it is decides whether an answer is "unknown": each confidence reaches the answer to its question."""
+
+import dataclasses
+
+import pytest
+
+from hippo_core.experiments.answer.run import answer
+from hippo_core.files import LabError
+from hippo_core.methods.base import Memory, Method, MethodSettings, Retrieved
+from hippo_core.methods.controls import controlled
+from hippo_core.methods.presets import load_preset
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+from tests.models.handmade import suite, worlds
+
+N = 5  # items of the handmade worlds
+
+
+class Sure(Method):
+    """It shows every fact, and is as sure as `confidences` say of one question after the other."""
+
+    says_confidence = True
+    confidences: tuple[float | None, ...] = (None,) * N
+
+    def open(self, traces, questions=()):
+        places = [item.question for world in worlds() for item in world.items]
+        return lambda query: Retrieved(tuple(traces), confidence=self.confidences[places.index(query.text)])
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return load(load_spec("hippo-tiny"), device="cpu")
+
+
+def asked(lm, confidences, **settings):
+    method = Sure(lm, MethodSettings(**{"abstention": "method"} | settings))
+    method.confidences = tuple(confidences)
+    return answer(lm, suite(), worlds(), method, batch_size=2)["pred"].tolist()
+
+
+@pytest.mark.parametrize("delivery", ["text", "kv", "adapter"])
+def test_answers_are_unknown_where_the_method_is_not_sure_and_nowhere_else(tiny, delivery):
+    sure, unsure = asked(tiny, [0.5] * N, delivery=delivery), asked(tiny, [0.49] * N, delivery=delivery)
+    assert "unknown" not in sure
+    assert unsure == ["unknown"] * N
+    first = [0.9, 0.1, 0.7, 0.0, 1.0]
+    swapped = [1 - one for one in first]
+    for confidences in (first, swapped):
+        due = [known if one >= 0.5 else "unknown" for one, known in zip(confidences, sure, strict=True)]
+        assert asked(tiny, confidences, delivery=delivery) == due
+
+
+def test_where_it_does_not_say_or_may_not_decide_the_model_does(tiny):
+    silent = asked(tiny, [None] * N)
+    assert asked(tiny, [0.0] * N, abstention="model") == silent
+    assert asked(tiny, [None, 0.0, None, 0.0, None]) == [silent[0], "unknown", silent[2], "unknown", silent[4]]
+    held_back = dataclasses.replace(tiny, spec=tiny.spec.model_copy(update={"abstention_penalty": 50.0}))
+    assert asked(held_back, [0.0] * N) == ["unknown"] * N
+
+
+def test_a_control_that_shows_something_else_drops_the_confidence(tiny):
+    world = worlds()[0]
+    said = Retrieved((), confidence=0.2)
+    for control in ("none", "empty", "oracle", "random"):
+        method = Sure(tiny, MethodSettings(control=control))
+        assert controlled(method, world.items[0], said, (), ()).confidence == (0.2 if control == "none" else None)
+    assert asked(tiny, [0.0] * N, control="empty") == asked(tiny, [1.0] * N, control="empty")
+
+
+@pytest.mark.parametrize("confidence", [-0.1, 1.1, float("nan")])
+def test_a_confidence_goes_from_0_to_1(confidence):
+    with pytest.raises(LabError, match="a method's confidence goes from 0 to 1, got"):
+        Retrieved((), confidence=confidence)
+
+
+def test_a_method_that_never_says_cannot_decide():
+    message = (
+        "^preset baselines/rag_bm25: abstention=method needs a method that says how sure it is, .*:BM25 does not; use abstention=model$"
+    )
+    with pytest.raises(LabError, match=message):
+        load_preset("baselines/rag_bm25", {"abstention": "method"})
+    assert load_preset("baselines/rag_bm25").settings.abstention == "model"
+
+
+def test_who_decides_matters_to_a_test_alone():
+    assert "abstention" in Memory.test_settings
+    assert "abstention" not in load_preset("memory/hei_nw").of_step("teach")

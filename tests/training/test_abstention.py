@@ -1,0 +1,132 @@
+"""The fit of how far "unknown" is held back: what it asks, how it chooses, and that params/models say what was chosen."""
+
+import json
+
+import pytest
+
+from hippo_core import training
+from hippo_core.files import root
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.types import Fact, Item, World
+from hippo_core.training import abstention
+from hippo_core.training.abstention import Outcome, chosen, others_of, table_of
+
+RIGHT, WRONG, UNKNOWN = (1.0, 0), (0.0, 0), (0.0, 1)
+FITTED = sorted((root() / "data/weights").glob("*/abstention.json"))
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return load(load_spec("hippo-tiny"), device="cpu")
+
+
+def known(kind, *margins, held_back=RIGHT):
+    """Answerable questions to which the model says "unknown" up to these margins."""
+    return [Outcome(kind, True, margin, UNKNOWN if margin > 0 else held_back, held_back) for margin in margins]
+
+
+def unknowable(kind, *margins):
+    return [Outcome(kind, False, margin, (1.0, 1) if margin > 0 else WRONG, WRONG) for margin in margins]
+
+
+def test_an_answer_is_unknown_up_to_its_margin():
+    [one] = known("a", 1.2)
+    assert [one.at(penalty) for penalty in (0.0, 1.0, 1.5)] == [UNKNOWN, UNKNOWN, RIGHT]
+
+
+def test_the_table_has_every_penalty_of_every_kind():
+    table = table_of([*known("a", 0.2, 1.2, 9.0), *unknowable("a", 3.2)], (0.0, 1.0, 8.0)).set_index(["answerable", "penalty"])
+    assert table.loc[True, "right"].tolist() == [0.0, 0.3333, 0.6667]
+    assert table.loc[True, "unknown"].tolist() == [1.0, 0.6667, 0.3333]
+    assert table.loc[False, "right"].tolist() == [1.0, 1.0, 0.0]
+    assert table["n"].tolist() == [3, 3, 3, 1, 1, 1]
+
+
+def test_the_most_right_answers_in_the_mean_over_kinds_and_the_lowest_of_equal_ones():
+    asked = known("large", *[0.2] * 9, 5.2) + known("small", 1.2)
+    assert chosen(table_of(asked + unknowable("a", *[20.0] * 3))) == 5.5
+    assert chosen(table_of(known("large", *[0.2] * 10) + known("small", 1.2, held_back=WRONG))) == 0.5
+    assert chosen(table_of(known("a", -1.0))) == 0.0
+
+
+def test_no_kind_of_unanswerable_questions_loses_more_than_a_twentieth():
+    asked = known("a", 0.7, 2.2)
+    steady = unknowable("b", *[20.0] * 40)
+    assert chosen(table_of(asked + steady + unknowable("c", *[20.0] * 19, 2.1))) == 2.5
+    assert chosen(table_of(asked + steady + unknowable("c", *[20.0] * 18, 2.1, 2.1))) == 2.0 - 1.0
+    assert chosen(table_of(asked + steady + unknowable("c", 0.1))) == 0.0
+
+
+def test_other_facts_do_not_answer_the_question():
+    texts = [
+        "Ada drinks tea.",
+        "Ada drinks milk.",
+        "Bo lives in Rome.",
+        "Bo met Cy.",
+        "Cy has tea at noon.",
+        "It is Rome, Bo says.",
+        "Dee ran.",
+    ]
+    told = tuple(
+        Fact(f"f{time}", "w", text, dict(zip(("who", "verb"), text.split(), strict=False)), time) for time, text in enumerate(texts)
+    )
+    taught, cue = ("f0", "f1", "f3", "f4"), {"who": "Ada", "verb": "drinks"}
+    item = Item("q", "w", "What does Ada drink?", ("tea",), ("f0",), "own", cue=cue, taught=taught)
+    assert [fact.id for fact in others_of(World("w", told, (item,)), item)] == ["f3"]
+    again, taught = {"f6": "f2"}, ("f2", "f5", "f6")
+    item = Item("q", "w", "Where does Bo live?", ("Turin",), ("f2",), "own", refuted=("Rome",), retold=again, taught=taught)
+    assert others_of(World("w", told, (item,)), item) == ()
+
+
+@pytest.mark.parametrize("suite", ["episodic", "episodic_multi", "semantic"])
+def test_there_are_other_facts_to_every_question(suite):
+    for world in worlds(suite, "default", 20, abstention.SEED, "val"):
+        for item in world.items:
+            others = others_of(world, item)
+            assert len(others) == len(item.gold_facts)
+            assert not {fact.id for fact in others} & {*item.gold_facts, *item.retold}
+
+
+def test_what_is_measured_is_what_the_penalties_do(tiny):
+    """The answers under a penalty are those that the margins tell."""
+    asked = list(abstention.cases(tiny, {"episodic": (6, True), "notes": (12, True)}))
+    assert {(case.kind, case.answerable) for case in asked} >= {("episodic", True), ("episodic", False), ("notes", True), ("notes", False)}
+    assert all(set(case.item.gold_facts) == {fact.id for fact in case.facts} for case in asked if case.answerable)
+    for name in ("episodic", "notes"):
+        some = [case for case in asked if case.suite.name == name]
+        found = abstention.outcomes(tiny, some)
+        margins = sorted(one.margin for one in found if one.margin > 0)
+        assert margins
+        middle = margins[len(margins) // 2] + 1e-3
+        assert [one.at(middle) for one in found] == [abstention.judged(case, text) for case, text in answers(tiny, some, middle)]
+
+
+def answers(lm, cases, penalty):
+    from hippo_core.delivery.text import TextDelivery
+    from hippo_core.delivery.types import Question
+
+    questions = [Question.of_texts(case.item.question, [fact.text for fact in case.facts], penalty) for case in cases]
+    return zip(cases, [one.text for one in TextDelivery(lm).ask(questions, cases[0].suite.answer_budget)], strict=True)
+
+
+def test_a_suite_without_its_file_is_skipped_with_the_reason(tiny, monkeypatch):
+    monkeypatch.delenv("HIPPO_DATA", raising=False)
+    said = []
+    assert list(abstention.cases(tiny, {"squad": (4, True)}, said.append)) == []
+    assert said[0].startswith("squad: skipped, squad missing")
+
+
+@pytest.mark.parametrize("path", FITTED, ids=lambda path: path.parent.name)
+def test_params_say_what_was_chosen(path):
+    made, model = json.loads(path.read_text(encoding="utf-8")), path.parent.name
+    assert load_spec(model).abstention_penalty == made["penalty"] == chosen(abstention.pd.DataFrame(made["validation"]))
+
+
+def test_the_lab_s_own_models_are_fitted():
+    assert {path.parent.name for path in FITTED} >= {"hippo-tiny", "smollm2-135m-reader"}
+
+
+def test_nothing_is_fitted_unless_it_is_asked_for():
+    assert "left as it is" in training.fit_abstention_if(False, "no-such-model")
