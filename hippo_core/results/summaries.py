@@ -19,7 +19,7 @@ Option = TypeVar("Option")
 
 RIVAL_RAGS = tuple(  # those that "the best rag" is chosen from
     f"baselines/rag_{name}"
-    for name in ("bm25", "grams", "dense", "hybrid", "sum", "rerank", "fitted", "fitted_rerank", "head", "head_fitted")
+    for name in ("bm25", "grams", "dense", "hybrid", "sum", "sum_head", "rerank", "fitted", "fitted_rerank", "head", "head_fitted")
 )
 OWN_VECTORS = "rag with the model's own vectors"  # what a verdict says where there is no other
 

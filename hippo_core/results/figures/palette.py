@@ -59,7 +59,7 @@ LOOKS = {
     "baselines/rag_rerank_latest": Look("rag_rerank_latest", "#8a5a5a", "8", ":"),
     "memory/hei_nw": Look("hei_nw", "#0072b2", "o"),
     "memory/hei_nw_gated": Look("hei_nw_gated", "#3a8fc4", "p", "--"),
-    "memory/hei_nw (minilm)": Look("hei_nw (minilm)", "#005a8f", "o"),
+    "memory/hei_nw (minilm)": Look("hei_nw (minilm)", "#005a8f", "h"),
     "memory/hei_nw_text": Look("hei_nw_text", "#1a5e8a", "<", ":"),
     "memory/sgc_rss": Look("sgc_rss", "#d55e00", "s"),
     "memory/smpd": Look("smpd", "#009e73", "^"),

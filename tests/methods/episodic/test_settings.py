@@ -34,8 +34,9 @@ NOT_TEACH = ONLY_TEST | {f"episodic.{name}" for name in RECALL} | {key for key i
 
 
 def test_every_setting_is_listed_once_and_can_be_overridden():
-    assert sorted(leaves(HeiNWSettings)) == sorted(OTHER)
-    assert settings_of("controls/empty_store") == set(OTHER)
+    assert sorted(leaves(HeiNWSettings)) == sorted({*OTHER, "abstention"})  # whose other value needs a method that says how sure it is
+    assert settings_of("controls/empty_store") == {*OTHER, "abstention"}
+    assert "abstention" not in load_preset("memory/hei_nw").of_step("teach")
 
 
 @pytest.mark.parametrize("key", OTHER)
