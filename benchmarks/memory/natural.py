@@ -8,6 +8,7 @@ which passages were read once is apart. Percentages; intervals stand in the repo
 """
 
 import argparse
+from collections.abc import Sequence
 
 import numpy as np
 from retrieval import measure, method_of
@@ -19,20 +20,20 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import Suite, World
 
-SUITES = ("squad/every", "hotpotqa/default", "twowiki/default", "notes/together")
+SUITES = ("squad/every", "squad/default", "hotpotqa/default", "twowiki/default", "notes/together", "notes/default")
 SHOWN = ("recall_1", "recall_2", "recall_5", "recall_20", "all_gold_5", "answer_recall_1", "answer_recall_5")
 PRESETS = (
     *("rag_bm25", "rag_grams", "rag_dense[encoder=minilm]", "rag_hybrid[encoder=minilm]", "rag_sum", "rag_fitted"),
-    *("rag_head", "rag_head_fitted"),
+    *("rag_head", "rag_head_fitted", "rag_sum_head", "memory/hei_nw"),
     *("rag_fitted_rerank", "rag_rerank[encoder=minilm]"),
 )
 
 
-def row_of(method: Method, suite: Suite, world: World) -> list[float]:
-    """The row of a method."""
-    rows, made, took = measure(method, suite, world)
-    columns = np.array([[row[name] for name in (*SHOWN, "retrieval_ms", "computed_tokens")] for row in rows], float)
-    return [*np.nanmean(columns, axis=0).tolist(), made, took]
+def row_of(method: Method, suite: Suite, asked: Sequence[World]) -> list[float]:
+    """The row of a method: means over the questions of all worlds."""
+    found = [measure(method, suite, world) for world in asked]
+    columns = [[row[name] for name in (*SHOWN, "retrieval_ms", "computed_tokens")] for rows, _, _ in found for row in rows]
+    return [*np.nanmean(np.array(columns, float), axis=0).tolist(), *(sum(seconds) for seconds in list(zip(*found, strict=True))[1:])]
 
 
 def main() -> None:
@@ -46,16 +47,14 @@ def main() -> None:
     lm = load(load_spec(options.model), threads=options.threads)
     for place in options.suite:
         suite, _, profile = place.partition("/")
-        [world] = worlds(suite, profile or "default", options.n, 1337, "test", lm.spec.context_limit)
-        print(
-            f"\n{place}: {len(world.facts):,} passages, {len(world.items):,} questions, {options.model}, {options.threads} threads",
-            flush=True,
-        )
+        asked = list(worlds(suite, profile or "default", options.n, 1337, "test", lm.spec.context_limit))
+        passages, questions = sum(len(world.facts) for world in asked), sum(len(world.items) for world in asked)
+        print(f"\n{place}: {len(asked)} worlds, {passages:,} passages, {questions:,} questions, {options.model}, {options.threads} threads")
         print("| method | R@1 | R@2 | R@5 | R@20 | all gold @5 | answer @1 | @5 | ms | tokens | s to read once | s of all questions |")
         print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
         for name in options.preset:
             label, method = method_of(lm, name)
-            *shares, ms, tokens, made, took = row_of(method, get_suite(suite), world)
+            *shares, ms, tokens, made, took = row_of(method, get_suite(suite), asked)
             cells = " | ".join("–" if np.isnan(share) else f"{100 * share:.1f}" for share in shares)
             print(f"| {label} | {cells} | {ms:.1f} | {tokens:.0f} | {made:.0f} | {took:.0f} |", flush=True)
             method.forget()
