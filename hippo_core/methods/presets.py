@@ -72,6 +72,11 @@ class Preset:
     origin: str
 
     @property
+    def auto_encoder(self) -> bool:
+        """Whether its file leaves it to the machine whose vectors it compares."""
+        return read_preset(self.name).values.get("encoder") == "auto"
+
+    @property
     def taught(self) -> bool:
         """Whether it is a memory, which is taught in another process than it is asked in."""
         return bool(self.method.steps)

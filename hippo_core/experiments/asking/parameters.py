@@ -51,8 +51,8 @@ class AskingParameters(Parameters):
 
 @dataclass(frozen=True)
 class Resolved:
-    """Parameters of a cell and what they stand for. `suite_overrides` are the overrides that the suite reads, `origin` is the preset at
-    the bottom of what the preset extends, itself where it extends none."""
+    """Parameters of a cell and what they stand for. `suite_overrides` and `preset_overrides` are the overrides that either reads,
+    `origin` is the preset at the bottom of what the preset extends, itself where it extends none."""
 
     parameters: Any
     suite: Suite
@@ -60,6 +60,7 @@ class Resolved:
     preset: Preset
     spec: ModelSpec
     suite_overrides: dict[str, Any]
+    preset_overrides: dict[str, Any]
     origin: Preset
 
     @property
@@ -146,7 +147,7 @@ def _resolve(
         of_preset["decoding"] = "short" if use_chat_template else "plain"
     settings = suite_settings(suite_name, profile, spec.context_limit, of_suite)
     preset = load_preset(preset_name, of_preset)
-    return Resolved(None, suite, settings, preset, spec, of_suite, load_preset(preset.origin))
+    return Resolved(None, suite, settings, preset, spec, of_suite, of_preset, load_preset(preset.origin))
 
 
 @cache

@@ -138,7 +138,7 @@ def variants(experiment: "Experiment", values: dict[str, Any], where: str) -> It
     settings = delayed.preset.settings
     if regime == "after_sleep" and "replay" not in delayed.preset.method.steps:
         return
-    if encoder and getattr(settings, "encoder", encoder) != encoder:
+    if encoder and (getattr(settings, "encoder", encoder) != encoder or delayed.preset.auto_encoder):
         overrides = [*values.get("overrides", []), f"encoder={encoder}"]
         delayed = resolve(check(experiment, {**values, "regime": "delayed", "overrides": overrides}, where))
     once = delayed.ignores_window and regime != "after_sleep"

@@ -112,6 +112,8 @@ def canonical(resolved: Resolved, step: Step | None = None) -> Resolved:
     if step == "test":
         return resolved
     usual, mine = resolved.origin.of_step(step), resolved.preset.of_step(step)
+    if resolved.origin.auto_encoder:  # which is another one on another machine: what a cell needs says its own
+        usual = usual | {"encoder": "auto"} if "encoder" in resolved.preset_overrides else usual
     overrides = [f"{name}={json.dumps(value)}" for name, value in sorted(resolved.suite_overrides.items())]
     overrides += [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in mine.items() if value != usual[key]]
     changed = {"preset": resolved.origin.name, "overrides": overrides, "use_chat_template": None, "step": step, "regime": REGIMES[step]}

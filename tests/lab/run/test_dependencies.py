@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from hippo_core.experiments.asking import parameters as parameters_module
 from hippo_core.experiments.asking.parameters import resolve
 from hippo_core.experiments.memory.experiment import MEMORY, MemoryParameters, canonical
 from hippo_core.files import LabError
@@ -296,3 +297,17 @@ def test_canonical_parameters_are_their_own(place):
     gate = ["episodic.use_gate=true", "episodic.gate.write_rate=1.0", "episodic.gate.policy=random", "episodic.store.budget=0.5"]
     assert taught.parameters.overrides == ["n_facts=12", *gate]
     assert canonical(taught).parameters == taught.parameters
+
+
+@pytest.mark.parametrize("encoder", ["own", "minilm"])
+def test_a_grid_that_names_an_encoder_has_the_same_cells_on_every_machine(place, monkeypatch, encoder):
+    """Whatever `encoder: auto` stands for there, which the cells of a grid that names none follow."""
+
+    def ids(usual, **values):
+        monkeypatch.setenv("HIPPO_ENCODER", usual)
+        given = {"model": "model", "n": 4, "preset": "memory/hei_nw", "suite": "episodic", **values}
+        parameters_module.forget()
+        return [cell.id for parameters in MEMORY.variants(MEMORY, given, "here") for cell in cells_of(MEMORY.plan(parameters))]
+
+    assert ids("own", encoder=encoder) == ids("minilm", encoder=encoder)
+    assert ids("own")[1:] != ids("minilm")[1:]
