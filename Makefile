@@ -85,8 +85,8 @@ example: .venv/.ready ## make executed/example anew, the run in git that noteboo
 	@$(LAB) run answer run_id=example preset=baselines/rag_bm25
 	@$(LAB) run answer run_id=example preset=controls/oracle
 	@$(LAB) run answer run_id=example preset=baselines/span_short
-	@$(LAB) run memory run_id=example preset=memory/hei_nw
-	@$(LAB) run memory run_id=example preset=controls/empty_store
+	@HIPPO_ENCODER=own $(LAB) run memory run_id=example preset=memory/hei_nw
+	@HIPPO_ENCODER=own $(LAB) run memory run_id=example preset=controls/empty_store
 
 lint: .venv/.ready ## ruff (modules and notebooks), pyright, notebooks without outputs
 	@$(BIN)/ruff check .
