@@ -15,7 +15,7 @@ LAB := $(BIN)/python -m hippo_core
 export MALLOC_MMAP_THRESHOLD_ := 33554432
 export MALLOC_TRIM_THRESHOLD_ := 268435456
 
-.PHONY: help setup models datasets base-model memory memory-weights base-model-adapter abstention base-model-card eval-baselines grid grid-plan watch report lab example lint test test-faults mutants peers bench bench-grid bench-scale clean
+.PHONY: help setup models datasets base-model memory memory-weights base-model-adapter abstention confidence base-model-card eval-baselines grid grid-plan watch report lab example lint test test-faults mutants peers bench bench-grid bench-scale clean
 
 help: ## list these commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ base-model-adapter: .venv/.ready ## fit the adapter through which a model looks 
 
 abstention: .venv/.ready ## fit how far a model holds "unknown" back (MODEL=hippo-tiny, smollm2-135m-reader, ...); 1 to 15 minutes; public texts only with HIPPO_DATA
 	@$(LAB) notebook 00_base_model model=$(MODEL) abstention=true n=0
+
+confidence: .venv/.ready ## fit how sure a recall is of its best trace (MODEL=minilm, hippo-tiny, ...); 2 to 10 minutes; public texts only with HIPPO_DATA
+	@$(BIN)/python -m hippo_core.training.confidence $(MODEL)
 
 base-model-card: .venv/.ready ## measure a model again and write its card (MODEL=hippo-tiny, smollm2-135m or smollm2-135m-reader; N=200 questions a skill); rows of public texts only with HIPPO_DATA
 	@$(LAB) notebook 00_base_model model=$(MODEL) card=true n=$(or $(N),200) threads=2

@@ -24,6 +24,7 @@ COMMANDS = {
     "recall": "make memory",
     "adapter": "make base-model-adapter",
     "abstention": "make abstention",
+    "confidence": "make confidence",
 }  # what fits a part
 
 
@@ -74,9 +75,9 @@ def read_part(lm: LanguageModel | Owner, part: str, folder: Path | None = None) 
 
 
 def _command(lm: LanguageModel | Owner, part: str) -> str:
-    if isinstance(lm, Owner):
+    if isinstance(lm, Owner) and part not in COMMANDS:
         return lm.command
-    return f"{COMMANDS[part]} MODEL={lm.spec.name}"
+    return f"{COMMANDS[part]} MODEL={folder_of(lm).name}"
 
 
 def digest_of(lm: LanguageModel | Owner, part: str, folder: Path | None = None) -> str:

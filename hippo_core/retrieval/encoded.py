@@ -21,10 +21,10 @@ def kept(encoder: str, texts: Sequence[str], encode: Callable[[], Mapping[str, T
     """The output of `encode` for the texts, read from disk if it is there.
 
     Args:
-        encoder: names the encoder and its weights.
+        encoder: names the encoder and its weights; empty: nothing is read from disk or written.
         encode: makes the named tensors.
     """
-    if len(texts) < LEAST:
+    if not encoder or len(texts) < LEAST:
         return encode()
     digest = hashlib.sha256(encoder.encode())
     for text in texts:

@@ -20,6 +20,7 @@ from hippo_core.kernels.hopfield import hopfield
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import Decoding
 from hippo_core.retrieval.channels import Rows, Scores, dense, standardised
+from hippo_core.retrieval.confidence import LIKENESS, Confidence, evidence
 from hippo_core.retrieval.fusion import Features, fused
 from hippo_core.retrieval.question_likelihood import after_kv
 from hippo_core.retrieval.text_encoder import Codes
@@ -42,6 +43,7 @@ class RecallConfig:
         beta, steps: of Hopfield completion.
         weights: fitted ones by completion, of which "off" also chooses who is judged; None: the sum of standardised likenesses.
         recency: in the sum, how much it counts against a trace that one of the best was told later in its place.
+        confidence: how sure the sum is of its best trace; None: nothing is said.
     """
 
     completion: Completion
@@ -52,6 +54,7 @@ class RecallConfig:
     weights: Mapping[str, Mapping[str, float]] | None = None
     decoding: Decoding = "short"
     recency: float = 0.0
+    confidence: Confidence | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Recall:
         computed_tokens: tokens run for the cue. A token that passes only the first third of the blocks counts as a third.
         encode_ms: milliseconds spent on keys and values of traces that had none yet. The other two times do not contain it.
         once_tokens: the tokens of `encode_ms`; no part of `computed_tokens`.
+        confidence: how sure it is that the best trace answers the cue, from 0 to 1; None where nothing is said of it.
     """
 
     traces: tuple[Trace, ...] = ()
@@ -76,6 +80,7 @@ class Recall:
     computed_tokens: float = 0.0
     encode_ms: float = 0.0
     once_tokens: float = 0.0
+    confidence: float | None = None
 
 
 class Recaller:
@@ -96,10 +101,10 @@ class Recaller:
         begin = time.perf_counter()
         if not self.index.traces:
             return Recall(recall_ms=(time.perf_counter() - begin) * 1e3)
-        cue = self.index.cue(text, codes)
-        rows, features, scores = self._proposed(cue, self._mask(sources))
+        cue, mask = self.index.cue(text, codes), self._mask(sources)
+        rows, features, scores = self._proposed(cue, mask)
         if not len(rows):
-            return Recall(recall_ms=(time.perf_counter() - begin) * 1e3)
+            return Recall(recall_ms=(time.perf_counter() - begin) * 1e3, confidence=0.0 if self.config.confidence else None)
         proposed = time.perf_counter()
         once = 0
         if self.passage_kv and self.config.completion == "predictive":
@@ -112,7 +117,15 @@ class Recaller:
         times = [proposed - begin, time.perf_counter() - encoded]
         recall_ms, completion_ms = (seconds * 1e3 for seconds in times)
         tokens += self.index.cue_tokens(text)
-        return Recall(traces, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, (encoded - proposed) * 1e3, once)
+        encode_ms = (encoded - proposed) * 1e3
+        sure = self._confidence(features, scores, mask)
+        return Recall(traces, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, encode_ms, once, sure)
+
+    def _confidence(self, features: Features, scores: Scores, mask: torch.Tensor | None) -> float | None:
+        if self.config.confidence is None:
+            return None
+        size = len(self.index.traces) if mask is None else int(mask.sum())
+        return self.config.confidence.of(evidence(features, scores.tolist(), size))
 
     def _mask(self, sources: Set[str] | None) -> torch.Tensor | None:
         allowed = None if sources is None else [trace.source in sources for trace in self.index.traces]
@@ -140,6 +153,7 @@ class Recaller:
         total = np.sum([*features.values()], axis=0)
         rows = best_rows(total, told, max(self.config.rerank_candidates, COMPARED))
         features, scores = {name: values[rows] for name, values in features.items()}, total[rows]
+        features |= {name + LIKENESS: values[rows] for name, values in likeness.items()}
         if self.config.recency and "key" in cue.codes and len(rows):
             features["superseded"] = np.zeros(len(rows))
             features["superseded"][:COMPARED] = -self.config.recency * self.index.superseded(rows[:COMPARED])

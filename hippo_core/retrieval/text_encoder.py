@@ -55,7 +55,12 @@ class TextEncoder(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is, with its weights."""
+        """What it is, with its weights; empty where its codes are not kept on disk."""
+        ...
+
+    @property
+    def dims(self) -> int:
+        """The units of its keys; 1 without a key."""
         ...
 
     def codes(self, texts: Sequence[str]) -> Codes:
@@ -76,6 +81,11 @@ class KeyEncoder:
     expansion: int
     winners: int | None
     name: str = ""
+
+    @property
+    def dims(self) -> int:
+        """See `TextEncoder`."""
+        return self.expansion
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """See `TextEncoder`."""
@@ -112,6 +122,7 @@ class VectorEncoder:
     """MiniLM's vectors alone."""
 
     device: str = "cpu"
+    dims: int = 1
 
     @property
     def name(self) -> str:
@@ -135,7 +146,12 @@ class KeysAndVectors:
 
     @property
     def name(self) -> str:
-        return f"{self.keys.name} {self.vectors.name}"
+        return f"{self.keys.name} {self.vectors.name}" if self.keys.name else ""
+
+    @property
+    def dims(self) -> int:
+        """See `TextEncoder`."""
+        return self.keys.dims
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """See `TextEncoder`."""
@@ -163,25 +179,18 @@ def cost(encoder: TextEncoder, texts: Sequence[str]) -> float:
 
 
 def payloads(encoder: TextEncoder, texts: Sequence[str], lines: Sequence[Sequence[int]]) -> list[Payload]:
-    """The payload of each text: its tokens as a line, and the codes of its sentences, all texts run together."""
+    """The payload of each text: its tokens as a line, and the codes of its sentences, all texts run together, or from disk where these
+    codes lie there."""
     parts, starts = joined([sentences(text) for text in texts])
-    return _payloads(encoder.codes(parts), starts, lines)
+    made = kept(encoder.name, parts, lambda: encoder.codes(parts).tensors())
+    keys = SparseMatrix(made["indices"].numpy(), made["values"].numpy(), encoder.dims) if "indices" in made else None
+    codes = Codes(keys, made["vectors"].numpy())
+    of_each, ends = codes.sparse_keys(), [*starts[1:].tolist(), len(codes)]
+    spans: Iterator[tuple[int, int]] = zip(starts.tolist(), ends, strict=True)
+    return [Payload(tuple(line), of_each[a:b], codes.vectors[a:b]) for line, (a, b) in zip(lines, spans, strict=True)]
 
 
 def with_payloads(encoder: TextEncoder, traces: Sequence[Trace]) -> list[Trace]:
-    """Traces with the codes of their sentences and without tokens, from disk where these codes lie there."""
-    parts, starts = joined([sentences(trace.text) for trace in traces])
-    made = kept(encoder.name, parts, lambda: encoder.codes(parts).tensors())
-    keys = SparseMatrix(made["indices"].numpy(), made["values"].numpy(), _dims(encoder)) if "indices" in made else None
-    codes = Codes(keys, made["vectors"].numpy())
-    return [replace(trace, payload=one) for trace, one in zip(traces, _payloads(codes, starts, [()] * len(traces)), strict=True)]
-
-
-def _dims(encoder: TextEncoder) -> int:
-    return encoder.expansion if isinstance(encoder, KeyEncoder) else 1
-
-
-def _payloads(codes: Codes, starts: NDArray[np.int64], lines: Sequence[Sequence[int]]) -> list[Payload]:
-    keys, ends = codes.sparse_keys(), [*starts[1:].tolist(), len(codes)]
-    spans: Iterator[tuple[int, int]] = zip(starts.tolist(), ends, strict=True)
-    return [Payload(tuple(line), keys[a:b], codes.vectors[a:b]) for line, (a, b) in zip(lines, spans, strict=True)]
+    """Traces with the codes of their sentences and without tokens."""
+    made = payloads(encoder, [trace.text for trace in traces], [()] * len(traces))
+    return [replace(trace, payload=one) for trace, one in zip(traces, made, strict=True)]

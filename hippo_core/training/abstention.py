@@ -93,13 +93,17 @@ def others_of(world: World, item: Item) -> tuple[Fact, ...]:
     taught, known = set(item.taught), {*item.gold_facts, *item.retold}
 
     def answering(fact: Fact) -> bool:
-        named = bool(item.cue) and all(fact.slots.get(role) == words for role, words in item.cue.items())
-        return named or any(answer in f" {normalise(fact.text)} " for answer in answers)
+        return named_by(item, fact) or any(answer in f" {normalise(fact.text)} " for answer in answers)
 
     others = [fact for fact in world.facts if fact.id in taught - known and not answering(fact)]
     count = min(max(1, len(item.gold_facts)), len(others))
     drawn = Random(f"{PART}/{item.world}/{item.id}").sample(range(len(others)), count)
     return tuple(others[number] for number in sorted(drawn))
+
+
+def named_by(item: Item, fact: Fact) -> bool:
+    """Whether a fact has all slots that a question names, so that it answers it, if only as it once was."""
+    return bool(item.cue) and all(fact.slots.get(role) == words for role, words in item.cue.items())
 
 
 def outcomes(lm: LanguageModel, asked: Sequence[Case]) -> list[Outcome]:

@@ -26,7 +26,15 @@ class HeiNW(Memory):
 
     Settings = HeiNWSettings
     steps = ("teach", "replay")
-    weights = ("{model}/adapter.*", "{model}/key.*", "{model}/recall.*", "minilm/head-1337.*")
+    weights = (
+        "{model}/adapter.*",
+        "{model}/key.*",
+        "{model}/recall.*",
+        "{model}/confidence.*",
+        "minilm/head-1337.*",
+        "minilm/confidence.*",
+    )
+    says_confidence = True
     replay_settings = ("replay", "episodic.use_completion", "episodic.recall", "episodic.hopfield", "episodic.predictive")
 
     _writes: "Writer | None" = None
@@ -107,9 +115,8 @@ class HeiNW(Memory):
             recall = recaller.recall(query.text, set(query.taught), codes)
             shown = in_order(recall.traces[: self.settings.k])
             times = recall.recall_ms + cue_ms, recall.completion_ms, recall.encode_ms
-            return Retrieved(
-                shown, recall.traces, recall.scores, *times, computed_tokens=recall.computed_tokens, once_tokens=recall.once_tokens
-            )
+            costs = (*times, recall.computed_tokens, recall.once_tokens)
+            return Retrieved(shown, recall.traces, recall.scores, *costs, confidence=recall.confidence)
 
         return retrieve
 

@@ -12,6 +12,7 @@ from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models import artifacts, minilm
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
+from hippo_core.retrieval.confidence import Confidence, load_confidence
 from hippo_core.retrieval.key_encoder import BlockStates, KeyModel, load_head
 from hippo_core.retrieval.minilm_head import MINILM_HEAD, head_encoder, owner
 from hippo_core.retrieval.payload import PayloadCodec
@@ -42,7 +43,13 @@ class Components:
         winners = code.winners if self.settings.episodic.use_sparsity else None
         if self.settings.encoder == "minilm":
             return head_encoder(MINILM_HEAD, code.expansion, winners, str(self.lm.device))
-        return KeyEncoder(load_key_model(self.lm, self._folder), code.expansion, winners)
+        name = f"{self.lm.spec.name} key {self._key_digest} {code.expansion} {winners}"
+        return KeyEncoder(load_key_model(self.lm, self._folder), code.expansion, winners, name)
+
+    @property
+    def _key_digest(self) -> str:
+        part = (owner(), MINILM_HEAD) if self.settings.encoder == "minilm" else (self.lm, "key")
+        return artifacts.digest_of(*part, folder=self._folder)
 
     @cached_property
     def weights(self) -> Mapping[str, Mapping[str, float]]:
@@ -56,6 +63,14 @@ class Components:
         return weights[name]
 
     @cached_property
+    def confidence(self) -> Confidence | None:
+        """How sure its recall is, where that was fitted; it must be where it decides what is "unknown"."""
+        if not self.settings.says_confidence:
+            return None
+        by = owner() if self.settings.encoder == "minilm" else self.lm
+        return load_confidence(by, self.settings.channels, self.settings.abstention == "method", self._folder)
+
+    @cached_property
     def passage_kv(self) -> PassageKV:
         """The keys and values of traces, from which the model predicts a cue. It is the cache of the delivery, if that has one."""
         if self._passage_kv is not None:
@@ -66,8 +81,7 @@ class Components:
     def codec(self) -> PayloadCodec:
         """The codec of what the memory keeps of a text; it names the key."""
         of_minilm, encoder = self.settings.encoder == "minilm", self.encoder
-        digest = artifacts.digest_of(*((owner(), MINILM_HEAD) if of_minilm else (self.lm, "key")), folder=self._folder)
-        made = f"{KEYS[self.settings.encoder]} {digest}, lines of {self.settings.decoding} prompts"
+        made = f"{KEYS[self.settings.encoder]} {self._key_digest}, lines of {self.settings.decoding} prompts"
         width = minilm.WIDTH if of_minilm else 0
         return PayloadCodec(made, encoder.expansion, encoder.winners or encoder.expansion, self.lm.spec.context_limit, width)
 
@@ -86,6 +100,7 @@ class Components:
             self.weights if settings.recall.fusion == "fitted" else None,
             self.settings.decoding,
             settings.recall.recency,
+            self.confidence if completion == "off" else None,
         )
         index = TraceIndex(traces, self.settings.channels, self.encoder if self.reads_cues else None)
         return Recaller(index, config, self.passage_kv if completion == "predictive" else None)

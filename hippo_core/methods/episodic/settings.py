@@ -166,6 +166,17 @@ class HeiNWSettings(MemorySettings):
             raise ValueError("the channel minilm needs encoder=minilm")
         return self
 
+    @model_validator(mode="after")
+    def _says_confidence(self) -> "HeiNWSettings":
+        if self.abstention == "method" and not self.says_confidence:
+            raise ValueError("abstention=method needs recall.fusion=sum and use_completion=off: a confidence was fitted for the sum alone")
+        return self
+
+    @property
+    def says_confidence(self) -> bool:
+        """Whether its recall can say how sure it is."""
+        return self.episodic.recall.fusion == "sum" and self.episodic.use_completion == "off"
+
     @property
     def channels(self) -> tuple[Literal["words", "grams", "key", "minilm"], ...]:
         """What cues and traces are compared by."""

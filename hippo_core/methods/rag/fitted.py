@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hippo_core.methods.base import Count, Query
-from hippo_core.methods.rag.rankers import Rag, RagSettings
+from hippo_core.methods.rag.rankers import Ordered, Rag, RagSettings
 from hippo_core.retrieval.ranking import latest_first, ranked
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
+    from hippo_core.retrieval.confidence import Confidence
     from hippo_core.retrieval.recall import Recall, Recaller
     from hippo_core.retrieval.text_encoder import TextEncoder
     from hippo_core.retrieval.trace_index import Channel
@@ -42,9 +43,10 @@ class Fitted(Rag):
     Settings = FittedSettings
     weights = ("{model}/key.*", "{model}/recall.*")
 
-    def order(self, index: WorldIndex, query: Query) -> tuple[list[int], float]:
+    def order(self, index: WorldIndex, query: Query) -> Ordered:
         recall = self._recall(index, query)
-        return self._positions(index, query, recall.traces, np.array(recall.scores)), recall.computed_tokens
+        positions = self._positions(index, query, recall.traces, np.array(recall.scores))
+        return Ordered(positions, recall.computed_tokens, recall.confidence)
 
     def _recall(self, index: WorldIndex, query: Query) -> "Recall":
         from hippo_core.retrieval.text_encoder import each
@@ -62,7 +64,8 @@ class Fitted(Rag):
         most = len(self.channels) * self.settings.candidates
         encoder = self.encoder
         trace_index = TraceIndex(with_payloads(encoder, numbered), self.channels, encoder)
-        return Recaller(trace_index, RecallConfig("off", self.settings.candidates, most, 1.0, 1, self.fusion_weights))
+        config = RecallConfig("off", self.settings.candidates, most, 1.0, 1, self.fusion_weights, confidence=self.confidence)
+        return Recaller(trace_index, config)
 
     @cached_property
     def encoder(self) -> "TextEncoder":
@@ -82,6 +85,11 @@ class Fitted(Rag):
         from hippo_core.retrieval.trace_index import name_of
 
         return self._made["weights"][name_of(self.channels)]
+
+    @property
+    def confidence(self) -> "Confidence | None":
+        """How sure it is of its best passage; None where nothing was fitted for that."""
+        return None
 
     @property
     def channels(self) -> "Sequence[Channel]":
@@ -106,7 +114,7 @@ class Fitted(Rag):
 class FittedRerank(Fitted):
     """The best of those by the fitted sum of the same and of the question's log-likelihood after each passage as text (rerank.py)."""
 
-    def order(self, index: WorldIndex, query: Query) -> tuple[list[int], float]:
+    def order(self, index: WorldIndex, query: Query) -> Ordered:
         from hippo_core.retrieval.fusion import fused
         from hippo_core.retrieval.question_likelihood import after_text
         from hippo_core.retrieval.trace_index import name_of
@@ -121,4 +129,4 @@ class FittedRerank(Fitted):
         first = self._positions(index, query, best, scores)[: len(best)]
         rest = self._positions(index, query, recall.traces, np.array(recall.scores))
         tokens = recall.computed_tokens + sum(one.computed_tokens for one in judged)
-        return [*first, *(position for position in rest if position not in {*first})], tokens
+        return Ordered([*first, *(position for position in rest if position not in {*first})], tokens)

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hippo_core.methods.rag.fitted import Fitted, FittedSettings
 
 if TYPE_CHECKING:
+    from hippo_core.retrieval.confidence import Confidence
     from hippo_core.retrieval.text_encoder import TextEncoder
     from hippo_core.retrieval.trace_index import Channel
 
@@ -25,12 +26,19 @@ class HeadSettings(FittedSettings):
     head: Literal[1337, 1338, 1339] = 1337
     fusion: Literal["sum", "fitted"] = "fitted"
 
+    @model_validator(mode="after")
+    def _says_confidence(self) -> "HeadSettings":
+        if self.abstention == "method" and self.fusion != "sum":
+            raise ValueError("abstention=method needs fusion=sum: no confidence was fitted for fitted weights")
+        return self
+
 
 class Head(Fitted):
     """The k best by a head over MiniLM's word pieces, alone or with other channels."""
 
     Settings = HeadSettings
-    weights = ("minilm/head-*",)
+    weights = ("minilm/head-*", "minilm/confidence.*")
+    says_confidence = True
 
     @property
     def channels(self) -> "Sequence[Channel]":
@@ -46,6 +54,13 @@ class Head(Fitted):
     @property
     def fusion_weights(self) -> Mapping[str, Mapping[str, float]] | None:
         return None if self.settings.fusion == "sum" else super().fusion_weights
+
+    @property
+    def confidence(self) -> "Confidence | None":
+        from hippo_core.retrieval.confidence import load_confidence
+        from hippo_core.retrieval.minilm_head import owner
+
+        return load_confidence(owner(), self.channels, self.settings.abstention == "method") if self.settings.fusion == "sum" else None
 
     @cached_property
     def encoder(self) -> "TextEncoder":

@@ -8,6 +8,7 @@ of a query; the index is built before. So are the tokens: those that a model or 
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -36,6 +37,16 @@ class DenseSettings(RagSettings):
     encoder: Literal["own", "minilm"] = "own"
 
 
+@dataclass(frozen=True)
+class Ordered:
+    """Positions among the taught passages, best first; how many tokens a model ran for that, those of the encoder left out; and how sure
+    it is that the best one answers the question, from 0 to 1, or None."""
+
+    positions: Sequence[int]
+    tokens: float = 0.0
+    confidence: float | None = None
+
+
 class Rag(Method):
     """The base of retrieval: subclasses say `scores`, or the whole `order`."""
 
@@ -45,10 +56,10 @@ class Rag(Method):
         """A number for each taught passage [N], higher for what is more like the question."""
         raise NotImplementedError
 
-    def order(self, index: WorldIndex, query: Query) -> tuple[list[int], float]:
-        """Positions among the taught passages, best first, and how many tokens a model ran for it, those of the encoder left out."""
+    def order(self, index: WorldIndex, query: Query) -> Ordered:
+        """The ranking of the taught passages."""
         scores = self.scores(index, query)
-        return latest_first(index, query.taught, query.text, ranked(scores), standardised(scores), self.settings.recency), 0.0
+        return Ordered(latest_first(index, query.taught, query.text, ranked(scores), standardised(scores), self.settings.recency))
 
     def prepare(self, index: WorldIndex, query: Query) -> None:
         """Build what is built once for all questions with the same taught passages."""
@@ -66,13 +77,13 @@ class Rag(Method):
                 return Retrieved((), ())
             index.once(("prepared", query.taught), lambda: self.prepare(index, query))  # untimed
             index.cue_ms, begin = 0.0, time.perf_counter()
-            order, tokens = self.order(index, query)
-            ranking = tuple(index.passages[query.taught[position]] for position in order)
+            order = self.order(index, query)
+            ranking = tuple(index.passages[query.taught[position]] for position in order.positions)
             elapsed = (time.perf_counter() - begin) * 1000 + index.cue_ms
-            tokens += query_tokens(index, query.text, getattr(self.settings, "encoder", None))
+            tokens = order.tokens + query_tokens(index, query.text, getattr(self.settings, "encoder", None))
             best = {trace.source for trace in ranking[: self.settings.k]}
             shown = tuple(index.passages[source] for source in query.taught if source in best)
-            return Retrieved(shown, ranking, recall_ms=elapsed, computed_tokens=tokens)
+            return Retrieved(shown, ranking, recall_ms=elapsed, computed_tokens=tokens, confidence=order.confidence)
 
         return retrieve
 

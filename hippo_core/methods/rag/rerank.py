@@ -8,7 +8,7 @@ takes the mean over the question's tokens, which orders the same as the sum, for
 import numpy as np
 
 from hippo_core.methods.base import Count, Query
-from hippo_core.methods.rag.rankers import DenseSettings, Rag
+from hippo_core.methods.rag.rankers import DenseSettings, Ordered, Rag
 from hippo_core.retrieval.bm25 import bm25_scores
 from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.lexicon import grams
@@ -31,7 +31,7 @@ class Rerank(Rag):
         """See `Rag`; the likelihoods need no index."""
         latest_first(index, query.taught, query.text, self._first(index, query), np.zeros(len(query.taught)), self.settings.recency)
 
-    def order(self, index: WorldIndex, query: Query) -> tuple[list[int], float]:
+    def order(self, index: WorldIndex, query: Query) -> Ordered:
         from hippo_core.retrieval.question_likelihood import after_text
 
         first = self._first(index, query)
@@ -41,7 +41,7 @@ class Rerank(Rag):
         nats = np.full(len(query.taught), -np.inf)
         nats[candidates] = standardised(np.array([one.nats for one in judged]))
         best = latest_first(index, query.taught, query.text, ranked(nats)[: len(candidates)], nats, self.settings.recency)
-        return [*best, *first[len(best) :]], sum(one.computed_tokens for one in judged)
+        return Ordered([*best, *first[len(best) :]], sum(one.computed_tokens for one in judged))
 
     def _first(self, index: WorldIndex, query: Query) -> list[int]:
         lexical = [bm25_scores(index, query.taught, query.text), bm25_scores(index, query.taught, query.text, grams)]

@@ -77,6 +77,21 @@ def test_the_ways_of_injecting_answer_through_the_memory(benches, delivery):
     assert rows["first_logprob"].tolist() != bench.ask("memory/hei_nw")["first_logprob"].tolist()
 
 
+def test_a_recall_that_is_not_sure_says_unknown_in_the_models_place(benches):
+    bench = benches("episodic")
+    untold = [replace(world, items=tuple(replace(item, taught=without(item, world)) for item in world.items)) for world in bench.worlds]
+    told, not_told = (bench.test("memory/hei_nw", {"abstention": "method"}, asked)["pred"] for asked in (bench.worlds, untold))
+    known = bench.ask("memory/hei_nw")["pred"]
+    assert (told != "unknown").sum() >= 7 and (not_told == "unknown").sum() >= 9
+    assert (known == told)[told != "unknown"].mean() > 0.7
+
+
+def without(item, world):
+    """What was taught for an item, but for what answers it."""
+    gold = {fact.text for fact in world.facts if fact.id in item.gold_facts}
+    return tuple(fact.id for fact in world.facts if fact.id in item.taught and fact.text not in gold)
+
+
 def test_the_gate_writes_less_and_what_it_refuses_is_listed(benches):
     bench = benches("episodic")
     place, rows = bench.taught("memory/hei_nw_gated")
