@@ -144,9 +144,9 @@ def test(
 def _sleep(method: Memory, noted: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
     """What became of a replay, of all parts that have one. `noted`: what it did to each store."""
     due = {name: part.replay_cycles for name, part in method.parts.items() if "replay" in part.steps}
-    missing = sum(max(0, cycles - noted[name]["cycles"]) for name, cycles in due.items())
-    share = missing / total if (total := sum(due.values())) else math.nan
-    return {"replayed": float(bool(due) and all(noted[name]["items"] > 0 for name in due)), "replay_cycles_missing": share}
+    rehearsed = [noted[name]["items"] > 0 for name in due]
+    cycles, missing = sum(due.values()), sum(max(0, count - noted[name]["cycles"]) for name, count in due.items())
+    return {"replayed": float(min(rehearsed, default=False)), "replay_cycles_missing": missing / cycles if cycles else math.nan}
 
 
 def memory_columns(answered: AnsweredItem, told: Mapping[str, Fact]) -> dict[str, object]:
