@@ -72,6 +72,12 @@ def lab(tmp_path_factory):
     fingerprints.forget()
 
 
+def test_the_composite_reads_the_stores_of_both_of_its_memories(lab):
+    preset = load_preset("mine/both")
+    assert [part.name for part in preset.parts.values()] == ["memory/hei_nw", "mine/links"]
+    assert preset.method.columns["test"] == ("links_walked",)
+
+
 def write_notebook(path, parameters, cells):
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}})
     notebook.cells = [nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]}), *map(nbformat.v4.new_code_cell, cells)]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -19,6 +19,7 @@ from hippo_core.store.trace import Decision, Statement, Trace
 
 if TYPE_CHECKING:
     from hippo_core.delivery.types import Delivery
+    from hippo_core.methods.presets import Preset
     from hippo_core.models.language_model import LanguageModel
     from hippo_core.store import Codec, Identity, TraceStore
 
@@ -144,6 +145,11 @@ class MethodSettings(SettingsModel):
         encoder = getattr(self, "encoder", None)
         return () if encoder in (None, "own") else (encoder,)
 
+    @property
+    def memories(self) -> Mapping[str, "Preset"]:
+        """The presets of the memories that it puts together, by name; none but for a composite."""
+        return {}
+
 
 class Method:
     """The base class of methods. Subclasses define `Settings` and `open`."""
@@ -157,6 +163,11 @@ class Method:
 
     def __init__(self, lm: "LanguageModel", settings: Any) -> None:
         self.lm, self.settings = lm, settings
+
+    @classmethod
+    def with_settings(cls, settings: Any) -> type[Self]:
+        """The class that these settings are for: itself, unless what it declares above depends on them."""
+        return cls
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         """A function that retrieves from these traces of one world, which are in order of telling. `questions`: those that will be asked,
@@ -251,9 +262,19 @@ class Memory(Method):
         return Identity(self.lm.spec.name, weights, self.kind(), self.codec)
 
     @property
+    def parts(self) -> Mapping[str, "Memory"]:
+        """The memories whose stores it reads, by name; "" where it is one itself."""
+        return {"": self}
+
+    @property
     def writes(self) -> bool:
         """Whether anything is stored at all."""
         return self.settings.memory.runtime.enable_writes
+
+    @property
+    def alters_answers(self) -> bool:
+        """Whether what is asked for is told with another answer."""
+        return self.settings.memory.runtime.alter_answers
 
     @property
     def replay_cycles(self) -> int:

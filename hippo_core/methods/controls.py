@@ -44,8 +44,9 @@ def controlled(method: Method, item: Item, retrieved: Retrieved, own: Sequence[T
 
 
 def _taught(item: Item, own: Sequence[Trace]) -> list[Trace]:
-    taught = set(item.taught)
-    return [trace for trace in own if trace.source in taught]
+    """Those of what was taught for the item; what several memories hold, as the first of them does."""
+    taught, first = set(item.taught), dict[str, str]()
+    return [trace for trace in own if trace.source in taught and first.setdefault(trace.source, trace.memory) == trace.memory]
 
 
 def _random(method: Method, item: Item, own: Sequence[Trace]) -> tuple[Trace, ...]:

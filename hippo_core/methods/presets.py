@@ -81,9 +81,16 @@ class Preset:
         """Whether it is a memory, which is taught in another process than it is asked in."""
         return bool(self.method.steps)
 
+    @property
+    def parts(self) -> Mapping[str, "Preset"]:
+        """Those whose stores its test reads, by name: what a composite puts together, or itself alone, as ""."""
+        return self.settings.memories or {"": self}
+
     def of_step(self, step: str) -> dict[str, Any]:
-        """The settings that a step depends on, by dotted key, as plain values; all of them for a test."""
+        """The settings that a step depends on, by dotted key, as plain values; all of them for a test, with those of its parts in order."""
         values = flat(self.settings.model_dump(mode="json"))
+        if memories := self.settings.memories:
+            return values | {"parts": [[name, part.path, part.of_step("test")] for name, part in memories.items()]}
         if step == "test" or not issubclass(self.method, Memory):
             return values
         later = self.method.test_settings + (self.method.replay_settings if step == "teach" else ())
@@ -92,11 +99,13 @@ class Preset:
     def described(self) -> dict[str, Any]:
         """What a record says of it."""
         encoder = getattr(self.settings, "encoder", None)
+        memories = {name: part.described() for name, part in self.settings.memories.items()}
         return {
             "name": self.name,
             "method": self.path,
             **({"encoder": encoder} if encoder else {}),
             **self.settings.model_dump(mode="json"),
+            **({"parts": memories} if memories else {}),
         }
 
 
@@ -105,19 +114,25 @@ def load_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Preset
     value."""
     overlaid = read_preset(name)
     values = dict(overlaid.values)
-    path = values.pop("method", None)
-    if not isinstance(path, str):
-        raise LabError(
-            f"preset {name} names no method; expected `method: package.module:Class`, such as hippo_core.methods.rag.rankers:BM25"
-        )
-    method = method_class(path, f"preset {name}")
+    method, path = method_of(name, values), values.pop("method")
     if "method" in (overrides or {}):
         raise LabError(f"preset {name}: its method cannot be replaced; choose another preset")
     settings = validated(method.Settings, merged(values, nested(overrides or {})), f"preset {name}")
+    method = method.with_settings(settings)
     delivery_module(settings.delivery)
     if settings.abstention == "method" and not method.says_confidence:
         raise LabError(f"preset {name}: abstention=method needs a method that says how sure it is, {path} does not; use abstention=model")
     return Preset(name, path, method, settings, overlaid.origin)
+
+
+def method_of(name: str, values: Mapping[str, Any]) -> type[Method]:
+    """The class that the values of a preset name."""
+    path = values.get("method")
+    if not isinstance(path, str):
+        raise LabError(
+            f"preset {name} names no method; expected `method: package.module:Class`, such as hippo_core.methods.rag.rankers:BM25"
+        )
+    return method_class(path, f"preset {name}")
 
 
 def method_class(path: str, where: str) -> type[Method]:
@@ -129,8 +144,9 @@ def method_class(path: str, where: str) -> type[Method]:
 
 
 def settings_of(name: str) -> frozenset[str]:
-    """What may be overridden in a preset, by dotted key."""
-    return leaves(load_preset(name).method.Settings)
+    """What may be overridden in a preset, by dotted key; of a setting that is a mapping, each of its keys too."""
+    settings = load_preset(name).settings
+    return leaves(type(settings)) | flat(settings.model_dump()).keys()
 
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:

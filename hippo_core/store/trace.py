@@ -16,7 +16,7 @@ class Trace:
     what decay lowers and eviction compares. `provenance` says where it came from and can be deleted by; `context_key` is what the teller
     knew of the occasion. `time` is the order of telling in the world, `uses` counts recalls, `evidence` how often it was told. `id` is
     given by the store, from 1 on, in order of writing; 0 until then. `payload` is what the method that wrote it keeps besides, in a form
-    of its own (`codec.py`).
+    of its own (`codec.py`). `memory` says which of several memories it was read from; no store keeps it.
     """
 
     world: str
@@ -33,6 +33,7 @@ class Trace:
     evidence: int = 1
     id: int = 0
     payload: Any = None
+    memory: str = ""
 
 
 @dataclass(frozen=True, slots=True)

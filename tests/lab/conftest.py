@@ -55,10 +55,10 @@ worlds, session = cell.worlds(), cell.parameters.session(cell.resolved.preset.me
 import sqlite3
 from contextlib import closing
 
-path = (cell.store if step != "test" else cell.source) / "hei_nw" / session / "traces.sqlite"
+path = cell.store / "hei_nw" / session / "traces.sqlite" if step != "test" else cell.stores[""]
 kept = {fact.id: 0 for world in worlds for fact in world.facts}
 if step == "replay":
-    with closing(sqlite3.connect(cell.source / "hei_nw" / session / "traces.sqlite")) as store:
+    with closing(sqlite3.connect(cell.stores[""])) as store:
         kept = {fact: uses + 1 for fact, uses in store.execute("SELECT * FROM traces")}
 if step != "test":
     path.parent.mkdir(parents=True)

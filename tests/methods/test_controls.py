@@ -169,7 +169,7 @@ def reached(value, name=""):
 
 
 OF_STATEMENTS = {"source", "world", "text", "time", "teller", "confidence", "reward", "pin", "provenance", "context_key"}
-OF_TRACES = {"salience", "pinned", "uses", "evidence", "id", "payload"}  # what a store adds
+OF_TRACES = {"salience", "pinned", "uses", "evidence", "id", "payload", "memory"}  # what a store adds, and which it is
 SPIED = [
     "episodic",
     "episodic_multi",

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 import yaml
@@ -14,6 +15,8 @@ from hippo_core.suites.datasets.build import write_dataset
 
 GATED = {"step": "teach", "preset": "memory/hei_nw_gated"}
 ITEMS = parameters.DRY_ITEMS
+REPOSITORY = Path(__file__).resolve().parents[2]
+BOTH = "method: hippo_core.methods.composite:Composite\nparts: {whole: memory/hei_nw, half: memory/hei_nw_gated}\n"
 
 
 @pytest.fixture
@@ -88,6 +91,18 @@ def test_a_store_of_ones_own_is_kept_asked_and_replayed(place):
     assert id_of(emptied) != id_of(asked) and not emptied["rows"]["store_written"].any()
     with pytest.raises(LabError, match=r"there is a store at .*stores/hei_nw/s1"):
         run_cells(step="teach", persist=True, **mine)
+
+
+def test_a_composite_is_asked_with_what_its_parts_were_taught(place):
+    (place / "params").unlink()
+    shutil.copytree(root().parent / "params" if False else REPOSITORY / "params", place / "params")
+    (place / "params/presets/memory/both.yaml").write_text(BOTH)
+    taught = {name: run_cells(step="teach", preset=f"memory/{name}") for name in ("hei_nw", "hei_nw_gated")}
+    asked = run_cells(preset="memory/both")
+    assert asked["cell"].sources["store:whole"] == taught["hei_nw"]["cell"].record
+    assert asked["cell"].sources["store:half"] == taught["hei_nw_gated"]["cell"].record
+    assert (asked["rows"]["store_size"] == 32 + 16).all()
+    assert len(list(place.glob("executed/scratch/*/*/*/*/*-teach-*"))) == 2
 
 
 @pytest.mark.parametrize(

@@ -176,9 +176,9 @@ def _recalled_texts(retrieved: Retrieved, shown: Sequence[Trace]) -> str:
     nothing was ranked. Others that chose what is shown come last, in order of telling."""
     if retrieved.ranking is None:
         return ""
-    ranks = {(trace.world, trace.id): rank for rank, trace in enumerate(retrieved.ranking)}
+    ranks = {(trace.memory, trace.world, trace.id): rank for rank, trace in enumerate(retrieved.ranking)}
     scores = dict(enumerate(retrieved.scores))
-    placed = sorted((ranks.get((trace.world, trace.id), len(ranks)), number) for number, trace in enumerate(shown))
+    placed = sorted((ranks.get((trace.memory, trace.world, trace.id), len(ranks)), number) for number, trace in enumerate(shown))
     texts = [(shown[number].text, scores.get(rank)) for rank, number in placed]
     return json.dumps([[text, None if score is None else round(score, 4)] for text, score in texts], ensure_ascii=False)
 

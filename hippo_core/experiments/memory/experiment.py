@@ -3,6 +3,9 @@
     teach <- test (immediate, delayed)
     teach <- replay <- test (after_sleep)
 
+A composite is taught nothing itself: its test stands behind the teach or replay cell of each of its parts, the same that a test of the part
+alone needs.
+
 What a teach or a replay cell does not depend on is no part of its parameters: its preset is the one at the bottom of what the tested
 preset extends, its overrides are those of the settings that its step reads. So a memory's controls, and the ablations of its recall,
 are tested on one taught store.
@@ -73,6 +76,14 @@ class MemoryParameters(AskingParameters):
     def check_preset(self, preset: Preset) -> None:
         if not preset.taught:
             raise LabError(f"preset {preset.name} is no memory, so that nothing can be taught: {COMMAND} run answer preset={preset.name}")
+        if preset.settings.memories and (self.step != "test" or self.store_dir):
+            parts = ", ".join(f"preset={part.name}" for part in preset.parts.values())
+            raise LabError(
+                f"preset {preset.name} has no store of its own: step={self.step} and store_dir are for its parts; {COMMAND} run memory "
+                f"with {parts}, or test it without store_dir, which brings their stores"
+            )
+        if "replay" not in preset.method.steps and (self.step == "replay" or (self.step, self.regime) == ("test", "after_sleep")):
+            raise LabError(f"preset {preset.name} has no replay, so that nothing sleeps: use step=test regime=delayed")
         if self.persist and self.step == "test":
             raise LabError("a test writes nothing that could be kept: persist=true goes with step=teach or step=replay")
         if self.persist and not self.store_dir:
@@ -100,9 +111,21 @@ class MemoryCell(AskingCell):
         return self.record / STORE
 
     @property
-    def source(self) -> Path | None:
-        """The folder of the store that it reads: that of the cell which taught or replayed it, or the file of the user's own."""
-        return self.sources["store"] / STORE if "store" in self.sources else own_store(self.resolved)
+    def stores(self) -> dict[str, Path]:
+        """The files of the stores that it reads, by the part of the memory that they belong to ("" where it has none): what the cells
+        before it taught or replayed, or the file of the user's own."""
+        if own := own_store(self.resolved):
+            return {"": own}
+        parts: Mapping[str, Any] = {name: part.method for name, part in self.resolved.preset.parts.items()}
+        return {
+            name: existing(self.sources[need(name)] / STORE, self.parameters.session(memory), memory.algorithm())
+            for name, memory in parts.items()
+        }
+
+
+def need(part: str) -> str:
+    """What the store of a part is called among the needs of a test; of a simple memory `store`."""
+    return f"{STORE}:{part}" if part else STORE
 
 
 def canonical(resolved: Resolved, step: Step | None = None) -> Resolved:
@@ -114,12 +137,23 @@ def canonical(resolved: Resolved, step: Step | None = None) -> Resolved:
     usual, mine = resolved.origin.of_step(step), resolved.preset.of_step(step)
     if resolved.origin.auto_encoder:  # which is another one on another machine: what a cell needs says its own
         usual = usual | {"encoder": "auto"} if "encoder" in resolved.preset_overrides else usual
-    overrides = [f"{name}={json.dumps(value)}" for name, value in sorted(resolved.suite_overrides.items())]
+    overrides = _of_suite(resolved)
     overrides += [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in mine.items() if value != usual[key]]
     changed = {"preset": resolved.origin.name, "overrides": overrides, "use_chat_template": None, "step": step, "regime": REGIMES[step]}
     if step != was:
         changed |= {"store_dir": "", "persist": False}
     return resolved.changed(**changed)
+
+
+def _of_suite(resolved: Resolved) -> list[str]:
+    return [f"{name}={json.dumps(value)}" for name, value in sorted(resolved.suite_overrides.items())]
+
+
+def parts_of(resolved: Resolved) -> dict[str, Resolved]:
+    """Each part of a composite as if it were asked alone, by name; a simple memory itself, as ""."""
+    overrides = _of_suite(resolved)
+    parts = resolved.preset.settings.memories
+    return {name: resolved.changed(preset=part.name, overrides=overrides) for name, part in parts.items()} or {"": resolved}
 
 
 def own_store(resolved: Resolved) -> Path | None:
@@ -132,15 +166,18 @@ def own_store(resolved: Resolved) -> Path | None:
 
 
 def plan(experiment: Experiment, parameters: MemoryParameters) -> CellPlan:
-    """The cell with these parameters, behind the one that wrote the store that it reads."""
+    """The cell with these parameters, behind those that wrote the stores that it reads."""
     resolved = canonical(resolve(parameters))
     step, own = parameters.step, own_store(resolved)
     data = {"data": dataset_plan(resolved)}
     if step == "teach" or own:
         return asking_plan(experiment, resolved, data, step, sha256(own) if own else "")
-    writer: Step = "replay" if step == "test" and parameters.regime == "after_sleep" else "teach"
-    store = {"store": plan(experiment, canonical(resolved, writer).parameters)}
-    return asking_plan(experiment, resolved, {**data, **store} if step == "test" else store, step)
+    asleep = step == "test" and parameters.regime == "after_sleep"
+    stores = {}
+    for name, part in parts_of(resolved).items():
+        writer: Step = "replay" if asleep and "replay" in part.preset.method.steps else "teach"
+        stores[need(name)] = plan(experiment, canonical(part, writer).parameters)
+    return asking_plan(experiment, resolved, {**data, **stores} if step == "test" else stores, step)
 
 
 MEMORY = replace(

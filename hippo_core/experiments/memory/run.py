@@ -17,7 +17,7 @@ from hippo_core.methods.base import Memory
 from hippo_core.models.prompt import too_long
 from hippo_core.results.scores import normalise
 from hippo_core.store import TraceStore
-from hippo_core.store.trace import Decision
+from hippo_core.store.trace import Decision, Trace
 from hippo_core.suites.types import Fact, Suite, World
 
 LISTED = 5  # recalled traces whose scores a row keeps
@@ -48,7 +48,7 @@ def teach(
 
 def told_worlds(method: Memory, worlds: Sequence[World]) -> Sequence[World]:
     """The worlds as the method is told them: with other answers where its settings say so."""
-    return altered(worlds) if method.settings.memory.runtime.alter_answers else worlds
+    return altered(worlds) if method.alters_answers else worlds
 
 
 def _parted(method: Memory, suite: Suite, world: World) -> tuple[World, World]:
@@ -97,14 +97,11 @@ def persist(method: Memory, store_dir: Path, session_id: str, folder: Path) -> N
         store.copy(folder).close()
 
 
-def replay(method: Memory, source_dir: Path, session_id: str, store_dir: Path) -> pd.DataFrame:
-    """A copy of the store below `source_dir`, rehearsed, below `store_dir`; one row a rehearsed trace and cycle. Nothing of any question or
-    answer is seen. What it did is noted in the store as `replay`."""
+def replay(method: Memory, source: Path, store_dir: Path) -> pd.DataFrame:
+    """A copy of the store that is the file `source`, rehearsed, below `store_dir`; one row a rehearsed trace and cycle. Nothing of any
+    question or answer is seen. What it did is noted in the store as `replay`."""
     rows: list[dict[str, object]] = []
-    with (
-        TraceStore.open(source_dir, session_id, method.identity(), read_only=True) as source,
-        source.copy(store_dir) as store,
-    ):
+    with _reading(method, source) as taught, taught.copy(store_dir) as store:
         for world in store.worlds():
             rows += method.replay(world, store)
             method.forget()
@@ -112,18 +109,28 @@ def replay(method: Memory, source_dir: Path, session_id: str, store_dir: Path) -
     return pd.DataFrame(rows, columns=[*REPLAY.columns, *method.columns.get("replay", ())])
 
 
+def _reading(method: Memory, file: Path) -> TraceStore:
+    return TraceStore.open(file, file.parent.name, method.identity(), read_only=True)
+
+
 def test(
-    method: Memory, suite: Suite, worlds: Sequence[World], regime: Regime, store_dir: Path, session_id: str, batch_size: int = 32
+    method: Memory, suite: Suite, worlds: Sequence[World], regime: Regime, stores: Mapping[str, Path], batch_size: int = 32
 ) -> pd.DataFrame:
-    """Ask every item of the worlds, in their order, with what the method recalls from the store, which is opened read-only, and nothing
-    else. `encode_ms`, the time in which traces that were met for the first time were run to keys and values, is apart from `latency_ms`
-    where these are kept, as are these tokens from `computed_tokens`. `store_written`: the item's world has traces; `replayed`: the store
-    was rehearsed; `replay_contribution`: the share of rehearsed traces among what is shown; `replay_cycles_missing`: the share of the
-    cycles that did not run; `follows_store`: the answer is what the store's gold trace says, true or not (NaN without one)."""
+    """Ask every item of the worlds, in their order, with what the method recalls from its stores, which are opened read-only, and nothing
+    else. `stores`: the file of each of its parts, "" of a memory that has none. `encode_ms`, the time in which traces that were met for the
+    first time were run to keys and values, is apart from `latency_ms` where these are kept, as are these tokens from `computed_tokens`.
+    `store_written`: the item's world has traces; `replayed`: each store that is replayed was; `replay_contribution`: the share of rehearsed
+    traces among what is shown; `replay_cycles_missing`: the share of the cycles that did not run; `follows_store`: the answer is what the
+    store's gold trace says, true or not (NaN without one)."""
     method.warm_up()
-    with TraceStore.open(store_dir, session_id, method.identity(), read_only=True) as store:
-        stored = {world.id: store.traces(world.id) for world in worlds}
-        slept = _sleep(method, store) if regime == "after_sleep" else {"replayed": 0.0, "replay_cycles_missing": math.nan}
+    stored: dict[str, list[Trace]] = {world.id: [] for world in worlds}
+    noted: dict[str, dict[str, int]] = {}
+    for name, part in method.parts.items():
+        with _reading(part, stores[name]) as store:
+            for world in worlds:
+                stored[world.id] += [replace(trace, memory=name) for trace in store.traces(world.id)]
+            noted[name] = store.meta.get("replay", {"items": 0, "cycles": 0})
+    slept = _sleep(method, noted) if regime == "after_sleep" else {"replayed": 0.0, "replay_cycles_missing": math.nan}
     told = {world.id: {fact.id: fact for fact in world.facts} for world in told_worlds(method, worlds)}
     asked = ask(suite, worlds, method, regime, stored, batch_size)
     rows = [
@@ -134,9 +141,12 @@ def test(
     return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=columns)
 
 
-def _sleep(method: Memory, store: TraceStore) -> dict[str, float]:
-    noted, due = store.meta.get("replay", {"items": 0, "cycles": 0}), method.replay_cycles
-    return {"replayed": float(noted["items"] > 0), "replay_cycles_missing": max(0, due - noted["cycles"]) / due if due else math.nan}
+def _sleep(method: Memory, noted: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
+    """What became of a replay, of all parts that have one. `noted`: what it did to each store."""
+    due = {name: part.replay_cycles for name, part in method.parts.items() if "replay" in part.steps}
+    rehearsed = [noted[name]["items"] > 0 for name in due]
+    cycles, missing = sum(due.values()), sum(max(0, count - noted[name]["cycles"]) for name, count in due.items())
+    return {"replayed": float(min(rehearsed, default=False)), "replay_cycles_missing": missing / cycles if cycles else math.nan}
 
 
 def memory_columns(answered: AnsweredItem, told: Mapping[str, Fact]) -> dict[str, object]:

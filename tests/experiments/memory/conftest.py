@@ -9,6 +9,7 @@ from hippo_core.experiments.memory import run
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.store import store_path
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
 
@@ -46,8 +47,8 @@ class Bench:
 
     def test(self, name, overrides=None, worlds=None, regime="delayed", store=None, **more):
         """What a preset's method answers from the store that it was taught, or from another one."""
-        store = store or self.taught(name, overrides)[0]
-        return run.test(self.method(name, overrides), self.suite, worlds or self.worlds, regime, store, SESSION, **more)
+        stores = {"": store_path(store or self.taught(name, overrides)[0], SESSION, "hei_nw")}
+        return run.test(self.method(name, overrides), self.suite, worlds or self.worlds, regime, stores, **more)
 
     @property
     def plain(self):

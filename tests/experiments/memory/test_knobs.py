@@ -8,7 +8,7 @@ import pytest
 
 from hippo_core.experiments.memory import run
 from hippo_core.methods.presets import load_preset
-from hippo_core.store import TraceStore
+from hippo_core.store import TraceStore, store_path
 from hippo_core.suites import get_suite, lexicon
 from hippo_core.suites.datasets.build import worlds
 from tests.experiments.memory.conftest import SESSION, Bench
@@ -191,7 +191,7 @@ def asleep(benches, tmp_path_factory):
     def sleep(**overrides):
         settings, folder = {f"replay.{key}": value for key, value in overrides.items()} | FEW, tmp_path_factory.mktemp("asleep")
         method = bench.method("memory/hei_nw", settings)
-        rows = run.replay(method, bench.taught("memory/hei_nw", settings)[0], SESSION, folder)
+        rows = run.replay(method, store_path(bench.taught("memory/hei_nw", settings)[0], SESSION, "hei_nw"), folder)
         with TraceStore.open(folder, SESSION, method.identity(), read_only=True) as store:
             return rows, store.traces(), folder
 

@@ -12,7 +12,7 @@ from hippo_core.methods.base import Memory, Observation, Query, Retrieved
 from hippo_core.methods.episodic.gate import TERMS
 from hippo_core.methods.episodic.writing import Writer
 from hippo_core.methods.presets import load_preset
-from hippo_core.store import TraceStore
+from hippo_core.store import TraceStore, store_path
 from hippo_core.store.trace import Decision, Statement
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
@@ -168,5 +168,5 @@ def test_the_numbers_of_a_memory_s_own_reach_its_rows(hippo, tmp_path):
     told = list(worlds("episodic", "default", 5, 1337, "val", hippo.spec.context_limit))
     taught = run.teach(memory, suite, told, [], tmp_path, SESSION)
     assert taught["letters"].tolist() == [len(fact.text) for world in told for fact in world.facts]
-    asked = run.test(memory, suite, told, "delayed", tmp_path, SESSION)
+    asked = run.test(memory, suite, told, "delayed", {"": store_path(tmp_path, SESSION, "counted")})
     assert asked["held"].tolist() == [len(world.facts) for world in told for _ in world.items]

@@ -30,15 +30,16 @@ def with_costs(folder: Path, rows: Frame) -> Frame:
 
 
 def teach_ms(folder: Path, rows: Frame) -> Frame:
-    """Each row's share of the time in which its world was told to the store that its cell reads, from the `teach.csv` of the cell that
-    wrote it. The time of calibrating a gate, which all worlds share, is not in it."""
+    """Each row's share of the time in which its world was told to the stores that its cell reads, from the `teach.csv` of each cell that
+    wrote one. The time of calibrating a gate, which all worlds share, is not in it."""
     prepared = {record.name: record for step in ("teach", "replay") for record in records_with(folder, dry_run=True, step=step)}
     parts = []
     for record, own in rows.groupby("record", sort=False):
         items: Any = own.groupby("world")["world"].transform("size")
-        for teaching in _taught_by(folder / str(record), prepared):
-            told = pd.read_csv(teaching / TAUGHT, usecols=["world", "ms"]).groupby("world")["ms"].sum()
-            parts.append(own["world"].map(told) / items)
+        teachings = dict.fromkeys(_taught_by(folder / str(record), prepared))  # two parts of a memory may read one store
+        if teachings:
+            told = pd.concat([pd.read_csv(teaching / TAUGHT, usecols=["world", "ms"]) for teaching in teachings])
+            parts.append(own["world"].map(told.groupby("world")["ms"].sum()) / items)
     return pd.concat(parts).reindex(rows.index) if parts else pd.Series(float("nan"), index=rows.index)
 
 

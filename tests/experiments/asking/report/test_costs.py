@@ -37,6 +37,8 @@ def run(tmp_path):
     record(tmp_path, "gated", needs=["data", "gated-teach"])
     record(tmp_path, "open", needs=["data", "open-teach"])
     record(tmp_path, "asleep", needs=["gated-replay"])
+    record(tmp_path, "both", needs=["data", "gated-replay", "open-teach"])
+    record(tmp_path, "twice", needs=["data", "gated-teach", "gated-replay"])
     record(tmp_path, "baseline", needs=["data"])
     return tmp_path
 
@@ -51,6 +53,11 @@ def test_an_item_bears_its_share_of_what_its_world_took_to_be_taught(run, rows):
     assert shares["gated"] == shares["asleep"] == [25, 25, 25, 25, 30]
     assert shares["open"] == [0.5, 0.5, 0.5, 0.5, 1]
     assert all(map(math.isnan, shares["baseline"]))
+
+
+def test_a_memory_of_several_stores_bears_what_each_of_them_took(run):
+    rows = pd.DataFrame([row for name in ("both", "twice") for row in items(name, "w1", "w1", "w2")])
+    assert teach_ms(run, rows).tolist() == [51, 51, 31, 50, 50, 30]
 
 
 def test_the_whole_time_is_all_its_parts_in_whatever_order_the_rows_stand(run, rows):

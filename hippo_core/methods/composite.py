@@ -1,0 +1,195 @@
+"""A memory of several memories: each recalls from the store that it was taught itself, and what they bring is put together.
+
+Nothing is taught to a composite. Its parts are presets of memories by name, so an ablation of one of them is another preset in its place.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, zip_longest
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import Field, StringConstraints, field_validator, model_validator
+
+from hippo_core.files import LabError
+from hippo_core.methods.base import Count, Memory, MethodSettings, Query, Retrieve, Retrieved, in_order
+from hippo_core.methods.presets import Preset, load_preset, method_of, read_preset
+from hippo_core.store.trace import Trace
+
+if TYPE_CHECKING:
+    from hippo_core.store import Identity
+
+Name = Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]*$")]
+KEPT = ("none", "memory", "disk")  # where keys and values may be kept, the most lasting last
+SURE = 0.5  # a confidence from which on a part comes first
+
+
+class CompositeSettings(MethodSettings):
+    """`parts`: the presets of its memories by name, in the order in which their rankings are interleaved; how they are delivered is said
+    here. `k`: how many traces are shown for a question."""
+
+    parts: Annotated[dict[Name, str], Field(min_length=1)]
+    k: Count = 1
+
+    @field_validator("parts")
+    @classmethod
+    def _memories(cls, parts: dict[str, str]) -> dict[str, str]:
+        for name, preset in parts.items():
+            try:
+                method = method_of(preset, read_preset(preset).values)
+                if issubclass(method, Composite) or not issubclass(method, Memory):
+                    kind = "a composite" if issubclass(method, Composite) else "no memory"
+                    raise LabError(f"preset {preset} is {kind}; expected a preset of one memory, such as memory/hei_nw")
+                load_preset(preset)
+            except LabError as error:
+                raise ValueError(f"{name}: {error}") from None
+        if len(set(parts.values())) < len(parts):
+            raise ValueError("two parts are the same preset, which would bring nothing more; leave one out")
+        return parts
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        memories = self.memories.items()
+        for name, part in memories:
+            if part.settings.control != "none":
+                raise ValueError(f"part {name} has control={part.settings.control}, which is for all that is shown: give it beside parts")
+            if part.settings.decoding != self.decoding:
+                raise ValueError(f"part {name} has decoding={part.settings.decoding}; one prompt needs one, here {self.decoding}")
+        if len({_runtime(part).alter_answers for _, part in memories}) > 1:
+            raise ValueError("some parts are told other answers and some are not, so that none is the store's; alter all of them or none")
+        return self
+
+    @property
+    def memories(self) -> Mapping[str, Preset]:
+        return {name: load_preset(preset, {"delivery": self.delivery}) for name, preset in self.parts.items()}
+
+    @property
+    def calibrates(self) -> bool:
+        return any(part.settings.calibrates for part in self.memories.values())
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return _each_once(part.settings.requires for part in self.memories.values())
+
+
+class Composite(Memory):
+    """The memories of its settings, bound to one model, with one delivery."""
+
+    Settings = CompositeSettings
+
+    def __init__(self, lm: Any, settings: CompositeSettings) -> None:
+        super().__init__(lm, settings)
+        self._parts: dict[str, Any] = {name: part.method(lm, part.settings) for name, part in settings.memories.items()}
+        for part in self._parts.values():
+            part.delivery = self.delivery  # so that a trace is run to keys and values once, whoever asks for them
+
+    @classmethod
+    def with_settings(cls, settings: CompositeSettings) -> type[Self]:
+        """The class that declares what the parts declare; their columns with the part's name before them."""
+        parts = {name: part.method for name, part in settings.memories.items()}
+        columns = tuple(f"{name}_{column}" for name, part in parts.items() for column in part.columns.get("test", ()))
+        declared = {
+            "steps": _each_once(part.steps for part in parts.values()),
+            "weights": _each_once(part.weights for part in parts.values()),
+            "columns": {"test": columns},
+            "ignores_window": all(part.ignores_window for part in parts.values()),
+            "says_confidence": any(part.says_confidence for part in parts.values()),
+        }
+        made: Any = type(cls.__name__, (cls,), declared)
+        return made
+
+    @property
+    def parts(self) -> Mapping[str, Memory]:
+        return self._parts
+
+    @property
+    def alters_answers(self) -> bool:
+        return any(part.alters_answers for part in self.parts.values())
+
+    @property
+    def kept_kv(self) -> Literal["none", "memory", "disk"]:
+        return max((part.kept_kv for part in self.parts.values()), key=lambda kept: KEPT.index(kept))
+
+    @property
+    def replay_cycles(self) -> int:
+        return sum(part.replay_cycles for part in self.parts.values())
+
+    def identity(self) -> "Identity":
+        """LabError: it has no store."""
+        raise LabError(f"a composite has no store of its own; teach and open its parts: {', '.join(self.settings.parts.values())}")
+
+    def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
+        """See `Method`; each part gets the traces that were read from its store (`Trace.memory`)."""
+        retrieves = {name: part.open(_of(name, traces), questions) for name, part in self.parts.items()}
+
+        def retrieve(query: Query) -> Retrieved:
+            brought = {name: part(query) for name, part in retrieves.items()}
+            measured = {name: self.parts[name].own_columns("test", one.columns) for name, one in brought.items()}
+            columns = {f"{name}_{column}": value for name, own in measured.items() for column, value in own.items()}
+            return put_together(list(brought.values()), self.settings.k, columns)
+
+        return retrieve
+
+    def index_tokens(self, traces: Sequence[Trace]) -> float:
+        return math.fsum(part.index_tokens(_of(name, traces)) for name, part in self.parts.items())
+
+    def warm_up(self) -> None:
+        for part in self.parts.values():
+            part.warm_up()
+
+    def forget(self) -> None:
+        super().forget()
+        for part in self.parts.values():
+            part.forget()
+
+
+def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, float] | None = None) -> Retrieved:
+    """What several memories brought for one question, as one: a fact of several (`source`) counts once, as the first that has it tells it.
+
+    First comes what memories show that are sure (a confidence of .5 or more), the surest first; then the rankings of the others, the first
+    of each, the second of each, and so on. Of these at most `k` are shown. What else a sure one ranked ends the ranking. Scores of
+    different memories cannot be compared: there are none. Costs add up; the confidence is the largest that one says.
+    """
+    sure = sorted((one for one in brought if (one.confidence or 0.0) >= SURE), key=lambda one: one.confidence or 0.0, reverse=True)
+    others = [_ranked(one) for one in brought if not any(one is surer for surer in sure)]
+    first = [trace for one in sure for trace in _ranked(one) if trace in one.shown]
+    interleaved = [trace for places in zip_longest(*others) for trace in places if trace is not None]
+    chosen = _facts([*first, *interleaved])
+    said = [one.confidence for one in brought if one.confidence is not None]
+    searched = [one.recall_ms for one in brought if not math.isnan(one.recall_ms)]
+    return Retrieved(
+        in_order(chosen[:k]),
+        tuple(_facts(chain(chosen, *map(_ranked, sure)))),
+        recall_ms=math.fsum(searched) if searched else math.nan,
+        completion_ms=math.fsum(one.completion_ms for one in brought),
+        encode_ms=math.fsum(one.encode_ms for one in brought),
+        computed_tokens=math.fsum(one.computed_tokens for one in brought),
+        once_tokens=math.fsum(one.once_tokens for one in brought),
+        columns=columns or {},
+        confidence=max(said, default=None),
+    )
+
+
+def _ranked(one: Retrieved) -> tuple[Trace, ...]:
+    """All that a memory brought, best first; what it shows without a rank comes last."""
+    return (*(one.ranking or ()), *one.shown)
+
+
+def _facts(traces: Iterable[Trace]) -> list[Trace]:
+    """The first trace of each fact."""
+    first: dict[str, Trace] = {}
+    for trace in traces:
+        first.setdefault(trace.source, trace)
+    return list(first.values())
+
+
+def _of(name: str, traces: Sequence[Trace]) -> list[Trace]:
+    return [trace for trace in traces if trace.memory == name]
+
+
+def _runtime(part: Preset) -> Any:
+    settings: Any = part.settings
+    return settings.memory.runtime
+
+
+def _each_once(names: Iterable[Iterable[Any]]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(names)))

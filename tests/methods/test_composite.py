@@ -1,0 +1,184 @@
+"""A composite: what its parts bring is put together by rules, and what they declare holds for the whole."""
+
+import math
+import sys
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.methods.base import Query, Retrieved
+from hippo_core.methods.composite import put_together
+from hippo_core.methods.presets import load_preset, settings_of
+from hippo_core.store.trace import Trace
+
+OWN = """
+from typing import ClassVar
+from hippo_core.methods.base import Memory, MemorySettings, Retrieved
+
+class Sleeper(Memory):
+    steps = ("teach", "replay")
+    weights = ("{model}/key.*",)
+    columns = {"teach": ("told",), "test": ("held",)}
+    replay_cycles = 2
+
+    def open(self, traces, questions=()):
+        return lambda query: Retrieved(tuple(traces[:1]), tuple(traces), columns={"held": len(traces)})
+
+    def index_tokens(self, traces):
+        return 10.0 * len(traces)
+
+class Windowed(Memory):
+    says_confidence = True
+    ignores_window = False
+
+    def open(self, traces, questions=()):
+        return lambda query: Retrieved(tuple(traces[:1]), tuple(traces), confidence=.9)
+
+class Settled(MemorySettings):
+    requires: ClassVar = ("minilm",)
+    calibrates: ClassVar = True
+
+class Needy(Sleeper):
+    Settings = Settled
+"""
+COMPOSITE = "method: hippo_core.methods.composite:Composite"
+
+
+def traces(memory, *sources):
+    return tuple(Trace("w", source, f"{source} of {memory}", time=time, id=time, memory=memory) for time, source in enumerate(sources, 1))
+
+
+def brought(memory, *sources, shown=1, **more):
+    ranking = traces(memory, *sources)
+    return Retrieved(tuple(sorted(ranking[:shown], key=lambda one: one.source)), ranking, **more)
+
+
+def names(some):
+    return [f"{trace.memory}.{trace.source}" for trace in some]
+
+
+A, B = brought("a", "f1", "f2", "f3"), brought("b", "f4", "f2", "f5", "f6")
+
+
+def test_rankings_are_interleaved_in_the_order_of_the_parts():
+    assert names(put_together([A, B], 3).ranking) == ["a.f1", "b.f4", "a.f2", "a.f3", "b.f5", "b.f6"]
+    assert names(put_together([B, A], 3).ranking) == ["b.f4", "a.f1", "b.f2", "b.f5", "a.f3", "b.f6"]
+
+
+@pytest.mark.parametrize("k", [1, 2, 4, 9])
+def test_at_most_k_are_shown_in_order_of_telling(k):
+    both = put_together([A, B], k)
+    assert set(names(both.shown)) == set(names(both.ranking[:k])) and len(both.shown) == min(k, 6)
+    assert list(both.shown) == sorted(both.shown, key=lambda trace: (trace.time, trace.id))
+
+
+def test_a_fact_of_two_parts_counts_once():
+    same = put_together([brought("a", "f1", "f2"), brought("b", "f1", "f2")], 2)
+    assert names(same.ranking) == ["a.f1", "a.f2"] == names(same.shown)
+
+
+def test_what_a_sure_part_shows_comes_first_the_surest_before_and_no_more_of_it():
+    unsure, sure = brought("a", "f1", "f2", confidence=0.49), brought("b", "f9", "f8", "f7", shown=2, confidence=0.5)
+    both = put_together([unsure, sure], 3)
+    assert names(both.ranking) == ["b.f9", "b.f8", "a.f1", "a.f2", "b.f7"]
+    assert set(names(both.shown)) == {"b.f9", "b.f8", "a.f1"} and both.confidence == 0.5
+    surer = brought("c", "f5", "f9", confidence=0.8)
+    assert names(put_together([unsure, sure, surer], 3).ranking)[:3] == ["c.f5", "b.f9", "b.f8"]
+    assert "b.f7" not in names(put_together([unsure, sure, surer], 9).shown)
+
+
+def test_what_is_shown_without_a_rank_is_not_lost():
+    chain = Retrieved(traces("b", "f7", "f8"), traces("b", "f7"), confidence=0.9)
+    assert names(put_together([A, chain], 2).shown) == ["b.f7", "b.f8"]
+    assert names(put_together([Retrieved(traces("b", "f7"))], 1).shown) == ["b.f7"]
+
+
+def test_costs_add_up_and_no_confidence_is_none():
+    both = put_together([brought("a", recall_ms=1.0, completion_ms=2.0, encode_ms=3.0, computed_tokens=4.0, once_tokens=5.0)] * 2, 1)
+    assert [both.recall_ms, both.completion_ms, both.encode_ms, both.computed_tokens, both.once_tokens] == [2.0, 4.0, 6.0, 8.0, 10.0]
+    assert (both.confidence, both.shown, both.scores) == (None, (), ())
+    assert put_together([A, brought("b", recall_ms=3.0)], 1).recall_ms == 3.0
+    assert math.isnan(put_together([A, B], 1).recall_ms)
+    assert put_together([A, brought("b", confidence=0.2)], 1).confidence == 0.2
+
+
+@pytest.fixture
+def presets(tmp_path, monkeypatch):
+    """A folder of presets with memories of its own, and a way to write one more."""
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+    (tmp_path / "own_parts.py").write_text(OWN)
+
+    def write(name, text):
+        path = tmp_path / "params/presets" / f"{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    for name, method in (("one", "Sleeper"), ("two", "Windowed"), ("needy", "Needy")):
+        write(name, f"method: own_parts:{method}")
+    write("three", "extends: one\nk: 2")
+    write("rag", "method: hippo_core.methods.rag.rankers:BM25")
+    write("shuffled", "extends: one\ncontrol: shuffled")
+    write("plain", "extends: one\ndecoding: plain")
+    write("altered", "extends: one\nmemory: {runtime: {alter_answers: true}}")
+    write("both", f"{COMPOSITE}\nparts: {{first: one, second: two}}\nk: 2")
+    yield write
+    sys.modules.pop("own_parts", None)
+
+
+def test_what_the_parts_declare_holds_for_the_whole(presets):
+    both, alone = load_preset("both"), load_preset("both", {"parts.second": "three"})
+    assert (both.taught, both.method.steps, both.method.weights) == (True, ("teach", "replay"), ("{model}/key.*",))
+    assert both.method.columns == {"test": ("first_held",)} and alone.method.columns == {"test": ("first_held", "second_held")}
+    assert (both.method.ignores_window, both.method.says_confidence) == (False, True)
+    assert (alone.method.ignores_window, alone.method.says_confidence) == (True, False)
+    assert load_preset("both", {"abstention": "method"}).settings.abstention == "method"
+    with pytest.raises(LabError, match="abstention=method needs a method that says how sure it is"):
+        load_preset("both", {"abstention": "method", "parts": {"second": "three"}})
+    needy = load_preset("both", {"parts.second": "needy"}).settings
+    assert (needy.calibrates, needy.requires) == (True, ("minilm",)) and not both.settings.calibrates and not both.settings.requires
+    assert settings_of("both") >= {"parts", "parts.first", "parts.second", "k"}
+
+
+def test_each_part_gets_the_traces_of_its_own_store_and_its_columns_are_told_apart(presets):
+    preset = load_preset("both", {"parts.second": "three"})
+    method = preset.method(None, preset.settings)
+    stored = [*traces("first", "f1", "f2", "f3"), *traces("second", "f1", "f4")]
+    result = method.open(stored)(Query("?", ("f1",)))
+    assert result.columns == {"first_held": 3, "second_held": 2}
+    assert names(result.ranking) == ["first.f1", "first.f2", "second.f4", "first.f3"]
+    assert (method.index_tokens(stored), method.replay_cycles) == (50.0, 4)
+    with pytest.raises(LabError, match="has no store of its own; teach and open its parts: one, three"):
+        method.identity()
+
+
+def test_a_test_rests_on_the_settings_and_the_order_of_its_parts(presets):
+    usual = load_preset("both").of_step("test")
+    assert usual == load_preset("both").of_step("test")
+    presets("turned", f"{COMPOSITE}\nparts: {{second: two, first: one}}\nk: 2")
+    assert list(load_preset("turned").of_step("test")["parts"]) == usual["parts"][::-1]
+    presets("one", "method: own_parts:Sleeper\nk: 4")
+    assert load_preset("both").of_step("test")["parts"] != usual["parts"]
+    assert load_preset("both").described()["parts"]["first"]["k"] == 4
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ("{}", "preset m: parts: .*at least 1 item"),
+        ("{first: one, second: nowhere}", "preset m: parts: .*second: unknown preset 'nowhere'; legal: .*both"),
+        ("{first: rag}", "first: preset rag is no memory; expected a preset of one memory, such as memory/hei_nw"),
+        ("{first: one, second: both}", "second: preset both is a composite; expected a preset of one memory"),
+        ("{first: m}", "first: preset m is a composite"),
+        ("{first: one, second: one}", "two parts are the same preset"),
+        ("{First-1: one}", "parts.First-1.*should match pattern"),
+        ("{first: one, second: shuffled}", "part second has control=shuffled, which is for all that is shown"),
+        ("{first: one, second: plain}", "part second has decoding=plain; one prompt needs one, here short"),
+        ("{first: one, second: altered}", "some parts are told other answers and some are not"),
+    ],
+)
+def test_what_is_wrong_is_named(presets, parts, says):
+    presets("m", f"{COMPOSITE}\nparts: {parts}")
+    with pytest.raises(LabError, match=says) as error:
+        load_preset("m")
+    assert "\n" not in str(error.value)
