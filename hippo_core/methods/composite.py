@@ -145,20 +145,19 @@ class Composite(Memory):
 def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, float] | None = None) -> Retrieved:
     """What several memories brought for one question, as one: a fact of several (`source`) counts once, as the first that has it tells it.
 
-    First comes what memories show that are sure (a confidence of .5 or more), the surest first; then the rankings of the others, the first
-    of each, the second of each, and so on. Of these at most `k` are shown. What else a sure one ranked ends the ranking. Scores of
-    different memories cannot be compared: there are none. Costs add up; the confidence is the largest that one says.
+    First comes what memories show that are sure (a confidence of .5 or more), the surest first; then the rankings of all, the first of
+    each, the second of each, and so on. Of these at most `k` are shown. Scores of different memories cannot be compared: there are none.
+    Costs add up; the confidence is the largest that one says.
     """
     sure = sorted((one for one in brought if (one.confidence or 0.0) >= SURE), key=lambda one: one.confidence or 0.0, reverse=True)
-    others = [_ranked(one) for one in brought if not any(one is surer for surer in sure)]
     first = [trace for one in sure for trace in _ranked(one) if trace in one.shown]
-    interleaved = [trace for places in zip_longest(*others) for trace in places if trace is not None]
-    chosen = _facts([*first, *interleaved])
+    interleaved = [trace for places in zip_longest(*map(_ranked, brought)) for trace in places if trace is not None]
+    ranking = tuple(_facts([*first, *interleaved]))
     said = [one.confidence for one in brought if one.confidence is not None]
     searched = [one.recall_ms for one in brought if not math.isnan(one.recall_ms)]
     return Retrieved(
-        in_order(chosen[:k]),
-        tuple(_facts(chain(chosen, *map(_ranked, sure)))),
+        in_order(ranking[:k]),
+        ranking,
         recall_ms=math.fsum(searched) if searched else math.nan,
         completion_ms=math.fsum(one.completion_ms for one in brought),
         encode_ms=math.fsum(one.encode_ms for one in brought),

@@ -19,11 +19,13 @@ def bench(benches):
 
 @pytest.fixture(scope="module")
 def ask(bench):
-    """The rows of a composite of these parts, which read the stores that other presets taught, or their own."""
+    """The rows of a composite of these parts, none of which says how sure it is, on the stores that other presets taught, or their own."""
 
     def asking(parts, stores=None, regime="delayed", **settings):
         told = CompositeSettings(**{"delivery": "kv", "parts": parts} | settings)
         method = Composite.with_settings(told)(bench.lm, told)
+        for part in method.parts.values():
+            part.components.confidence = None
         files = {name: store_path(bench.taught((stores or parts)[name])[0], SESSION, "hei_nw") for name in parts}
         return run.test(method, bench.suite, bench.worlds, regime, files)
 
