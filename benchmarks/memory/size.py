@@ -4,12 +4,13 @@ import resource
 import time
 
 import torch
-from trace_size import QWEN, Shape, shape_of, trace_bytes, traces_per_gb
+from trace_size import QWEN, trace_bytes, traces_per_gb
 from transformers import AutoConfig
 
 from hippo_core.files import root
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.sparse_recall.index import SparseIndex
+from hippo_core.models.kv_storage import Shape, shape_of
 
 TEXT, TOKENS = "On Friday, Carla sold a guitar at the market yesterday.", 15
 ADAPTED = {"hippo-tiny": 3, "smollm2-135m": 5, "Qwen2.5-1.5B": 4}  # blocks; of the last one, an assumption

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from hippo_core.files import LabError, unknown
+from hippo_core.models.kv_storage import KVStorage
 from hippo_core.store.codec import NoPayload
 from hippo_core.store.trace import Decision, Statement, Trace
 
@@ -180,12 +181,12 @@ class Method:
         """The delivery of what it retrieves to the model."""
         from hippo_core.delivery import load_delivery
 
-        return load_delivery(self.settings.delivery, self.lm, self.settings.decoding, self.kept_kv)
+        return load_delivery(self.settings.delivery, self.lm, self.settings.decoding, self.kv_storage)
 
     @property
-    def kept_kv(self) -> Literal["none", "memory", "disk"]:
-        """Where keys and values of passages are kept, for deliveries that use them."""
-        return "memory"
+    def kv_storage(self) -> KVStorage:
+        """How keys and values of passages are kept, for deliveries that use them."""
+        return KVStorage()
 
     def warm_up(self) -> None:
         """Do once a process what would otherwise fall into the time of its first question."""

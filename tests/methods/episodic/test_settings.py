@@ -17,7 +17,8 @@ OTHER = {  # another legal value of each setting
     "episodic.recall.candidates": 5, "episodic.recall.fusion": "fitted", "episodic.recall.recency": 1.0, "episodic.hopfield.beta": 2.0,
     "episodic.hopfield.steps": 3, "episodic.predictive.candidates": 4, "episodic.gate.alpha": 0.0, "episodic.gate.beta": 0.5,
     "episodic.gate.gamma": 0.0, "episodic.gate.delta": 0.0, "episodic.gate.write_rate": 0.25, "episodic.gate.tau": 1.5,
-    "episodic.gate.policy": "random", "episodic.store.budget": 0.5, "episodic.store.kv": "none", "replay.enabled": False,
+    "episodic.gate.policy": "random", "episodic.store.budget": 0.5, "episodic.store.kv": "none", "episodic.store.kv_precision": "model",
+    "episodic.store.kv_memory_mb": 64, "episodic.store.kv_disk_mb": 64, "replay.enabled": False,
     "replay.cycles": 3, "replay.policy": "spaced", "replay.rate": 0.5, "replay.noise_level": 0.3, "replay.max_items": 7,
 }  # fmt: skip
 ONLY_TEST = {"control", "delivery", "k"}
