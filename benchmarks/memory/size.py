@@ -25,11 +25,12 @@ def shapes() -> dict[str, Shape]:
 
 
 def per_gb(name: str, shape: Shape) -> list[int]:
-    """Traces a GB: KV stored, the adapter's blocks stored, KV made anew."""
+    """Traces a GB: KV stored in int8 and in bfloat16, the adapter's blocks stored in int8, KV made anew."""
     blocks = range(ADAPTED[name])
     sizes = [
-        trace_bytes("kv", shape, TOKENS, TEXT),
-        trace_bytes("adapter", shape, TOKENS, TEXT, blocks=blocks),
+        trace_bytes("kv", shape, TOKENS, TEXT, precision="int8"),
+        trace_bytes("kv", shape, TOKENS, TEXT, precision="bfloat16"),
+        trace_bytes("adapter", shape, TOKENS, TEXT, blocks=blocks, precision="int8"),
         trace_bytes("text", shape, TOKENS, TEXT),
     ]
     return [traces_per_gb(size) for size in sizes]
@@ -53,8 +54,8 @@ def index_of_many() -> tuple[float, float]:
 
 def main() -> None:
     """Print both."""
-    print(f"traces of {TOKENS} tokens and {len(TEXT)} characters a GB, values of two bytes:\n")
-    print("| model | KV stored (kv) | KV of some blocks stored (adapter) | text and ids, KV made anew |\n|---|--:|--:|--:|")
+    print(f"traces of {TOKENS} tokens and {len(TEXT)} characters a GB:\n")
+    print("| model | KV stored, int8 | bfloat16 | KV of some blocks (adapter), int8 | text and ids, KV made anew |\n|---|--:|--:|--:|--:|")
     for name, shape in shapes().items():
         print(f"| {name} | " + " | ".join(f"{count:,}" for count in per_gb(name, shape)) + " |")
     megabytes, milliseconds = index_of_many()

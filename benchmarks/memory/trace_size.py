@@ -12,7 +12,7 @@ QWEN = Shape(28, 2, 128)  # Qwen2.5-1.5B, by its published configuration; the la
 
 
 def trace_bytes(
-    mode: str, shape: Shape, tokens: int, text: str, stored: bool = True, blocks: Sequence[int] = (), precision: Precision = "bfloat16"
+    mode: str, shape: Shape, tokens: int, text: str, stored: bool = True, blocks: Sequence[int] = (), precision: Precision = "int8"
 ) -> int:
     """Bytes that one trace takes: its token ids and text (UTF-8), and where its KV is stored, these.
 

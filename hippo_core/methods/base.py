@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from hippo_core.delivery import BESIDE_PROMPT
 from hippo_core.files import LabError, unknown
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.store.codec import NoPayload
@@ -140,6 +141,16 @@ class MethodSettings(SettingsModel):
         return False
 
     @property
+    def keeps_kv(self) -> bool:
+        """Whether passages are run to keys and values that are kept."""
+        return self.delivery in BESIDE_PROMPT
+
+    @property
+    def kv_storage(self) -> KVStorage:
+        """How they are kept."""
+        return KVStorage()
+
+    @property
     def requires(self) -> tuple[str, ...]:
         """Published encoders that must be on the disk (`make models`)."""
         encoder = getattr(self, "encoder", None)
@@ -181,12 +192,7 @@ class Method:
         """The delivery of what it retrieves to the model."""
         from hippo_core.delivery import load_delivery
 
-        return load_delivery(self.settings.delivery, self.lm, self.settings.decoding, self.kv_storage)
-
-    @property
-    def kv_storage(self) -> KVStorage:
-        """How keys and values of passages are kept, for deliveries that use them."""
-        return KVStorage()
+        return load_delivery(self.settings.delivery, self.lm, self.settings.decoding, self.settings.kv_storage)
 
     def warm_up(self) -> None:
         """Do once a process what would otherwise fall into the time of its first question."""

@@ -48,7 +48,7 @@ class Shape:
     head_width: int
     dtype_bytes: int = 4
 
-    def kv_bytes(self, tokens: int, precision: Precision = "bfloat16", layers: int | None = None) -> int:
+    def kv_bytes(self, tokens: int, precision: Precision, layers: int | None = None) -> int:
         """Of the keys and values of `tokens` tokens, of all layers or of so many: 2 L n_kv d_head tokens, times the bytes of a value; in
         int8 with scale and centre, of 2 bytes each, of every channel of the keys and every token of the values."""
         heads = (self.layers if layers is None else layers) * self.kv_heads

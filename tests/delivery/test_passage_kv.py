@@ -12,6 +12,7 @@ from hippo_core.models.kv import inputs, restored, tokens_of
 from hippo_core.models.kv_storage import MB, KVStorage
 from hippo_core.models.passage_kv import PassageKV, checksum
 from hippo_core.models.prompt import split
+from hippo_core.suites.datasets.build import worlds
 from tests.models.handmade import TOLD
 
 FACTS = tuple(TOLD["test-00000"])
@@ -145,6 +146,16 @@ def test_every_store_gives_the_same_bits_and_the_same_answers(lm, tmp_path, prec
     ways = [KVDelivery(lm, one) for one in passages]
     answers = [[answer.tokens for answer in way.ask(questions, 8)] for way in ways]
     assert answers[1:] == answers[:-1]
+
+
+def test_answers_in_int8_are_those_of_the_models_own_precision(whole, tmp_path):
+    lm, questions = whole["hippo-tiny"], []
+    for world in worlds("episodic", n=20, split="val"):
+        texts = {fact.id: fact.text for fact in world.facts}
+        questions += [Question.of_texts(item.question, [texts[fact] for fact in item.gold_facts]) for item in world.items]
+    ways = [KVDelivery(lm, kept(lm, "memory", tmp_path, precision=precision)) for precision in ("model", "int8")]
+    whole_answers, int8_answers = ([answer.text for answer in way.ask(questions, 8)] for way in ways)
+    assert int8_answers == whole_answers and len(set(int8_answers)) > 10
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "int8"])

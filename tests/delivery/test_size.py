@@ -31,8 +31,8 @@ def test_what_is_run_anew_takes_its_ids_and_its_text(lm):
 
 
 def test_a_model_of_15_billion_parameters():
-    assert QWEN.kv_bytes(1) == 28 * 1024  # 28 KiB a token in bfloat16
-    assert traces_per_gb(trace_bytes("kv", QWEN, 15, FACT)) == 10**9 // (28 * 1024 * 15 + 4 * 15 + len(FACT))
+    assert QWEN.kv_bytes(1, "bfloat16") == 28 * 1024  # 28 KiB a token in bfloat16
+    assert traces_per_gb(trace_bytes("kv", QWEN, 15, FACT, precision="bfloat16")) == 10**9 // (28 * 1024 * 15 + 4 * 15 + len(FACT))
 
 
 def test_the_shape_of_the_real_model():

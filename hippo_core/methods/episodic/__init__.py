@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from hippo_core.methods.base import Memory, Observation, Query, Retrieve, Retrieved, in_order
 from hippo_core.methods.episodic.settings import HeiNWSettings
-from hippo_core.models.kv_storage import KVStorage
 from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
@@ -38,10 +37,6 @@ class HeiNW(Memory):
         from hippo_core.methods.episodic.components import Components
 
         return Components(self.lm, self.settings, getattr(self.delivery, "passage_kv", None) if self.settings.delivery == "kv" else None)
-
-    @property
-    def kv_storage(self) -> KVStorage:
-        return self.settings.episodic.store.kv_storage
 
     @property
     def writes(self) -> bool:

@@ -60,7 +60,7 @@ class Components:
         """The keys and values of traces, from which the model predicts a cue. It is the cache of the delivery, if that has one."""
         if self._passage_kv is not None:
             return self._passage_kv
-        storage = self.settings.episodic.store.kv_storage
+        storage = self.settings.kv_storage
         return PassageKV(self.lm, prefix_of(self.lm, self.settings.decoding), storage, folder_of(storage))
 
     def codec(self) -> PayloadCodec:

@@ -107,11 +107,6 @@ class StoreSettings(SettingsModel):
     kv_memory_mb: Count = KVStorage.memory_mb
     kv_disk_mb: Count = KVStorage.disk_mb
 
-    @property
-    def kv_storage(self) -> KVStorage:
-        """All that is said of keys and values."""
-        return KVStorage(self.kv, self.kv_precision, self.kv_memory_mb, self.kv_disk_mb)
-
 
 class EpisodicSection(SettingsModel):
     """The parts of the episodic memory. Each can be switched off."""
@@ -166,6 +161,16 @@ class HeiNWSettings(MemorySettings):
     def calibrates(self) -> bool:
         """Whether validation worlds are needed: the salience gate is calibrated on them, the random gate is not."""
         return self.episodic.use_gate and self.episodic.gate.policy == "salience"
+
+    @property
+    def keeps_kv(self) -> bool:
+        """Completion by prediction and a gate run traces, too."""
+        return super().keeps_kv or self.episodic.use_gate or self.episodic.use_completion == "predictive"
+
+    @property
+    def kv_storage(self) -> KVStorage:
+        store = self.episodic.store
+        return KVStorage(store.kv, store.kv_precision, store.kv_memory_mb, store.kv_disk_mb)
 
     @field_validator("encoder", mode="before")
     @classmethod

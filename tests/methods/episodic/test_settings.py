@@ -9,6 +9,7 @@ from hippo_core.files import LabError
 from hippo_core.methods.episodic import settings
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.methods.presets import leaves, load_preset, settings_of
+from hippo_core.models.kv_storage import KVStorage
 
 OTHER = {  # another legal value of each setting
     "decoding": "plain", "traces": "off", "control": "empty", "delivery": "text", "k": 3, "memory.runtime.enable_writes": False,
@@ -69,6 +70,14 @@ def test_auto_is_minilm_where_it_is_there_unless_the_environment_says_otherwise(
 def test_vectors_are_a_channel_only_of_the_encoder_that_makes_them():
     with pytest.raises(LabError, match="the channel minilm needs encoder=minilm"):
         load_preset("memory/hei_nw", {"encoder": "own", "episodic.code.channels": ["minilm"]})
+
+
+def test_what_is_said_of_keys_and_values_is_how_they_are_kept_and_a_rag_keeps_them_alike():
+    told = {"kv": "disk", "kv_precision": "model", "kv_memory_mb": 3, "kv_disk_mb": 4}
+    memory = load_preset("memory/hei_nw", {f"episodic.store.{key}": value for key, value in told.items()}).settings
+    assert memory.kv_storage == KVStorage("disk", "model", 3, 4)
+    rag = load_preset("baselines/rag_bm25", {"delivery": "kv"}).settings
+    assert rag.kv_storage == load_preset("memory/hei_nw").settings.kv_storage == KVStorage()
 
 
 def test_off_is_off_however_yaml_reads_it():
