@@ -129,7 +129,7 @@ def on_grid(values: torch.Tensor, dim: int, zero_point: bool) -> torch.Tensor:
 
 def main() -> None:
     """Print both tables, or one."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--model", default="smollm2-135m-reader")
     parser.add_argument("--n", type=int, default=60, help="questions a suite")
     parser.add_argument("--suite", nargs="+", default=None, help="episodic, notes, and squad where HIPPO_DATA has it")

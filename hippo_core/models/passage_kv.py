@@ -78,10 +78,9 @@ class PassageKV:
         made = dict(zip(lacking, self._run([wanted[row] for row in lacking]), strict=True)) if lacking else {}
         for row, kv in made.items():
             self._write(row, kv)
-        known = {row: kv for row, kv in (held | made).items() if kv is not None}
-        if self.storage.store != "none":
-            for row, kv in known.items():
+            if self.storage.store != "none":
                 self._cache.put(row, kv)
+        known = {row: kv for row, kv in (held | made).items() if kv is not None}
         return KVBatch(tuple(known[tuple(row)] for row in rows), sum(map(len, lacking)))
 
     def bytes_of(self, rows: Iterable[Sequence[int]]) -> int:
@@ -146,8 +145,11 @@ class PassageKV:
         if (kv := self._cache.get(row)) is not None or self._disk is None:
             return kv
         path = self._path(self._disk, row)
-        content = self._disk.read(path)
-        return None if content is None else self._read(path, content, len(row))
+        if (content := self._disk.read(path)) is None:
+            return None
+        kv = self._read(path, content, len(row))
+        self._cache.put(row, kv)
+        return kv
 
     def _write(self, row: tuple[int, ...], kv: HeldKV) -> None:
         """Put a row's KV on disk, where that is the store."""
