@@ -4,12 +4,13 @@ import resource
 import time
 
 import torch
-from trace_size import QWEN, Shape, shape_of, trace_bytes, traces_per_gb
+from trace_size import QWEN, trace_bytes, traces_per_gb
 from transformers import AutoConfig
 
 from hippo_core.files import root
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.sparse_recall.index import SparseIndex
+from hippo_core.models.kv_storage import Shape, shape_of
 
 TEXT, TOKENS = "On Friday, Carla sold a guitar at the market yesterday.", 15
 ADAPTED = {"hippo-tiny": 3, "smollm2-135m": 5, "Qwen2.5-1.5B": 4}  # blocks; of the last one, an assumption
@@ -24,11 +25,12 @@ def shapes() -> dict[str, Shape]:
 
 
 def per_gb(name: str, shape: Shape) -> list[int]:
-    """Traces a GB: KV stored, the adapter's blocks stored, KV made anew."""
+    """Traces a GB: KV stored in int8 and in bfloat16, the adapter's blocks stored in int8, KV made anew."""
     blocks = range(ADAPTED[name])
     sizes = [
-        trace_bytes("kv", shape, TOKENS, TEXT),
-        trace_bytes("adapter", shape, TOKENS, TEXT, blocks=blocks),
+        trace_bytes("kv", shape, TOKENS, TEXT, precision="int8"),
+        trace_bytes("kv", shape, TOKENS, TEXT, precision="bfloat16"),
+        trace_bytes("adapter", shape, TOKENS, TEXT, blocks=blocks, precision="int8"),
         trace_bytes("text", shape, TOKENS, TEXT),
     ]
     return [traces_per_gb(size) for size in sizes]
@@ -52,8 +54,8 @@ def index_of_many() -> tuple[float, float]:
 
 def main() -> None:
     """Print both."""
-    print(f"traces of {TOKENS} tokens and {len(TEXT)} characters a GB, values of two bytes:\n")
-    print("| model | KV stored (kv) | KV of some blocks stored (adapter) | text and ids, KV made anew |\n|---|--:|--:|--:|")
+    print(f"traces of {TOKENS} tokens and {len(TEXT)} characters a GB:\n")
+    print("| model | KV stored, int8 | bfloat16 | KV of some blocks (adapter), int8 | text and ids, KV made anew |\n|---|--:|--:|--:|--:|")
     for name, shape in shapes().items():
         print(f"| {name} | " + " | ".join(f"{count:,}" for count in per_gb(name, shape)) + " |")
     megabytes, milliseconds = index_of_many()

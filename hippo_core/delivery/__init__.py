@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hippo_core.files import root, unknown
+from hippo_core.models.kv_storage import KVStorage
 from hippo_core.plugins import imported, is_path, located
 
 if TYPE_CHECKING:
     from hippo_core.delivery.types import Delivery
     from hippo_core.models.language_model import LanguageModel
-    from hippo_core.models.passage_kv import Precision, StoreKV
     from hippo_core.models.prompt import Decoding
 
 DELIVERIES = ("text", "kv", "adapter")
 BESIDE_PROMPT = ("kv", "adapter")  # of these, deliveries whose passages are no part of an item's prompt
 ON_DISK = "data/generated/kv"  # below the lab's root; named by what they hold, so that many runs share them
+USUAL = KVStorage()
 
 
 def module_of(name: str) -> str:
@@ -39,16 +40,19 @@ def load_delivery(
     name: str,
     lm: "LanguageModel",
     decoding: "Decoding" = "short",
-    store_kv: "StoreKV" = "memory",
+    storage: KVStorage = USUAL,
     folder: Path | None = None,
-    precision: "Precision" = "bfloat16",
 ) -> "Delivery":
-    """The delivery of this name for a loaded model; `store_kv`, `folder` and `precision` say how passages' KV are kept (`PassageKV`; text
-    has none). LabError for an unknown name, and for adapter where the model has none."""
+    """The delivery of this name for a loaded model; `storage` says how passages' KV are kept, and `folder` where those on disk are
+    (`PassageKV`; text has none). LabError for an unknown name, and for adapter where the model has none."""
     module = module_of(name)
     if name not in DELIVERIES:
         return imported(name, "delivery")(lm, decoding)
     if name == "text":
         return import_module(module).TextDelivery(lm, decoding)
-    folder = root() / ON_DISK if store_kv == "disk" and folder is None else folder
-    return import_module(module).load(lm, decoding, store_kv, folder, precision)
+    return import_module(module).load(lm, decoding, storage, folder or folder_of(storage))
+
+
+def folder_of(storage: KVStorage) -> Path | None:
+    """Where KV on disk are usually kept; None where nothing is."""
+    return root() / ON_DISK if storage.store == "disk" else None

@@ -9,8 +9,9 @@ from hippo_core.delivery.trace_adapter import TraceAdapter, lay_traces, load_ada
 from hippo_core.delivery.types import Delivered, Question
 from hippo_core.models.ask import Ask, ask
 from hippo_core.models.kv import tokens_of
+from hippo_core.models.kv_storage import KVStorage
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.passage_kv import PassageKV, Precision, StoreKV
+from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import Decoding, stops
 
 
@@ -21,9 +22,8 @@ class AdapterDelivery(KVDelivery):
         super().__init__(lm, passage_kv, decoding, adapter.settings.blocks)
         self.adapter = adapter
 
-    def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
-        """See `Delivery`. `prompt_tokens` count the traces' tokens, which the adapter sees. LabError for a question or trace that
-        is too long."""
+    def _ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int, masked: bool) -> list[Delivered]:
+        """`prompt_tokens` count the traces' tokens, which the adapter sees."""
         ready = prepare(self.passage_kv, questions, self.decoding, max_new_tokens)
         prefix = self.passage_kv.prefix
         like = prefix[list(self.adapter.settings.blocks)]
@@ -38,8 +38,8 @@ class AdapterDelivery(KVDelivery):
         return delivered if masked else [replace(one, prompt_tokens=one.prompt_tokens + one.trace_tokens) for one in delivered]
 
 
-def load(lm: LanguageModel, decoding: Decoding, store_kv: StoreKV, folder: Path | None, precision: Precision) -> AdapterDelivery:
+def load(lm: LanguageModel, decoding: Decoding, storage: KVStorage, folder: Path | None) -> AdapterDelivery:
     """The delivery through the adapter that was fitted for a model; LabError where it has none."""
     adapter = load_adapter(lm)
-    passage_kv = PassageKV(lm, prefix_of(lm, decoding), store_kv, folder, adapter.settings.blocks, precision)
+    passage_kv = PassageKV(lm, prefix_of(lm, decoding), storage, folder, adapter.settings.blocks)
     return AdapterDelivery(lm, adapter, passage_kv, decoding)

@@ -13,9 +13,10 @@ from hippo_core.delivery.types import Delivered, Once, Question
 from hippo_core.files import LabError
 from hippo_core.models.blocks import ask_blocks
 from hippo_core.models.generate import Generation
-from hippo_core.models.kv import KV
+from hippo_core.models.kv import HeldKV
+from hippo_core.models.kv_storage import MB, KVStorage
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.passage_kv import PassageKV, Precision, StoreKV
+from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import Decoding, lines_of, render, split, stops
 
 
@@ -26,14 +27,14 @@ class Ready:
     Args:
         prompts: the prompt of each question without traces.
         tails: the tokens of each question that are run behind its traces.
-        traces: the KV of each question's traces.
+        traces: the KV of each question's traces, as they are kept.
         trace_tokens: how many tokens each question's traces have.
         computed_tokens, latency_ms: a question's share of the tokens and milliseconds that the traces took.
     """
 
     prompts: list[str]
     tails: list[list[int]]
-    traces: list[tuple[KV, ...]]
+    traces: list[tuple[HeldKV, ...]]
     trace_tokens: list[int]
     computed_tokens: float
     latency_ms: float
@@ -63,7 +64,12 @@ class KVDelivery:
         self.decoding: Decoding = decoding
 
     def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
-        """See `Delivery`. LabError for a question or trace that is too long."""
+        """See `Delivery`. Questions whose traces take more than may be kept in memory are asked in several parts. LabError for a question
+        or trace that is too long."""
+        parts = self._parts(questions)
+        return [answer for part in parts for answer in self._ask(part, max_new_tokens, batch_size, masked)]
+
+    def _ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int, masked: bool) -> list[Delivered]:
         ready = prepare(self.passage_kv, questions, self.decoding, max_new_tokens)
         stop = stops(self.lm, self.decoding)
         nats = [question.penalty for question in questions]
@@ -71,18 +77,37 @@ class KVDelivery:
         return ready.delivered(answers)
 
     def make_ready(self, questions: Sequence[Question]) -> Once:
-        begin, passage_kv, tokens = time.perf_counter(), self.passage_kv, 0
-        if passage_kv.store != "none" and (texts := list(dict.fromkeys(text for question in questions for text in question.passages))):
-            tokens = passage_kv.get(lines_of(self.lm, texts, self.decoding)).computed_tokens
+        """See `Delivery`. What does not fit into memory beside the first questions' traces is run when it is asked for, and counts to who
+        asks."""
+        begin, tokens = time.perf_counter(), 0
+        if self.passage_kv.storage.store != "none" and (parts := self._parts(questions)):
+            texts = list(dict.fromkeys(text for question in parts[0] for text in question.passages))
+            tokens = self.passage_kv.get(lines_of(self.lm, texts, self.decoding)).computed_tokens if texts else 0
         return Once((time.perf_counter() - begin) * 1000, tokens)
+
+    def _parts(self, questions: Sequence[Question]) -> list[list[Question]]:
+        """The questions, in order and in as few parts as let the KV of a part's traces together fit into memory."""
+        texts = list(dict.fromkeys(text for question in questions for text in question.passages))
+        sizes = [self.passage_kv.bytes_of([row]) for row in lines_of(self.lm, texts, self.decoding)] if texts else []
+        bytes_of, most = dict(zip(texts, sizes, strict=True)), self.passage_kv.storage.memory_mb * MB
+        parts: list[list[Question]] = []
+        held, size = set[str](), 0
+        for question in questions:
+            size += sum(bytes_of[text] for text in set(question.passages) - held)
+            if not parts or size > most:
+                parts.append([])
+                held, size = set(), sum(bytes_of[text] for text in set(question.passages))
+            parts[-1].append(question)
+            held |= set(question.passages)
+        return parts
 
     def forget(self) -> None:
         self.passage_kv.forget()
 
 
-def load(lm: LanguageModel, decoding: Decoding, store_kv: StoreKV, folder: Path | None, precision: Precision) -> KVDelivery:
+def load(lm: LanguageModel, decoding: Decoding, storage: KVStorage, folder: Path | None) -> KVDelivery:
     """The delivery with a fresh cache of passages."""
-    return KVDelivery(lm, PassageKV(lm, prefix_of(lm, decoding), store_kv, folder, None, precision), decoding)
+    return KVDelivery(lm, PassageKV(lm, prefix_of(lm, decoding), storage, folder), decoding)
 
 
 def prefix_of(lm: LanguageModel, decoding: Decoding) -> list[int]:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from hippo_core.files import LabError
 from hippo_core.kernels.trace_attention import trace_attention
 from hippo_core.models import artifacts
-from hippo_core.models.kv import KV, tokens_of
+from hippo_core.models.kv import KV, HeldKV, restored, tokens_of
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.spec import validated
 
@@ -48,7 +48,7 @@ class Traces:
         self.mask, self.offset = self.mask[index], self.offset[index]
 
 
-def lay_traces(rows: Sequence[Sequence[KV]], like: KV, masked: bool = False) -> Traces:
+def lay_traces(rows: Sequence[Sequence[HeldKV]], like: KV, masked: bool = False) -> Traces:
     """Put the traces of each row side by side and pad them to one length.
 
     Args:
@@ -64,7 +64,7 @@ def lay_traces(rows: Sequence[Sequence[KV]], like: KV, masked: bool = False) -> 
     store = like.new_zeros(layers, 2, len(rows), heads, max(1, *lengths), size)
     for number, (row, length) in enumerate(zip(rows, lengths, strict=True)):
         if row:
-            store[:, :, number, :, :length] = torch.cat(list(row), dim=3)
+            store[:, :, number, :, :length] = torch.cat([restored(kv, like.dtype) for kv in row], dim=3)
     longest = [max(map(tokens_of, row), default=0) for row in rows]
     seen = torch.tensor([0 if masked else length for length in lengths], device=like.device)
     mask = torch.arange(store.shape[4], device=like.device) < seen[:, None]

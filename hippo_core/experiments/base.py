@@ -21,6 +21,7 @@ from hippo_core.results.records.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from hippo_core.experiments.asking.kv_size import KVSize
     from hippo_core.results.criteria import TableRows
     from hippo_core.results.report import Pages
     from hippo_core.results.report.sections import Section
@@ -112,6 +113,7 @@ class Experiment:
         sentence: a result in words, from the parameters and the metrics.
         figure: a result as a picture (PNG), from the parameters and the rows; None for none.
         sections: what a report says of its tables.
+        kv_size: what keys and values of passages take in the cell with these parameters; None where none are kept.
         pages: what writes pages of its own into a report, in the place of sections; experiments may share them.
         forget: lets go of what was read from disk.
     """
@@ -133,6 +135,7 @@ class Experiment:
     sentence: Callable[[Any, Mapping[str, Any]], str] = no_sentence
     figure: Callable[[Any, "pd.DataFrame"], bytes] | None = None
     sections: "Callable[[Sequence[TableRows]], Sequence[Section]]" = plain_sections
+    kv_size: "Callable[[Any], KVSize | None]" = lambda parameters: None
     pages: "tuple[Pages, ...]" = ()
     forget: Callable[[], None] = lambda: None
 

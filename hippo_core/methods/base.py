@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from hippo_core.delivery import BESIDE_PROMPT
 from hippo_core.files import LabError, unknown
+from hippo_core.models.kv_storage import KVStorage
 from hippo_core.store.codec import NoPayload
 from hippo_core.store.trace import Decision, Statement, Trace
 
@@ -140,6 +142,16 @@ class MethodSettings(SettingsModel):
         return False
 
     @property
+    def keeps_kv(self) -> bool:
+        """Whether passages are run to keys and values that are kept."""
+        return self.delivery in BESIDE_PROMPT
+
+    @property
+    def kv_storage(self) -> KVStorage:
+        """How they are kept."""
+        return KVStorage()
+
+    @property
     def requires(self) -> tuple[str, ...]:
         """Published encoders that must be on the disk (`make models`)."""
         encoder = getattr(self, "encoder", None)
@@ -191,12 +203,7 @@ class Method:
         """The delivery of what it retrieves to the model."""
         from hippo_core.delivery import load_delivery
 
-        return load_delivery(self.settings.delivery, self.lm, self.settings.decoding, self.kept_kv)
-
-    @property
-    def kept_kv(self) -> Literal["none", "memory", "disk"]:
-        """Where keys and values of passages are kept, for deliveries that use them."""
-        return "memory"
+        return load_delivery(self.settings.delivery, self.lm, self.settings.decoding, self.settings.kv_storage)
 
     def warm_up(self) -> None:
         """Do once a process what would otherwise fall into the time of its first question."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hippo_core.files import LabError
 from hippo_core.models.generate import BatchState, Generation, continue_greedily, prefill, to_generation
-from hippo_core.models.kv import KV, tokens_of
+from hippo_core.models.kv import HeldKV, tokens_of
 from hippo_core.models.language_model import LanguageModel
 
 NOTHING = range(0)
@@ -26,7 +26,7 @@ class Ask:
     """
 
     tail: list[int]
-    before: tuple[KV, ...]
+    before: tuple[HeldKV, ...]
     start: int
     hidden: range = NOTHING
     penalty: float | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hippo_core.files import LabError
 from hippo_core.models.ask import Ask, ask
 from hippo_core.models.generate import Generation
-from hippo_core.models.kv import KV, encode, keeps_kv_only, tokens_of
+from hippo_core.models.kv import KV, HeldKV, encode, keeps_kv_only, tokens_of
 from hippo_core.models.language_model import LanguageModel
 
 
@@ -47,7 +47,7 @@ def encode_blocks(
 def ask_blocks(
     lm: LanguageModel,
     prefix: KV,
-    chosen: Sequence[Sequence[KV]],
+    chosen: Sequence[Sequence[HeldKV]],
     tails: Sequence[list[int]],
     max_new_tokens: int,
     stop: Sequence[str] = (),

@@ -11,7 +11,7 @@ from transformers import DynamicCache
 
 from hippo_core.files import LabError
 from hippo_core.models.abstention import first_tokens
-from hippo_core.models.kv import KV, inputs
+from hippo_core.models.kv import HeldKV, inputs
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prefix import Shared
 
@@ -122,7 +122,7 @@ def generate(
 def prefill(
     lm: LanguageModel,
     rows: Sequence[list[int]],
-    before: Sequence[Sequence[KV]] | None = None,
+    before: Sequence[Sequence[HeldKV]] | None = None,
     starts: Sequence[int] | None = None,
     room: int = 0,
     hidden: Sequence[range] | None = None,

@@ -12,9 +12,11 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
+from hippo_core.models.int8_kv import Int8KV
 from hippo_core.models.language_model import LanguageModel, pad_left
 
 KV = Tensor
+HeldKV = KV | Int8KV  # as it is kept
 
 
 @torch.inference_mode()
@@ -41,7 +43,7 @@ def encode(lm: LanguageModel, rows: Sequence[list[int]], before: KV | None = Non
 def inputs(
     lm: LanguageModel,
     rows: Sequence[list[int]],
-    before: Sequence[Sequence[KV]] | None = None,
+    before: Sequence[Sequence[HeldKV]] | None = None,
     starts: Sequence[int] | None = None,
     room: int = 0,
     hidden: Sequence[range] | None = None,
@@ -64,21 +66,22 @@ def inputs(
     return {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "past_key_values": cache, "use_cache": True}
 
 
-def lay(rows: Sequence[Sequence[KV]], room: int) -> tuple[DynamicCache, Tensor]:
+def lay(rows: Sequence[Sequence[HeldKV]], room: int) -> tuple[DynamicCache, Tensor]:
     """A cache whose row r holds the KV of `rows[r]` one behind the other, and its mask [rows, T] int64: 0 before the first token.
 
-    All rows end at the same place; behind it is room for `room` tokens. A row may be empty, not all of them.
+    All rows end at the same place; behind it is room for `room` tokens. A row may be empty, not all of them. The first KV of all is no
+    `Int8KV`: the cache has its dtype.
     """
     lengths = [sum(map(tokens_of, row)) for row in rows]
     width = max(lengths)
-    kind = next(kv for row in rows for kv in row)
+    kind: Any = next(kv for row in rows for kv in row)
     layers, _, heads, _, size = kind.shape
     store = kind.new_empty(layers, 2, len(rows), heads, width + room, size)
     for number, (row, length) in enumerate(zip(rows, lengths, strict=True)):
         position = width - length
         store[:, :, number, :, :position] = 0
         for kv in row:
-            store[:, :, number, :, position : position + tokens_of(kv)] = kv
+            store[:, :, number, :, position : position + tokens_of(kv)] = restored(kv, store.dtype)
             position += tokens_of(kv)
     cache = DynamicCache()
     cache.layers.extend(Roomy(keys, values, width) for keys, values in store)
@@ -91,9 +94,14 @@ def keeps_kv_only(lm: LanguageModel) -> bool:
     return all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in DynamicCache(config=lm.model.config).layers)
 
 
-def tokens_of(kv: KV) -> int:
+def tokens_of(kv: HeldKV) -> int:
     """How many tokens a KV is of."""
     return kv.shape[3]
+
+
+def restored(kv: HeldKV, dtype: torch.dtype) -> KV:
+    """A KV as a tensor of this dtype, from however it is kept."""
+    return kv.kv(dtype) if isinstance(kv, Int8KV) else kv.to(dtype)
 
 
 class Roomy(DynamicLayer):

@@ -6,85 +6,96 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, get_args
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch.nn.functional import cross_entropy
 
-from hippo_core.files import LabError, unknown, write_bytes
+from hippo_core.files import LabError
 from hippo_core.models.blocks import encode_blocks
-from hippo_core.models.kv import KV, inputs
+from hippo_core.models.bounded_folder import BoundedFolder
+from hippo_core.models.int8_kv import Int8KV
+from hippo_core.models.kv import KV, HeldKV, inputs
+from hippo_core.models.kv_storage import MB, KVStorage, Precision, Shape
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.lru_cache import LRUCache
 
-StoreKV = Literal["none", "memory", "disk"]
-Precision = Literal["model", "bfloat16"]
+USUAL = KVStorage()
 
 
 @dataclass(frozen=True)
 class KVBatch:
-    """KV of the traces asked for, in order, and how many tokens had to be run for them."""
+    """KV of the traces asked for, in order and as they are kept (see `restored`), and how many tokens had to be run for them."""
 
-    traces: tuple[KV, ...]
+    traces: tuple[HeldKV, ...]
     computed_tokens: int
 
 
 class PassageKV:
     """The KV of traces behind one beginning of a prompt, by their token ids; `prefix` is that beginning's own, of all blocks.
 
-    `store`: none (run whenever asked for), memory (run on first use, kept until `forget`), disk (the same, and kept in `folder` for other
-    processes too, one file a trace, named by the weights, the beginning and the trace). `blocks`: only these blocks' KV, in that
-    order; None: all. `precision`: what traces are rounded to, whatever the store, so that answers do not depend on it.
+    `storage` says where they are kept, how precisely, and what they may take. In memory they stay until `forget`, or until others need the
+    room; a trace that had to go is run again when it is asked for, and counts again. On disk there is one file a trace in `folder`, named
+    by the weights, the beginning and the trace. `blocks`: only these blocks' KV, in that order; None: all.
     """
 
     def __init__(
         self,
         lm: LanguageModel,
         prefix: Sequence[int],
-        store: StoreKV = "memory",
+        storage: KVStorage = USUAL,
         folder: Path | None = None,
         blocks: Sequence[int] | None = None,
-        precision: Precision = "bfloat16",
         batch_size: int = 32,
     ) -> None:
-        if store not in get_args(StoreKV):
-            raise unknown("store_kv", store, get_args(StoreKV))
-        if (store == "disk") != (folder is not None):
-            raise LabError(f"store_kv={store} {'needs' if store == 'disk' else 'takes no'} folder, got {folder}")
-        self.lm, self.prefix_ids, self.store, self.folder = lm, list(prefix), store, folder
-        self.blocks, self.precision, self.batch_size = None if blocks is None else list(blocks), precision, batch_size
+        if (storage.store == "disk") != (folder is not None):
+            raise LabError(f"store_kv={storage.store} {'needs' if storage.store == 'disk' else 'takes no'} folder, got {folder}")
+        self.lm, self.prefix_ids, self.storage = lm, list(prefix), storage
+        self.blocks, self.batch_size = None if blocks is None else list(blocks), batch_size
         self.prefix = encode_blocks(lm, self.prefix_ids, []).prefix
-        self._cache: dict[tuple[int, ...], KV] = {}
+        layers = len(self.prefix) if blocks is None else len(blocks)
+        self.shape = Shape(layers, self.prefix.shape[2], self.prefix.shape[4], self.prefix.itemsize)
+        self._cache: LRUCache[tuple[int, ...], HeldKV] = LRUCache(storage.memory_mb * MB)
+        self._disk = BoundedFolder(folder, storage.disk_mb * MB) if folder else None
 
     @property
     def mb(self) -> float:
         """MiB that the traces kept in memory take."""
-        return sum(kv.nbytes for kv in self._cache.values()) / 2**20
+        return self._cache.nbytes / MB
 
     def forget(self) -> None:
         """Let go of what is kept in memory, as at the end of a world."""
         self._cache.clear()
 
     def get(self, rows: Sequence[Sequence[int]]) -> KVBatch:
-        """The KV of each row of token ids."""
+        """The KV of each row of token ids. LabError for a row that takes more than all kept in memory may."""
         wanted = {tuple(row): list(row) for row in rows}
-        known = self._known(wanted)
-        lacking = [row for row in wanted if row not in known]
+        for row in wanted:
+            self._require_room(row)
+        held = {row: self._held(row) for row in wanted}
+        lacking = [row for row, kv in held.items() if kv is None]
         made = dict(zip(lacking, self._run([wanted[row] for row in lacking]), strict=True)) if lacking else {}
-        if self.store != "none":
-            self._cache |= known | made
-        self.keep(lacking)
-        known |= made
+        for row, kv in made.items():
+            self._write(row, kv)
+            if self.storage.store != "none":
+                self._cache.put(row, kv)
+        known = {row: kv for row, kv in (held | made).items() if kv is not None}
         return KVBatch(tuple(known[tuple(row)] for row in rows), sum(map(len, lacking)))
+
+    def bytes_of(self, rows: Iterable[Sequence[int]]) -> int:
+        """What the KV of rows take, each row counted once."""
+        return sum(self.shape.kv_bytes(len(row), self.storage.precision) for row in set(map(tuple, rows)))
 
     @torch.inference_mode()
     def read(self, rows: Sequence[Sequence[int]]) -> list[list[float]]:
         """The loss of each token of each row, in nats, behind the beginning.
 
-        It is the pass that leaves keys and values behind, too: they stay in this process until `forget`, and for others once they are told
-        to `keep`, so that nothing of a text that nobody wants to remember is on the disk.
+        It is the pass that leaves keys and values behind, too: they stay in this process as those of `get` do, and for others once they are
+        told to `keep`, so that nothing of a text that nobody wants to remember is on the disk.
         """
+        for row in rows:
+            self._require_room(row)
         before, first = self.prefix[:, :, :, :-1], self.prefix_ids[-1]
         nats: list[list[float]] = [[] for _ in rows]
         order = sorted((row for row, tokens in enumerate(rows) if tokens), key=lambda row: len(rows[row]))
@@ -96,48 +107,67 @@ class PassageKV:
                 length = len(rows[row])
                 targets = torch.tensor(rows[row], device=logits.device)
                 nats[row] = cross_entropy(logits[position, -length - 1 : -1].float(), targets, reduction="none").tolist()
-                if self.store != "none":
+                if self.storage.store != "none":
                     kv = torch.stack(
                         [torch.stack((one.keys[position], one.values[position])) for one in arguments["past_key_values"].layers]
                     )
-                    self._cache[tuple(rows[row])] = self._wanted(kv[:, :, :, -length:])
+                    self._cache.put(tuple(rows[row]), self._rounded(kv[:, :, :, -length:]))
         return nats
 
     def keep(self, rows: Iterable[Sequence[int]]) -> None:
-        """Put what is held of these rows on disk, where that is the store."""
-        if self.store == "disk":
-            for row in dict.fromkeys(map(tuple, rows)):
-                write_bytes(self._path(row), save({"kv": self._cache[row].contiguous().cpu()}))
+        """Put what is still held of these rows on disk, where that is the store."""
+        for row in dict.fromkeys(map(tuple, rows)):
+            if self._disk and (kv := self._cache.get(row)) is not None:
+                self._write(row, kv)
 
-    def _run(self, rows: list[list[int]]) -> list[KV]:
-        """All blocks are run; what is not wanted of them is let go."""
-        return list(map(self._wanted, encode_blocks(self.lm, self.prefix_ids, rows, self.batch_size, self.prefix).blocks))
+    def _require_room(self, row: Sequence[int]) -> None:
+        if (size := self.bytes_of([row])) > self._cache.limit:
+            raise LabError(
+                f"keys and values of a passage of {len(row)} tokens take {size / MB:.1f} MiB, those kept in memory may take "
+                f"{self.storage.memory_mb} MiB; raise kv_memory_mb"
+            )
 
-    def _wanted(self, kv: KV) -> KV:
+    def _run(self, rows: list[list[int]]) -> list[HeldKV]:
+        """The KV of rows, a batch at a time: all blocks are run, what is not wanted of them is let go."""
+        order, made = sorted(range(len(rows)), key=lambda row: len(rows[row])), dict[int, HeldKV]()
+        for start in range(0, len(order), self.batch_size):
+            batch = order[start : start + self.batch_size]
+            blocks = encode_blocks(self.lm, self.prefix_ids, [rows[row] for row in batch], self.batch_size, self.prefix).blocks
+            made |= dict(zip(batch, map(self._rounded, blocks), strict=True))
+        return [made[row] for row in range(len(rows))]
+
+    def _rounded(self, kv: KV) -> HeldKV:
         """Of the KV of all blocks what is kept, in the precision in which it is."""
-        dtype = torch.bfloat16 if self.precision == "bfloat16" else self.prefix.dtype
-        return (kv if self.blocks is None else kv[self.blocks]).to(dtype)
+        return rounded(kv if self.blocks is None else kv[self.blocks], self.storage.precision)
 
-    def _known(self, rows: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], KV]:
-        """What is there of these rows, in this process or, where that is the store, on disk."""
-        cached = {row: self._cache[row] for row in rows if row in self._cache}
-        if self.store == "disk":
-            paths = {row: self._path(row) for row in rows if row not in cached}
-            cached |= {row: self._read(path, len(row)) for row, path in paths.items() if path.exists()}
-        return cached
+    def _held(self, row: tuple[int, ...]) -> HeldKV | None:
+        """What is there of a row, in this process or, where that is the store, on disk."""
+        if (kv := self._cache.get(row)) is not None or self._disk is None:
+            return kv
+        path = self._path(self._disk, row)
+        if (content := self._disk.read(path)) is None:
+            return None
+        kv = self._read(path, content, len(row))
+        self._cache.put(row, kv)
+        return kv
 
-    def _path(self, row: Sequence[int]) -> Path:
-        assert self.folder is not None
-        name = hashlib.sha256(json.dumps([self.blocks, self.precision, self.prefix_ids, list(row)]).encode()).hexdigest()
-        return self.folder / self._weights / f"{name}.safetensors"
+    def _write(self, row: tuple[int, ...], kv: HeldKV) -> None:
+        """Put a row's KV on disk, where that is the store."""
+        if self._disk:
+            tensors = kv.tensors if isinstance(kv, Int8KV) else {"kv": kv}
+            self._disk.write(self._path(self._disk, row), save({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}))
 
-    def _read(self, path: Path, tokens: int) -> KV:
+    def _path(self, disk: BoundedFolder, row: Sequence[int]) -> Path:
+        name = hashlib.sha256(json.dumps([self.blocks, self.storage.precision, self.prefix_ids, list(row)]).encode()).hexdigest()
+        return disk.folder / self._weights / f"{name}.safetensors"
+
+    def _read(self, path: Path, content: bytes, tokens: int) -> HeldKV:
         try:
-            kv = load(path.read_bytes())["kv"].to(self.prefix.device)
-        except (SafetensorError, KeyError) as error:
+            tensors = {name: tensor.to(self.prefix.device) for name, tensor in load(content).items()}
+            kv = Int8KV.of_tensors(tensors) if self.storage.precision == "int8" else tensors["kv"]
+        except (SafetensorError, KeyError, ValueError) as error:
             raise LabError(f"{path} is damaged ({' '.join(str(error).split())[:100]}); delete it, and it will be made anew") from None
-        layers = len(self.prefix) if self.blocks is None else len(self.blocks)
-        expected = (layers, 2, self.prefix.shape[2], tokens, self.prefix.shape[4])
+        expected = (self.shape.layers, 2, self.shape.kv_heads, tokens, self.shape.head_width)
         if kv.shape != expected:
             raise LabError(f"{path}: expected keys and values of shape {list(expected)}, got {list(kv.shape)}; delete it")
         return kv
@@ -145,6 +175,11 @@ class PassageKV:
     @cached_property
     def _weights(self) -> str:
         return checksum(self.lm)
+
+
+def rounded(kv: KV, precision: Precision) -> HeldKV:
+    """A KV in a precision, without memory of anything else."""
+    return Int8KV.of(kv) if precision == "int8" else kv.to(torch.bfloat16 if precision == "bfloat16" else kv.dtype).contiguous()
 
 
 def checksum(lm: LanguageModel) -> str:

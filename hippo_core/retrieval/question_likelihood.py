@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hippo_core.models.kv import tokens_of
+from hippo_core.models.kv import restored, tokens_of
 from hippo_core.models.prompt import Decoding, split
 from hippo_core.models.score import Likelihood, log_likelihood_behind, token_likelihood
 
@@ -35,7 +35,7 @@ def after_kv(
     pieces = split(passage_kv.lm, (), question, decoding)
     question_ids = pieces.tail[: pieces.question_tokens]
     passages = passage_kv.get(blocks)
-    before = [(passage_kv.prefix, kv[:, :, :, :-1]) for kv in passages.traces]
+    before = [(passage_kv.prefix, restored(kv, passage_kv.prefix.dtype)[:, :, :, :-1]) for kv in passages.traces]
     starts = [tokens_of(passage_kv.prefix) + len(block) - 1 for block in blocks]
     rows = [[block[-1], *question_ids] for block in blocks]
     logs = log_likelihood_behind(passage_kv.lm, before, starts, rows, batch_size)

@@ -14,6 +14,7 @@ from hippo_core.delivery.types import Question
 from hippo_core.files import LabError
 from hippo_core.models.abstention import ALWAYS, NEVER
 from hippo_core.models.generate import generate
+from hippo_core.models.kv_storage import KVStorage
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import render, split
 from tests.models.handmade import TOLD
@@ -41,9 +42,11 @@ def made(lm, mode: str, precision="model"):
     if mode == "text":
         return TextDelivery(lm)
     if mode == "kv":
-        return KVDelivery(lm, PassageKV(lm, prefix_of(lm, "short"), precision=precision))
+        return KVDelivery(lm, PassageKV(lm, prefix_of(lm, "short"), KVStorage(precision=precision)))
     adapter = load_adapter(lm) if lm.spec.name == "hippo-tiny" else open_adapter(lm)
-    return AdapterDelivery(lm, adapter, PassageKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks, precision=precision))
+    return AdapterDelivery(
+        lm, adapter, PassageKV(lm, prefix_of(lm, "short"), KVStorage(precision=precision), blocks=adapter.settings.blocks)
+    )
 
 
 @pytest.fixture(params=["kv", "adapter", "text"])

@@ -2,14 +2,17 @@
 
 import pytest
 import torch
+from safetensors.torch import save
 
 from hippo_core.delivery.kv import KVDelivery, prefix_of
 from hippo_core.delivery.types import Question
 from hippo_core.files import LabError
 from hippo_core.models.blocks import encode_blocks
-from hippo_core.models.kv import inputs, tokens_of
+from hippo_core.models.kv import inputs, restored, tokens_of
+from hippo_core.models.kv_storage import MB, KVStorage
 from hippo_core.models.passage_kv import PassageKV, checksum
 from hippo_core.models.prompt import split
+from hippo_core.suites.datasets.build import worlds
 from tests.models.handmade import TOLD
 
 FACTS = tuple(TOLD["test-00000"])
@@ -21,8 +24,17 @@ def rows(lm) -> list[list[int]]:
     return split(lm, FACTS, CUE, "short").blocks
 
 
-def kept(lm, store, folder, **more) -> PassageKV:
-    return PassageKV(lm, prefix_of(lm, "short"), store, folder if store == "disk" else None, **more)
+def kept(lm, store, folder, blocks=None, **more) -> PassageKV:
+    return PassageKV(lm, prefix_of(lm, "short"), KVStorage(store, **more), folder if store == "disk" else None, blocks)
+
+
+def tensors(found) -> list[torch.Tensor]:
+    return [restored(kv, torch.float32) for kv in found.traces]
+
+
+def same(*found) -> bool:
+    """Whether all are equal bit for bit."""
+    return all(torch.equal(a, b) for other in found[1:] for a, b in zip(tensors(found[0]), tensors(other), strict=True))
 
 
 @pytest.mark.parametrize("store", ["none", "memory", "disk"])
@@ -42,7 +54,7 @@ def test_a_row_asked_for_twice_is_run_once(lm, tmp_path):
     first, second = rows(lm)[:2]
     found = kept(lm, "none", tmp_path).get([first, second, first])
     assert found.computed_tokens == len(first) + len(second)
-    assert torch.equal(found.traces[0], found.traces[2])
+    assert torch.equal(*(restored(found.traces[place], torch.float32) for place in (0, 2)))
 
 
 def test_what_is_forgotten_is_run_again(lm, tmp_path):
@@ -57,7 +69,7 @@ def test_another_process_finds_on_disk_what_this_one_ran(lm, tmp_path):
     first = kept(lm, "disk", tmp_path).get(rows(lm))
     second = kept(lm, "disk", tmp_path).get(rows(lm))
     assert second.computed_tokens == 0
-    assert all(torch.equal(a, b) for a, b in zip(first.traces, second.traces, strict=True))
+    assert same(first, second)
 
 
 @pytest.mark.parametrize("store", ["none", "memory", "disk"])
@@ -90,7 +102,7 @@ def test_what_was_only_read_is_not_on_the_disk_until_it_is_kept(lm, tmp_path):
 def test_a_file_is_read_once_until_it_is_forgotten(lm, tmp_path, monkeypatch):
     kept(lm, "disk", tmp_path).get(rows(lm))
     passage_kv, opened = kept(lm, "disk", tmp_path), []
-    monkeypatch.setattr(passage_kv, "_read", lambda path, tokens, read=passage_kv._read: opened.append(path) or read(path, tokens))
+    monkeypatch.setattr(passage_kv, "_read", lambda path, *rest, read=passage_kv._read: opened.append(path) or read(path, *rest))
     for _ in range(2):
         passage_kv.get(rows(lm))
     assert len(opened) == len(rows(lm))
@@ -103,7 +115,7 @@ def test_other_weights_another_beginning_or_precision_find_nothing(whole, tmp_pa
     lm = whole["qwen2"]
     ids = [lm.encode(FACTS[0])]
     kept(lm, "disk", tmp_path).get(ids)
-    assert PassageKV(lm, [], "disk", tmp_path).get(ids).computed_tokens > 0
+    assert PassageKV(lm, [], KVStorage("disk"), tmp_path).get(ids).computed_tokens > 0
     assert kept(lm, "disk", tmp_path, precision="model").get(ids).computed_tokens > 0
     assert kept(lm, "disk", tmp_path, blocks=[1]).get(ids).computed_tokens > 0
     weight = lm.model.get_output_embeddings().weight
@@ -119,24 +131,39 @@ def test_other_weights_another_beginning_or_precision_find_nothing(whole, tmp_pa
 
 
 def test_only_the_blocks_wanted_are_kept(lm, tmp_path):
-    every, one = (kept(lm, "memory", tmp_path, blocks=blocks).get(rows(lm)).traces for blocks in (None, [1]))
+    every, one = (tensors(kept(lm, "memory", tmp_path, blocks=blocks).get(rows(lm))) for blocks in (None, [1]))
     assert all(torch.equal(whole[[1]], part) for whole, part in zip(every, one, strict=True))
 
 
-def test_half_the_bytes_in_bfloat16_and_the_same_answers_from_every_store(lm, tmp_path):
-    whole, half = (kept(lm, "memory", tmp_path, precision=precision) for precision in ("model", "bfloat16"))
-    assert whole.get(rows(lm)).traces[0].nbytes == 2 * half.get(rows(lm)).traces[0].nbytes
+@pytest.mark.parametrize("precision", ["bfloat16", "int8"])
+def test_every_store_gives_the_same_bits_and_the_same_answers(lm, tmp_path, precision):
+    passages = [kept(lm, store, tmp_path, precision=precision) for store in ("none", "memory", "disk", "disk")]
+    assert same(*(one.get(rows(lm)) for one in passages))
+    read = kept(lm, "memory", tmp_path, precision=precision)
+    read.read(rows(lm)[:1])
+    assert read.get(rows(lm)[:1]).computed_tokens == 0
     questions = [Question.of_texts(CUE, FACTS[:count]) for count in (1, 3, 8)]
-    ways = [KVDelivery(lm, kept(lm, store, tmp_path)) for store in ("none", "memory", "disk", "disk")]
+    ways = [KVDelivery(lm, one) for one in passages]
     answers = [[answer.tokens for answer in way.ask(questions, 8)] for way in ways]
     assert answers[1:] == answers[:-1]
 
 
-@pytest.mark.parametrize("content", [b"", b"torn", None])
-def test_a_damaged_file_is_refused(whole, tmp_path, content):
+def test_answers_in_int8_are_those_of_the_models_own_precision(whole, tmp_path):
+    lm, questions = whole["hippo-tiny"], []
+    for world in worlds("episodic", n=20, split="val"):
+        texts = {fact.id: fact.text for fact in world.facts}
+        questions += [Question.of_texts(item.question, [texts[fact] for fact in item.gold_facts]) for item in world.items]
+    ways = [KVDelivery(lm, kept(lm, "memory", tmp_path, precision=precision)) for precision in ("model", "int8")]
+    whole_answers, int8_answers = ([answer.text for answer in way.ask(questions, 8)] for way in ways)
+    assert int8_answers == whole_answers and len(set(int8_answers)) > 10
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "int8"])
+@pytest.mark.parametrize("content", [b"", b"torn", save({"codes": torch.zeros(2, 2, 2, 3, 8, dtype=torch.int8)}), None])
+def test_a_damaged_file_is_refused(whole, tmp_path, content, precision):
     lm = whole["llama"]
     one, other = lm.encode(FACTS[0]), lm.encode(FACTS[1] + FACTS[2])
-    passage_kv = kept(lm, "disk", tmp_path)
+    passage_kv = kept(lm, "disk", tmp_path, precision=precision)
     passage_kv.get([one])
     [path] = tmp_path.rglob("*.safetensors")
     if content is None:
@@ -150,18 +177,85 @@ def test_a_damaged_file_is_refused(whole, tmp_path, content):
 
 
 @pytest.mark.parametrize(
-    ("store", "folder", "words"),
-    [("ram", None, "legal: disk, memory, none"), ("disk", None, "needs folder"), ("memory", "x", "takes no folder")],
+    ("storage", "folder", "words"),
+    [
+        ({"store": "ram"}, None, "legal: disk, memory, none"),
+        ({"store": "disk"}, None, "needs folder"),
+        ({"store": "memory"}, "x", "takes no folder"),
+        ({"precision": "int4"}, None, "unknown kv_precision 'int4'; legal: bfloat16, int8, model"),
+        ({"memory_mb": 0}, None, "kv_memory_mb: expected at least 1 MiB, got 0"),
+    ],
 )
-def test_a_wrong_store_is_refused(whole, store, folder, words):
+def test_a_wrong_storage_is_refused(whole, storage, folder, words):
     with pytest.raises(LabError, match=words):
-        PassageKV(whole["llama"], [], store, folder)
+        PassageKV(whole["llama"], [], KVStorage(**storage), folder)
+
+
+def bounded(lm, store, folder, traces, precision="int8") -> PassageKV:
+    """One with room in memory for the first so many rows, of which none is longer than the next ones."""
+    passage_kv = kept(lm, store, folder, precision=precision)
+    passage_kv._cache.limit = passage_kv.bytes_of(rows(lm)[:traces])
+    return passage_kv
+
+
+@pytest.mark.parametrize("precision", ["model", "bfloat16", "int8"])
+def test_what_was_not_used_for_longest_goes_first_and_counts_again(whole, tmp_path, precision):
+    lm = whole["hippo-tiny"]
+    by_length = sorted(rows(lm), key=len, reverse=True)[:3]
+    passage_kv = kept(lm, "memory", tmp_path, precision=precision)
+    passage_kv._cache.limit = passage_kv.bytes_of(by_length[:2])
+    first, second, third = by_length
+    for row, run in ((first, True), (second, True), (first, False), (third, True), (first, False), (second, True)):
+        assert passage_kv.get([row]).computed_tokens == (len(row) if run else 0)
+        assert 0 < passage_kv.mb * MB <= passage_kv._cache.limit
+
+
+def test_a_call_has_all_that_it_needs_though_little_is_kept(whole, tmp_path):
+    lm = whole["hippo-tiny"]
+    passage_kv = bounded(lm, "memory", tmp_path, 2)
+    for _ in range(2):
+        assert same(passage_kv.get(rows(lm)), kept(lm, "none", tmp_path).get(rows(lm)))
+        assert passage_kv.mb * MB <= passage_kv._cache.limit
+
+
+def test_what_was_read_and_had_to_go_is_not_kept_on_disk(whole, tmp_path):
+    lm = whole["hippo-tiny"]
+    passage_kv = bounded(lm, "disk", tmp_path, 2)
+    passage_kv.read(rows(lm))
+    passage_kv.keep(rows(lm))
+    assert 1 <= len(list(tmp_path.rglob("*.safetensors"))) <= 3
+    assert 0 < passage_kv.get(rows(lm)).computed_tokens < sum(map(len, rows(lm)))
+
+
+def test_questions_are_asked_in_parts_where_their_traces_do_not_fit_together(whole, tmp_path, monkeypatch):
+    lm = whole["hippo-tiny"]
+    questions = [Question.of_texts(CUE, FACTS[start : start + 2]) for start in range(6)]
+    usual = KVDelivery(lm, kept(lm, "memory", tmp_path))
+    due = [answer.tokens for answer in usual.ask(questions, 8)]
+    usual.forget()
+    once = usual.make_ready(questions).tokens
+    passage_kv = kept(lm, "memory", tmp_path)
+    way, size = KVDelivery(lm, passage_kv), passage_kv.bytes_of(rows(lm)[:1])
+    monkeypatch.setattr("hippo_core.delivery.kv.MB", 4 * size // 2048)  # room for some four traces
+    assert 1 < len(way._parts(questions)) < 6
+    assert 0 < way.make_ready(questions).tokens < once
+    answers = way.ask(questions, 8)
+    assert [answer.tokens for answer in answers] == due
+    assert sum(answer.computed_tokens for answer in answers) > sum(answer.computed_tokens for answer in usual.ask(questions, 8))
+
+
+def test_a_limit_too_small_for_one_passage_is_said(whole):
+    lm = whole["hippo-tiny"]
+    passage_kv = PassageKV(lm, prefix_of(lm, "short"), KVStorage(precision="model", memory_mb=1))
+    for call in (passage_kv.get, passage_kv.read):
+        with pytest.raises(LabError, match=r"of 100 tokens take 1.2 MiB, those kept in memory may take 1 MiB; raise kv_memory_mb"):
+            call([[5] * 100])
 
 
 @torch.inference_mode()
 def test_masked_logits_are_the_plain_prompts_and_one_trace_is_its_prompt(lm):
     pieces = split(lm, FACTS[:1], CUE, "short")
-    passage_kv = PassageKV(lm, pieces.prefix, precision="model")
+    passage_kv = PassageKV(lm, pieces.prefix, KVStorage(precision="model"))
     traces = list(passage_kv.get(rows(lm)).traces)
     begin, held = tokens_of(passage_kv.prefix), sum(map(tokens_of, traces))
 

@@ -3,22 +3,23 @@
 import pytest
 from transformers import AutoConfig
 
-from benchmarks.memory.trace_size import QWEN, shape_of, trace_bytes, traces_per_gb
+from benchmarks.memory.trace_size import QWEN, trace_bytes, traces_per_gb
 from hippo_core.delivery.kv import prefix_of
 from hippo_core.files import LabError, root
+from hippo_core.models.kv_storage import KVStorage, shape_of
 from hippo_core.models.passage_kv import PassageKV
 from tests.models.handmade import TOLD
 
 FACT = TOLD["test-00000"][0]
 
 
-@pytest.mark.parametrize(("precision", "width"), [("bfloat16", 2), ("model", 4)])
-def test_stored_kv_takes_what_the_shape_says(lm, precision, width):
+@pytest.mark.parametrize("precision", ["model", "bfloat16", "int8"])
+def test_stored_kv_takes_what_the_shape_says(lm, precision):
     ids, shape = lm.encode(FACT), shape_of(lm.config)
     bare = trace_bytes("text", shape, len(ids), FACT)
     for mode, blocks in (("kv", None), ("adapter", [1])):
-        [kv] = PassageKV(lm, prefix_of(lm, "short"), blocks=blocks, precision=precision).get([ids]).traces
-        assert trace_bytes(mode, shape, len(ids), FACT, blocks=blocks or (), bytes_per_value=width) == bare + kv.nbytes
+        [kv] = PassageKV(lm, prefix_of(lm, "short"), KVStorage(precision=precision), blocks=blocks).get([ids]).traces
+        assert trace_bytes(mode, shape, len(ids), FACT, blocks=blocks or (), precision=precision) == bare + kv.nbytes
 
 
 def test_what_is_run_anew_takes_its_ids_and_its_text(lm):
@@ -30,8 +31,8 @@ def test_what_is_run_anew_takes_its_ids_and_its_text(lm):
 
 
 def test_a_model_of_15_billion_parameters():
-    assert QWEN.kv_bytes(1) == 28 * 1024  # 28 KiB a token in bfloat16
-    assert traces_per_gb(trace_bytes("kv", QWEN, 15, FACT)) == 10**9 // (28 * 1024 * 15 + 4 * 15 + len(FACT))
+    assert QWEN.kv_bytes(1, "bfloat16") == 28 * 1024  # 28 KiB a token in bfloat16
+    assert traces_per_gb(trace_bytes("kv", QWEN, 15, FACT, precision="bfloat16")) == 10**9 // (28 * 1024 * 15 + 4 * 15 + len(FACT))
 
 
 def test_the_shape_of_the_real_model():

@@ -13,6 +13,7 @@ from hippo_core.experiments.answer.run import COLUMNS, _found, _recalled_texts, 
 from hippo_core.files import LabError
 from hippo_core.methods.base import Retrieved
 from hippo_core.methods.presets import load_preset, preset_names
+from hippo_core.models.kv_storage import KVStorage
 from hippo_core.results.rankings import RANKING_COLUMNS, answer_recall, score_ranking
 from hippo_core.results.scores import check_rows
 from hippo_core.store.trace import Trace
@@ -31,7 +32,7 @@ def rows(lm, name, regime="delayed", batch_size=4, asked=None, delivery="text", 
     preset = load_preset(name, {"delivery": delivery})
     method = preset.method(lm, preset.settings)
     if delivery != "text":
-        method.delivery = load_delivery(delivery, lm, method.settings.decoding, precision="float32")  # else it is kept in 16 bits
+        method.delivery = load_delivery(delivery, lm, method.settings.decoding, KVStorage(precision="model"))  # else it is kept in 16 bits
     return answer(lm, suite(**changes), worlds() if asked is None else asked, method, regime, batch_size)
 
 

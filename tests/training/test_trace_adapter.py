@@ -10,6 +10,7 @@ from hippo_core.delivery.kv import prefix_of
 from hippo_core.delivery.trace_adapter import AdapterSettings, load_adapter
 from hippo_core.delivery.types import Question
 from hippo_core.files import LabError
+from hippo_core.models.kv_storage import KVStorage
 from hippo_core.models.load import load
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.spec import load_spec
@@ -83,7 +84,7 @@ def test_lessons_ask_as_an_experiment_does():
     cues = [cue for step in range(6) for cue in trainee.cues(step)]
     with torch.no_grad():
         _, marks = trainee._loss(cues)
-    way = AdapterDelivery(lm, adapter, PassageKV(lm, prefix_of(lm, "short"), blocks=adapter.settings.blocks, precision="model"))
+    way = AdapterDelivery(lm, adapter, PassageKV(lm, prefix_of(lm, "short"), KVStorage(precision="model"), blocks=adapter.settings.blocks))
     answers = way.ask([Question.of_texts(cue.question, cue.traces) for cue in cues], 24)
     ended = [(*trainee.encoder.ids(cue.answer), trainee.encoder.stop) for cue in cues]
     right = [answer.tokens == due for answer, due in zip(answers, ended, strict=True)]

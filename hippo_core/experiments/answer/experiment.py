@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hippo_core.experiments.asking.cell import AskingCell
+from hippo_core.experiments.asking.kv_size import kv_size
 from hippo_core.experiments.asking.parameters import AskingParameters, check, forget, is_taught, with_model
 from hippo_core.experiments.asking.plan import ALWAYS_SAID, AXES, AXIS_DEFAULTS, plan, variants
 from hippo_core.experiments.asking.table import ITEMS
@@ -80,6 +81,7 @@ ANSWER = Experiment(
     suits=lambda values: not is_taught(values["preset"]),
     sentence=sentence,
     figure=figure,
+    kv_size=kv_size,
     pages=(pages,),
     forget=forget,
 )

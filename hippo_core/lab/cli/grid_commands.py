@@ -1,8 +1,11 @@
 """What the commands of a grid do: run what is left of it and report, plan it, write its report again."""
 
+import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
+from hippo_core.experiments.base import load_experiment
 from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.expand import expand
@@ -11,7 +14,7 @@ from hippo_core.lab.grid.progress.eta import duration, expected, seconds_left
 from hippo_core.lab.grid.progress.status import StatusFile
 from hippo_core.lab.grid.running import ALONE, RunOptions, run
 from hippo_core.lab.run import execute, record_files
-from hippo_core.lab.run.cells import report_cell
+from hippo_core.lab.run.cells import Cell, report_cell
 from hippo_core.lab.run.execute import DEFAULTS, ExecutionOptions, Outcome
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.results.records import RUNS, is_complete, records_with, run_folder
@@ -51,6 +54,16 @@ def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, .
 def _say_power(message: str) -> None:
     if message:
         print(f"power: {message}", flush=True)
+
+
+def _say_kv(cells: Sequence[Cell]) -> None:
+    """What keys and values of passages take at most, in the largest of these cells and, where they are kept there, on disk."""
+    experiments = [(load_experiment(cell.experiment), cell) for cell in cells if cell.experiment]
+    sizes = [size for one, cell in experiments if (size := one.kv_size(one.parameters(**cell.parameters)))]
+    if sizes:
+        disk = math.ceil(min(sum(size.disk_mb for size in sizes), max(size.disk_limit_mb for size in sizes)))
+        memory = f"at most {math.ceil(max(size.memory_mb for size in sizes)):,} MiB in memory in a cell"
+        print(f"keys and values: {memory}" + (f", {disk:,} MiB on disk" if disk else ""))
 
 
 def _report(run_id: str, force: bool, execution: ExecutionOptions = DEFAULTS, file: StatusFile | None = None) -> list[Outcome]:
@@ -96,5 +109,6 @@ def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, 
     seconds_remaining = seconds_left(status.waiting, {}, takes, options.jobs)
     total = f"about {duration(seconds_remaining)} with {options.jobs} jobs" if takes else "no earlier record to judge the time by"
     _say_power(power(grid.cells))
+    _say_kv(status.waiting)
     print(f"grid {name}: {grid.title}")
     print(f"{len(grid.cells)} cells: {len(grid.cells) - len(waiting)} to skip, {len(waiting)} to run" + (f", {total}" if waiting else ""))

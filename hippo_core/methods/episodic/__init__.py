@@ -8,7 +8,7 @@ Sources: k-WTA keys, McNaughton and Morris 1987; completion, Hopfield 1982 and R
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from hippo_core.methods.base import Memory, Observation, Query, Retrieve, Retrieved, in_order
 from hippo_core.methods.episodic.settings import HeiNWSettings
@@ -45,10 +45,6 @@ class HeiNW(Memory):
         from hippo_core.methods.episodic.components import Components
 
         return Components(self.lm, self.settings, getattr(self.delivery, "passage_kv", None) if self.settings.delivery == "kv" else None)
-
-    @property
-    def kept_kv(self) -> Literal["none", "memory", "disk"]:
-        return self.settings.episodic.store.kv
 
     @property
     def writes(self) -> bool:

@@ -5,9 +5,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hippo_core.delivery import ON_DISK
+from hippo_core.delivery import folder_of
 from hippo_core.delivery.kv import prefix_of
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models import artifacts, minilm
 from hippo_core.models.language_model import LanguageModel
@@ -75,8 +75,8 @@ class Components:
         """The keys and values of traces, from which the model predicts a cue. It is the cache of the delivery, if that has one."""
         if self._passage_kv is not None:
             return self._passage_kv
-        storage = self.settings.episodic.store.kv
-        return PassageKV(self.lm, prefix_of(self.lm, self.settings.decoding), storage, root() / ON_DISK if storage == "disk" else None)
+        storage = self.settings.kv_storage
+        return PassageKV(self.lm, prefix_of(self.lm, self.settings.decoding), storage, folder_of(storage))
 
     def codec(self) -> PayloadCodec:
         """The codec of what the memory keeps of a text; it names the key."""

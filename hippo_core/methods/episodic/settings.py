@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from hippo_core.files import LabError
 from hippo_core.methods.base import OFF, Count, MemorySettings, SettingsModel
+from hippo_core.models.kv_storage import KVStorage, Precision, StoreKV
 from hippo_core.models.packages.pins import available
 
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -95,10 +96,16 @@ class StoreSettings(SettingsModel):
         kv: where computed keys and values of traces are kept. "none": nowhere. "memory": in memory while their world is asked about.
             "disk": below data/generated/kv. A gate saves there the keys and values of the statements that it writes, so that they are
             not computed again.
+        kv_precision: what they are rounded to, wherever they are kept. "int8": keys by channel, values by token (models/int8_kv.py).
+        kv_memory_mb, kv_disk_mb: MiB that those in memory, and those on disk, take at most; what was not used for longest goes first, and
+            is computed again when it is needed.
     """
 
     budget: Share | None = None
-    kv: Literal["none", "memory", "disk"] = "memory"
+    kv: StoreKV = KVStorage.store
+    kv_precision: Precision = KVStorage.precision
+    kv_memory_mb: Count = KVStorage.memory_mb
+    kv_disk_mb: Count = KVStorage.disk_mb
 
 
 class EpisodicSection(SettingsModel):
@@ -154,6 +161,16 @@ class HeiNWSettings(MemorySettings):
     def calibrates(self) -> bool:
         """Whether validation worlds are needed: the salience gate is calibrated on them, the random gate is not."""
         return self.episodic.use_gate and self.episodic.gate.policy == "salience"
+
+    @property
+    def keeps_kv(self) -> bool:
+        """Completion by prediction and a gate run traces, too."""
+        return super().keeps_kv or self.episodic.use_gate or self.episodic.use_completion == "predictive"
+
+    @property
+    def kv_storage(self) -> KVStorage:
+        store = self.episodic.store
+        return KVStorage(store.kv, store.kv_precision, store.kv_memory_mb, store.kv_disk_mb)
 
     @field_validator("encoder", mode="before")
     @classmethod

@@ -9,6 +9,7 @@ from hippo_core.files import LabError
 from hippo_core.methods.episodic import settings
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.methods.presets import leaves, load_preset, settings_of
+from hippo_core.models.kv_storage import KVStorage
 
 OTHER = {  # another legal value of each setting
     "decoding": "plain", "traces": "off", "control": "empty", "delivery": "text", "k": 3, "memory.runtime.enable_writes": False,
@@ -17,7 +18,8 @@ OTHER = {  # another legal value of each setting
     "episodic.recall.candidates": 5, "episodic.recall.fusion": "fitted", "episodic.recall.recency": 1.0, "episodic.hopfield.beta": 2.0,
     "episodic.hopfield.steps": 3, "episodic.predictive.candidates": 4, "episodic.gate.alpha": 0.0, "episodic.gate.beta": 0.5,
     "episodic.gate.gamma": 0.0, "episodic.gate.delta": 0.0, "episodic.gate.write_rate": 0.25, "episodic.gate.tau": 1.5,
-    "episodic.gate.policy": "random", "episodic.store.budget": 0.5, "episodic.store.kv": "none", "replay.enabled": False,
+    "episodic.gate.policy": "random", "episodic.store.budget": 0.5, "episodic.store.kv": "none", "episodic.store.kv_precision": "model",
+    "episodic.store.kv_memory_mb": 64, "episodic.store.kv_disk_mb": 64, "replay.enabled": False,
     "replay.cycles": 3, "replay.policy": "spaced", "replay.rate": 0.5, "replay.noise_level": 0.3, "replay.max_items": 7,
 }  # fmt: skip
 ONLY_TEST = {"control", "delivery", "k"}
@@ -68,6 +70,14 @@ def test_auto_is_minilm_where_it_is_there_unless_the_environment_says_otherwise(
 def test_vectors_are_a_channel_only_of_the_encoder_that_makes_them():
     with pytest.raises(LabError, match="the channel minilm needs encoder=minilm"):
         load_preset("memory/hei_nw", {"encoder": "own", "episodic.code.channels": ["minilm"]})
+
+
+def test_what_is_said_of_keys_and_values_is_how_they_are_kept_and_a_rag_keeps_them_alike():
+    told = {"kv": "disk", "kv_precision": "model", "kv_memory_mb": 3, "kv_disk_mb": 4}
+    memory = load_preset("memory/hei_nw", {f"episodic.store.{key}": value for key, value in told.items()}).settings
+    assert memory.kv_storage == KVStorage("disk", "model", 3, 4)
+    rag = load_preset("baselines/rag_bm25", {"delivery": "kv"}).settings
+    assert rag.kv_storage == load_preset("memory/hei_nw").settings.kv_storage == KVStorage()
 
 
 def test_off_is_off_however_yaml_reads_it():

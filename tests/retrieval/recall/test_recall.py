@@ -9,6 +9,7 @@ import torch
 from hippo_core.delivery.kv import prefix_of
 from hippo_core.files import LabError
 from hippo_core.models.early_layers import early_states
+from hippo_core.models.kv_storage import KVStorage
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import split
 from hippo_core.models.score import opener, token_likelihood
@@ -81,7 +82,7 @@ def test_hopfield_completion_says_how_near_each_trace_is_to_what_came_out(traces
 
 def test_predictive_completion_is_the_likelihood_of_the_cue_in_the_plain_prompt(lm, traces, encoder):
     cue = "What did Lea paint in May?"
-    passage_kv = PassageKV(lm, prefix_of(lm, "short"), precision="model")
+    passage_kv = PassageKV(lm, prefix_of(lm, "short"), KVStorage(precision="model"))
     found = recaller(traces, encoder, dataclasses.replace(OFF, completion="predictive"), passage_kv=passage_kv).recall(cue)
     for trace, nats in zip(found.traces, found.features["predictive"], strict=True):
         pieces = split(lm, [trace.text], cue, "short")

@@ -1,0 +1,70 @@
+"""A folder of files that together take at most so many bytes: the file that was not used for longest goes first."""
+
+import os
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+from hippo_core.files import LabError, write_bytes
+
+SHARE = 16  # a process counts the folder anew whenever it has written this part of the limit
+
+
+class BoundedFolder:
+    """Files below `folder`, of at most `limit` bytes; its subfolders and those who write into it at the same time share the limit.
+
+    When a file was last used is its time of modification, which reading sets. One process never goes beyond the limit; each further one
+    that writes at the same time may by a sixteenth of it, until one of them counts again. What a killed process left half written
+    lies there under a hidden name, is never read, and goes like any file that nobody uses.
+    """
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder, self.limit = folder, limit
+        self._room, self._warned = 0, False  # bytes that may be written until the folder is counted again
+
+    def read(self, path: Path) -> bytes | None:
+        """The content of a file, which is thereby used; None where it is not there, or no more."""
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        with suppress(OSError):  # another process has just removed it, or it is another user's
+            os.utime(path)
+        return content
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Write a file whole or not at all; others go until all fit. LabError for a file above the limit."""
+        if len(content) > self.limit:
+            raise LabError(f"{path.name} takes {len(content):,} bytes, {self.folder} may take {self.limit:,}; raise the limit")
+        if len(content) > self._room:
+            self._make_room(len(content))
+        self._room -= len(content)
+        write_bytes(path, content)
+
+    def _make_room(self, needed: int) -> None:
+        """Count the files, and remove those not used for longest until there is room for what is needed and some more."""
+        ahead = max(needed, self.limit // SHARE)
+        files = sorted(_files(self.folder))
+        free = self.limit - sum(size for _, size, _ in files)
+        if free < needed and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self.folder} is full: it may take {self.limit / 2**20:,.0f} MiB; what was not used for longest goes", stacklevel=2
+            )
+        removed = iter(files) if free < needed else iter(())
+        while free < ahead and (oldest := next(removed, None)):
+            with suppress(FileNotFoundError):  # another process was quicker
+                oldest[2].unlink()
+            free += oldest[1]
+        self._room = max(needed, min(free, ahead))
+
+
+def _files(folder: Path) -> list[tuple[int, int, Path]]:
+    """When each file below a folder was last used (nanoseconds), its bytes, and its path; those that vanish meanwhile are left out."""
+    found = []
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                status = os.stat(path := Path(parent, name))
+                found.append((status.st_mtime_ns, status.st_size, path))
+    return found

@@ -1,0 +1,65 @@
+"""How keys and values of passages are kept, and how many bytes they take. Importing this brings no torch."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from hippo_core.files import LabError, unknown
+
+StoreKV = Literal["none", "memory", "disk"]
+Precision = Literal["model", "bfloat16", "int8"]
+MB = 2**20
+
+
+@dataclass(frozen=True)
+class KVStorage:
+    """How the KV of passages are kept.
+
+    Args:
+        store: none (run whenever asked for), memory (run on first use, kept while their world is asked about), disk (the same, and kept in
+            files for other processes too).
+        precision: what they are rounded to, whatever the store, so that answers do not depend on it; int8: see int8_kv.py.
+        memory_mb, disk_mb: MiB that those kept in memory, and those on disk, take at most; what was not used for longest goes first.
+
+    Raises:
+        LabError: an unknown store or precision, or a limit below 1 MiB.
+    """
+
+    store: StoreKV = "memory"
+    precision: Precision = "int8"
+    memory_mb: int = 2048
+    disk_mb: int = 8192
+
+    def __post_init__(self) -> None:
+        if self.store not in get_args(StoreKV):
+            raise unknown("store_kv", self.store, get_args(StoreKV))
+        if self.precision not in get_args(Precision):
+            raise unknown("kv_precision", self.precision, get_args(Precision))
+        for name in ("memory_mb", "disk_mb"):
+            if getattr(self, name) < 1:
+                raise LabError(f"kv_{name}: expected at least 1 MiB, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What of a model decides the size of its keys and values. `dtype_bytes`: of a value in the precision "model"."""
+
+    layers: int
+    kv_heads: int
+    head_width: int
+    dtype_bytes: int = 4
+
+    def kv_bytes(self, tokens: int, precision: Precision, layers: int | None = None) -> int:
+        """Of the keys and values of `tokens` tokens, of all layers or of so many: 2 L n_kv d_head tokens, times the bytes of a value; in
+        int8 with scale and centre, of 2 bytes each, of every channel of the keys and every token of the values."""
+        heads = (self.layers if layers is None else layers) * self.kv_heads
+        values = 2 * heads * self.head_width * tokens
+        if precision == "int8":
+            return values + 4 * heads * (self.head_width + tokens)
+        return values * (2 if precision == "bfloat16" else self.dtype_bytes)
+
+
+def shape_of(config: Any) -> Shape:
+    """The shape of a model's text decoder, by its configuration."""
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return Shape(config.num_hidden_layers, heads, width)
