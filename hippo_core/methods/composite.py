@@ -6,20 +6,20 @@ Nothing is taught to a composite. Its parts are presets of memories by name, so 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, get_args
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from hippo_core.files import LabError
 from hippo_core.methods.base import Count, Memory, MethodSettings, Query, Retrieve, Retrieved, in_order
 from hippo_core.methods.presets import Preset, load_preset, method_of, read_preset
+from hippo_core.models.kv_storage import KVStorage, StoreKV
 from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
     from hippo_core.store import Identity
 
 Name = Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]*$")]
-KEPT = ("none", "memory", "disk")  # where keys and values may be kept, the most lasting last
 SURE = 0.5  # a confidence from which on a part comes first
 
 
@@ -63,6 +63,12 @@ class CompositeSettings(MethodSettings):
         return {name: load_preset(preset, {"delivery": self.delivery}) for name, preset in self.parts.items()}
 
     @property
+    def kv_storage(self) -> KVStorage:
+        """That of the part which keeps keys and values longest."""
+        kept = [part.settings.kv_storage for part in self.memories.values()]
+        return max(kept, key=lambda storage: get_args(StoreKV).index(storage.store))
+
+    @property
     def calibrates(self) -> bool:
         return any(part.settings.calibrates for part in self.memories.values())
 
@@ -104,10 +110,6 @@ class Composite(Memory):
     @property
     def alters_answers(self) -> bool:
         return any(part.alters_answers for part in self.parts.values())
-
-    @property
-    def kept_kv(self) -> Literal["none", "memory", "disk"]:
-        return max((part.kept_kv for part in self.parts.values()), key=lambda kept: KEPT.index(kept))
 
     @property
     def replay_cycles(self) -> int:

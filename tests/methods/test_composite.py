@@ -152,6 +152,13 @@ def test_each_part_gets_the_traces_of_its_own_store_and_its_columns_are_told_apa
         method.identity()
 
 
+def test_keys_and_values_are_kept_as_by_the_part_that_keeps_them_longest(presets):
+    presets("lasting", "method: hippo_core.methods.episodic:HeiNW\nepisodic: {store: {kv: disk, kv_memory_mb: 64}}")
+    presets("m", f"{COMPOSITE}\nparts: {{first: lasting, second: one}}")
+    storage = load_preset("m").settings.kv_storage
+    assert (storage.store, storage.memory_mb) == ("disk", 64)
+
+
 def test_a_test_rests_on_the_settings_and_the_order_of_its_parts(presets):
     usual = load_preset("both").of_step("test")
     assert usual == load_preset("both").of_step("test")
