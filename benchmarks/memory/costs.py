@@ -3,20 +3,27 @@
     python benchmarks/memory/costs.py [--model hippo-tiny] [--facts 100 1000 10000 100000] [--questions 25]
 
 Milliseconds are the median over rounds of the mean over questions, the cue's codes included, which are made for all questions together on
-every side. Up to 10,000 facts are those of one world of `episodic`; more are these over and over, which changes no time.
+every side. Up to 10,000 facts are those of one world of `episodic`; more are these over and over, which changes no time. Bytes are those of
+the store of a memory, which is a file with all it was told, and of the text and the codes of a rag; the index of words and their pieces is
+made of the text when it is opened, on every side, and is left out, as are keys and values, which only what was recalled has.
 """
 
 import argparse
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 from statistics import mean, median
 
 import numpy as np
 from retrieval import method_of, opened
 
 from hippo_core.experiments.answer.run import passages_of
-from hippo_core.methods.base import Query
+from hippo_core.methods.base import Memory, Method, Query
+from hippo_core.methods.rag.fitted import Fitted
 from hippo_core.models.load import load
+from hippo_core.models.minilm import WIDTH
 from hippo_core.models.spec import load_spec
+from hippo_core.retrieval.text_encoder import payloads
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import World
@@ -49,17 +56,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     lm, suite = load(load_spec(options.model), threads=options.threads), get_suite("episodic")
-    print(
-        "| facts | way | recall@1 | ms | of rag_rerank | tokens a question | tokens once, a fact |\n|--:|---|--:|--:|--:|--:|--:|",
-        flush=True,
-    )
+    print("| facts | way | recall@1 | ms | of rag_rerank | tokens a question | tokens once, a fact | bytes a fact |")
+    print("|--:|---|--:|--:|--:|--:|--:|--:|", flush=True)
     for facts in options.facts:
         world = world_of(facts, options.questions, lm.spec.context_limit)
         queries = [(Query(item.question, item.taught), item) for item in world.items]
-        sides = {}
+        sides, places = {}, dict[str, Path]()
         for name in options.ways:
             method = method_of(lm, name)[1]
-            sides[name] = (method, opened(method, suite, world))
+            places[name] = Path(tempfile.mkdtemp())
+            sides[name] = (method, opened(method, suite, world, places[name]))
         rows: dict[str, list[float]] = {name: [] for name in sides}
         said = {}
         for number in range(ROUNDS + 1):  # the first one builds indexes and compiles
@@ -73,7 +79,22 @@ def main() -> None:
         for name, (method, _) in sides.items():
             once = method.index_tokens(passages_of(world)[:100]) / min(100, facts)
             (right, tokens), ms = said[name], median(rows[name])
-            print(f"| {facts:,} | {name} | {right:.2f} | {ms:.2f} | {ms / slowest:.3f} | {tokens:.0f} | {once:.0f} |", flush=True)
+            held = bytes_of(method, world, places[name]) / facts
+            cells = f"{right:.2f} | {ms:.2f} | {ms / slowest:.3f} | {tokens:.0f} | {once:.0f} | {held:.0f}"
+            print(f"| {facts:,} | {name} | {cells} |", flush=True)
+
+
+def bytes_of(method: Method, world: World, place: Path) -> int:
+    """Bytes that hold a world's facts: a memory's file below `place`; a rag's texts with their codes, MiniLM's vectors in fp32 where these
+    are all."""
+    if isinstance(method, Memory):
+        return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+    told = [fact.text for fact in world.facts]
+    held = sum(len(text.encode()) for text in told)
+    if isinstance(method, Fitted):
+        codes = payloads(method.encoder, told, [()] * len(told))
+        return held + sum(one.vectors.nbytes + sum(key.indices.nbytes + key.values.nbytes for key in one.keys) for one in codes)
+    return held + (4 * WIDTH * len(told) if getattr(method.settings, "encoder", None) == "minilm" else 0)
 
 
 def texts(world: World, item) -> set[str]:

@@ -21,12 +21,12 @@ def method_of(lm, name: str) -> tuple[str, Method]:
     return name, preset.method(lm, preset.settings)
 
 
-def opened(method: Method, suite: Suite, world: World) -> Retrieve:
-    """What retrieves from a world's passages, all of them told; a memory is taught first."""
+def opened(method: Method, suite: Suite, world: World, place: Path | None = None) -> Retrieve:
+    """What retrieves from a world's passages, all of them told; a memory is taught first, a store below `place`."""
     questions = [item.question for item in world.items]
     if not isinstance(method, Memory):
         return method.open(passages_of(world), questions)
-    place = Path(tempfile.mkdtemp())
+    place = place or Path(tempfile.mkdtemp())
     run.teach(method, suite, [world], [], place, "natural")
     method.warm_up()
     with TraceStore.open(place, "natural", method.identity(), read_only=True) as store:

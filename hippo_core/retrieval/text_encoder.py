@@ -39,6 +39,10 @@ class Codes:
         """Those of one text."""
         return Codes(self.keys and self.keys.one(row), self.vectors[row : row + 1])
 
+    def some(self, rows: NDArray[np.int64]) -> "Codes":
+        """Those of some texts [R], in this order."""
+        return Codes(self.keys and self.keys.some(rows), self.vectors[rows])
+
     def sparse_keys(self) -> tuple[SparseKey, ...]:
         """The key of each text; none without a key."""
         keys = self.keys
@@ -179,12 +183,13 @@ def cost(encoder: TextEncoder, texts: Sequence[str]) -> float:
 
 
 def payloads(encoder: TextEncoder, texts: Sequence[str], lines: Sequence[Sequence[int]]) -> list[Payload]:
-    """The payload of each text: its tokens as a line, and the codes of its sentences, all texts run together, or from disk where these
-    codes lie there."""
+    """The payload of each text: its tokens as a line, and the codes of its sentences. All are run together, each sentence once however
+    often it is said, or come from disk where these codes lie there."""
     parts, starts = joined([sentences(text) for text in texts])
-    made = kept(encoder.name, parts, lambda: encoder.codes(parts).tensors())
+    each_once = {part: row for row, part in enumerate(dict.fromkeys(parts))}
+    made = kept(encoder.name, list(each_once), lambda: encoder.codes(list(each_once)).tensors())
     keys = SparseMatrix(made["indices"].numpy(), made["values"].numpy(), encoder.dims) if "indices" in made else None
-    codes = Codes(keys, made["vectors"].numpy())
+    codes = Codes(keys, made["vectors"].numpy()).some(np.array([each_once[part] for part in parts], dtype=np.int64))
     of_each, ends = codes.sparse_keys(), [*starts[1:].tolist(), len(codes)]
     spans: Iterator[tuple[int, int]] = zip(starts.tolist(), ends, strict=True)
     return [Payload(tuple(line), of_each[a:b], codes.vectors[a:b]) for line, (a, b) in zip(lines, spans, strict=True)]
