@@ -112,9 +112,10 @@ def figure(open_cell: OpenCell, rows: "pd.DataFrame") -> bytes:
 
 
 def glance(rows: "pd.DataFrame") -> "pd.DataFrame":
-    """Of rows that answer: the question, what was recalled for it with its score, the answer, the right answer; of others all columns."""
+    """Of rows that answer: the question, what was recalled for it with its score, the answer, the right answer; of others all columns in
+    which anything stands."""
     if "recalled_texts" not in rows:
-        return rows
+        return rows.dropna(axis="columns", how="all")
     import pandas as pd
 
     recalled = rows["recalled_texts"].map(lambda texts: "; ".join(_with_score(*one) for one in json.loads(texts or "[]")))

@@ -15,20 +15,37 @@ BINS = 30
 
 
 def gate_spread(rows: Frame) -> Figure:
-    """How many facts have which S, by what became of them. A gate that works has what is asked for at the right."""
+    """How many facts have which S, by what became of them; without a gate, which weighs nothing, only how many became what. A gate that
+    works has what is asked for at the right."""
     weighed = rows[rows["S"].notna()]
+    if not len(weighed):
+        return _actions(rows)
     written = (rows["action"] != "refuse").mean() if len(rows) else 0.0
     figure, (panel,) = grid(f"{written:.0%} of {len(rows)} facts were stored", 1, 1, 2.6, Margins(0.7, 0.3))
-    edges = np.histogram_bin_edges(weighed["S"], BINS) if len(weighed) else np.linspace(0, 1, BINS)
+    edges = np.histogram_bin_edges(weighed["S"], BINS)
     shown = {action: weighed.loc[weighed["action"] == action, "S"] for action in ACTIONS}
     shown = {action: values for action, values in shown.items() if len(values)}
     with matplotlib.rc_context(STYLE):
         labels, colours = [ACTIONS[action][0] for action in shown], [ACTIONS[action][1] for action in shown]
-        panel.hist(list(shown.values()), bins=list(edges), stacked=True, color=colours or None, label=labels)
+        panel.hist(list(shown.values()), bins=list(edges), stacked=True, color=colours, label=labels)
         panel.set_xlabel("S, the salience of a fact", fontsize=10)
         panel.set_ylabel("facts", fontsize=10)
-        if labels:
-            panel.legend(frameon=False, fontsize=10)
+        panel.legend(frameon=False, fontsize=10)
+    return figure
+
+
+def _actions(rows: Frame) -> Figure:
+    """How many facts became what, where none was weighed."""
+    counts = {action: int((rows["action"] == action).sum()) for action in ACTIONS}
+    title = f"{counts['insert']} of {len(rows)} facts were stored; no gate weighed them"
+    figure, (panel,) = grid(title, 1, 1, 1.4, Margins(1.4, 0.3))
+    with matplotlib.rc_context(STYLE):
+        labels, colours = zip(*ACTIONS.values(), strict=True)
+        bars = panel.barh(labels, list(counts.values()), 0.6, color=colours)
+        panel.bar_label(bars, padding=4, fontsize=10)
+        panel.invert_yaxis()
+        panel.set_xlim(0, max(1, len(rows)) * 1.1)
+        panel.set_xlabel("facts", fontsize=10)
     return figure
 
 
