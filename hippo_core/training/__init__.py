@@ -3,8 +3,6 @@
 hippo-tiny is trained from nothing; a reader is a small adapter on a pretrained model; a trace adapter lets either look at recalled traces.
 """
 
-from typing import Any
-
 import pandas as pd
 
 from hippo_core.files import LabError
@@ -16,7 +14,6 @@ from hippo_core.training.adapters import adapter_table, fit_adapter_if
 from hippo_core.training.card import Measured, measure, records
 from hippo_core.training.curve import skills_figure
 from hippo_core.training.memory_parts import fit_memory_if, recall_table
-from hippo_core.training.reader import ReaderRecipe
 from hippo_core.training.skills import COLUMNS
 from hippo_core.training.tiny import Recipe
 from hippo_core.training.weights import make_reader, make_tiny
@@ -48,11 +45,10 @@ def train_if(wanted: bool, model: str, seed: int, steps: int) -> str:
     """
     if not wanted:
         return model
-    settings: dict[str, Any] = {"seed": seed} | ({"steps": steps} if steps else {})
     if model == "hippo-tiny":
-        folder = make_tiny(Recipe(**settings))
+        folder = make_tiny(Recipe(seed=seed, steps=steps) if steps else Recipe(seed=seed))
     elif model in READERS:
-        folder = make_reader(ReaderRecipe(base=model, **settings))
+        folder = make_reader(model, seed, steps)
     else:
         legal = ", ".join(["hippo-tiny", *READERS])
         raise LabError(f"train=true makes hippo-tiny, or a reader; {model!r} has no recipe (those that have: {legal}); set train=false")

@@ -3,8 +3,9 @@
 import json
 import platform
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import PreTrainedTokenizerFast
@@ -15,11 +16,14 @@ from hippo_core.models.spec import load_spec
 from hippo_core.text_files import require
 from hippo_core.training import reader, tiny
 from hippo_core.training import tokenizer as vocabulary
-from hippo_core.training.reader import Reader, ReaderRecipe
+from hippo_core.training.reader import SECOND, SECOND_SHA256, THIRD, Reader, ReaderRecipe
 from hippo_core.training.tiny import Recipe, Tiny
 from hippo_core.training.train import Trainee, train
 
 WEIGHTS, WORKSHOP = "data/weights", "data/training"
+ADAPTER = "adapter_model.safetensors"
+SAVED_EVERY = 75  # steps of a reader: about ten minutes
+BEFORE = ("recipe", "seconds", "threads", "remark")  # what is kept of how the edition before was made
 
 
 def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
@@ -41,17 +45,38 @@ def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
     return ship(trainee, "make base-model", fill, workshop / "log.jsonl", root() / WEIGHTS / "hippo-tiny")
 
 
-def make_reader(recipe: ReaderRecipe, say: Callable[[str], None] = print) -> Path:
-    """Train a reader on its base by a recipe (or go on where a killed run stopped) and put the adapter in place; returns its folder.
+def make_reader(base: str, seed: int, steps: int = 0, say: Callable[[str], None] = print) -> Path:
+    """Train a reader's third edition (or go on where a killed run stopped) and put the adapter in place; returns its folder.
 
-    LabError, before anything starts, where the user's folder lacks one of the recipe's files (`reader.DATA`).
+    It goes on from the second edition: the adapter in place where that is the published one, else one that is trained first. `steps`: of
+    the third edition; 0: as many as its recipe has. LabError, before anything starts, where the user's folder lacks one of the files
+    `reader.DATA`.
     """
     require(*reader.DATA)
-    name = f"{recipe.base}-reader"
+    name = f"{base}-reader"
+    place, workshop = root() / WEIGHTS / name, root() / WORKSHOP / name
+    second = workshop / "second"
+    if not second.exists():
+        if (place / ADAPTER).exists() and sha256(place / ADAPTER) == SECOND_SHA256:
+            with new_folder(second) as new:
+                for file in (ADAPTER, "training.json"):
+                    shutil.copyfile(place / file, new / file)
+        else:
+            _make_edition(SECOND.model_copy(update={"base": base, "seed": seed}), None, second, say)
+    made = json.loads((second / "training.json").read_text(encoding="utf-8"))
+    changes = {"base": base, "start": sha256(second / ADAPTER), "seed": seed, "steps": steps or THIRD.steps}
+    recipe = THIRD.model_copy(update=changes)
+    return _make_edition(recipe, second / ADAPTER, place, say, {"before": {key: made[key] for key in BEFORE if key in made}})
+
+
+def _make_edition(
+    recipe: ReaderRecipe, start: Path | None, folder: Path, say: Callable[[str], None], more: Mapping[str, Any] | None = None
+) -> Path:
+    """Train one edition, with checkpoints in a folder of its own, and ship it to `folder`."""
     base = load(load_spec(recipe.base).model_copy(update={"chat_template": "model"}), "cpu")  # in which the reader will be asked
-    trainee = Reader(recipe, base)
-    workshop = root() / WORKSHOP / name
-    train(trainee, workshop, say, every=100)
+    trainee = Reader(recipe, base, start)
+    workshop = root() / WORKSHOP / f"{recipe.base}-reader" / f"checkpoints-{recipe.edition}"
+    train(trainee, workshop, say, SAVED_EVERY)
 
     def fill(folder: Path) -> None:
         trainee.adapted.peft_config["default"].base_model_name_or_path = base.spec.source
@@ -59,7 +84,7 @@ def make_reader(recipe: ReaderRecipe, say: Callable[[str], None] = print) -> Pat
         (folder / "README.md").unlink(missing_ok=True)  # peft's empty card; the lab writes its own
 
     made_from = {"base": {"name": recipe.base, "sha256": sha256(base.spec.path / "model.safetensors")}}
-    return ship(trainee, f"make base-model MODEL={recipe.base}", fill, workshop / "log.jsonl", root() / WEIGHTS / name, made_from)
+    return ship(trainee, f"make base-model MODEL={recipe.base}", fill, workshop / "log.jsonl", folder, made_from | dict(more or {}))
 
 
 def make_tokenizer(seed: int, folder: Path) -> PreTrainedTokenizerFast:

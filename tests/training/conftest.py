@@ -1,5 +1,6 @@
 """Fixtures of these tests: random models on disk and in memory; a lab whose texts of others are made up."""
 
+import json
 from itertools import islice
 from random import Random
 
@@ -30,6 +31,7 @@ def made_up_lab(tmp_path_factory):
         files[f"wikitext2-{part}"] = "".join(f" = The {part} {thing} = \n\n {prose(30)} \n\n" for thing in things[:19])
     reviews = {f"{prose(1).lower()}\t{number % 2}" for number in range(800)}
     files["sst2"] = "\n".join(sorted(reviews)) + "\n"
+    files["squad"] = json.dumps([passage_of(title, prose, number) for title in names[:48] for number in range(4)])
     for task in public.TASKS:
         for part in ("train", "test"):
             stories = islice(worlds("babi", "default", None, 3, part, overrides={"tasks": [task], "n_items": 2}), 200)
@@ -47,6 +49,16 @@ def made_up_lab(tmp_path_factory):
             target.symlink_to(path)
     (place / "params/data.yaml").write_text(yaml.safe_dump({"folder": "texts", "files": entries}))
     return place
+
+
+def passage_of(title: str, prose, number: int) -> dict:
+    """A passage as SQuAD's file has it; every other one is too long for a lesson, and the last answer is that of
+    all passages of the article."""
+    year, river, bridge = f"{1000 + 7 * sum(map(ord, title)) + number}", f"{title}mouth {number}", f"{title}bridge"
+    text = f"{prose(3)} {title} was founded in {year}. It lies on the river {river}. {prose(30 if number % 2 else 3)} One sees {bridge}."
+    asked = [("was founded when", year), ("lies on which river", river), ("has which bridge", bridge)]
+    questions = [{"question": f"The place {number} of {title} {words}?", "answer": answer} for words, answer in asked]
+    return {"title": title, "context": text, "questions": questions}
 
 
 def public_lines(world):

@@ -1,13 +1,17 @@
 """A training that is killed goes on to the same weights; a reader changes its adapter and nothing else."""
 
+import json
+
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoTokenizer
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError, root, sha256
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.training.reader import Reader, ReaderRecipe
+from hippo_core.training import weights
+from hippo_core.training.reader import SECOND_SHA256, Reader, ReaderRecipe
 from hippo_core.training.tiny import Recipe, Tiny
 from hippo_core.training.train import share_of_rate, train
 
@@ -28,7 +32,7 @@ def tokenizer():
 @pytest.fixture(autouse=True)
 def no_exam(monkeypatch):
     for module in ("tiny", "reader"):
-        monkeypatch.setattr(f"hippo_core.training.{module}.examine", lambda model, encoder: {})
+        monkeypatch.setattr(f"hippo_core.training.{module}.examine", lambda *_: {})
 
 
 def silent(line: str) -> None:
@@ -72,6 +76,59 @@ def test_a_reader_learns_in_its_adapter_alone(tmp_path):
     train(reader, tmp_path, silent, every=2)
     assert all(torch.equal(p, frozen[name]) for name, p in reader.adapted.named_parameters() if name in frozen)
     assert any(not torch.equal(weight, before[name]) for name, weight in reader.weights().items())
+
+
+def test_a_third_edition_goes_on_from_the_second_wherever_it_is_taken_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(weights, "SECOND", READER.model_copy(update={"steps": 2}))
+    monkeypatch.setattr(weights, "THIRD", READER.model_copy(update={"edition": "third", "parts": 2}))
+    for name in ("WORKSHOP", "WEIGHTS"):
+        monkeypatch.setattr(weights, name, str(tmp_path / name))
+
+    monkeypatch.setattr(weights, "SAVED_EVERY", 2)
+
+    def stop_at_three(line):
+        if line.startswith("step 3/4"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        weights.make_reader("hippo-tiny", 1337, say=stop_at_three)
+    folder = weights.make_reader("hippo-tiny", 1337, say=silent)
+    second = tmp_path / "WORKSHOP/hippo-tiny-reader/second" / weights.ADAPTER
+    made = json.loads((folder / "training.json").read_text())
+    assert (made["recipe"]["edition"], made["recipe"]["start"]) == ("third", sha256(second))
+    assert (made["before"]["recipe"]["edition"], made["before"]["recipe"]["steps"]) == ("second", 2)
+    recipe = ReaderRecipe(**made["recipe"])
+    lm = load(load_spec("hippo-tiny"), "cpu")
+    again = Reader(recipe, lm, second)
+    begun = load_file(second)
+    assert all(torch.equal(weight, begun[name.replace(".default", "")].float()) for name, weight in again.weights().items())
+    train(again, tmp_path / "whole", silent, every=50)
+    ended = load_file(folder / weights.ADAPTER)
+    assert all(torch.equal(weight.bfloat16(), ended[name.replace(".default", "")]) for name, weight in again.weights().items())
+
+
+def test_another_start_than_the_recipe_names_is_refused(tmp_path):
+    lm = load(load_spec("hippo-tiny"), "cpu")
+    (tmp_path / "other").write_text("other")
+    for start in (None, tmp_path / "other"):
+        with pytest.raises(LabError, match="goes on from the adapter of SHA-256 6f8ce0be"):
+            Reader(READER.model_copy(update={"start": SECOND_SHA256}), lm, start)
+
+
+def test_the_published_second_edition_is_taken_as_it_is(tmp_path, monkeypatch):
+    place = tmp_path / "WEIGHTS/hippo-tiny-reader"
+    place.mkdir(parents=True)
+    (place / weights.ADAPTER).write_text("published")
+    (place / "training.json").write_text(json.dumps({"recipe": {"steps": 1600}, "seconds": 3}))
+    for name in ("WORKSHOP", "WEIGHTS"):
+        monkeypatch.setattr(weights, name, str(tmp_path / name))
+    monkeypatch.setattr(weights, "SECOND_SHA256", sha256(place / weights.ADAPTER))
+    made = []
+    monkeypatch.setattr(weights, "_make_edition", lambda *args: made.append(args))
+    weights.make_reader("hippo-tiny", 3, 9, silent)
+    [(recipe, start, folder, *_)] = made
+    assert (start.read_text(), folder) == ("published", place)
+    assert (recipe.start, recipe.seed, recipe.steps) == (sha256(place / weights.ADAPTER), 3, 9)
 
 
 def test_a_fresh_reader_is_the_base(tmp_path):
