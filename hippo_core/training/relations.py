@@ -23,7 +23,7 @@ the boss of {h} | the person {h} works under | the one in charge of {h}
 the assistant of {t} | the person who works under {t} | the one who takes orders from {t}
 
 doctor: person -> person
-{t} is the doctor of {h} | {h} is treated by {t} | when ill, {h} sees {t} | {t} looks after the health of {h} | {h} is a patient of {t}
+{t} is the doctor of {h} | {h} is cured by {t} | when ill, {h} sees {t} | {t} looks after the health of {h} | {h} is a patient of {t}
 who is the doctor of {h} | who treats {h} | whom does {h} see about an illness
 the doctor of {h} | the doctor who treats {h} | the one who gives medicine to {h}
 the patient of {t} | the person {t} treats | the one whose doctor is {t}
@@ -136,10 +136,10 @@ where is {h} set | in which town does {h} take place | of which town does {h} te
 the town where {h} is set | the scene of {h} | the place that {h} tells of
 the book set in {t} | the book that takes place in {t} | the novel about life in {t}
 
-captain*: ship -> person
-{t} is the captain of {h} | {h} is commanded by {t} | {t} steers {h} | {h} sails under {t} | {t} stands on the bridge of {h}
-who is the captain of {h} | who commands {h} | under whom does {h} sail
-the captain of {h} | the person who commands {h} | the one who steers {h}
+commander*: ship -> person
+{t} is the commander of {h} | {h} is commanded by {t} | {t} steers {h} | {h} sails under {t} | {t} stands on the bridge of {h}
+who is the commander of {h} | who commands {h} | under whom does {h} sail
+the commander of {h} | the person who commands {h} | the one who steers {h}
 the ship that {t} commands | the ship under {t} | the vessel steered by {t}
 
 port: ship -> town
