@@ -22,7 +22,7 @@ from hippo_core.training.wide_words import WIDE
 
 MOST_HOPS = 3
 ASKED = {1: 2, 2: 3, 3: 3}  # hops: questions of a lesson
-MISSING = 0.35  # of lessons: a link is taken away
+MISSING = 0.25  # of lessons: a link is taken away
 DESCRIBED = {  # questions for what a description fits, of persons and of all else; the last is held out from training
     True: ("Who is {}?", "What is the name of {}?", "Please say who {} is.", "Can you name {}?"),
     False: ("What is {}?", "What is {} called?", "What is the name of {}?", "Can you name {}?"),

@@ -95,7 +95,7 @@ class ReaderRecipe(BaseModel):
 
 SECOND = ReaderRecipe()
 SECOND_SHA256 = "6f8ce0bed90af8fc397feb10d5be145f56aa0d7061e36efd41b85cc641041304"  # of the second edition as it was published
-THIRD = ReaderRecipe(edition="third", start=SECOND_SHA256, steps=700, lessons=6, parts=6, rate=5e-4)
+THIRD = ReaderRecipe(edition="third", start=SECOND_SHA256, steps=560, lessons=6, parts=6, rate=5e-4)
 
 
 class Reader:
