@@ -16,6 +16,7 @@ RANKS = (
     ("suites",),
     ("retrieval", "store"),
     ("methods", "delivery"),
+    ("live",),
     ("results",),
     ("experiments",),
     ("training",),

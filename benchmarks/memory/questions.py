@@ -18,10 +18,10 @@ import pandas as pd
 import torch
 
 from hippo_core import delivery as deliveries
-from hippo_core.experiments.answer.run import answer, observation
+from hippo_core.experiments.answer.run import answer
 from hippo_core.experiments.memory.run import teach, test
 from hippo_core.files import LabError
-from hippo_core.methods.base import Method
+from hippo_core.methods.base import Method, Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
@@ -115,7 +115,7 @@ def gate(lm: LanguageModel, kv: str) -> tuple[float, float]:
 def setting(lm: LanguageModel, calibrated: Sequence[World]) -> float:
     """Seconds of setting a gate."""
     begin = time.perf_counter()
-    bound(lm, "memory/hei_nw_gated").calibrate([observation(fact) for fact in world.facts] for world in calibrated)
+    bound(lm, "memory/hei_nw_gated").calibrate([Observation.of(fact) for fact in world.facts] for world in calibrated)
     return time.perf_counter() - begin
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hippo_core.methods.presets import Preset
     from hippo_core.models.language_model import LanguageModel
     from hippo_core.store import Codec, Identity, TraceStore
+    from hippo_core.suites.types import Fact
 
 Step = Literal["teach", "replay", "test"]
 Decoding = Literal["short", "plain"]  # how the model is asked: by its chat template and an instruction, or neither
@@ -56,6 +57,7 @@ class Retrieved:
         shown: the traces that reach the model, in order of telling.
         ranking: all traces that were ranked, best first; None where nothing is ranked.
         scores: the scores of the ranking, best first; may be fewer than the ranking or none.
+        terms: what the scores are made of, by name (a channel, a rule, a completion), each as long as `scores`; none where it is not known.
         recall_ms, completion_ms: milliseconds of the query's two stages, without building indexes; NaN where nothing is searched.
         encode_ms: milliseconds in which keys and values were made of traces that had none yet; no part of the other two times.
         computed_tokens: tokens that a model or an encoder ran for the query.
@@ -67,6 +69,7 @@ class Retrieved:
     shown: tuple[Trace, ...]
     ranking: tuple[Trace, ...] | None = None
     scores: tuple[float, ...] = ()
+    terms: Mapping[str, Sequence[float]] = field(default_factory=dict)
     recall_ms: float = math.nan
     completion_ms: float = 0.0
     encode_ms: float = 0.0
@@ -106,6 +109,12 @@ class Observation:
     pin: bool = False
     provenance: str = ""
     context_key: str = ""
+
+    @classmethod
+    def of(cls, fact: "Fact") -> Self:
+        """A fact as its teller knows it, which is all that a method gets of it: neither its slots, nor whether it is asked for later."""
+        statement = Statement(fact.id, fact.world, fact.text, fact.time)
+        return cls(statement, fact.teller, fact.confidence, fact.reward, fact.pin, fact.provenance, fact.context_key)
 
     @property
     def told(self) -> dict[str, Any]:

@@ -82,6 +82,11 @@ class Recall:
     once_tokens: float = 0.0
     confidence: float | None = None
 
+    @property
+    def terms(self) -> dict[str, list[float]]:
+        """The features that are added up, with their weights where there are any, to the scores."""
+        return {name: values.tolist() for name, values in (self.features or {}).items() if not name.endswith(LIKENESS)}
+
 
 class Recaller:
     """Recall from the traces of one world."""

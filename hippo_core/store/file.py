@@ -85,8 +85,9 @@ class StoreFile:
 
     @property
     def changes(self) -> int:
-        """How many rows were changed, and blocks undone, since the file was opened."""
-        return self._connection.total_changes + self._rolled_back
+        """How many rows were changed, and blocks undone, since the file was opened, and a number that rises when others change it."""
+        [[others]] = self.rows("PRAGMA data_version")
+        return self._connection.total_changes + self._rolled_back + others
 
     @property
     def in_transaction(self) -> bool:

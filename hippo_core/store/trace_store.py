@@ -99,9 +99,14 @@ class TraceStore:
         of_world = ("", ()) if world is None else (" WHERE world = ?", (world,))
         return self._decoded(rows.row_decision, self.file.rows(f"{rows.READ_LOG}{of_world[0]} ORDER BY id", of_world[1]))
 
+    def told(self, world: str) -> int:
+        """How many statements of a world were decided about."""
+        [[count]] = self.file.rows("SELECT count(*) FROM decisions WHERE world = ?", (world,))
+        return count
+
     @property
     def changes(self) -> int:
-        """A number that is another one after every change made through this store."""
+        """A number that is another one after every change, through this store or another one that has the file open."""
         return self.file.changes
 
     def refused(self) -> list[Refused]:

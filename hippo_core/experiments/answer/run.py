@@ -13,16 +13,16 @@ from hippo_core.delivery.types import Delivered, Once, Question
 from hippo_core.experiments.asking.parameters import Regime
 from hippo_core.experiments.asking.table import COLUMNS
 from hippo_core.files import LabError
+from hippo_core.live.asking import penalty_of
 from hippo_core.methods.base import Method, Observation, Query, Retrieved
 from hippo_core.methods.controls import CHOOSING, controlled
-from hippo_core.models.abstention import ALWAYS, NEVER
 from hippo_core.models.generate import kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.results.rankings import score_ranking
 from hippo_core.results.scores import score_item
-from hippo_core.store.trace import Statement, Trace
+from hippo_core.store.trace import Trace
 from hippo_core.suites.lookup import Texts
-from hippo_core.suites.types import Fact, Item, Suite, World
+from hippo_core.suites.types import Item, Suite, World
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,7 @@ def answer(
 
 def passages_of(world: World) -> list[Trace]:
     """The facts of a world as passages, for methods that are not taught beforehand."""
-    return [observation(fact).trace(id=number) for number, fact in enumerate(world.facts, start=1)]
-
-
-def observation(fact: Fact) -> Observation:
-    """A fact as its teller knows it: all that any method gets of it. Its slots stay with the suite, and whether it is asked for later."""
-    statement = Statement(fact.id, fact.world, fact.text, fact.time)
-    return Observation(statement, fact.teller, fact.confidence, fact.reward, fact.pin, fact.provenance, fact.context_key)
+    return [Observation.of(fact).trace(id=number) for number, fact in enumerate(world.facts, start=1)]
 
 
 def ask(
@@ -86,13 +80,6 @@ def ask(
             check_no_leak(answered, texts[world.id], method, regime)
             yield answered
         method.forget()
-
-
-def penalty_of(method: Method, retrieved: Retrieved) -> float | None:
-    """How far "unknown" is held back in an answer: as a method says that decides and knows, else as the model's spec says (None)."""
-    if method.settings.abstention == "model" or retrieved.confidence is None:
-        return None
-    return NEVER if retrieved.confidence >= 0.5 else ALWAYS
 
 
 def groups(worlds: Sequence[World], batch_size: int | None) -> Iterator[list[int]]:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from hippo_core.experiments.answer.run import AnsweredItem, ask, observation, row_of
+from hippo_core.experiments.answer.run import AnsweredItem, ask, row_of
 from hippo_core.experiments.asking.parameters import Regime
 from hippo_core.experiments.memory.tables import REPLAY, TEACH, TEST
 from hippo_core.methods.altering import altered, answering_slot
-from hippo_core.methods.base import Memory
+from hippo_core.methods.base import Memory, Observation
 from hippo_core.models.prompt import too_long
 from hippo_core.results.scores import normalise
 from hippo_core.store import TraceStore
@@ -33,7 +33,7 @@ def teach(
     if method.writes:
         method.warm_up()
         calibration = method.calibrate(
-            [observation(fact) for fact in _parted(method, suite, world)[0].facts] for world in validation_worlds
+            [Observation.of(fact) for fact in _parted(method, suite, world)[0].facts] for world in validation_worlds
         )
     rows: list[dict[str, object]] = []
     with TraceStore.create(store_dir, session_id, method.identity()) as store:
@@ -61,7 +61,7 @@ def _parted(method: Memory, suite: Suite, world: World) -> tuple[World, World]:
 
 def _taught(method: Memory, store: TraceStore, world: World, calibration: object) -> Iterator[dict[str, object]]:
     begin = time.perf_counter()
-    decisions = method.teach([observation(fact) for fact in world.facts], store, calibration)  # type: ignore[arg-type]
+    decisions = method.teach([Observation.of(fact) for fact in world.facts], store, calibration)  # type: ignore[arg-type]
     each = (time.perf_counter() - begin) * 1e3 / max(1, len(world.facts))
     method.forget()
     stored = {trace.id for trace in store.traces(world.id)}
@@ -72,7 +72,7 @@ def _taught(method: Memory, store: TraceStore, world: World, calibration: object
 
 def _untaught(world: World) -> Iterator[dict[str, object]]:
     for fact in world.facts:
-        yield _teach_row(fact, Decision(observation(fact).statement, math.nan, {}, {}, "refuse")) | {"evicted": False, "ms": math.nan}
+        yield _teach_row(fact, Decision(Observation.of(fact).statement, math.nan, {}, {}, "refuse")) | {"evicted": False, "ms": math.nan}
 
 
 def _teach_row(fact: Fact, decision: Decision) -> dict[str, object]:

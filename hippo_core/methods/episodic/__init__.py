@@ -75,12 +75,13 @@ class HeiNW(Memory):
     def teach(
         self, observations: Sequence[Observation], store: "TraceStore", calibration: Mapping[str, Any] | None = None
     ) -> list[Decision]:
-        """See `Memory`. Traces beyond the budget are evicted at the end of the world."""
+        """See `Memory`. Traces beyond the budget, a share of all that the world was told so far, are evicted at the end."""
         self._writer(store, calibration).prepare(observations)
         decisions = super().teach(observations, store, calibration)
         budget = self.settings.episodic.store.budget
         if budget is not None and observations:
-            store.evict({observations[0].statement.world: math.ceil(budget * len(observations))})
+            world = observations[0].statement.world
+            store.evict({world: math.ceil(budget * store.told(world))})
         return decisions
 
     def _writer(self, store: "TraceStore", calibration: Mapping[str, Any] | None) -> "Writer":
@@ -112,7 +113,7 @@ class HeiNW(Memory):
             shown = in_order(recall.traces[: self.settings.k])
             times = recall.recall_ms + cue_ms, recall.completion_ms, recall.encode_ms
             costs = (*times, recall.computed_tokens, recall.once_tokens)
-            return Retrieved(shown, recall.traces, recall.scores, *costs, confidence=recall.confidence)
+            return Retrieved(shown, recall.traces, recall.scores, recall.terms, *costs, confidence=recall.confidence)
 
         return retrieve
 

@@ -1,0 +1,269 @@
+"""`Memory`: any memory or retrieval of the lab with any of its models, in a program of one's own.
+
+    memory = Memory("smollm2-135m-reader").open("my_memory")
+    memory.teach("Anna left her bicycle at the station.", who="Anna", when="Monday")
+    print(memory.ask("Where is Anna's bicycle?"))
+
+Whatever a call changes is on the disk when it returns, whole or not at all, and survives a kill at any moment. A folder has one writer and
+as many readers as one likes; a reader sees what the writer has finished.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from hippo_core.files import LabError
+from hippo_core.live.answer import LISTED, Answer, Recall, Slept, Taught
+from hippo_core.live.asking import ANSWER_TOKENS, OpenWorld, as_part
+from hippo_core.live.lazy_model import LazyModel
+from hippo_core.methods import base
+from hippo_core.methods.base import Observation
+from hippo_core.methods.presets import load_preset
+from hippo_core.models.packages.pins import missing
+from hippo_core.models.spec import load_spec
+from hippo_core.store import TraceStore
+from hippo_core.store.paths import store_path
+from hippo_core.store.trace import Decision, Statement, Trace
+
+WORLD = "memory"  # all that is told lies in one world
+SESSION = "memory"
+BLOCK = 64  # sentences that are encoded, and written, together; of so few no codes are kept elsewhere (retrieval/encoded.py)
+NUMBERED = "taught"  # the store's note on how many sentences it was told
+CALIBRATED_ON = "episodic"  # the suite whose validation worlds a gate is calibrated on
+
+Progress = Callable[[int, int], object]  # called with how many sentences are told, and of how many
+
+
+class Memory:
+    """A memory of a model, kept in a folder.
+
+    Args:
+        model: a model of params/models, a folder with a config.json, or a .gguf file.
+        method: a preset of params/presets, such as memory/hei_nw or baselines/rag_bm25.
+        settings: settings of the preset to replace, by dotted key, such as {"episodic.use_completion": "hopfield", "k": 3}.
+
+    Raises:
+        LabError: an unknown model, preset or setting, or a model that is not on the disk; it says how to get it.
+    """
+
+    def __init__(self, model: str = "hippo-tiny", method: str = "memory/hei_nw", settings: Mapping[str, Any] | None = None) -> None:
+        spec = load_spec(model)
+        if reason := missing(spec):
+            raise LabError(reason)
+        self.preset = load_preset(method, settings)
+        self._lm: Any = LazyModel(spec)
+        self.method = self.preset.method(self._lm, self.preset.settings)
+        self._stores: dict[str, TraceStore] = {}
+        self._held = ExitStack()
+        self._opened: tuple[object, OpenWorld] | None = None
+        self.folder: Path | None = None
+
+    def open(self, folder: str | Path, read_only: bool = False) -> Self:
+        """Keep everything in this folder, which is made where it is not there; what it holds already is there again.
+
+        Raises:
+            LabError: another process writes to it, it holds the store of another model or method, or it is damaged.
+        """
+        self.close()
+        self.folder = Path(folder)
+        with ExitStack() as held:
+            for name, writer in self._writers.items():
+                self._stores[name] = held.enter_context(self._store(self.folder / name, writer, read_only))
+            self._held = held.pop_all()
+        return self
+
+    def _store(self, folder: Path, writer: base.Memory, read_only: bool) -> TraceStore:
+        path = store_path(folder, SESSION, writer.algorithm())
+        if path.exists():
+            return TraceStore.open(folder, SESSION, writer.identity(), read_only=read_only)
+        others = sorted(file.parent.parent.name for file in folder.glob(f"*/{SESSION}/{path.name}"))
+        if others:
+            raise LabError(f"{folder} holds a store of {', '.join(others)}, this is {writer.algorithm()}; name another folder or method")
+        if read_only:
+            raise LabError(f"there is no memory in {folder}; open it for writing and teach it first, or name another folder")
+        return TraceStore.create(folder, SESSION, writer.identity())
+
+    @property
+    def _writers(self) -> Mapping[str, base.Memory]:
+        """What writes the stores, by the name of the part: the method itself; of a retrieval one that keeps every sentence as it is."""
+        return self.method.parts if isinstance(self.method, base.Memory) else {"": base.Memory(self._lm, base.MemorySettings())}
+
+    @property
+    def stores(self) -> Mapping[str, TraceStore]:
+        """The open stores, by part; without a folder they lie in a temporary one that goes when the memory is closed."""
+        if not self._stores:
+            with ExitStack() as held:
+                folder = held.enter_context(tempfile.TemporaryDirectory(prefix="hippo-memory-"))
+                self.open(folder)
+                held.callback(self._held.close)
+                self._held = held.pop_all()
+        return self._stores
+
+    def teach(
+        self,
+        texts: str | Sequence[str],
+        when: str = "",
+        who: str = "",
+        pin: bool = False,
+        provenance: str = "",
+        progress: Progress | None = None,
+    ) -> list[Taught]:
+        """Tell one sentence or many, in order. They are written in blocks of 64, each whole or not at all.
+
+        Args:
+            when: the occasion, who: the teller, provenance: where it comes from, by which it can be forgotten. All are kept beside the
+                text; what the model reads is the text alone.
+            pin: ask a gate to keep it.
+            progress: called after each block.
+
+        Raises:
+            LabError: a text is empty, or too long for the model; then nothing is written.
+        """
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        self._check(texts)
+        taught: list[Taught] = []
+        for done, told in self._teaching(texts, when, who, pin, provenance):
+            taught += told
+            if progress:
+                progress(done, len(texts))
+        return taught
+
+    def _teaching(self, texts: Sequence[str], when: str, who: str, pin: bool, provenance: str) -> Iterator[tuple[int, list[Taught]]]:
+        """Tell texts block by block: how many are told, and what became of the last ones. It may be left between two blocks."""
+        for start in range(0, len(texts), BLOCK):
+            block = texts[start : start + BLOCK]
+            first = 1 + max(self._count(store) for store in self.stores.values())
+            statements = [Statement(str(number), WORLD, text, number) for number, text in enumerate(block, start=first)]
+            told = [Observation(one, teller=who, pin=pin, provenance=provenance, context_key=when) for one in statements]
+            decided: list[Decision] = []
+            for name, store in self.stores.items():
+                writer = self._writers[name]
+                with store.together():
+                    decided = writer.teach(told, store, self._calibration(name)) if writer.writes else _refused(told)
+                    store.note(NUMBERED, first + len(block) - 1)
+            yield start + len(block), [_taught(decision) for decision in decided]
+
+    def _check(self, texts: Sequence[str]) -> None:
+        from hippo_core.models.prompt import too_long
+
+        for number, text in enumerate(texts, start=1):
+            if not isinstance(text, str) or not text.strip():
+                raise LabError(f"text {number} of {len(texts)} is {text!r}; expected a sentence")
+        long = too_long(self._lm, list(texts), self.preset.settings.decoding, ANSWER_TOKENS) if self.preset.taught else []
+        if long:
+            limit = f"the {self._lm.spec.context_limit} tokens of {self._lm.spec.name}"
+            raise LabError(f"text {long[0] + 1} of {len(texts)} does not fit into {limit} with a question and an answer; split it")
+
+    def _count(self, store: TraceStore) -> int:
+        return int(store.meta.get(NUMBERED, 0))
+
+    def _calibration(self, name: str) -> Any:
+        """What a gate was calibrated to, on validation worlds of the suite `episodic` when it is first needed, and noted in the store."""
+        store, writer = self.stores[name], self._writers[name]
+        if not writer.settings.calibrates:
+            return None
+        if "calibration" not in store.meta:
+            from hippo_core.suites import get_suite
+            from hippo_core.suites.datasets.build import drawn_worlds, suite_settings
+
+            suite_settings_ = suite_settings(CALIBRATED_ON, "default", self._lm.spec.context_limit, None)
+            worlds = drawn_worlds(get_suite(CALIBRATED_ON).name, "default", 320, 1337, "val", suite_settings_)
+            store.note("calibration", writer.calibrate([Observation.of(fact) for fact in world.facts] for world in worlds))
+        return store.meta["calibration"]
+
+    def ask(self, question: str, tokens: int = ANSWER_TOKENS) -> Answer:
+        """The model's answer, of at most so many tokens, with what the memory brings, and where it comes from."""
+        return self._world().ask(_question(question), tokens)
+
+    def recall(self, question: str, k: int = LISTED) -> Recall:
+        """The k best traces for a question, without asking the model."""
+        return self._world().recall(_question(question), k)
+
+    def _world(self) -> OpenWorld:
+        """The traces as they stand now, opened by the method; what was built is kept until a store changes."""
+        state = tuple((name, store.changes) for name, store in self.stores.items())
+        if self._opened is None or self._opened[0] != state:
+            if self._opened is None:
+                self.method.warm_up()
+            self._opened = (state, OpenWorld(self.method, self.traces()))
+        return self._opened[1]
+
+    def traces(self) -> list[Trace]:
+        """All traces that can be recalled, in order of telling, of each part."""
+        return [trace for name, store in self.stores.items() for trace in as_part(store.traces(WORLD), name)]
+
+    def __len__(self) -> int:
+        return sum(store.size(WORLD) for store in self.stores.values())
+
+    def forget(self, what: int | str) -> int:
+        """Remove the sentence of a number, or all of a provenance, for good; how many went. What is left is as if they had never been told.
+
+        Raises:
+            LabError: there is no such number or provenance.
+        """
+        gone = 0
+        for name, store in self.stores.items():
+            if isinstance(what, int):
+                ids = [trace.id for trace in store.traces(WORLD) if trace.source == str(what)]
+                gone += self._writers[name].delete(store, ids, calibration=self._calibration(name)) if ids else 0
+            else:
+                gone += self._writers[name].delete(store, provenance=what, calibration=self._calibration(name))
+        if not gone:
+            expected = "a number that `teach` or `recall` has given" if isinstance(what, int) else "a provenance that was given to `teach`"
+            raise LabError(f"nothing is stored of {what!r}; expected {expected}")
+        return gone
+
+    def sleep(self) -> Slept:
+        """Rehearse what is stored: traces are cued with noise and recalled, which strengthens those that are found.
+
+        Raises:
+            LabError: the method has no replay.
+        """
+        begin, rows = time.perf_counter(), list[Mapping[str, Any]]()
+        sleeping = {name: writer for name, writer in self._writers.items() if "replay" in writer.steps}
+        if not sleeping:
+            raise LabError(f"{self.preset.name} has no replay, so that it cannot sleep; memory/hei_nw has one")
+        for name, writer in sleeping.items():
+            own = list(writer.replay(WORLD, self.stores[name]))
+            self.stores[name].note("replay", {"items": len(own), "cycles": len({row["cycle"] for row in own})})
+            rows += own
+        counts = [sum(int(row[column]) for row in rows) for column in ("recalled", "merged")]
+        return Slept(len(rows), len({row["cycle"] for row in rows}), *counts, ms=(time.perf_counter() - begin) * 1e3)
+
+    def close(self) -> None:
+        """Give the folder back. Everything is on the disk already."""
+        self._opened, stores, held = None, list(self._stores.values()), self._held
+        self._stores, self._held = {}, ExitStack()
+        for store in stores:
+            store.file.rows("PRAGMA busy_timeout = 200")
+        with suppress(LabError):  # a reader has it open: nothing is lost, the log lies beside the file until a writer closes it
+            held.close()
+        self.method.forget()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        where = f" in {self.folder}" if self.folder else ""
+        return f"Memory({self._lm.spec.name!r}, {self.preset.name!r}{where})"
+
+
+def _question(question: str) -> str:
+    if not isinstance(question, str) or not question.strip():
+        raise LabError(f"expected a question, got {question!r}")
+    return question
+
+
+def _taught(decision: Decision) -> Taught:
+    return Taught(int(decision.statement.source), decision.statement.text, decision.action, decision.S, dict(decision.contributions))
+
+
+def _refused(told: Sequence[Observation]) -> list[Decision]:
+    return [Decision(one.statement, 0.0, {}, {}, "refuse") for one in told]

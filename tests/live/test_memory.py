@@ -1,0 +1,169 @@
+"""`hippo_core.Memory`: told, asked, forgotten and slept in a program, on hippo-tiny."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hippo_core import Memory
+from hippo_core.files import LabError
+from hippo_core.live.memory import BLOCK
+
+TOLD = (
+    "Anna left the bicycle at the station.",
+    "Ben gave the lamp to Carl.",
+    "Dora put the violin in the attic.",
+)
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory):
+    with Memory().open(tmp_path_factory.mktemp("memory")) as memory:
+        memory.teach(TOLD, who="Anna", when="Monday", provenance="diary")
+        yield memory
+
+
+def test_an_answer_says_where_it_comes_from(memory):
+    answer = memory.ask("Where did Anna leave the bicycle?")
+    assert str(answer) == "station"
+    [shown] = answer.traces
+    assert (shown.text, shown.id, shown.who, shown.when, shown.provenance) == (TOLD[0], 1, "Anna", "Monday", "diary")
+    assert shown.score == pytest.approx(sum(shown.terms.values()), abs=1e-5)
+    assert {"grams", "key"} <= set(shown.terms)
+    assert shown.shared == ("anna", "bicycle")
+    assert answer.recall.traces[0].id == 1
+    assert "#1 is first of 3" in answer.why
+    assert {"recall", "answer", "total"} <= answer.ms.keys()
+    assert answer.tokens["traces"] > 0
+
+
+def test_the_answer_follows_what_is_stored(tmp_path):
+    with Memory().open(tmp_path) as memory:
+        memory.teach("Anna left the bicycle at the museum.")
+        assert str(memory.ask("Where did Anna leave the bicycle?")) == "museum"
+        memory.teach("Anna left the violin at the station.")
+        assert str(memory.ask("Where did Anna leave the violin?")) == "station"
+        assert memory.forget(1) == 1
+        assert str(memory.ask("Where did Anna leave the bicycle?")) != "museum"
+        assert [trace.text for trace in memory.traces()] == ["Anna left the violin at the station."]
+
+
+def test_a_folder_holds_everything_after_a_restart_and_numbers_are_not_given_again(tmp_path):
+    with Memory().open(tmp_path) as memory:
+        memory.teach(TOLD[:2])
+        memory.forget(2)
+    with Memory().open(tmp_path) as memory:
+        assert [one.id for one in memory.teach(TOLD[2])] == [3]
+        best = memory.recall("Where is the violin?").traces[0]
+        assert (best.id, best.text) == (3, TOLD[2])
+
+
+def test_all_of_a_provenance_is_forgotten(tmp_path):
+    with Memory().open(tmp_path) as memory:
+        memory.teach(TOLD[:2], provenance="leaflet")
+        memory.teach(TOLD[2])
+        assert memory.forget("leaflet") == 2
+        assert len(memory) == 1
+        with pytest.raises(LabError, match="nothing is stored of 'leaflet'; expected a provenance"):
+            memory.forget("leaflet")
+
+
+def test_a_second_writer_is_told_so_and_a_reader_sees_what_is_written(tmp_path):
+    with Memory().open(tmp_path) as writer, Memory() as reader:
+        writer.teach(TOLD[0])
+        with pytest.raises(LabError, match="another process or store object writes to"):
+            Memory().open(tmp_path)
+        reader.open(tmp_path, read_only=True)
+        assert reader.recall("Who has the lamp?").traces[0].text == TOLD[0]
+        writer.teach(TOLD[1])
+        assert reader.recall("Who has the lamp?").traces[0].text == TOLD[1]
+        with pytest.raises(LabError, match="read-only"):
+            reader.teach(TOLD[2])
+
+
+def test_what_was_taught_before_a_kill_is_there_in_whole_blocks(tmp_path):
+    code = f"from hippo_core import Memory\nm = Memory(method='baselines/rag_bm25').open({str(tmp_path)!r})\n"
+    code += "m.teach([f'Person {i} has {i} lamps.' for i in range(10**6)], progress=lambda done, of: print(done, flush=True))"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        said = [int(process.stdout.readline()) for _ in range(3)][-1]
+        time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    with Memory(method="baselines/rag_bm25").open(tmp_path) as memory:
+        assert len(memory) >= said
+        assert len(memory) % BLOCK == 0
+        assert [one.id for one in memory.teach("Anna has a lamp.")] == [len(memory)]
+
+
+def test_a_rag_needs_no_model_to_recall(tmp_path):
+    with Memory(method="baselines/rag_bm25", settings={"k": 1}).open(tmp_path) as memory:
+        memory.teach(TOLD)
+        assert memory.recall("Who has the lamp?", k=1).traces[0].text == TOLD[1]
+        assert "loaded" not in vars(memory._lm)
+        assert str(memory.ask("Where did Dora put the violin?")) == "attic"
+
+
+def test_a_setting_changes_what_is_recalled(tmp_path):
+    with Memory(settings={"episodic.use_completion": "hopfield", "k": 2}).open(tmp_path) as memory:
+        memory.teach(TOLD)
+        answer = memory.ask("Where did Anna leave the bicycle?")
+        assert len(answer.traces) == 2
+        assert answer.recall.traces[0].rank_before == 1
+        assert "hopfield" in answer.recall.traces[0].terms
+
+
+def test_an_empty_store_control_answers_as_one_that_was_told_nothing():
+    with Memory(settings={"control": "empty"}) as masked, Memory() as told_nothing:
+        masked.teach(TOLD)
+        question = "Where did Anna leave the bicycle?"
+        assert str(masked.ask(question)) == str(told_nothing.ask(question))
+        assert masked.ask(question).traces == ()
+        assert told_nothing.ask(question).why == "Nothing is stored."
+
+
+def test_a_sleep_rehearses_what_is_stored(memory):
+    slept = memory.sleep()
+    assert (slept.rehearsed, slept.cycles) == (3, 1)
+    assert all(trace.uses > 0 for trace in memory.traces()) or slept.recalled < 3
+    with Memory(method="baselines/rag_bm25") as rag, pytest.raises(LabError, match="has no replay"):
+        rag.sleep()
+
+
+def test_a_gate_decides_and_says_why(tmp_path):
+    with Memory(method="memory/hei_nw_gated", settings={"episodic.store.budget": 0.9}).open(tmp_path) as memory:
+        first, again = memory.teach([TOLD[0], TOLD[0]])
+        assert again.action in ("aggregate", "refuse")
+        assert set(first.terms) == {"surprise", "novelty", "reward", "pin"}
+        assert first.salience == pytest.approx(sum(first.terms.values()))
+        pinned, plain = memory.teach(TOLD[1], pin=True)[0], memory.teach(TOLD[2])[0]
+        assert pinned.terms["pin"] > plain.terms["pin"]
+
+
+def test_wrong_words_are_one_line_each(tmp_path):
+    with pytest.raises(LabError, match="unknown model 'hippo-large'"):
+        Memory("hippo-large")
+    with pytest.raises(LabError, match="unknown preset"):
+        Memory(method="memory/nothing")
+    with Memory() as memory:
+        with pytest.raises(LabError, match=r"text 2 of 2 is '  '; expected a sentence"):
+            memory.teach([TOLD[0], "  "])
+        assert len(memory) == 0
+        with pytest.raises(LabError, match="does not fit into"):
+            memory.teach("lamp " * 2000)
+        with pytest.raises(LabError, match="expected a question"):
+            memory.ask("")
+    with Memory().open(tmp_path) as memory:
+        memory.teach(TOLD)
+    with pytest.raises(LabError, match="holds a store of hei_nw, this is memory"):
+        Memory(method="baselines/rag_bm25").open(tmp_path)
+    with pytest.raises(LabError, match="was written with another model or memory"):
+        Memory(settings={"episodic.code.winners": 32}).open(tmp_path)
+    with pytest.raises(LabError, match="there is no memory in"):
+        Memory().open(tmp_path / "none", read_only=True)
+
+
+def test_importing_the_library_brings_no_torch():
+    code = "import sys, hippo_core; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
