@@ -39,7 +39,11 @@ class OpenWorld:
         recall = recalled(question, retrieved, len(self.traces))
         seen = [] if masked else [trace for trace in recall.traces if trace.shown]
         shown = sorted(seen, key=lambda trace: trace.id)[delivered.dropped :]
-        counts = {"prompt": delivered.prompt_tokens, "traces": delivered.trace_tokens, "generated": delivered.generated_tokens}
+        counts: dict[str, float] = {
+            "prompt": delivered.prompt_tokens,
+            "traces": delivered.trace_tokens,
+            "generated": delivered.generated_tokens,
+        }
         counts["computed"] = retrieved.computed_tokens + delivered.computed_tokens + delivered.generated_tokens
         ms = {**recall.ms, "answer": delivered.latency_ms, "total": total}
         return Answer(delivered.text, question, tuple(shown), recall, delivered.prompt, counts, ms)
