@@ -5,13 +5,16 @@ import os
 import signal
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 if missing := [name for name in ("yaml", "typer", "rich", "torch") if find_spec(name) is None]:
-    remedy = "run .venv/bin/hippo ... from the repository's root (`make setup` makes it)"
+    installed = Path(__file__).with_name("shipped").is_dir()  # from a wheel
+    setup = "run .venv/bin/hippo ... from the repository's root (`make setup` makes it)"
+    remedy = "install what the wheel of hippo-core needs (pip install without --no-deps)" if installed else setup
     print(f"{sys.executable} has no {missing[0]}: {remedy}", file=sys.stderr)
     sys.exit(2)
 
-from hippo_core.files import FULL, LabError, Terminated
+from hippo_core.files import FULL, LabError, Terminated, has_checkout, home
 
 FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
@@ -35,8 +38,8 @@ def main() -> None:
             sys.exit(_say(f"the disk is full (while writing {path}); free some space and call again", 2))
         if error.errno in FORBIDDEN:
             why = os.strerror(error.errno).lower()
-            must = "executed/, reports/ and data/generated/ must be writable"
-            sys.exit(_say(f"no access to {path} ({why}); {must}: mend that, or point HIPPO_ROOT at a copy of the lab", 2))
+            must = "executed/, reports/ and data/generated/" if has_checkout() else str(home())
+            sys.exit(_say(f"no access to {path} ({why}); {must} must be writable: mend that, or point HIPPO_ROOT at a copy of the lab", 2))
         raise
 
 

@@ -1,4 +1,4 @@
-"""Files and errors that every part of the lab shares: where the repository is, atomic writes, safe YAML, checksums."""
+"""Files and errors that every part of the lab shares: where it reads and writes, atomic writes, safe YAML, checksums."""
 
 import errno
 import fcntl
@@ -15,7 +15,10 @@ from typing import Any
 
 import yaml
 
-COMMAND = ".venv/bin/hippo"  # the lab's command line, as it is typed in the repository's root
+SHIPPED = Path(__file__).with_name("shipped")  # what a wheel brings of params/ and data/ (setup.py); no checkout has this folder
+INSTALLED = SHIPPED.is_dir()  # from a wheel
+COMMAND = "hippo" if INSTALLED else ".venv/bin/hippo"  # the lab's command line, as it is typed; in a checkout at its root
+BRING_MODELS = "hippo models" if INSTALLED else "make models"
 FULL = (errno.ENOSPC, errno.EDQUOT)  # a full disk, a quota that is used up
 
 
@@ -37,8 +40,28 @@ def in_a_line(error: BaseException) -> str:
 
 
 def root() -> Path:
-    """The repository's root: `$HIPPO_ROOT` where set, else the folder that holds `hippo_core`."""
-    return Path(os.environ.get("HIPPO_ROOT") or Path(__file__).resolve().parents[1])
+    """Where parameters and weights are read: `$HIPPO_ROOT` where set, else the repository's root, else what a wheel brought."""
+    return Path(os.environ.get("HIPPO_ROOT") or (SHIPPED if INSTALLED else Path(__file__).resolve().parents[1]))
+
+
+def home() -> Path:
+    """Where the lab writes, and what is the user's own is looked for: the root; from a wheel a folder in the user's cache."""
+    if has_checkout():
+        return root()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("hippo", appauthor=False)
+
+
+def has_checkout() -> bool:
+    """Whether the root is a folder of the user's: a checkout, or what `$HIPPO_ROOT` names."""
+    return root() != SHIPPED
+
+
+def require_checkout(what: str) -> None:
+    """LabError where the lab runs from a wheel alone; `what` cannot be done there."""
+    if not has_checkout():
+        raise LabError(f"{what} needs a checkout of the lab, this is a wheel; call it in one, or set HIPPO_ROOT to its folder")
 
 
 class UnknownName(LabError):

@@ -1,6 +1,6 @@
 """What a name of the form `package.module:NAME` stands for: a method, a suite, an experiment or a delivery of one's own.
 
-The module is any that can be imported, or lies in the lab's root.
+The module is any that can be imported, or lies in the lab's root (from a wheel: in its home).
 """
 
 import sys
@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError, home
 
 
 def is_path(name: str) -> bool:
@@ -22,7 +22,7 @@ def imported(path: str, what: str) -> Any:
     if not is_path(path):
         raise LabError(f"{what}: expected package.module:NAME, got {path!r}")
     module, _, attribute = path.partition(":")
-    _see_root()
+    _see_home()
     try:
         loaded = import_module(module)
     except ModuleNotFoundError as error:
@@ -35,7 +35,7 @@ def imported(path: str, what: str) -> Any:
 def located(path: str, what: str) -> str:
     """The module of a module path, which is looked for and not run; LabError, beginning with `what`, where it is not there."""
     module = path.partition(":")[0]
-    _see_root()
+    _see_home()
     try:
         there = find_spec(module) is not None
     except ModuleNotFoundError:  # of a package that it lies in
@@ -45,10 +45,10 @@ def located(path: str, what: str) -> str:
     return module
 
 
-def _see_root() -> None:
-    if str(root()) not in sys.path:
-        sys.path.append(str(root()))
+def _see_home() -> None:
+    if str(home()) not in sys.path:
+        sys.path.append(str(home()))
 
 
 def _missing(module: str | None, what: str) -> LabError:
-    return LabError(f"{what}: there is no module {module!r}; install its package, or put its folder into {root()}")
+    return LabError(f"{what}: there is no module {module!r}; install its package, or put its folder into {home()}")

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 
-from hippo_core.files import root
+from hippo_core.files import has_checkout, root
 
 TYPES_ONLY = {"TYPE_CHECKING", "typing.TYPE_CHECKING"}  # conditions that no run meets
 INSTALLED = {"site-packages", "dist-packages"}  # folders of what the lock pins
@@ -82,7 +82,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 def _file(module: str) -> Path | None:
     """The file of a module, or the `__init__.py` of a package; None for a name that is neither."""
     top = _top(module)
-    folder = root() if top == "hippo_core" else _folder_of(top)
+    folder = root() if top == "hippo_core" and has_checkout() else _folder_of(top)
     if folder is None:
         return None
     path = folder.joinpath(*module.split("."))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hippo_core.files import LabError, root, unknown
+from hippo_core.files import LabError, home, root, unknown
 from hippo_core.models.packages.pins import Below, Sha256
 from hippo_core.models.spec import read_mapping, validated
 
@@ -53,9 +53,9 @@ def text_file(name: str) -> TextFile:
 
 
 def data_folder() -> Path | None:
-    """The folder that the user names, by `$HIPPO_DATA` or else `folder` of params/data.yaml, from the repository's root; None for none."""
+    """The folder that the user names, by `$HIPPO_DATA` or else `folder` of params/data.yaml, from the lab's home; None for none."""
     named = os.environ.get("HIPPO_DATA") or listed().folder
-    return root() / Path(named).expanduser() if named else None
+    return home() / Path(named).expanduser() if named else None
 
 
 def why_missing(names: Iterable[str]) -> str | None:
@@ -89,7 +89,7 @@ def read_text(name: str) -> str:
 def _checked(name: str) -> tuple[Path, bytes]:
     require(name)
     entry = text_file(name)
-    path = (data_folder() or root()) / entry.path
+    path = (data_folder() or home()) / entry.path
     content, checksum = _content(path)
     if checksum != entry.sha256:
         came = f"expected SHA-256 {entry.sha256} ({entry.bytes} bytes), got {checksum} ({len(content)} bytes)"

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hippo_core.files import root, unknown
+from hippo_core.files import home, unknown
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.plugins import imported, is_path, located
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DELIVERIES = ("text", "kv", "adapter")
 BESIDE_PROMPT = ("kv", "adapter")  # of these, deliveries whose passages are no part of an item's prompt
-ON_DISK = "data/generated/kv"  # below the lab's root; named by what they hold, so that many runs share them
+ON_DISK = "data/generated/kv"  # below the lab's home; named by what they hold, so that many runs share them
 USUAL = KVStorage()
 
 
@@ -55,4 +55,4 @@ def load_delivery(
 
 def folder_of(storage: KVStorage) -> Path | None:
     """Where KV on disk are usually kept; None where nothing is."""
-    return root() / ON_DISK if storage.store == "disk" else None
+    return home() / ON_DISK if storage.store == "disk" else None

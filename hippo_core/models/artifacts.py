@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from hippo_core.files import LabError, read_object, root, sha256, write_bytes, write_json
+from hippo_core.files import LabError, read_object, require_checkout, root, sha256, write_bytes, write_json
 from hippo_core.models import adapter as merged
 from hippo_core.models.language_model import LanguageModel
 
@@ -56,7 +56,9 @@ def save_part(
     lm: LanguageModel | Owner, part: str, values: Mapping[str, Any], module: nn.Module | None = None, folder: Path | None = None
 ) -> None:
     """Write a part: the module's tensors where it has one, then `values` (its settings, and how it was made) with what it belongs to."""
-    folder = folder or folder_of(lm)
+    if folder is None:
+        require_checkout(f"fitting the {part} of a model")
+        folder = folder_of(lm)
     if module is not None:
         tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in module.state_dict().items()}
         write_bytes(folder / f"{part}.safetensors", save(tensors))

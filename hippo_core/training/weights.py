@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from hippo_core.files import new_folder, root, sha256, write_json
+from hippo_core.files import new_folder, require_checkout, root, sha256, write_json
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.text_files import require
@@ -31,6 +31,7 @@ def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
 
     LabError, before anything starts, where the user's folder lacks one of the recipe's files (`tiny.DATA`).
     """
+    require_checkout("training")
     require(*tiny.DATA)
     workshop = root() / WORKSHOP / "hippo-tiny"
     tokenizer = make_tokenizer(recipe.seed, workshop / "tokenizer")
@@ -52,6 +53,7 @@ def make_reader(base: str, seed: int, steps: int = 0, say: Callable[[str], None]
     the third edition; 0: as many as its recipe has. LabError, before anything starts, where the user's folder lacks one of the files
     `reader.DATA`.
     """
+    require_checkout("training")
     require(*reader.DATA)
     name = f"{base}-reader"
     place, workshop = root() / WEIGHTS / name, root() / WORKSHOP / name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from hippo_core.experiments.parameters import Parameters, Positive, assignments, require_run_id
-from hippo_core.files import LabError, unknown
+from hippo_core.files import BRING_MODELS, LabError, unknown
 from hippo_core.methods.presets import Preset, load_preset, settings_of
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import ModelSpec, load_spec, validated
@@ -114,7 +114,7 @@ def with_model(values: dict[str, Any]) -> tuple[dict[str, Any], str]:
     if "model" in values or not is_own(suite):
         return values, ""
     model = usual_model(suite)
-    reads = "reads everyday sentences" if model == READER else "cannot read everyday sentences; `make models` brings one that can"
+    reads = "reads everyday sentences" if model == READER else f"cannot read everyday sentences; `{BRING_MODELS}` brings one that can"
     return {**values, "model": model}, f"no model= is given: {suite} is asked with {model}, which {reads}"
 
 

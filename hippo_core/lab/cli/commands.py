@@ -3,11 +3,12 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError, require_checkout, root
 from hippo_core.lab.cli import cell_commands, grid_commands
 from hippo_core.lab.grid.running import RunOptions, stops_cleanly
 from hippo_core.lab.run.execute import Kernel
@@ -29,7 +30,16 @@ Records = Annotated[str, typer.Option(envvar="RECORDS", help="a second place for
 Threads = Annotated[str, typer.Option(envvar="THREADS", help="of each cell: a number, or auto (the cores divided by the jobs)")]
 
 
-@app.command()
+class OfCheckout(TyperCommand):
+    """A command that runs notebooks, which no wheel brings along."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Refuse in one line where there is no checkout; `--help` works everywhere."""
+        require_checkout(ctx.command_path)
+        return super().invoke(ctx)
+
+
+@app.command(cls=OfCheckout)
 def grid(
     name: str,
     jobs: Jobs = 2,
@@ -47,13 +57,13 @@ def grid(
     raise typer.Exit(grid_commands.run_grid(name, run_id, tuple(only or ()), tuple(model or ()), options))
 
 
-@app.command("grid-plan")
+@app.command("grid-plan", cls=OfCheckout)
 def grid_plan(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, model: Models = None, threads: Threads = "") -> None:
     """Say what a grid would run and skip, and about how long it would take."""
     grid_commands.plan_grid(name, run_id, tuple(only or ()), tuple(model or ()), RunOptions(jobs, threads=threads))
 
 
-@app.command()
+@app.command(cls=OfCheckout)
 def run(
     experiment: Annotated[str, typer.Argument(help="answer, memory, or package.module:NAME of one of your own")],
     words: Words = None,
@@ -63,7 +73,7 @@ def run(
     raise typer.Exit(cell_commands.run_single(experiment, words or [], again))
 
 
-@app.command()
+@app.command(cls=OfCheckout)
 def watch(run_id: str, cell: Annotated[str, typer.Option(help="show the output of the first cell whose label holds this")] = "") -> None:
     """Watch a grid that runs in another terminal or notebook: its cells, the time left, and what one of them says."""
     from hippo_core.lab.grid.progress.watch import watch
@@ -71,7 +81,7 @@ def watch(run_id: str, cell: Annotated[str, typer.Option(help="show the output o
     watch(run_id, cell)
 
 
-@app.command()
+@app.command(cls=OfCheckout)
 def report(run_id: str) -> None:
     """Write the report of a run again."""
     raise typer.Exit(grid_commands.run_report(run_id))
@@ -105,7 +115,7 @@ def compare(
         print(f"written: {output}")
 
 
-@app.command()
+@app.command(cls=OfCheckout)
 def datasets(words: Words = None) -> None:
     """Build the data sets of all suites, or of one: suite=, n=, seed=, profile=, model= (for its context limit)."""
     raise typer.Exit(cell_commands.build_datasets(words or []))
@@ -120,7 +130,7 @@ def models() -> None:
         fetch(lambda line: print(line, flush=True))
 
 
-@app.command()
+@app.command(cls=OfCheckout)
 def notebook(name: str, words: Words = None) -> None:
     """Run any notebook of the lab with some of its parameters set; it is kept under executed/notebooks."""
     raise typer.Exit(cell_commands.run_any_notebook(name, words or []))
@@ -135,7 +145,7 @@ def import_llama2c(checkpoint: Path, tokenizer: Path, out: Path) -> None:
     print(f"written: {out}; use it as model={out}")
 
 
-@app.command()
+@app.command(cls=OfCheckout)
 def bench() -> None:
     """Our generation, scores and memory beside their peers, and the speed of the suites, as ratios of one run."""
     folder = root() / "benchmarks"

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from hippo_core.files import root, unknown
+from hippo_core.files import BRING_MODELS, has_checkout, home, root, unknown
 from hippo_core.models.spec import ModelSpec, read_mapping, validated
 
 PINS = "params/packages.yaml"
@@ -49,7 +49,7 @@ class Package(BaseModel):
     @property
     def folder(self) -> Path:
         """Where the model lies once it is here."""
-        return root() / self.becomes
+        return home() / self.becomes
 
     @property
     def is_here(self) -> bool:
@@ -67,7 +67,7 @@ def available(name: str) -> str | None:
     pinned = packages()
     if name not in pinned:
         raise unknown("packaged model", name, pinned)
-    return None if pinned[name].is_here else f"no {name} at {pinned[name].becomes}; run `make models`"
+    return None if pinned[name].is_here else f"no {name} at {pinned[name].becomes}; run `{BRING_MODELS}`"
 
 
 def missing(spec: ModelSpec) -> str | None:
@@ -78,11 +78,12 @@ def missing(spec: ModelSpec) -> str | None:
     if spec.is_local and not spec.path.exists():
         return f"model {spec.name}: no weights at {spec.source}; {_remedy(spec)}"
     if spec.adapter_path and not spec.adapter_path.is_dir():
-        return f"model {spec.name}: no adapter at {spec.adapter}; run `make base-model MODEL={spec.path.name}`"
+        remedy = f"run `make base-model MODEL={spec.path.name}`" if has_checkout() else "no wheel brings it: set HIPPO_ROOT to a checkout"
+        return f"model {spec.name}: no adapter at {spec.adapter}; {remedy}"
     return None
 
 
 def _remedy(spec: ModelSpec) -> str:
     if spec.path in {package.folder for package in packages().values()}:
-        return "run `make models`"
+        return f"run `{BRING_MODELS}`"
     return "run `make base-model`" if spec.name == "hippo-tiny" else "put the weights there, or change `source`"

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from hippo_core.files import LabError, held_folder, new_folder, remove_left, root, unknown
+from hippo_core.files import LabError, held_folder, home, new_folder, remove_left, unknown
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.jsonl import read_worlds, write_worlds
@@ -90,7 +90,7 @@ def dataset_folder(
     suite = get_suite(suite_name)
     limit = f"_c{context_limit}" if suite.uses_context_limit else ""
     suffix = f"_{card.digest(dict(overrides))[:8]}" if overrides else ""
-    return root() / "data/generated" / suite.name / profile / f"{n}_{seed}{limit}{suffix}"
+    return home() / "data/generated" / suite.name / profile / f"{n}_{seed}{limit}{suffix}"
 
 
 def write_dataset(
@@ -146,7 +146,7 @@ def remove_outdated(folder: Path, source: str) -> None:
 
 def sweep() -> None:
     """Remove what killed builders left of data sets that they did not finish; those that are being built stay."""
-    for parent, names, _ in os.walk(root() / "data/generated"):  # what others take away meanwhile is no error
+    for parent, names, _ in os.walk(home() / "data/generated"):  # what others take away meanwhile is no error
         if hidden := {name for name in names if name.startswith(".")}:
             names[:] = [name for name in names if name not in hidden]
             remove_left(Path(parent), ".")

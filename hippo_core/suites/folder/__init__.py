@@ -17,7 +17,7 @@ from random import Random
 from typing import Literal
 from zlib import crc32
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError, home
 from hippo_core.suites.folder.lines import FACT_FIELDS, ITEM_FIELDS, mistake, raw_lines, read_lines, some
 from hippo_core.suites.lookup import Ids, cached_by_identity, positions
 from hippo_core.suites.splits import SPLITS
@@ -36,7 +36,7 @@ class FolderSettings(Settings):
 
 
 def folder_suite(name: str) -> Suite:
-    """The suite in the folder that `folder:PATH` names, PATH from the repository's root or absolute. It is checked when it is read."""
+    """The suite in the folder that `folder:PATH` names, PATH from the lab's home or absolute. It is checked when it is read."""
     folder = own_folder(name)
 
     def stream(settings: FolderSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
@@ -53,8 +53,8 @@ def is_own(suite_name: str) -> bool:
 
 
 def own_folder(suite_name: str) -> Path:
-    """The folder that `folder:PATH` names, PATH from the repository's root or absolute; LabError where there is none."""
-    folder = (root() / Path(suite_name.removeprefix(PREFIX)).expanduser()).resolve()
+    """The folder that `folder:PATH` names, PATH from the lab's home or absolute; LabError where there is none."""
+    folder = (home() / Path(suite_name.removeprefix(PREFIX)).expanduser()).resolve()
     if not folder.is_dir():
         raise LabError(f"no such folder: {folder}; expected folder:PATH, where PATH holds facts.jsonl and items.jsonl")
     return folder
