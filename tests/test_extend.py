@@ -1,15 +1,20 @@
 """The examples of docs/extend.md as they stand: a memory, a suite with a score, a criterion, a grid, an experiment of one's own."""
 
+import gc
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import zlib
+from types import ModuleType
 
 import nbformat
 import pandas as pd
 import pytest
+import torch
 
 from hippo_core.experiments import load_experiment
 from hippo_core.files import root
@@ -17,11 +22,12 @@ from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import fingerprints
 from hippo_core.methods.base import Observation, Query
 from hippo_core.methods.presets import load_preset
+from hippo_core.models import minilm
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.results.records import read_meta, read_metrics, read_rows, read_table, records_with
 from hippo_core.store import TraceStore
-from hippo_core.store.trace import Statement
+from hippo_core.store.trace import Statement, Trace
 
 DOCS = (root() / "docs/extend.md").read_text(encoding="utf-8")
 EXAMPLES = dict(re.findall(r"```(?:python|yaml)\n# (\S+)\n(.*?)```", DOCS, re.DOTALL))
@@ -95,6 +101,7 @@ def test_each_example_is_short():
         "my_lab/newest.py",
         "my_lab/sellers.py",
         "my_lab/links.py",
+        "my_lab/palace.py",
         "my_lab/again.py",
         "my_lab/zeroed.py",
         "my_lab/phases.py",
@@ -189,6 +196,91 @@ def test_a_memory_is_told_facts_one_by_one_and_asked_in_between(lab, tmp_path):
             retrieved = memory.open(store.traces("w"))(Query("Where does Ada go?", ("f0", "f1", "f2")))
             found.append([trace.source for trace in retrieved.ranking])
     assert found == [["f0"], ["f0", "f1"], ["f0", "f1"]] and edges == [0, 1, 0]
+
+
+@pytest.fixture(params=["stand-in", "package"])
+def palace(request, lab, tmp_path, monkeypatch):
+    """The memory of the published package, over that package or, where it is not installed, over a stand-in with the same calls; words in
+    the place of the encoder, a home and a folder for temporary files of its own."""
+    if request.param == "package":
+        pytest.importorskip("mempalace", reason="mempalace is not installed (docs/extend.md says how)")
+    else:
+        for name, module in stand_in().items():
+            monkeypatch.setitem(sys.modules, name, module)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(minilm, "encode", bags)
+    monkeypatch.setattr(minilm, "pieces", lambda text: len(text.split()))
+    sys.modules.pop("my_lab.palace", None)
+    preset = load_preset("mine/palace", {"k": 1})
+    yield preset.method(None, preset.settings)
+    sys.modules.pop("my_lab.palace", None)
+
+
+def stand_in():
+    """Modules like those of mempalace that the example calls: a palace is what was put under its path, searched by shared words."""
+    modules = {name: ModuleType(name) for name in ("mempalace", "mempalace.backends", "mempalace.backends._magic")}
+    embedding, palace, searcher = (ModuleType(f"mempalace.{name}") for name in ("embedding", "palace", "searcher"))
+    kept = {}
+
+    class Drawers:
+        def __init__(self, path, backend):
+            self.path = path
+
+        def upsert(self, documents, ids, metadatas):
+            os.makedirs(self.path, exist_ok=True)
+            kept.setdefault(self.path, {}).update(zip(ids, documents, strict=True))
+
+    class Backend:
+        close_palace = staticmethod(kept.pop)
+
+    def search_memories(query, path, n_results):
+        cue, [said] = bags([query])[0], [kept[path]]
+        best = sorted(said, key=lambda one: -(bags([said[one]])[0] @ cue).item())
+        return {"results": [{"drawer_id": one} for one in best[:n_results]]}
+
+    palace.get_collection, palace.get_backend, searcher.search_memories = Drawers, lambda name: Backend, search_memories
+    modules["mempalace.backends._magic"].close_retained = lambda: None
+    modules["mempalace"].embedding, modules["mempalace"].palace, modules["mempalace"].searcher = embedding, palace, searcher
+    return modules
+
+
+def bags(texts):
+    """A vector a text [N, D]: which words it has."""
+    vectors = torch.full((len(texts), 64), 1e-3)
+    for row, text in enumerate(texts):
+        for word in text.lower().strip(".?").split():
+            vectors[row, zlib.crc32(word.encode()) % 64] = 1
+    return torch.nn.functional.normalize(vectors, dim=-1)
+
+
+def test_a_package_keeps_worlds_apart_and_ranks_what_is_taught_alone(palace):
+    one = palace.open([Trace("a", "f0", "Ada met Ben in Rome.", time=0), Trace("a", "f1", "Otto is far away.", time=1)])
+    two = palace.open([Trace("b", "f0", "Kim sold a boat.", time=0), Trace("b", "f1", "Where did Ada lose it?", time=1)])
+    ask = Query("Where did Ada meet Ben?", ("f0", "f1"))
+    assert ranked(one, ask) == ranked(one, ask) == ["Ada met Ben in Rome.", "Otto is far away."]
+    assert ranked(two, ask) == ["Where did Ada lose it?", "Kim sold a boat."]
+    assert ranked(one, Query("Who is far away?", ask.taught)) == ["Otto is far away.", "Ada met Ben in Rome."]
+    assert ranked(one, Query(ask.text, ("f1",))) == ["Otto is far away."]
+    assert ranked(one, Query(ask.text, ())) == ranked(palace.open([]), ask) == []
+    assert [trace.source for trace in one(ask).shown] == ["f0"] and one(ask).computed_tokens == 5
+
+
+def ranked(retrieve, query):
+    return [trace.text for trace in retrieve(query).ranking]
+
+
+def test_a_package_leaves_nothing_behind(palace, tmp_path):
+    retrieve = palace.open([Trace("a", "f0", "Ada met Ben."), Trace("a", "f1", "Otto is far.")])
+    retrieve(Query("Who met Ben?", ("f0", "f1")))
+    retrieve(Query("Who met Ben?", ("f0",)))
+    [folder] = (tmp_path / "temporary").iterdir()
+    assert len([path for path in folder.iterdir() if path.name.isdigit()]) == 2
+    del retrieve
+    gc.collect()
+    assert os.environ["HOME"] == str(tmp_path) and {path.name for path in tmp_path.iterdir()} == {"temporary"}
+    assert not list((tmp_path / "temporary").iterdir())
 
 
 def criteria(place):
