@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from hippo_core.files import LabError
 from hippo_core.live.answer import LISTED, Answer, Recall, Slept, Taught
@@ -29,6 +29,9 @@ from hippo_core.store import TraceStore
 from hippo_core.store.paths import store_path
 from hippo_core.store.trace import Decision, Statement, Trace
 
+if TYPE_CHECKING:
+    from hippo_core.models.language_model import LanguageModel
+
 WORLD = "memory"  # all that is told lies in one world
 SESSION = "memory"
 BLOCK = 64  # sentences that are encoded, and written, together; of so few no codes are kept elsewhere (retrieval/encoded.py)
@@ -42,7 +45,7 @@ class Memory:
     """A memory of a model, kept in a folder.
 
     Args:
-        model: a model of params/models, a folder with a config.json, or a .gguf file.
+        model: a model of params/models, a folder with a config.json, a .gguf file, or a language model that is loaded already.
         method: a preset of params/presets, such as memory/hei_nw or baselines/rag_bm25.
         settings: settings of the preset to replace, by dotted key, such as {"episodic.use_completion": "hopfield", "k": 3}.
 
@@ -50,12 +53,11 @@ class Memory:
         LabError: an unknown model, preset or setting, or a model that is not on the disk; it says how to get it.
     """
 
-    def __init__(self, model: str = "hippo-tiny", method: str = "memory/hei_nw", settings: Mapping[str, Any] | None = None) -> None:
-        spec = load_spec(model)
-        if reason := missing(spec):
-            raise LabError(reason)
+    def __init__(
+        self, model: "str | LanguageModel" = "hippo-tiny", method: str = "memory/hei_nw", settings: Mapping[str, Any] | None = None
+    ) -> None:
         self.preset = load_preset(method, settings)
-        self._lm: Any = LazyModel(spec)
+        self._lm: Any = _lazy(model) if isinstance(model, str) else model
         self.method = self.preset.method(self._lm, self.preset.settings)
         self._stores: dict[str, TraceStore] = {}
         self._held = ExitStack()
@@ -124,28 +126,30 @@ class Memory:
             LabError: a text is empty, or too long for the model; then nothing is written.
         """
         texts = [texts] if isinstance(texts, str) else list(texts)
-        self._check(texts)
+        told = {"teller": who, "pin": pin, "provenance": provenance, "context_key": when}
         taught: list[Taught] = []
-        for done, told in self._teaching(texts, when, who, pin, provenance):
-            taught += told
+        for block in self.tell([Observation(Statement("", WORLD, text, 0), **told) for text in texts]):
+            taught += block
             if progress:
-                progress(done, len(texts))
+                progress(len(taught), len(texts))
         return taught
 
-    def _teaching(self, texts: Sequence[str], when: str, who: str, pin: bool, provenance: str) -> Iterator[tuple[int, list[Taught]]]:
-        """Tell texts block by block: how many are told, and what became of the last ones. It may be left between two blocks."""
-        for start in range(0, len(texts), BLOCK):
-            block = texts[start : start + BLOCK]
+    def tell(self, observations: Sequence[Observation]) -> Iterator[list[Taught]]:
+        """Tell what a teller says, block by block, as the iterator is drawn from; it may be left between two blocks. Sentences are numbered
+        in the order of their telling, and all lie in one world, whatever the observations say."""
+        self._check([one.statement.text for one in observations])
+        for start in range(0, len(observations), BLOCK):
+            block = observations[start : start + BLOCK]
             first = 1 + max(self._count(store) for store in self.stores.values())
-            statements = [Statement(str(number), WORLD, text, number) for number, text in enumerate(block, start=first)]
-            told = [Observation(one, teller=who, pin=pin, provenance=provenance, context_key=when) for one in statements]
+            statements = [Statement(str(first + place), WORLD, one.statement.text, first + place) for place, one in enumerate(block)]
+            told = [Observation(statement, **one.told) for statement, one in zip(statements, block, strict=True)]
             decided: list[Decision] = []
             for name, store in self.stores.items():
                 writer = self._writers[name]
                 with store.together():
                     decided = writer.teach(told, store, self._calibration(name)) if writer.writes else _refused(told)
                     store.note(NUMBERED, first + len(block) - 1)
-            yield start + len(block), [_taught(decision) for decision in decided]
+            yield [_taught(decision) for decision in decided]
 
     def _check(self, texts: Sequence[str]) -> None:
         from hippo_core.models.prompt import too_long
@@ -195,6 +199,11 @@ class Memory:
     def traces(self) -> list[Trace]:
         """All traces that can be recalled, in order of telling, of each part."""
         return [trace for name, store in self.stores.items() for trace in as_part(store.traces(WORLD), name)]
+
+    @property
+    def language_model(self) -> "LanguageModel":
+        """The model that answers; it is loaded when something of it is first needed."""
+        return self._lm
 
     def __len__(self) -> int:
         return sum(store.size(WORLD) for store in self.stores.values())
@@ -253,6 +262,13 @@ class Memory:
     def __repr__(self) -> str:
         where = f" in {self.folder}" if self.folder else ""
         return f"Memory({self._lm.spec.name!r}, {self.preset.name!r}{where})"
+
+
+def _lazy(model: str) -> LazyModel:
+    spec = load_spec(model)
+    if reason := missing(spec):
+        raise LabError(reason)
+    return LazyModel(spec)
 
 
 def _question(question: str) -> str:

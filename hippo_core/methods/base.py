@@ -88,6 +88,15 @@ class Retrieved:
         return self.recall_ms + self.completion_ms
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing (SVG) of what a method does with a question, and one sentence on how to read it."""
+
+    title: str
+    svg: str
+    reading: str
+
+
 NO_PAYLOAD = NoPayload()
 Retrieve = Callable[[Query], Retrieved]
 
@@ -194,6 +203,10 @@ class Method:
         """A function that retrieves from these traces of one world, which are in order of telling. `questions`: those that will be asked,
         so that they can be encoded together."""
         raise NotImplementedError
+
+    def pictures(self, question: str, best: Trace | None, traces: Sequence[Trace]) -> Sequence[Picture]:
+        """Drawings of how it came to its best trace for a question; none unless a method draws some."""
+        return ()
 
     def index_tokens(self, traces: Sequence[Trace]) -> float:
         """Tokens that a model or an encoder runs once for these traces of one world, before any question."""

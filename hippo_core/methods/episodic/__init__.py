@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.methods.base import Memory, Observation, Query, Retrieve, Retrieved, in_order
+from hippo_core.methods.base import Memory, Observation, Picture, Query, Retrieve, Retrieved, in_order
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.store.trace import Decision, Trace
 
@@ -116,6 +116,12 @@ class HeiNW(Memory):
             return Retrieved(shown, recall.traces, recall.scores, recall.terms, *costs, confidence=recall.confidence)
 
         return retrieve
+
+    def pictures(self, question: str, best: Trace | None, traces: Sequence[Trace]) -> Sequence[Picture]:
+        """The units that win for question and trace, and the energy of the cue along Hopfield steps."""
+        from hippo_core.methods.episodic.pictures import pictures
+
+        return pictures(self.components, question, best, traces) if self.settings.traces == "episodic" else ()
 
     def index_tokens(self, traces: Sequence[Trace]) -> float:
         """Those of the codes of what was told, which are made when it is told."""

@@ -1,0 +1,326 @@
+"""The Ask panel: sentences are told on the spot, a question is answered, a switch is flipped, and both answers stand side by side.
+
+Long work runs block by block between the kernel's other messages, so that Cancel is heard. One thing is done at a time: a switch that is
+flipped meanwhile is answered when it ends.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import ipywidgets
+
+from hippo_core.files import LabError, in_a_line
+from hippo_core.lab.dashboard import page
+from hippo_core.lab.dashboard.bench import (
+    OWN,
+    Bench,
+    Flip,
+    Scene,
+    Setup,
+    command,
+    live_presets,
+    own_sentences,
+    paired,
+    python,
+    scenes_of,
+    upload,
+)
+from hippo_core.lab.dashboard.controls import Controls
+from hippo_core.methods.base import Picture
+from hippo_core.models.packages.pins import missing
+from hippo_core.models.spec import load_spec, model_names
+from hippo_core.results.scores import score_item
+from hippo_core.suites import OURS
+from hippo_core.suites.types import Item
+
+WORLDS = 10  # questions of a suite that can be chosen from: those of its first worlds
+EXAMPLE = "Anna left the bicycle at the station.\nBen gave the lamp to Carl.\nDora put the violin in the attic."
+WIDE = {"width": "auto"}
+
+
+class AskPanel:
+    """A live memory. `changed` is called with the panel's state as HTML whenever that changes."""
+
+    def __init__(
+        self,
+        model: str = "hippo-tiny",
+        preset: str = "memory/hei_nw",
+        suite: str = "",
+        changed: Callable[[str], None] = lambda html: None,
+    ) -> None:
+        self.setup, self.before_setup = Setup(model, preset), Setup(model, preset, {"control": "empty"})
+        self.bench, self.scenes, self.flip = Bench(), list[Scene](), None
+        self._changed, self._task, self._again, self._cancelled = changed, None, False, False
+        self._shown: dict[str, str] = {}
+        self._make_widgets(model, preset)
+        self._draw_controls()
+        if suite:
+            self.source.value = suite
+
+    flip: Flip | None
+
+    # what is seen
+
+    def _make_widgets(self, model: str, preset: str) -> None:
+        w = ipywidgets
+        self.model = w.Dropdown(options=model_names(), value=model, description="model")
+        presets = live_presets()
+        self.preset = w.Dropdown(options=[*presets, *([preset] if preset not in presets else [])], value=preset, description="memory")
+        self.source = w.Dropdown(options=[OWN, *OURS], value=OWN, description="told")
+        self.world = w.Dropdown(options=[], description="world", layout={"display": "none"})
+        self.sentences = w.Textarea(value=EXAMPLE, placeholder="a sentence a line", layout={"width": "auto", "height": "150px"})
+        self.file = w.FileUpload(accept=".txt,.md", description="a file", tooltip="a text file, a sentence a line")
+        self.teach = w.Button(description="Teach", icon="book", tooltip="Tell the memory these sentences")
+        self.cancel = w.Button(description="Cancel", icon="stop", layout={"display": "none"})
+        self.progress = w.IntProgress(layout={"display": "none", "width": "180px"})
+        self.question = w.Combobox(
+            value="Where did Anna leave the bicycle?", placeholder="a question", ensure_option=False, continuous_update=False
+        )
+        self.question.layout = {"width": "auto", "flex": "1 1 auto"}
+        self.ask = w.Button(description="Ask", icon="question", button_style="primary")
+        self.ask_all = w.Button(
+            description="Ask all", icon="list", tooltip="The last change over all questions of some worlds of the suite"
+        )
+        self.count = w.BoundedIntText(value=30, min=1, max=1000, description="questions", layout={"width": "170px"})
+        self.reproduce = w.Button(description="Reproduce", icon="copy", tooltip="The command and the lines of Python that do the same")
+        self.reset = w.Button(description="As preset", icon="undo", tooltip="All settings as the preset has them")
+        self.status, self.answer, self.gate, self.all, self.lines = (w.HTML() for _ in range(5))
+        self.switches = w.VBox()
+        heading = w.HTML("<b>Switches</b>")
+        told = w.VBox([self.model, self.preset, self.source, self.world, self.sentences, w.HBox([self.file, self.teach])])
+        told.layout = {"width": "330px", "flex": "0 0 auto"}
+        row = w.HBox([self.question, self.ask])
+        more = w.HBox([self.ask_all, self.count, self.reproduce])
+        middle = w.VBox([row, w.HBox([self.status, self.progress, self.cancel]), self.answer, more, self.all, self.lines, self.gate])
+        middle.layout = {"flex": "1 1 420px", "min_width": "380px", "padding": "0 18px"}
+        right = w.VBox([w.HBox([heading, self.reset], layout={"justify_content": "space-between"}), self.switches])
+        right.layout = {"width": "350px", "flex": "0 0 auto"}
+        self.widget = w.HBox([told, middle, right], layout={"flex_flow": "row wrap", "align_items": "flex-start"})
+        self.model.observe(lambda change: self._switch_model(change["new"]), names="value")
+        self.preset.observe(lambda change: self._switch_preset(change["new"]), names="value")
+        self.source.observe(lambda change: self._safely(self._load_suite, change["new"]), names="value")
+        self.world.observe(lambda change: self._safely(self._load_world, change["new"]), names="value")
+        self.file.observe(lambda change: self._safely(self._take_file), names="value")
+        self.question.observe(lambda change: self._start(self._answering()), names="value")
+        self.teach.on_click(lambda _: self._start(self._teaching()))
+        self.ask.on_click(lambda _: self._start(self._answering()))
+        self.ask_all.on_click(lambda _: self._start(self._asking_all()))
+        self.cancel.on_click(lambda _: self._cancel())
+        self.reset.on_click(lambda _: self._switch(replace(self.setup, settings={})))
+        self.reproduce.on_click(lambda _: self._safely(self._reproduce))
+
+    def _draw_controls(self) -> None:
+        self.controls = Controls(self.setup.loaded.settings, lambda key, value: self._safely(self._set, key, value))
+        self.switches.children = (self.controls.widget,)
+
+    def html(self) -> str:
+        """The panel's state with no kernel and no network."""
+        told = "; ".join(f"{name} {value}" for name, value in self._state().items())
+        texts = "".join(page.Markup("<li>{}</li>").format(one.statement.text) for one in self.scene.observations[:50])
+        head = page.framed(f"<h4>{page.escape(told)}</h4><ol>{texts}</ol><h4>{page.escape(self.question.value)}</h4>")
+        return "".join([head, *(box.value for box in (self.status, self.answer, self.all, self.lines, self.gate) if box.value)])
+
+    def _state(self) -> dict[str, str]:
+        settings = ", ".join(f"{key}={value}" for key, value in sorted(self.setup.settings.items())) or "as the preset has them"
+        return {"model": self.setup.model, "memory": self.setup.preset, "settings": settings, "told": self.scene.name}
+
+    def _say(self, text: str, bad: bool = False) -> None:
+        self.status.value = page.line(text, bad)
+        self._changed(self.html())
+
+    # what is told and asked
+
+    @property
+    def scene(self) -> Scene:
+        """What is told: the sentences as they stand, or the world that is chosen."""
+        if self.source.value == OWN or not self.scenes:
+            return own_sentences(self.sentences.value)
+        return self.scenes[self.world.index or 0]
+
+    @property
+    def item(self) -> Item | None:
+        """The suite's own item, where its question is asked."""
+        world = self.scene.world
+        return next((item for item in world.items if item.question == self.question.value), None) if world else None
+
+    def _teaching(self) -> Iterator[str]:
+        scene = self.scene
+        if not scene.observations:
+            raise LabError("there is nothing to teach: type or paste a sentence a line, drop a file, or choose a suite")
+        yield from self._told(scene, self.setup)
+        self._show_gate()
+        yield f"{len(scene.observations)} sentences are told; ask."
+
+    def _told(self, scene: Scene, setup: Setup) -> Iterator[str]:
+        of = len(scene.observations)
+        self.progress.max = max(1, of)
+        for done in self.bench.teach(scene, setup):
+            self.progress.value = done
+            if done < of:
+                yield f"{done:,} of {of:,} sentences are told"
+
+    def _answering(self) -> Iterator[str]:
+        scene, setup, question, item = self.scene, self.setup, self.question.value, self.item
+        if not scene.observations:
+            raise LabError("there is nothing to ask about: teach a sentence first")
+        yield from self._told(scene, setup)
+        answer = self.bench.ask(scene, setup, question, item)
+        before = self.flip.now if self.flip and self.flip.question == question else None
+        self.flip = Flip(question, answer, before)
+        score = score_item(scene.suite, scene.world, item, answer.text)["score"] if item and scene.suite and scene.world else None
+        self.answer.value = page.answer(
+            self.flip, item.answers[0] if item else None, None if score is None else score > 0, self._pictures(scene, setup, answer)
+        )
+        self._show_gate()
+        yield ""
+
+    def _pictures(self, scene: Scene, setup: Setup, answer: Any) -> Sequence[Picture]:
+        return self.bench.pictures(scene, setup, answer)
+
+    def _show_gate(self) -> None:
+        self.gate.value = page.decided(self.bench.decisions)
+
+    def _asking_all(self) -> Iterator[str]:
+        if self.source.value == OWN:
+            raise LabError("nobody knows the right answers about your sentences: choose a suite to ask all of its questions")
+        scenes = scenes_of(self.source.value, self.count.value)
+        total = sum(len(scene.world.items) for scene in scenes if scene.world)
+        self.progress.max = 2 * total
+        rows: list[list[dict[str, Any]]] = []
+        for setup in (self.before_setup, self.setup):
+            rows.append([])
+            for row in self.bench.ask_all(scenes, setup):
+                rows[-1].append(row)
+                self.progress.value = sum(map(len, rows))
+                yield f"{len(rows[-1])} of {total} questions, {'before' if len(rows) == 1 else 'after'} the change"
+        result, differing = paired(rows[1], rows[0])
+        self.all.value = page.compared(result, [dict(row) for row in differing.to_dict("records")])
+        yield ""
+
+    def _reproduce(self) -> None:
+        lines = [
+            ("Command", command(self.scene, self.setup, self.count.value)),
+            ("Python", python(self.scene, self.setup, self.question.value)),
+        ]
+        self.lines.value = page.code(*lines)
+        self._say("")
+
+    # what is changed
+
+    def _set(self, key: str, value: Any) -> None:
+        setup = self.setup.changed(key, value)
+        try:
+            _ = setup.loaded
+        except LabError:
+            self.controls.show(_flat(self.setup))
+            raise
+        self._switch(setup)
+
+    def _switch(self, setup: Setup) -> None:
+        if setup == self.setup:
+            return
+        self.before_setup, self.setup = self.setup, setup
+        self.controls.show(_flat(setup))
+        if self.flip is not None:
+            self._start(self._answering())
+
+    def _switch_preset(self, preset: str) -> None:
+        self.before_setup, self.setup = self.setup, Setup(self.setup.model, preset)
+        self._draw_controls()
+        if self.flip is not None:
+            self._start(self._answering())
+
+    def _switch_model(self, model: str) -> None:
+        if reason := missing(load_spec(model)):
+            self.model.value = self.setup.model
+            self._say(reason, bad=True)
+            return
+        self._switch(replace(self.setup, model=model))
+
+    def _load_suite(self, suite: str) -> None:
+        self.flip, self.answer.value, self.all.value = None, "", ""
+        self.scenes = [] if suite == OWN else scenes_of(suite, WORLDS)
+        own = suite == OWN
+        self.world.layout.display = "none" if own else ""
+        self.world.options = [scene.name for scene in self.scenes]
+        self.sentences.disabled = not own
+        self._load_world(self.world.value) if self.scenes else self._say("")
+
+    def _load_world(self, _: Any) -> None:
+        scene = self.scene
+        if scene.world is None:
+            return
+        self.sentences.value = "\n".join(one.statement.text for one in scene.observations)
+        self.flip = None
+        questions = [item.question for item in scene.world.items]
+        self.question.options = questions
+        self.question.value = questions[0]
+
+    def _take_file(self) -> None:
+        for one in self.file.value:
+            self.source.value = OWN
+            self.sentences.value = upload(one["name"], bytes(one["content"]))
+        self._say(f"{len(self.scene.observations)} sentences; Teach tells them")
+
+    # one thing at a time
+
+    def _safely(self, do: Callable[..., None], *values: Any) -> None:
+        try:
+            do(*values)
+        except Exception as error:
+            self._say(in_a_line(error), bad=True)
+
+    def _start(self, work: Iterator[str]) -> None:
+        """Do this, a piece at a time; where something else is being done, the question is answered again when that has ended."""
+        if self._task is not None:
+            self._again = True
+            return
+        self._cancelled, self._task = False, work
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            for _ in self._pieces(work):
+                pass
+            return
+        self._running = loop.create_task(self._in_turn(work))
+
+    async def _in_turn(self, work: Iterator[str]) -> None:
+        for _ in self._pieces(work):
+            await asyncio.sleep(0.001)
+
+    def _pieces(self, work: Iterator[str]) -> Iterator[None]:
+        self.cancel.layout.display = self.progress.layout.display = ""
+        last, bad = "", False
+        try:
+            for last in work:
+                if last:
+                    self.status.value = page.line(last)
+                yield
+                if self._cancelled:
+                    last = "cancelled: nothing that was under way is kept"
+                    break
+        except Exception as error:
+            last, bad = in_a_line(error), True
+        finally:
+            close: Any = getattr(work, "close", lambda: None)
+            close()
+            self._task, self.cancel.layout.display, self.progress.layout.display = None, "none", "none"
+            self._say(last, bad)
+        if self._again:
+            self._again = False
+            self._start(self._answering())
+
+    def _cancel(self) -> None:
+        self._cancelled = True
+
+    def close(self) -> None:
+        """Let all stores go."""
+        self._cancelled = True
+        self.bench.close()
+        self.widget.close()
+
+
+def _flat(setup: Setup) -> dict[str, Any]:
+    return setup.loaded.of_step("test")

@@ -1,0 +1,250 @@
+"""What the Ask panel works with: sentences or a suite's world, told to a memory; one setting changed; the answers before and after.
+
+A setting that changes what is stored (`Preset.of_step("teach")`) tells all of it anew, to a store of its own; any other one asks the store
+that is there. Nothing here draws.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hippo_core.files import COMMAND, LabError
+from hippo_core.live.answer import Answer, Taught
+from hippo_core.live.asking import OpenWorld
+from hippo_core.live.memory import Memory
+from hippo_core.methods.base import Observation, Picture
+from hippo_core.methods.presets import Preset, load_preset, preset_names
+from hippo_core.results.scores import score_item
+from hippo_core.store.trace import Statement, Trace
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.build import worlds as draw_worlds
+from hippo_core.suites.types import Item, Suite, World
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hippo_core.results.statistics import Comparison
+
+SEED = 1337
+OWN = "your sentences"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a question is asked with: a model, a preset, and settings of it that are replaced, by dotted key."""
+
+    model: str = "hippo-tiny"
+    preset: str = "memory/hei_nw"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def loaded(self) -> Preset:
+        """The preset with these settings."""
+        return load_preset(self.preset, self.settings)
+
+    def changed(self, key: str, value: Any) -> "Setup":
+        """The same with one setting as it should be."""
+        settings = {**self.settings, key: value}
+        usual = load_preset(self.preset).of_step("test")
+        return replace(self, settings={name: one for name, one in settings.items() if usual.get(name, ...) != one})
+
+    @property
+    def stored(self) -> str:
+        """What the store depends on: equal for two setups that can ask the same one."""
+        preset = self.loaded
+        return json.dumps([self.model, preset.path, preset.of_step("teach") if preset.taught else "plain"], sort_keys=True, default=str)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is told, and the questions about it, if they are known: a suite's world, or sentences of one's own."""
+
+    name: str
+    observations: tuple[Observation, ...]
+    suite: Suite | None = None
+    world: World | None = None
+    others: tuple[Trace, ...] = ()  # what another world says, for the control `shuffled`
+
+    def gold(self, item: Item | None) -> tuple[str, ...]:
+        """The numbers under which a question's right facts are told."""
+        if self.world is None or item is None:
+            return ()
+        return tuple(str(place) for place, fact in enumerate(self.world.facts, start=1) if fact.id in item.gold_facts)
+
+
+def own_sentences(text: str) -> Scene:
+    """A line a sentence; empty lines are left out."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return Scene(OWN, tuple(Observation(Statement("", "", line, 0)) for line in lines))
+
+
+def scenes_of(suite: str, count: int, profile: str = "default", split: Any = "test") -> list[Scene]:
+    """The first worlds of a suite, with so many questions in all; each with the one before it for the control `shuffled`."""
+    drawn = list(draw_worlds(suite, profile, count, SEED, split))
+    scenes = []
+    for number, world in enumerate(drawn):
+        others = tuple(Observation.of(fact).trace(id=place) for place, fact in enumerate(drawn[number - 1].facts, start=1))
+        scenes.append(Scene(world.id, tuple(map(Observation.of, world.facts)), get_suite(suite), world, others if len(drawn) > 1 else ()))
+    return scenes
+
+
+@dataclass(frozen=True)
+class Flip:
+    """An answer, and the one before the last change. `entered`, `left`: numbers of traces that reach the model now, or did before."""
+
+    question: str
+    now: Answer
+    before: Answer | None = None
+
+    @property
+    def entered(self) -> frozenset[int]:
+        return _shown(self.now) - _shown(self.before) if self.before else frozenset()
+
+    @property
+    def left(self) -> frozenset[int]:
+        return _shown(self.before) - _shown(self.now) if self.before else frozenset()
+
+
+def _shown(answer: Answer | None) -> frozenset[int]:
+    return frozenset(trace.id for trace in answer.traces) if answer else frozenset()
+
+
+class Bench:
+    """Stores that are taught, by scene and by what they depend on, in temporary folders; models stay loaded."""
+
+    def __init__(self) -> None:
+        self._memories: dict[tuple[str, str], Memory] = {}
+        self._opened: dict[tuple[str, str, str], OpenWorld] = {}
+        self._models: dict[str, Any] = {}
+        self.decisions: list[Taught] = []
+
+    def teach(self, scene: Scene, setup: Setup) -> Iterator[int]:
+        """Tell a scene to the store that a setup asks, unless it is told already: how many sentences are told so far. Left halfway, nothing
+        of it stays."""
+        key = (_digest(scene), setup.stored)
+        if key in self._memories:
+            return
+        memory = self._memory(setup)
+        decisions: list[Taught] = []
+        try:
+            for block in memory.tell(scene.observations):
+                decisions += block
+                yield len(decisions)
+        except BaseException:
+            memory.close()
+            raise
+        self._memories[key], self.decisions = memory, decisions
+
+    def _memory(self, setup: Setup) -> Memory:
+        memory = Memory(self._models.get(setup.model, setup.model), setup.preset, setup.settings)
+        self._models[setup.model] = memory.language_model
+        return memory
+
+    def ask(self, scene: Scene, setup: Setup, question: str, item: Item | None = None) -> Answer:
+        """Answer a question about a scene, which is told first where it is not yet."""
+        if not question.strip():
+            raise LabError("type a question")
+        return self._world(scene, setup).ask(question, scene.suite.answer_budget if scene.suite else 16, scene.gold(item))
+
+    def _world(self, scene: Scene, setup: Setup) -> OpenWorld:
+        for _ in self.teach(scene, setup):
+            pass
+        stored, preset = (_digest(scene), setup.stored), setup.loaded
+        _require_known(scene, preset.settings.control)
+        key = (*stored, json.dumps(preset.of_step("test"), sort_keys=True, default=str))
+        if key not in self._opened:
+            memory = self._memories[stored]
+            method = preset.method(memory.language_model, preset.settings)
+            method.warm_up()
+            self._opened[key] = OpenWorld(method, memory.traces(), scene.others)
+        return self._opened[key]
+
+    def pictures(self, scene: Scene, setup: Setup, answer: Answer) -> Sequence[Picture]:
+        """What the method draws of how it came to its best trace."""
+        opened = self._world(scene, setup)
+        first = answer.recall.traces[0].id if answer.recall.traces else None
+        best = next((trace for trace in opened.traces if trace.source == str(first)), None)
+        return opened.method.pictures(answer.question, best, opened.traces)
+
+    def ask_all(self, scenes: Sequence[Scene], setup: Setup) -> Iterator[dict[str, Any]]:
+        """Every question of these scenes, in order: a row with its answer, score, and what was found."""
+        for scene in scenes:
+            assert scene.suite is not None and scene.world is not None
+            for item in scene.world.items:
+                answer = self.ask(scene, setup, item.question, item)
+                score = score_item(scene.suite, scene.world, item, answer.text)["score"]
+                found = {str(trace.id) for trace in answer.traces} >= set(scene.gold(item)) if item.gold_facts else None
+                about = {"item_id": item.id, "world": item.world, "rung": item.rung, "kind": item.kind, "question": item.question}
+                yield about | {"gold": item.answers[0], "pred": answer.text, "score": score, "found": found}
+
+    def close(self) -> None:
+        """Let all stores go."""
+        for memory in self._memories.values():
+            memory.close()
+        self._memories, self._opened = {}, {}
+
+
+def paired(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> "tuple[Comparison, pd.DataFrame]":
+    """How the answers after a change compare with those before it, item by item, and the items where they differ."""
+    import pandas as pd
+
+    from hippo_core.results.statistics import compare
+
+    a, b = pd.DataFrame(now), pd.DataFrame(before)
+    both = a.merge(b[["item_id", "pred", "score", "found"]], on="item_id", suffixes=("", "_before"))
+    return compare(a, b), both[both["score"] != both["score_before"]]
+
+
+def command(scene: Scene, setup: Setup, n: int, profile: str = "default") -> str:
+    """The command line that runs the same cell; of one's own sentences what to do first."""
+    if scene.suite is None:
+        return "# sentences of your own: the Python lines beside this do the same"
+    preset = setup.loaded
+    words = [f"suite={scene.suite.name}", f"preset={setup.preset}", f"model={setup.model}", f"profile={profile}", f"n={n}", f"seed={SEED}"]
+    if setup.settings:
+        overrides = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in sorted(setup.settings.items())]
+        words.append(f"overrides='[{', '.join(overrides)}]'")
+    return f"{COMMAND} run {'memory' if preset.taught else 'answer'} {' '.join(words)}"
+
+
+def python(scene: Scene, setup: Setup, question: str) -> str:
+    """The lines of Python that do the same."""
+    texts = "\n".join(f"    {one.statement.text!r}," for one in scene.observations)
+    settings = f", settings={dict(setup.settings)!r}" if setup.settings else ""
+    return (
+        "from hippo_core import Memory\n\n"
+        f"memory = Memory({setup.model!r}, {setup.preset!r}{settings})\n"
+        f"memory.teach([\n{texts}\n])\n"
+        f"answer = memory.ask({question!r})\n"
+        "print(answer, answer.why, sep='\\n')\n"
+    )
+
+
+def live_presets() -> list[str]:
+    """The presets that can answer about what was told in another session, controls and ablations left out: these are settings here."""
+    return [name for name in preset_names() if name.startswith(("memory/", "baselines/rag", "mine/"))]
+
+
+def upload(name: str, content: bytes, most: int = 2_000_000) -> str:
+    """The text of a file that was dropped; LabError for one that is no text, or too large."""
+    if len(content) > most:
+        raise LabError(
+            f"{Path(name).name} has {len(content):,} bytes; expected at most {most:,}: cut it, or teach it with hippo_core.Memory"
+        )
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise LabError(f"{Path(name).name} is no UTF-8 text; save it as plain text, a sentence a line") from None
+
+
+def _digest(scene: Scene) -> str:
+    return f"{scene.name} {hash(scene.observations)}"
+
+
+def _require_known(scene: Scene, control: str) -> None:
+    if scene.world is None and control in ("oracle", "random"):
+        raise LabError(f"control {control} needs to know the right facts: choose a suite's world, or control none or empty")
+    if control == "shuffled" and not scene.others:
+        raise LabError("control shuffled needs a second world: choose a suite's world")

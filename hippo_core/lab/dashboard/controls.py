@@ -1,0 +1,134 @@
+"""A widget for every setting that a method declares, drawn from its settings class: another memory gets its panel for nothing."""
+
+import json
+from collections.abc import Callable, Mapping
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import ipywidgets
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from hippo_core.delivery import DELIVERIES
+
+Changed = Callable[[str, Any], None]
+NAMED = {"delivery": DELIVERIES}  # settings that are plain text, with the names that are usual
+LABEL = {"description_width": "150px"}
+
+
+class Controls:
+    """Widgets for the settings of a method; `changed` is told the dotted key and the new value.
+
+    Choices of all sections come first, numbers in a fold a section. Mappings, such as a composite's parts, have none.
+    """
+
+    def __init__(self, settings: BaseModel, changed: Changed) -> None:
+        self._changed, self._silent = changed, False
+        self.by_key: dict[str, Any] = {}
+        self._kinds: dict[str, str] = {}
+        self._add(settings, "")
+        choices = [widget for key, widget in self.by_key.items() if self._kinds[key] == "choice"]
+        sections: dict[str, list[Any]] = {}
+        for key, widget in self.by_key.items():
+            if self._kinds[key] != "choice":
+                sections.setdefault(key.rpartition(".")[0] or "general", []).append(widget)
+        folds = ipywidgets.Accordion([ipywidgets.VBox(widgets) for widgets in sections.values()], titles=tuple(sections))
+        folds.selected_index = None
+        self.widget = ipywidgets.VBox([*choices, folds])
+
+    def _add(self, settings: BaseModel, above: str) -> None:
+        for name, field in type(settings).model_fields.items():
+            value, key = getattr(settings, name), f"{above}{name}"
+            if isinstance(value, BaseModel):
+                self._add(value, f"{key}.")
+            elif made := widget_of(name, field, value):
+                kind, widget = made
+                widget.style, widget.tooltip = LABEL, key
+                widget.layout.width = "320px"
+                self.by_key[key], self._kinds[key] = widget, kind
+                widget.observe(lambda change, key=key: self._tell(key, change["new"]), names="value")
+
+    def _tell(self, key: str, value: Any) -> None:
+        if not self._silent:
+            self._changed(key, _plain(self.by_key[key], value))
+
+    def show(self, values: Mapping[str, Any]) -> None:
+        """Show these values, by dotted key, without telling anybody."""
+        self._silent = True
+        try:
+            for key, value in values.items():
+                if key in self.by_key:
+                    self.by_key[key].value = _shown(self.by_key[key], value)
+        finally:
+            self._silent = False
+
+
+def widget_of(name: str, field: FieldInfo, value: Any) -> tuple[str, Any] | None:
+    """The widget of a setting, and whether it is a choice, a number or free text; None for what no widget can hold."""
+    kind, optional, bounds = _unwrapped(field.annotation, list(field.metadata))
+    label = {"description": name.replace("_", " ")}
+    if kind is bool:
+        return "choice", ipywidgets.Checkbox(value=value, indent=False, **label)
+    if get_origin(kind) is Literal or name in NAMED:
+        options = list(NAMED.get(name) or get_args(kind))
+        return "choice", ipywidgets.Dropdown(options=[*options, *([value] if value not in options else [])], value=value, **label)
+    if kind in (int, float):
+        if optional or value is None:
+            return "number", ipywidgets.Text(
+                value="" if value is None else str(value), placeholder="not set", continuous_update=False, **label
+            )
+        return "number", _number(kind, value, bounds, label)
+    if kind is str:
+        return "text", ipywidgets.Text(value=value, continuous_update=False, **label)
+    if get_origin(kind) is tuple:
+        shown = "" if value is None else ", ".join(map(str, value))
+        return "text", ipywidgets.Text(value=shown, placeholder="as usual", continuous_update=False, **label)
+    return None
+
+
+def _number(kind: type, value: Any, bounds: Mapping[str, float], label: dict[str, str]) -> Any:
+    low, high = bounds.get("ge", bounds.get("gt")), bounds.get("le", bounds.get("lt"))
+    if kind is float and low is not None and high is not None:
+        return ipywidgets.FloatSlider(value=value, min=low, max=high, step=(high - low) / 20, continuous_update=False, **label)
+    least = low if low is not None else -1e9
+    if kind is int:
+        return ipywidgets.BoundedIntText(value=value, min=int(least), max=10**9, continuous_update=False, **label)
+    return ipywidgets.BoundedFloatText(value=value, min=least, max=1e9, step=0.1, continuous_update=False, **label)
+
+
+def _unwrapped(annotation: Any, metadata: list[Any]) -> tuple[Any, bool, dict[str, float]]:
+    """A type without what is around it: whether it may be None, and its bounds."""
+    if get_origin(annotation) is Annotated:
+        inner, *more = get_args(annotation)
+        return _unwrapped(inner, [*metadata, *more])
+    if get_origin(annotation) in (Union, UnionType):
+        inner = [one for one in get_args(annotation) if one is not NoneType]
+        kind, _, bounds = _unwrapped(inner[0], metadata)
+        return kind, True, bounds
+    flat = [part for one in metadata for part in (getattr(one, "metadata", None) or [one])]
+    return (
+        annotation,
+        False,
+        {side: getattr(one, side) for one in flat for side in ("ge", "gt", "le", "lt") if getattr(one, side, None) is not None},
+    )
+
+
+def _plain(widget: Any, value: Any) -> Any:
+    """What a widget holds as the value of its setting: nothing typed is None, numbers are numbers, words with commas a list."""
+    if not isinstance(widget, ipywidgets.Text):
+        return value
+    text = value.strip()
+    if widget.placeholder == "as usual":
+        return [word.strip() for word in text.split(",")] if text else None
+    if widget.placeholder == "not set":
+        try:
+            return json.loads(text) if text else None
+        except ValueError:
+            return text
+    return text
+
+
+def _shown(widget: Any, value: Any) -> Any:
+    if isinstance(widget, ipywidgets.Text):
+        return "" if value is None else ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    return value

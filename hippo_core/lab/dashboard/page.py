@@ -1,0 +1,107 @@
+"""The Ask panel's words as HTML, in the colours of the notebook's own theme."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from hippo_core.lab.dashboard.bench import Flip
+from hippo_core.live.answer import Recalled, Taught
+from hippo_core.methods.base import Picture
+from hippo_core.results.formatting import probability, share, span
+from hippo_core.results.statistics import Comparison
+
+HERE = Path(__file__).parent
+LISTED = 200  # decisions, or items where two answers differ, that are shown
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def framed(content: str) -> str:
+    """A piece of the panel with its style, which stands alone in a saved page too."""
+    style = (HERE / "ask.css").read_text(encoding="utf-8")
+    return f'<style>{style}</style><div class="hippo-ask">{content}</div>'
+
+
+def line(text: str, bad: bool = False) -> str:
+    """One line of what is going on, or of what is wrong."""
+    return framed(str(Markup('<div class="line{}">{}</div>').format(" bad" if bad else "", text))) if text else ""
+
+
+def answer(flip: Flip, gold: str | None, right: bool | None, pictures: Sequence[Picture]) -> str:
+    """An answer, the one before it, the traces with what their scores are made of, and the pictures."""
+    gone = [trace for trace in (flip.before.recall.traces if flip.before else ()) if trace.id in flip.left]
+    traces = [*flip.now.recall.traces, *(trace for trace in gone if trace.id not in {one.id for one in flip.now.recall.traces})]
+    words = {"flip": flip, "gold": gold, "right": right, "pictures": pictures, "traces": traces, "marked": marked}
+    return framed(_environment().get_template("ask.html.j2").render(**words))
+
+
+def marked(trace: Recalled) -> Markup:
+    """A trace's text, the words that it shares with the question underlined."""
+    pieces = re.split(r"(\w+(?:['\u2019]\w+)*)", trace.text)
+    shared = set(trace.shared)
+    return Markup("").join(Markup("<mark>{}</mark>").format(one) if one.lower() in shared else escape(one) for one in pieces)
+
+
+def decided(taught: Sequence[Taught]) -> str:
+    """What a gate decided about each sentence; nothing without a gate."""
+    if not any(one.terms for one in taught):
+        return ""
+    head = "<tr><th></th><th>sentence</th><th>decision</th><th>S</th><th>terms</th></tr>"
+    row = Markup('<tr><td class="number">#{}</td><td>{}</td><td>{}</td><td class="number">{:+.2f}</td><td class="quiet">{}</td></tr>')
+    rows = [
+        row.format(
+            one.id, one.text, {"insert": "written", "aggregate": "known already", "refuse": "refused"}[one.action], one.salience, _said(one)
+        )
+        for one in taught[:LISTED]
+    ]
+    more = f"<div class='quiet'>{len(taught) - LISTED} more</div>" if len(taught) > LISTED else ""
+    return framed(f"<h4>What the gate decided</h4><table>{head}{''.join(rows)}</table>{more}")
+
+
+def _said(one: Taught) -> str:
+    return ", ".join(f"{name} {value:+.2f}" for name, value in one.terms.items())
+
+
+def compared(result: Comparison, differing: Sequence[Mapping[str, Any]]) -> str:
+    """All questions before and after a change: the paired difference with its interval, and the items where the answers differ."""
+    words = Markup(
+        "<div><strong>{}</strong> after, {} before: <strong>{}</strong> (95% {}, p {}), {} questions in {} worlds.</div>"
+    ).format(
+        share(result.mean_a),
+        share(result.mean_b),
+        share(result.difference, result.low, result.high, sign=True),
+        span(result.low, result.high, sign=True),
+        probability(result.p_permutation),
+        result.n,
+        result.n_worlds,
+    )
+    head = "<tr><th>rung</th><th>question</th><th>expected</th><th>before</th><th>after</th></tr>"
+    row = Markup('<tr><td class="quiet">{}</td><td>{}</td><td>{}</td><td class="{}">{}</td><td class="{}">{}</td></tr>')
+    look = {True: "right", False: "wrong"}
+    rows = [
+        row.format(
+            one["rung"],
+            one["question"],
+            one["gold"],
+            look[one["score_before"] > 0],
+            one["pred_before"],
+            look[one["score"] > 0],
+            one["pred"],
+        )
+        for one in differing[:LISTED]
+    ]
+    table = f"<table>{head}{''.join(rows)}</table>" if rows else '<div class="quiet">No question is answered differently well.</div>'
+    return framed(f"{words}{table}")
+
+
+def code(*blocks: tuple[str, str]) -> str:
+    """Titles, each with lines that can be copied."""
+    return framed("".join(Markup("<h4>{}</h4><pre>{}</pre>").format(title, text) for title, text in blocks))
