@@ -122,7 +122,7 @@ class AblatePanel:
         if name == "full":
             index = read_index(self._runs / self.choices["run"])
             memory = memory_of(index.of(self.choices["suite"]))
-            return memory if memory in values else values[0]
+            return memory if memory and memory in values else values[0]
         return values[0]
 
     def _show(self) -> None:

@@ -117,7 +117,7 @@ class ComparePanel:
         index = read_index(self._runs / self.choices["run"]) if name in ("a", "b") else None
         memory = memory_of(index.of(self.choices["suite"])) if index else None
         if name == "a":
-            return memory if memory in values else values[-1]
+            return memory if memory and memory in values else values[-1]
         if name == "b":
             return next((one for one in values if base(one) in summaries.RIVAL_RAGS), values[0])
         return values[0]
@@ -147,7 +147,7 @@ class ComparePanel:
         cells = index.of(setting)
         here = [(cells["condition"] == name) & (cells["regime"] == regime) for name, regime in sides]
         rows = index.rows(cells[here[0] | here[1]])
-        self.result = summaries.pair(rows, *sides)
+        self.result = summaries.pair(rows, sides[0], sides[1])
         if self.result is None or not self.result.n:
             raise LabError("A and B were not asked the same questions, or none of them was scored; there is nothing to compare.")
         first, second = (rows[(rows["condition"] == name) & (rows["regime"] == regime)].set_index("key") for name, regime in sides)
@@ -173,7 +173,7 @@ class ComparePanel:
 
     def _filter(self) -> None:
         """The questions that the filters leave."""
-        rung, kind, who = (self.filters[name].value for name in ("rung", "kind", "who"))
+        rung, kind, who = (str(self.filters[name].value) for name in ("rung", "kind", "who"))
         kept = [one for one in self._items if rung in ("", one["rung"]) and kind in ("", one["kind"]) and _is(one["better"], who)]
         columns = _columns(self._items)
         if columns != self.table.columns:

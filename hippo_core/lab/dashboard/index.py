@@ -80,7 +80,7 @@ def read_index(folder: Path) -> RunIndex:
         lines = [_line(folder, record, meta, stage) for record, meta in origins.items() for stage in meta.get("stages") or ["test"]]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise damaged(folder, error) from None
-    cells = pd.DataFrame(lines)
+    cells: Frame = pd.DataFrame(lines)
     if cells.empty or not (cells["split"] == "test").any():
         raise LabError(f"Run {folder.name} has no answers yet: no finished record of questions to test worlds.")
     cells = with_settings(with_conditions(cells))

@@ -80,7 +80,9 @@ function render({ model, el }) {
     count.textContent = `${rows.length.toLocaleString("en")} of ${model.get("rows").length.toLocaleString("en")}`;
     table.setAttribute("aria-rowcount", rows.length + 1);
     header();
+    view.scrollTop = 0; // where there may be fewer rows now than were scrolled past
     draw(true);
+    if (chosen > 0) go(chosen);
   }
 
   function header() {
@@ -100,7 +102,7 @@ function render({ model, el }) {
 
   function draw(anew = false) {
     const first = Math.max(0, Math.floor(view.scrollTop / ROW) - SPARE);
-    const last = Math.min(rows.length, Math.ceil((view.scrollTop + (view.clientHeight || 400)) / ROW) + SPARE);
+    const last = Math.min(rows.length, Math.ceil((view.scrollTop + Math.max(view.clientHeight, 360)) / ROW) + SPARE);
     const state = `${first} ${last} ${at} ${model.get("selected")}`;
     if (state === drawn && !anew) return;
     drawn = state;

@@ -109,9 +109,10 @@ class ItemTable(anywidget.AnyWidget):
 
 def interval_svg(value: Mapping[str, Any], axis: Sequence[float]) -> Markup:
     """A dot and a bar on the axis, with a line at zero; in full ink where the interval leaves zero out."""
-    low, high = value["low"], value["high"]
-    clear = low is not None and high is not None and (low > 0 or high < 0)
-    return dot_and_bar(value["value"], low, high, (axis[0], axis[1]), "var(--ink)" if clear else "var(--quiet)", value["text"], guide=0.0)
+    ends: list[Any] = [value["low"], value["high"]]
+    clear = None not in ends and (ends[0] > 0 or ends[1] < 0)
+    colour = "var(--ink)" if clear else "var(--quiet)"
+    return dot_and_bar(value["value"], ends[0], ends[1], (axis[0], axis[1]), colour, value["text"], guide=0.0)
 
 
 def _row(row: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -6,12 +6,13 @@ import pytest
 
 from hippo_core.experiments.asking.report.runs import load_run
 from hippo_core.files import LabError
+from hippo_core.lab import widgets
 from hippo_core.lab.dashboard.ablate import AblatePanel, ablations_of
 from hippo_core.lab.dashboard.compare import ComparePanel
 from hippo_core.lab.dashboard.index import read_index
+from hippo_core.lab.grid.expand import grid_names
 from hippo_core.results import summaries
 from tests.lab.dashboard.conftest import MEMORY, SPARSE, add
-from tests.lab.test_progress import until
 
 KS = [f"{MEMORY} (k={k})" for k in (1, 3, 5)]
 
@@ -129,12 +130,7 @@ def test_a_grid_that_cannot_be_started_is_a_line(runs):
     assert "runs on" in shown._said.value and shown._work.children == ()
 
 
-def test_the_real_start_gives_a_view_with_a_stop_button(place):
-    (place / "params/models/other.yaml").write_text("source: data/weights/none\ncontext_limit: 512\n")
-    shown = AblatePanel(place / "executed")
-    shown.grid.value = "quick"
-    shown.missing.click()
-    [view] = shown._work.children
-    assert view.run_id == "quick" and view._button in view.children[0].children
-    view.stop()
-    until(lambda: not view.refresh())
+def test_grids_are_started_as_from_any_notebook(runs):
+    shown = AblatePanel(runs)
+    assert shown._start is widgets.start
+    assert shown.grid.options == tuple(grid_names())

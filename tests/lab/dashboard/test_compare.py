@@ -109,6 +109,7 @@ def test_what_is_chosen_before_decides_what_is_offered(panel):
     assert "rag_bm25 is the only condition here;" in head(panel) and panel.table.rows == []
     panel.choices.fields["suite"].value = "episodic"
     panel.choices.fields["a"].value = SPARSE
+    panel.choices.fields["b"].value = RAG
     assert values(panel) == {"run": "whole", "model": "hippo-tiny", "suite": "episodic", "regime": "delayed", "a": SPARSE, "b": RAG}
     assert panel.result.mean_a == 0.6
 
