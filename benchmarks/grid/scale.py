@@ -35,7 +35,6 @@ from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import provenance
 from hippo_core.lab.run.cells import Cell
 from hippo_core.results.records import begin_record, finish_record, run_folder, seal
-from hippo_core.results.records.read import TEXT
 
 ROUNDS, CELLS, ALIKE = 3, 1000, 10
 REFERENCE = root() / "executed/example"
@@ -116,7 +115,7 @@ def words(name: str) -> list[dict[str, Any]]:
     (path,) = REFERENCE.glob(f"*/{'rag_bm25' if 'rag' in name else 'oracle'}/*/*/*/metrics.csv")
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    return [{key: value if key in TEXT else float(value or "nan") for key, value in row.items()} for row in rows]
+    return [{key: value if key in ITEMS.text else float(value or "nan") for key, value in row.items()} for row in rows]
 
 
 def _row(told: dict[str, Any], suite: str, split: str, right: bool) -> dict[str, Any]:

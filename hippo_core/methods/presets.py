@@ -46,6 +46,13 @@ def read_preset(name: str, above: tuple[str, ...] = ()) -> Overlaid:
     return Overlaid(merged(below.values, own), below.origin)
 
 
+def extended(name: str) -> list[str]:
+    """The presets that a preset extends, the nearest first. LabError as of `read_preset`."""
+    read_preset(name)  # which finds that there are such presets, and that they end
+    own = read_mapping(root() / "params" / "presets" / f"{name}.yaml")
+    return [below := str(own["extends"]), *extended(below)] if "extends" in own else []
+
+
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """The values of `above` over those of `below`; mappings are merged at any depth, all else is replaced."""
     inner = {key: value for key, value in above.items() if isinstance(value, Mapping) and isinstance(below.get(key), Mapping)}

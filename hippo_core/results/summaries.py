@@ -30,7 +30,7 @@ def rivals(options: Sequence[Option], encoders: Sequence[str | None]) -> list[Op
     return [option for option, encoder in zip(options, encoders, strict=True) if not (published and encoder == "own")]
 
 
-PAIRING = ("key", "cluster", "seed", "world", "question", "answer", "score")
+PAIRING = ("key", "cluster", "seed", "world", "question", "answer")
 RUNGS = ("exact", "partial", "paraphrase", "noisy")
 
 
@@ -110,12 +110,13 @@ def _rags(rows: Frame) -> list[str]:
     return rivals(plain, [encoders[name] for name in plain])
 
 
-def pair(rows: Frame, a: tuple[str, str], b: tuple[str, str]) -> Comparison | None:
+def pair(rows: Frame, a: tuple[str, str], b: tuple[str, str], metric: str = "score") -> Comparison | None:
     """Condition and regime a against b on the seeds that both have; None where they share none or their items do not pair."""
-    sides = [rows.loc[(rows["condition"] == name) & (rows["regime"] == regime), list(PAIRING)] for name, regime in (a, b)]
+    columns = [*PAIRING, metric]
+    sides = [rows.loc[(rows["condition"] == name) & (rows["regime"] == regime), columns] for name, regime in (a, b)]
     seeds = set(sides[0]["seed"]) & set(sides[1]["seed"])
     sides = [side[side["seed"].isin(seeds)] for side in sides]
     try:
-        return compare(*sides, key="key", cluster="cluster") if seeds else None
+        return compare(*sides, metric=metric, key="key", cluster="cluster") if seeds else None
     except LabError:
         return None

@@ -15,6 +15,17 @@ This package needs neither torch nor pandas until rows are read.
 
 from hippo_core.results.records.diff import diff
 from hippo_core.results.records.paths import DONE, RUNS, folders_with, put_away, run_folder, set_aside, suite_folder
-from hippo_core.results.records.read import key_of, read_meta, read_metrics, read_rows, read_table, records_of, records_with
+from hippo_core.results.records.read import (
+    key_of,
+    key_of_record,
+    origins_of,
+    read_meta,
+    read_metrics,
+    read_rows,
+    read_table,
+    records_of,
+    records_with,
+    rows_of,
+)
 from hippo_core.results.records.table import Table
 from hippo_core.results.records.write import begin_record, finish_record, is_complete, seal, verify, write_rows

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,27 +50,31 @@ _parsed = lru_cache(maxsize=1000)(parse_yaml)  # of many records few differ
 
 def records_of(run: Path, split: str | None = "test", dry_run: bool = False) -> list[Path]:
     """The finished records of a run whose rows are items, by path: of one split (None: of all), without dry runs unless asked for."""
-    return list(_origins(run, split, dry_run))
+    return list(origins_of(run, split, dry_run))
 
 
 def records_with(run: Path, dry_run: bool = False, experiment: str = "", step: str = "") -> list[Path]:
     """The finished records of a run with rows, sorted by path: of an experiment, or of a step, where it is named; without dry runs unless
     asked for."""
 
+    return list(_metas_with(run, dry_run, experiment, step))
+
+
+def origins_of(run: Path, split: str | None = "test", dry_run: bool = False) -> dict[Path, dict[str, Any]]:
+    """The same records as `records_of`, each with its `meta.json`."""
+
+    def wanted(meta: dict[str, Any]) -> bool:
+        return meta["table"]["unit"] == ITEM and (split is None or meta["parameters"].get("split", "test") == split)
+
+    return {record: meta for record, meta in _metas_with(run, dry_run).items() if wanted(meta)}
+
+
+def _metas_with(run: Path, dry_run: bool, experiment: str = "", step: str = "") -> dict[Path, dict[str, Any]]:
     def wanted(meta: dict[str, Any]) -> bool:
         fits = experiment in ("", meta.get("experiment")) and step in ("", meta.get("step"))
         return "table" in meta and fits and (dry_run or not meta["parameters"].get("dry_run", False))
 
-    return [record for record in record_folders(run) if wanted(read_meta(record))]
-
-
-def _origins(run: Path, split: str | None, dry_run: bool) -> dict[Path, dict[str, Any]]:
-    origins = {}
-    for record in records_with(run, dry_run):
-        meta = read_meta(record)
-        if meta["table"]["unit"] == ITEM and (split is None or meta["parameters"].get("split", "test") == split):
-            origins[record] = meta
-    return origins
+    return {record: meta for record in record_folders(run) if wanted(meta := read_meta(record))}
 
 
 def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "pd.DataFrame":
@@ -80,13 +84,19 @@ def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "
     the place of what it retrieves (each empty for none); the other overrides stand apart in `preset_overrides` and `suite_overrides`,
     joined by ";". Text is text, all else is a number (NaN where not measured).
     """
-    import pandas as pd
-
-    origins = sorted(_origins(run, split, dry_run).items(), key=lambda one: _below(one[0], run))
+    origins = origins_of(run, split, dry_run)
     if not origins:
         raise LabError(f"no finished record with rows at {run}; run a grid first: make grid")
-    keys = [_key(record, meta, run) for record, meta in origins]
-    table = _joined(run, origins)
+    return rows_of(run, origins)
+
+
+def rows_of(run: Path, origins: Mapping[Path, dict[str, Any]]) -> "pd.DataFrame":
+    """The rows of these records of a run alone, one or more, as `read_rows` gives them: each record with its `meta.json`."""
+    import pandas as pd
+
+    by_path = sorted(origins.items(), key=lambda one: _below(one[0], run))
+    keys = [key_of_record(record, meta, run) for record, meta in by_path]
+    table = _joined(run, by_path)
     known: Any = pd.DataFrame.from_records(keys, columns=list(KEYS))
     known = known.astype(dict.fromkeys(known.select_dtypes("str"), object))  # which is quick to go through, as the text of the rows is
     return pd.concat([table.drop(columns="place"), known.take(table["place"]).reset_index(drop=True)], axis=1)
@@ -152,7 +162,8 @@ def _below(record: Path, run: Path) -> str:
     return record.relative_to(run).as_posix()
 
 
-def _key(record: Path, meta: dict[str, Any], run: Path) -> dict[str, Any]:
+def key_of_record(record: Path, meta: dict[str, Any], run: Path) -> dict[str, Any]:
+    """The columns of KEYS for a record of a run with this `meta.json`."""
     key = key_of({**meta["parameters"], "step": meta["step"]}, read_resolved(record))
     return key | {"cell": record.name, "record": _below(record, run)}
 

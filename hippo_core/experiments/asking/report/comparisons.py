@@ -45,13 +45,8 @@ def _comparison(a: tuple[str, str], b: tuple[str, str], result: Comparison, link
     return {
         "name": look(a[0]).label,
         "look": look(a[0]),
-        "n": count(result.n),
-        "worlds": count(result.n_worlds),
-        "a": share(result.mean_a),
-        "b": share(result.mean_b),
+        **numbers(result),
         "value": result.difference,
-        "difference": share(result.difference, result.low, result.high, sign=True),
-        "interval": span(result.low, result.high, sign=True),
         "bar": dot_and_bar(
             result.difference,
             result.low,
@@ -61,13 +56,25 @@ def _comparison(a: tuple[str, str], b: tuple[str, str], result: Comparison, link
             alt,
             guide=0.0,
         ),
-        "p": probability(result.p_permutation),
         "p_value": result.p_permutation,
+        "link_a": links.differing(a, b, "a"),
+        "link_b": links.differing(a, b, "b"),
+        "link": links.differing(a, b),
+    }
+
+
+def numbers(result: Comparison) -> dict[str, str]:
+    """A paired comparison as it is written, here and in the dashboard."""
+    return {
+        "n": count(result.n),
+        "worlds": count(result.n_worlds),
+        "a": share(result.mean_a),
+        "b": share(result.mean_b),
+        "difference": share(result.difference, result.low, result.high, sign=True),
+        "interval": span(result.low, result.high, sign=True),
+        "p": probability(result.p_permutation),
         "p_mcnemar": probability(result.p_mcnemar),
         "only_a": count(result.only_a),
         "only_b": count(result.only_b),
         "needed": needed(result.n_needed),
-        "link_a": links.differing(a, b, "a"),
-        "link_b": links.differing(a, b, "b"),
-        "link": links.differing(a, b),
     }

@@ -53,15 +53,15 @@ def _choices(rows: Frame, column: str) -> list[str]:
 
 
 def _item(row: dict[str, Any]) -> dict[str, Any]:
-    verdict = _verdict(row["score"])
+    verdict = verdict_of(row["score"])
     return {
         "id": row["item_id"],
         **{name: row[name] for name in ("rung", "kind", "question", "prompt", "answer")},
-        "recalled": _recalled(row[RECALLED]),
-        "pred": _shown_text(row["pred"]),
+        "recalled": recalled(row[RECALLED]),
+        "pred": shown_text(row["pred"]),
         "flags": row["flags"].replace(";", ", "),
         "verdict": verdict,
-        "mark": _MARKS[verdict],
+        "mark": MARKS[verdict],
         "score": _score(row["score"]),
         "f1": share(row["f1"]),
         "recall": share(row["recall_1"]),
@@ -69,22 +69,24 @@ def _item(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _recalled(texts: object) -> list[dict[str, str]]:
+def recalled(texts: object) -> list[dict[str, str]]:
     """What was recalled, best first, each with its score where that is known."""
     if not isinstance(texts, str) or not texts:
         return []
     return [{"text": text, "score": "" if score is None else f"{score:.3g}"} for text, score in json.loads(texts)]
 
 
-_MARKS = {"1": "✓", "0": "✗", "": NONE}
-_LOOKS = {"1": "right", "0": "wrong", "": "quiet"}
+MARKS = {"1": "✓", "0": "✗", "": NONE}
+LOOKS = {"1": "right", "0": "wrong", "": "quiet"}
 
 
-def _verdict(score: float) -> str:
+def verdict_of(score: float) -> str:
+    """ "1" for a right answer, "0" for a wrong one, "" for one that was not scored."""
     return "" if missing(score) else "1" if score >= 0.5 else "0"
 
 
-def _shown_text(text: str) -> str:
+def shown_text(text: str) -> str:
+    """An answer, which may be empty, as it is shown."""
     return text if text.strip() else "(nothing)"
 
 
@@ -117,12 +119,12 @@ _NOTHING = {"score": "", "look": "quiet", "mark": NONE, "pred": "", "link": ""}
 def _answers(rows: Frame, where: dict[str, str]) -> dict[str, dict[str, str]]:
     answers = {}
     for row in rows[["key", "item_id", "record", "score", "pred"]].to_dict("records"):
-        verdict = _verdict(row["score"])
+        verdict = verdict_of(row["score"])
         answers[row["key"]] = {
             "score": "" if missing(row["score"]) else f"{row['score']:g}",
-            "look": _LOOKS[verdict],
-            "mark": _MARKS[verdict],
-            "pred": "" if verdict == "1" else _shown_text(row["pred"]),
+            "look": LOOKS[verdict],
+            "mark": MARKS[verdict],
+            "pred": "" if verdict == "1" else shown_text(row["pred"]),
             "link": f"{where[row['record']]}#{row['item_id']}",
         }
     return answers

@@ -114,7 +114,7 @@ class Run:
 def load_run(folder: Path) -> Run:
     """Read every finished record of a run's answers. Raises LabError where there are none, or none of test worlds."""
     rows, dry = _rows(folder)
-    rows = _settings(_conditions(with_costs(folder, rows)))
+    rows = with_settings(with_keys(with_conditions(with_costs(folder, rows))))
     cells = rows.drop_duplicates("record")[CELL]
     cells = cells.assign(listed=cells.groupby("setting")["seed"].rank("dense") <= LISTED)
     test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "val"]
@@ -133,10 +133,15 @@ def _rows(folder: Path) -> tuple[Frame, bool]:
         return read_rows(folder, split=None, dry_run=True), True
 
 
-def _conditions(rows: Frame) -> Frame:
+def with_conditions(rows: Frame) -> Frame:
+    """Rows, or one line a record and stage, with the column `condition`."""
+    return rows.assign(condition=_each(rows[["preset", "encoder", "control", "preset_overrides", "stage"]], _condition))
+
+
+def with_keys(rows: Frame) -> Frame:
+    """Rows with the columns `cluster`, the world that each is of, and `key`, its item, both with the seed."""
     seed = rows["seed"].astype(str).astype(object)
-    condition = _each(rows[["preset", "encoder", "control", "preset_overrides", "stage"]], _condition)
-    return rows.assign(condition=condition, cluster=seed + "/" + rows["world"], key=seed + "/" + rows["item_id"])
+    return rows.assign(cluster=seed + "/" + rows["world"], key=seed + "/" + rows["item_id"])
 
 
 def _condition(preset: str, encoder: str, control: str, overrides: str, stage: str) -> str:
@@ -152,8 +157,9 @@ def _each(columns: Frame, name: Callable[..., str]) -> Frame:
     return pd.Series(names, dtype=object).take(kind).set_axis(columns.index)
 
 
-def _settings(rows: Frame) -> Frame:
-    """Rows with the columns `place` (what is asked, and of whom) and `setting` (the place, and the size where a suite has several)."""
+def with_settings(rows: Frame) -> Frame:
+    """The rows of a whole run, or one line a record, with the columns `place` (what is asked, and of whom) and `setting` (the place, and
+    the size where a suite has several)."""
     names = _place_names(rows)
     test = rows["split"] == "test"
     several = rows[test].groupby("suite")["n"].nunique() > 1

@@ -1,0 +1,246 @@
+"""The panel Ablate: what a memory loses, or gains, with each of its parts off or set otherwise; answers beside recall, sweeps as lines."""
+
+import base64
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+
+from hippo_core.experiments.asking.report.found import memory_of
+from hippo_core.files import LabError, root
+from hippo_core.lab import widgets
+from hippo_core.lab.dashboard.choices import Choices, Options
+from hippo_core.lab.dashboard.index import RunIndex, read_index, run_names
+from hippo_core.lab.dashboard.pages import piece, style
+from hippo_core.lab.dashboard.table import ItemTable
+from hippo_core.lab.grid.expand import grid_names
+from hippo_core.methods.presets import extended
+from hippo_core.results import summaries
+from hippo_core.results.figures.palette import base, is_control, look
+from hippo_core.results.formatting import count, share
+from hippo_core.results.frames import Frame
+from hippo_core.results.records import RUNS
+from hippo_core.results.statistics import Comparison
+from hippo_core.results.sweeps import Sweep, sweeps
+
+LABELS = {"run": "Run", "model": "Model", "suite": "Suite", "regime": "Regime", "full": "Full memory"}
+COLUMNS: list[dict[str, Any]] = [
+    {"name": "name", "label": "Without, or with", "kind": "text"},
+    {"name": "n", "label": "n", "kind": "number"},
+    {"name": "score", "label": "Answers", "kind": "number", "digits": 2},
+    {"name": "answers", "label": "Answers against the full memory", "kind": "interval"},
+    {"name": "recall", "label": "Recall against the full memory", "kind": "interval"},
+]
+RECALLS = {"found": "the right fact found", "recall_1": "the right fact first"}  # the first that was measured
+
+
+class AblatePanel:
+    """Every ablation of a memory against it. `runs`: the folder of all runs, `executed` of the lab unless it is said; `on_choose` is called
+    with run, suite, a (the ablation), b (the full memory) and regime when a row is chosen; `start` starts a grid and returns its view.
+    `widget` is the panel, `results` what the statistics say of each ablation: of its answers, and of its recall."""
+
+    def __init__(
+        self,
+        runs: Path | None = None,
+        on_choose: Callable[..., object] | None = None,
+        start: Callable[..., ipywidgets.Widget] = widgets.start,
+    ) -> None:
+        self._runs, self._on_choose, self._start = runs or root() / RUNS, on_choose, start
+        self.results: dict[str, tuple[Comparison, Comparison | None]] = {}
+        self._sweeps: list[Sweep] = []
+        self.choices = Choices(LABELS, self._options, self._default, self._show)
+        self.table = ItemTable(columns=COLUMNS, label="ablations")
+        self.table.observe(self._choose, "selected")
+        self._head, self._picture, self._said = ipywidgets.HTML(), ipywidgets.HTML(), ipywidgets.HTML()
+        self.sweep = ipywidgets.Dropdown(description="Sweep along", options=[])
+        self.sweep.observe(lambda _: self._draw(), "value")
+        self.grid = ipywidgets.Dropdown(description="Grid", options=grid_names())
+        self.missing = ipywidgets.Button(description="Run what is missing", icon="play", layout={"width": "180px"})
+        self.missing.tooltip = "Run the cells of this grid that the run has no finished record of; what is finished is kept"
+        self.missing.on_click(lambda _: self.run_missing())
+        again = ipywidgets.Button(
+            description="Read again", icon="refresh", tooltip="Read the records of this run anew", layout={"width": "110px"}
+        )
+        again.on_click(lambda _: self.refresh())
+        for one in (self.sweep, self.grid):
+            one.style.description_width, one.layout.width = "initial", "auto"
+        self._work = ipywidgets.VBox([])
+        top = ipywidgets.HBox([self.choices.widget, again], layout={"justify_content": "space-between", "align_items": "flex-start"})
+        row = ipywidgets.HBox([self.grid, self.missing], layout={"flex_flow": "row wrap"})
+        shown = [ipywidgets.HTML(style()), top, self._head, self.table, self.sweep, self._picture, row, self._said, self._work]
+        self.widget = ipywidgets.VBox(shown)
+        self.choices.fill()
+
+    def refresh(self) -> None:
+        """Read the records of the run anew."""
+        read_index.cache_clear()
+        self.choices.fill()
+
+    def run_missing(self) -> None:
+        """Start the chosen grid on the run, and show how it comes along; when it ends the panel reads the records anew."""
+        try:
+            view = self._start(self.grid.value, run_id=self.choices["run"] or self.grid.value)
+        except LabError as error:
+            self._said.value = piece("note", error)
+            return
+        self._said.value = ""
+        self._work.children = (view,)
+        following = getattr(view, "following", None)
+        if following is not None:
+            following.add_done_callback(lambda _: self.refresh())
+
+    def html(self) -> str:
+        """What the panel shows, for a page without a kernel."""
+        return style() + self._head.value + (self.table.html() if self.results else "") + self._picture.value
+
+    def _options(self, name: str) -> Options:
+        if name == "run":
+            if not (names := run_names(self._runs)):
+                raise LabError(f"No run yet in {self._runs.name}: choose a grid below and run it.")
+            return [(one, one) for one in names]
+        index = read_index(self._runs / self.choices["run"])
+        if name == "model":
+            return [(one, one) for one in index.models]
+        model, setting = self.choices["model"], self.choices["suite"]
+        if name == "suite":
+            return [(one.removeprefix(f"{model} · "), one) for one in index.settings(model)]
+        if name == "regime":
+            return [(one, one) for one in index.regimes(setting)]
+        memories = _memories(index.conditions(setting, self.choices["regime"]))
+        if not memories:
+            raise LabError(f"Run {self.choices['run']} has no memory with an ablation here: a grid with both makes them.")
+        return [(look(one).label, one) for one in memories]
+
+    def _default(self, name: str, values: Sequence[str]) -> str:
+        if name == "suite":  # the first that has ablations
+            index = read_index(self._runs / self.choices["run"])
+            return next((one for one in values if any(_memories(index.conditions(one, two)) for two in index.regimes(one))), values[0])
+        if name == "regime":
+            return "delayed" if "delayed" in values else values[0]
+        if name == "full":
+            index = read_index(self._runs / self.choices["run"])
+            memory = memory_of(index.of(self.choices["suite"]))
+            return memory if memory and memory in values else values[0]
+        return values[0]
+
+    def _show(self) -> None:
+        """Compare every ablation with the full memory; a line where there are none."""
+        self.results, self._sweeps, rows, problem = {}, [], [], self.choices.problem
+        if not problem:
+            try:
+                rows = self._compared()
+            except LabError as error:
+                problem = str(error)
+        if problem:
+            self._head.value, self.results = piece("note", problem), {}
+        self.table.rows = rows if self.results else []
+        self.table.layout.display = "" if self.results else "none"
+        if self.choices["run"] in self.grid.options:
+            self.grid.value = self.choices["run"]
+        self.missing.disabled = not self.grid.options
+        self._find_sweeps()
+
+    def _compared(self) -> list[dict[str, Any]]:
+        index = read_index(self._runs / self.choices["run"])
+        setting, asked, full = (self.choices[name] for name in ("suite", "regime", "full"))
+        names = ablations_of(full, index.conditions(setting, asked))
+        sides = {name: (name, index.regime(setting, name, asked)) for name in (full, *names)}
+        cells = index.of(setting)
+        wanted = [(condition, regime) in sides.values() for condition, regime in zip(cells["condition"], cells["regime"], strict=True)]
+        rows = index.rows(cells[wanted])
+        measure = next((name for name in RECALLS if name in rows and rows.loc[rows["condition"] == full, name].notna().any()), "")
+        for name in names:
+            answers = summaries.pair(rows, sides[name], sides[full])
+            if answers is not None and answers.n:
+                self.results[name] = answers, summaries.pair(rows, sides[name], sides[full], measure) if measure else None
+        if not self.results:
+            raise LabError(f"No ablation of {look(full).label} was asked the questions that it was asked.")
+        self._head.value = piece("forest", _full(rows[rows["condition"] == full], full, measure))
+        return [
+            {
+                "id": name,
+                "name": look(name).label,
+                "n": answers.n,
+                "score": answers.mean_a,
+                "answers": _bar(answers),
+                "recall": _bar(recall),
+            }
+            for name, (answers, recall) in self.results.items()
+        ]
+
+    def _choose(self, _: object) -> None:
+        chosen = self.table.selected
+        if not chosen:
+            return
+        self.table.selected = ""  # a row opens, as a button does: the same one may be chosen again
+        if self._on_choose:
+            told = {name: self.choices[name] for name in ("run", "suite", "regime")}
+            try:
+                self._on_choose(**told, a=chosen, b=self.choices["full"])
+            except LabError as error:
+                self._said.value = piece("note", error)
+
+    def _find_sweeps(self) -> None:
+        """The axes along which the cells of this model and suite stand."""
+        if self.choices["suite"]:
+            cells = self._index.cells
+            suite = self._index.of(self.choices["suite"])["suite"].iloc[0]
+            self._sweeps = sweeps(cells[(cells["model"] == self.choices["model"]) & (cells["suite"] == suite)])
+        self.sweep.options = [(_axis(one), place) for place, one in enumerate(self._sweeps)]
+        self.sweep.value = 0 if self._sweeps else None
+        self.sweep.layout.display = "" if self._sweeps else "none"
+        self._draw()
+
+    def _draw(self) -> None:
+        """The chosen sweep as a picture."""
+        from hippo_core.results.figures.drawing import png
+        from hippo_core.results.figures.sweep_plot import sweep_figure
+
+        if self.sweep.value is None or self.sweep.value >= len(self._sweeps):
+            self._picture.value = ""
+            return
+        sweep = self._sweeps[self.sweep.value]
+        try:
+            drawn = png(sweep_figure(replace(sweep, rows=self._index.rows(sweep.rows))))
+        except LabError as error:
+            self._picture.value = piece("note", error)
+            return
+        self._picture.value = piece("sweep", base64.b64encode(drawn).decode(), f"Along {_axis(sweep)}")
+
+    @property
+    def _index(self) -> RunIndex:
+        return read_index(self._runs / self.choices["run"])
+
+
+def ablations_of(full: str, conditions: Sequence[str]) -> list[str]:
+    """Those of the conditions that extend the preset of a memory, or override settings of it; controls are none of them."""
+    return [one for one in conditions if one != full and not is_control(one) and _of(base(one), base(full))]
+
+
+def _of(preset: str, memory: str) -> bool:
+    try:
+        return preset == memory or memory in extended(preset)
+    except LabError:  # the record may come from another machine, where the preset is
+        return preset.startswith("ablations/")
+
+
+def _memories(conditions: Sequence[str]) -> list[str]:
+    """The memories that have an ablation among the conditions."""
+    own = [one for one in conditions if base(one).split("/")[0] not in ("baselines", "controls", "ablations") and not is_control(one)]
+    return [one for one in own if ablations_of(one, conditions)]
+
+
+def _full(rows: Frame, name: str, measure: str) -> dict[str, str]:
+    recall = f", {RECALLS[measure]} for {share(rows[measure].mean())}" if measure else ""
+    answered = f"{share(rows['score'].mean())} of {count(rows['score'].notna().sum())} questions answered right"
+    return {"name": look(name).label, "said": f"{answered}{recall}", "recall": RECALLS.get(measure, "not measured")}
+
+
+def _bar(result: Comparison | None) -> list[float | None]:
+    return [result.difference, result.low, result.high] if result is not None and result.n else [None, None, None]
+
+
+def _axis(sweep: Sweep) -> str:
+    return f"{sweep.axis}, {sweep.shared('regime')}, n = {sweep.shared('n')}"

@@ -1,0 +1,256 @@
+"""The panel Compare: two conditions of a run on the same questions, the questions on which they differ, and what stands behind each."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import ipywidgets
+
+from hippo_core.experiments.asking.report.comparisons import numbers
+from hippo_core.experiments.asking.report.found import memory_of
+from hippo_core.experiments.asking.report.items import LOOKS, MARKS, RECALLED, recalled, shown_text, verdict_of
+from hippo_core.files import LabError, root, unknown
+from hippo_core.lab.dashboard.choices import Choices, Options
+from hippo_core.lab.dashboard.index import RunIndex, read_index, run_names
+from hippo_core.lab.dashboard.pages import piece, style
+from hippo_core.lab.dashboard.table import ItemTable
+from hippo_core.results import summaries
+from hippo_core.results.figures.palette import base, look
+from hippo_core.results.formatting import missing
+from hippo_core.results.frames import Frame
+from hippo_core.results.records import RUNS
+from hippo_core.results.statistics import Comparison
+
+LABELS = {"run": "Run", "model": "Model", "suite": "Suite", "regime": "Regime", "a": "A", "b": "B"}
+DIFFER, ONLY_A, ONLY_B, ALL = "differ", "a", "b", "all"
+WHO = (("where they differ", DIFFER), ("only A right", ONLY_A), ("only B right", ONLY_B), ("all questions", ALL))
+FACTS = {
+    "questions": "n",
+    "worlds": "worlds",
+    "only A right": "only_a",
+    "only B right": "only_b",
+    "p, worlds' signs": "p",
+    "p, McNemar": "p_mcnemar",
+    "questions needed": "needed",
+}
+
+
+class ComparePanel:
+    """Two conditions side by side. `runs`: the folder of all runs, `executed` of the lab unless it is said; `here`: the folder that links
+    start from, the working folder unless it is said. `widget` is the panel, `result` what the statistics say, None where that is nothing.
+    """
+
+    def __init__(self, runs: Path | None = None, here: Path | None = None) -> None:
+        self._runs, self._here = runs or root() / RUNS, here or Path.cwd()
+        self.result: Comparison | None = None
+        self._items: list[dict[str, Any]] = []
+        self._sides: tuple[Frame, Frame] | None = None
+        self.choices = Choices(LABELS, self._options, self._default, self._compare)
+        self.filters = {name: ipywidgets.Dropdown(description=name.capitalize(), options=[("all", "")]) for name in ("rung", "kind")}
+        self.filters["who"] = ipywidgets.Dropdown(description="Show", options=WHO)
+        self.table = ItemTable(label="questions")
+        self._head, self._item = ipywidgets.HTML(), ipywidgets.HTML()
+        again = ipywidgets.Button(
+            description="Read again", icon="refresh", tooltip="Read the records of this run anew", layout={"width": "110px"}
+        )
+        again.on_click(lambda _: self.refresh())
+        for one in self.filters.values():
+            one.style.description_width, one.layout.width = "initial", "auto"
+            one.observe(lambda _: self._filter(), "value")
+        self.table.observe(lambda _: self._show_item(), "selected")
+        self._below = ipywidgets.VBox(
+            [ipywidgets.HBox(list(self.filters.values()), layout={"flex_flow": "row wrap"}), self.table, self._item]
+        )
+        top = ipywidgets.HBox([self.choices.widget, again], layout={"justify_content": "space-between", "align_items": "flex-start"})
+        self.widget = ipywidgets.VBox([ipywidgets.HTML(style()), top, self._head, self._below])
+        self.choices.fill()
+
+    def select(self, run: str, suite: str = "", a: str = "", b: str = "", model: str = "", regime: str = "", item: str = "") -> None:
+        """Show a comparison. `suite` is a suite or a setting of the report, `a` and `b` are conditions, `item` is the key of a question;
+        what is not said stays as it is, where the run has it. LabError for a name that there is not."""
+        index = read_index(self._runs / run) if run in run_names(self._runs) else None
+        if index is None:
+            raise unknown("run", run, run_names(self._runs))
+        setting, model = _setting(index, suite, model)
+        self.choices.fill(wanted={"run": run, "model": model, "suite": setting, "regime": regime, "a": a, "b": b})
+        if item:
+            if item not in {one["id"] for one in self.table.rows}:
+                self.filters["who"].value = ALL
+            self.table.selected = item
+
+    def refresh(self) -> None:
+        """Read the records of the run anew."""
+        read_index.cache_clear()
+        self.choices.fill()
+
+    def html(self) -> str:
+        """What the panel shows, for a page without a kernel."""
+        if self.result is None:
+            return style() + self._head.value
+        return style() + self._head.value + self.table.html() + self._item.value
+
+    def _options(self, name: str) -> Options:
+        if name == "run":
+            names = run_names(self._runs)
+            if not names:
+                raise LabError(f"No run yet in {self._runs.name}: `make grid` makes one.")
+            return [(one, one) for one in names]
+        index = read_index(self._runs / self.choices["run"])
+        if name == "model":
+            return [(one, one) for one in index.models]
+        model, setting = self.choices["model"], self.choices["suite"]
+        if name == "suite":
+            return [(one.removeprefix(f"{model} · "), one) for one in index.settings(model)]
+        if name == "regime":
+            return [(one, one) for one in index.regimes(setting)]
+        offered = [one for one in index.conditions(setting, self.choices["regime"]) if name == "a" or one != self.choices["a"]]
+        if not offered:
+            raise LabError(f"{look(self.choices['a']).label} is the only condition here; there is nothing to compare it with.")
+        return [(look(one).label, one) for one in offered]
+
+    def _default(self, name: str, values: Sequence[str]) -> str:
+        """A memory against the first rag, delayed; else what comes first."""
+        if name == "regime":
+            return "delayed" if "delayed" in values else values[0]
+        index = read_index(self._runs / self.choices["run"]) if name in ("a", "b") else None
+        memory = memory_of(index.of(self.choices["suite"])) if index else None
+        if name == "a":
+            return memory if memory and memory in values else values[-1]
+        if name == "b":
+            return next((one for one in values if base(one) in summaries.RIVAL_RAGS), values[0])
+        return values[0]
+
+    def _compare(self) -> None:
+        """Read the rows of both cells and compare them; a line where that cannot be."""
+        self.result, self._sides, self._items = None, None, []
+        problem = self.choices.problem
+        if not problem:
+            try:
+                self._head.value = self._compared()
+            except LabError as error:
+                problem = str(error)
+        if problem:
+            self.result = None
+            self._head.value = piece("note", problem)
+        self._below.layout.display = "none" if problem else ""
+        self._refill_filters()
+        self._filter()
+
+    def _compared(self) -> str:
+        index = read_index(self._runs / self.choices["run"])
+        setting, asked, a, b = (self.choices[name] for name in ("suite", "regime", "a", "b"))
+        sides = [(name, index.regime(setting, name, asked)) for name in (a, b)]
+        if asked not in {regime for _, regime in sides}:
+            raise LabError(f"Neither has answers of its own in the regime {asked}; choose another.")
+        cells = index.of(setting)
+        here = [(cells["condition"] == name) & (cells["regime"] == regime) for name, regime in sides]
+        rows = index.rows(cells[here[0] | here[1]])
+        self.result = summaries.pair(rows, sides[0], sides[1])
+        if self.result is None or not self.result.n:
+            raise LabError("A and B were not asked the same questions, or none of them was scored; there is nothing to compare.")
+        first, second = (rows[(rows["condition"] == name) & (rows["regime"] == regime)].set_index("key") for name, regime in sides)
+        self._sides = first, second.reindex(first.index.intersection(second.index))
+        self._items = _items(*self._sides)
+        return self._pair(sides)
+
+    def _pair(self, sides: Sequence[tuple[str, str]]) -> str:
+        assert self.result is not None
+        words, asked = numbers(self.result), self.choices["regime"]
+        names = [look(name).label + ("" if regime == asked else f", {regime}") for name, regime in sides]
+        where = ", ".join(self.choices[name] for name in ("run", "model", "suite", "regime"))
+        facts = [(label, words[name]) for label, name in FACTS.items()]
+        return piece("pair", {**words, "name_a": names[0], "name_b": names[1], "where": where, "facts": facts})
+
+    def _refill_filters(self) -> None:
+        for name in ("rung", "kind"):
+            there = {item[name] for item in self._items} - {""}
+            known = [one for one in summaries.RUNGS if one in there] + sorted(there - set(summaries.RUNGS))
+            before = self.filters[name].value
+            self.filters[name].options = [("all", ""), *((one, one) for one in known)]
+            self.filters[name].value = before if before in known else ""
+
+    def _filter(self) -> None:
+        """The questions that the filters leave."""
+        rung, kind, who = (str(self.filters[name].value) for name in ("rung", "kind", "who"))
+        kept = [one for one in self._items if rung in ("", one["rung"]) and kind in ("", one["kind"]) and _is(one["better"], who)]
+        columns = _columns(self._items)
+        if columns != self.table.columns:
+            self.table.rows = []
+            self.table.columns = columns
+        self.table.rows = kept
+        self._show_item()
+
+    def _show_item(self) -> None:
+        self._item.value = piece("item", self._described(self.table.selected)) if self.table.selected and self._sides else ""
+
+    def _described(self, key: str) -> dict[str, Any]:
+        assert self._sides is not None
+        rows = [side.loc[key] for side in self._sides]
+        names = [look(self.choices[name]).label for name in ("a", "b")]
+        said = [self._side(letter, name, row) for letter, name, row in zip("AB", names, rows, strict=True)]
+        first = rows[0]
+        return {"id": key, "gold": first["answer"], **{name: first[name] for name in ("question", "rung", "kind")}, "sides": said}
+
+    def _side(self, letter: str, name: str, row: Mapping[str, Any]) -> dict[str, Any]:
+        verdict = verdict_of(row["score"])
+        path = Path(os.path.relpath(self._runs / self.choices["run"] / row["record"] / "notebook.ipynb", self._here)).as_posix()
+        return {
+            "letter": letter,
+            "name": name,
+            "mark": MARKS[verdict],
+            "look": LOOKS[verdict],
+            "answer": shown_text(row["pred"]),
+            "recalled": recalled(row.get(RECALLED)),
+            "prompt": row["prompt"],
+            "notebook": quote(path),
+        }
+
+
+def _setting(index: RunIndex, suite: str, model: str) -> tuple[str, str]:
+    """The setting that a name stands for, itself or the first of a suite, and its model."""
+    cells = index.cells if not model else index.cells[index.cells["model"] == model]
+    if cells.empty:
+        raise unknown("model", model, index.models)
+    if not suite:
+        return "", model
+    for column in ("setting", "suite"):
+        if (mine := cells[cells[column] == suite]).size:
+            model = str(mine["model"].iloc[0])
+            return next(one for one in index.settings(model) if one in set(mine["setting"])), model
+    raise unknown("suite", suite, {*cells["setting"], *cells["suite"]})
+
+
+def _items(first: Frame, second: Frame) -> list[dict[str, Any]]:
+    """The questions of both with who was better on each: 1 for A, -1 for B, 0 for neither, None where one has no score."""
+    items = []
+    several = first["seed"].nunique() > 1
+    columns = ["item_id", "rung", "kind", "question", "answer", "score", "pred"]
+    for key, row, other in zip(
+        second.index, first.loc[second.index, columns].to_dict("records"), second[columns].to_dict("records"), strict=True
+    ):
+        scores = [None if missing(one["score"]) else float(one["score"]) for one in (row, other)]
+        better = None if None in scores else (scores[0] > scores[1]) - (scores[0] < scores[1])  # type: ignore[operator]
+        said = {"item": key if several else row["item_id"], "gold": row["answer"], "a": scores[0], "b": scores[1]}
+        shown = {"pred_a": shown_text(row["pred"]), "pred_b": shown_text(other["pred"])}
+        items.append({"id": key, **said, **shown, **{name: row[name] for name in ("rung", "kind", "question")}, "better": better})
+    return items
+
+
+def _is(better: int | None, who: str) -> bool:
+    return who == ALL or (better in (1, -1) if who == DIFFER else better == {ONLY_A: 1, ONLY_B: -1}[who])
+
+
+def _columns(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Marks where scores are 0 or 1, else the scores."""
+    whole = all(item[side] in (0.0, 1.0, None) for item in items for side in ("a", "b"))
+    score = {"kind": "mark"} if whole else {"kind": "number", "digits": 2}
+    texts = {"item": "Item", "rung": "Rung", "kind": "Kind", "question": "Question", "gold": "Right answer"}
+    return [
+        *({"name": name, "label": label, "kind": "text"} for name, label in texts.items()),
+        {"name": "a", "label": "A", **score},
+        {"name": "pred_a", "label": "A's answer", "kind": "text"},
+        {"name": "b", "label": "B", **score},
+        {"name": "pred_b", "label": "B's answer", "kind": "text"},
+    ]

@@ -1,0 +1,98 @@
+"""What the records of a run say without their rows: which cells there are, under the names that the report gives them.
+
+Only `meta.json` and the settings of each record are read; rows are read of the cells that are asked for.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.experiments.asking.report.runs import natural, with_conditions, with_keys, with_settings
+from hippo_core.files import COMMAND, LabError, in_a_line
+from hippo_core.results.figures.palette import REGIMES, ordered, suite_position
+from hippo_core.results.frames import Frame
+from hippo_core.results.records import key_of_record, origins_of, rows_of
+
+
+@dataclass(frozen=True)
+class RunIndex:
+    """The cells of a run that answer questions of test worlds: a line of `cells` a record and stage, and the `meta.json` of each record. A
+    setting is what the report compares conditions in: a suite with its settings and size, of one model."""
+
+    folder: Path
+    cells: Frame
+    metas: dict[str, dict[str, Any]]
+
+    @property
+    def models(self) -> list[str]:
+        return sorted(self.cells["model"].unique())
+
+    def settings(self, model: str) -> list[str]:
+        """The settings of a model in the report's order."""
+        mine = self.cells[self.cells["model"] == model].drop_duplicates("setting")
+        order = {row.setting: (suite_position(row.suite), natural(row.setting), row.setting) for row in mine.itertuples()}
+        return sorted(order, key=order.__getitem__)
+
+    def of(self, setting: str) -> Frame:
+        return self.cells[self.cells["setting"] == setting]
+
+    def regimes(self, setting: str) -> list[str]:
+        there = set(self.of(setting)["regime"])
+        return [name for name in REGIMES if name in there]
+
+    def regime(self, setting: str, condition: str, regime: str) -> str:
+        """The regime under which a condition's records lie: one that ignores the window has the same for both."""
+        cells = self.of(setting)
+        return regime if ((cells["condition"] == condition) & (cells["regime"] == regime)).any() else "delayed"
+
+    def conditions(self, setting: str, regime: str) -> list[str]:
+        """The conditions that have answers in a regime, in the report's order."""
+        cells = self.of(setting)
+        return ordered(cells.loc[cells["regime"].isin([regime, "delayed"]), "condition"])
+
+    def rows(self, cells: Frame) -> Frame:
+        """The rows of some of its cells, with condition, key and cluster, as those of a report, and all columns of the cells."""
+        rows = with_keys(with_conditions(self._rows(cells["record"].unique())))
+        added = [name for name in cells if name not in rows]
+        return rows.merge(cells[["record", "stage", *added]], on=["record", "stage"])
+
+    def _rows(self, records: Iterable[str]) -> Frame:
+        try:
+            return rows_of(self.folder, {self.folder / record: self.metas[record] for record in records})
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise damaged(self.folder, error) from None
+
+
+def run_names(runs: Path) -> list[str]:
+    """The runs in a folder."""
+    return sorted(path.name for path in runs.iterdir() if path.is_dir() and "." not in path.name[:1]) if runs.is_dir() else []
+
+
+@lru_cache(maxsize=2)  # for the panels that show the same run; `read_index.cache_clear()` before a run is looked at anew
+def read_index(folder: Path) -> RunIndex:
+    """The index of a run. LabError, a line for a reader, where it has no answers or its records cannot be read."""
+    try:
+        origins = origins_of(folder, split=None) or origins_of(folder, split=None, dry_run=True)
+        lines = [_line(folder, record, meta, stage) for record, meta in origins.items() for stage in meta.get("stages") or ["test"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise damaged(folder, error) from None
+    cells: Frame = pd.DataFrame(lines)
+    if cells.empty or not (cells["split"] == "test").any():
+        raise LabError(f"Run {folder.name} has no answers yet: no finished record of questions to test worlds.")
+    cells = with_settings(with_conditions(cells))
+    kept = cells[cells["split"] == "test"].reset_index(drop=True)
+    metas = {record.relative_to(folder).as_posix(): meta for record, meta in origins.items()}
+    return RunIndex(folder, kept, metas)
+
+
+def _line(folder: Path, record: Path, meta: dict[str, Any], stage: str) -> dict[str, Any]:
+    return {**key_of_record(record, meta, folder), "stage": stage}
+
+
+def damaged(folder: Path, error: BaseException) -> LabError:
+    """What is said of records that cannot be read."""
+    return LabError(f"Run {folder.name} is damaged, `{COMMAND} records verify` says where: {type(error).__name__}: {in_a_line(error)}")

@@ -1,0 +1,172 @@
+"""A table of many rows as one widget: sorted by a click on a header, filtered by words, walked by keys, with intervals as dots and bars.
+
+The browser holds all rows and draws those in sight; `selected` says here which one was chosen.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import anywidget
+from markupsafe import Markup
+from traitlets import Bool, Float, List, Unicode, observe, validate
+
+from hippo_core.files import LabError
+from hippo_core.results.formatting import NONE, missing, share, span
+from hippo_core.results.report.svg import dot_and_bar
+
+HERE = Path(__file__).parent
+KINDS = ("text", "number", "mark", "interval")
+MARKS = {True: "✓", False: "✗", None: NONE}
+STATIC = 200  # rows of a page without a kernel
+ASIDE = 0.05  # of the axis, free at either end
+
+
+class ItemTable(anywidget.AnyWidget):
+    """Rows under columns.
+
+    Args:
+        rows: mappings, each with an `id` of its own and a value for each column's name. A text is any value; a number is one or None; a
+            mark is true, false or None; an interval is `[value, low, high]`, of which each may be None.
+        columns: mappings with `name`, `label`, `kind` (one of KINDS); `digits` of a number, `sign` of an interval.
+        label: what a screen reader says that the table is.
+
+    `selected` is the id of the chosen row, "" for none; `sort`, `descending` and `query` are how the rows are seen. All intervals of a
+    table stand on one axis, `axis`, which holds zero. LabError for rows or columns of another form.
+    """
+
+    _esm = HERE / "table.js"
+    _css = HERE / "table.css"
+    columns = List().tag(sync=True)
+    rows = List().tag(sync=True)
+    axis = List(Float(), default_value=[-1.0, 1.0]).tag(sync=True)
+    selected = Unicode().tag(sync=True)
+    query = Unicode().tag(sync=True)
+    sort = Unicode().tag(sync=True)
+    descending = Bool().tag(sync=True)
+    label = Unicode("items").tag(sync=True)
+
+    @validate("columns")
+    def _checked_columns(self, proposal: dict[str, Any]) -> list[dict[str, Any]]:
+        for column in proposal["value"]:
+            if {"name", "label", "kind"} - set(column) or column["kind"] not in KINDS:
+                raise LabError(f"a column has a name, a label and a kind, which is one of {', '.join(KINDS)}; got {column}")
+        return proposal["value"]
+
+    @validate("rows")
+    def _checked_rows(self, proposal: dict[str, Any]) -> list[dict[str, Any]]:
+        rows = [_row(row, self.columns) for row in proposal["value"]]
+        if len({row["id"] for row in rows}) < len(rows):
+            raise LabError("two rows of the table have the same id; give each its own")
+        return rows
+
+    @observe("rows", "columns")
+    def _follow_rows(self, _: object) -> None:
+        names = [column["name"] for column in self.columns if column["kind"] == "interval"]
+        self.axis = _axis([row[name] for row in self.rows for name in names if name in row])
+        if self.selected not in {row["id"] for row in self.rows}:
+            self.selected = ""
+
+    def seen(self) -> list[dict[str, Any]]:
+        """The rows that hold every word of the query, in the order that is set; what was not measured comes last."""
+        wanted = self.query.lower().split()
+        rows = [row for row in self.rows if all(word in self._text(row) for word in wanted)]
+        column = next((one for one in self.columns if one["name"] == self.sort), None)
+        if column is None:
+            return rows
+        known = [row for row in rows if _key(row, column) is not None]
+        known.sort(key=lambda row: _key(row, column), reverse=self.descending)  # type: ignore[arg-type, return-value]
+        return known + [row for row in rows if _key(row, column) is None]
+
+    def html(self) -> str:
+        """The first STATIC rows that are seen, as a page without a kernel shows them."""
+        rows = self.seen()
+        head = Markup("").join(Markup('<th class="{}">{}</th>').format(one["kind"], one["label"]) for one in self.columns)
+        body = Markup("").join(self._line(row) for row in rows[:STATIC])
+        some = f"The first {STATIC} of {len(rows):,} rows." if len(rows) > STATIC else f"{len(rows):,} of {len(self.rows):,} rows."
+        table = Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(head, body)
+        page = Markup('<style>{}</style><div class="hippo-table static"><p class="quiet">{}</p>{}</div>')
+        return str(page.format(Markup((HERE / "table.css").read_text(encoding="utf-8")), some, table))
+
+    def _line(self, row: Mapping[str, Any]) -> Markup:
+        cells = (Markup('<td class="{}">{}</td>').format(one["kind"], self._cell(row[one["name"]], one["kind"])) for one in self.columns)
+        chosen = Markup(' class="selected"') if row["id"] == self.selected else ""
+        return Markup("<tr{}>{}</tr>").format(chosen, Markup("").join(cells))
+
+    def _cell(self, value: Any, kind: str) -> Any:
+        if kind == "mark":
+            return _mark(value)
+        if kind == "interval":
+            return interval_svg(value, self.axis) + Markup("<span>{}</span>").format(value["text"])
+        return value["text"] if kind == "number" else value
+
+    def _text(self, row: Mapping[str, Any]) -> str:
+        """What a query is looked for in: all that the row shows in words, in small letters."""
+        values = ((row[one["name"]], one["kind"]) for one in self.columns)
+        return "\n".join(value if kind == "text" else value["text"] for value, kind in values if kind != "mark").lower()
+
+
+def interval_svg(value: Mapping[str, Any], axis: Sequence[float]) -> Markup:
+    """A dot and a bar on the axis, with a line at zero; in full ink where the interval leaves zero out."""
+    ends: list[Any] = [value["low"], value["high"]]
+    clear = None not in ends and (ends[0] > 0 or ends[1] < 0)
+    colour = "var(--ink)" if clear else "var(--quiet)"
+    return dot_and_bar(value["value"], ends[0], ends[1], (axis[0], axis[1]), colour, value["text"], guide=0.0)
+
+
+def _row(row: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A row as the browser gets it: numbers and intervals with their text, NaN as None, every text a string."""
+    if not row.get("id"):
+        raise LabError(f"a row of the table needs an id, a text that no other row has; got {dict(row)}")
+    if absent := [one["name"] for one in columns if one["name"] not in row]:
+        raise LabError(f"row {row['id']!r} of the table has no value for its column {absent[0]!r}")
+    return {"id": str(row["id"])} | {one["name"]: _value(row[one["name"]], one) for one in columns}
+
+
+def _value(value: Any, column: Mapping[str, Any]) -> Any:
+    kind = column["kind"]
+    if isinstance(value, Mapping) and "text" in value:  # of a row that went through here before
+        return dict(value)
+    if kind == "text":
+        return "" if missing(value) else str(value)
+    if kind == "mark":
+        return None if missing(value) else bool(value)
+    if kind == "number":
+        known = _number(value, column)
+        return {"value": known, "text": NONE if known is None else f"{known:,.{column.get('digits', 0)}f}"}
+    if not isinstance(value, Sequence) or len(value) != 3:
+        raise LabError(f"column {column['name']!r} of the table expects intervals, [value, low, high]; got {value!r}")
+    at, low, high = (_number(one, column) for one in value)
+    sign = bool(column.get("sign", True))
+    text = NONE if at is None else f"{share(at, low, high, sign)} ({span(low, high, sign)})" if low is not None else share(at, sign=sign)
+    return {"value": at, "low": low, "high": high, "text": text}
+
+
+def _number(value: Any, column: Mapping[str, Any]) -> float | None:
+    if missing(value):
+        return None
+    try:
+        known = float(value)
+    except (TypeError, ValueError):
+        raise LabError(f"column {column['name']!r} of the table expects numbers or None; got {value!r}") from None
+    return known if math.isfinite(known) else None
+
+
+def _axis(intervals: Sequence[Mapping[str, Any]]) -> list[float]:
+    ends = [one[name] for one in intervals for name in ("value", "low", "high") if one[name] is not None]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    free = ASIDE * (high - low)
+    return [low - free, high + free] if high > low else [-1.0, 1.0]
+
+
+def _key(row: Mapping[str, Any], column: Mapping[str, Any]) -> Any:
+    value = row[column["name"]]
+    if column["kind"] in ("number", "interval"):
+        return value["value"]
+    return value.lower() if column["kind"] == "text" else value
+
+
+def _mark(value: bool | None) -> Markup:
+    word = {True: "right", False: "wrong", None: "not measured"}[value]
+    return Markup('<span class="{}" role="img" aria-label="{}">{}</span>').format(word.split()[0], word, MARKS[value])
