@@ -15,7 +15,7 @@ LAB := $(BIN)/python -m hippo_core
 export MALLOC_MMAP_THRESHOLD_ := 33554432
 export MALLOC_TRIM_THRESHOLD_ := 268435456
 
-.PHONY: help setup models datasets base-model memory memory-weights base-model-adapter abstention confidence base-model-card eval-baselines grid grid-plan watch report lab example lint test test-faults mutants peers bench bench-grid bench-scale clean
+.PHONY: help setup models datasets base-model memory memory-weights base-model-adapter abstention confidence base-model-card eval-baselines grid grid-plan watch report lab dashboard example lint test test-faults mutants peers bench bench-grid bench-scale clean
 
 help: ## list these commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -82,6 +82,9 @@ report: .venv/.ready ## write the report of a run again (RUN_ID=smoke)
 # Opened at the root, so that executed/ and reports/ can be reached; a notebook's working directory is its own folder. Jupyter refuses root unless told.
 lab: .venv/.ready ## open JupyterLab at the repository's root, in the folder of the notebooks
 	@$(BIN)/jupyter lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
+
+dashboard: .venv/.ready ## open notebook 10 as a page of its own, by Voila: ask a live memory, flip its switches, compare runs
+	@$(BIN)/voila notebooks/10_dashboard.ipynb --Voila.ip=127.0.0.1
 
 example: .venv/.ready ## make executed/example anew, the run in git that notebook 05 opens: a baseline, a control and a memory (some five minutes)
 	@rm -rf executed/example

@@ -18,6 +18,7 @@ SMOKE = {
     "02_baseline": {"run_id": "smoke-test", "suite": "semantic", "preset": "controls/oracle", "dry_run": True},
     "03_memory": {"run_id": "smoke-test", "step": "teach", "dry_run": True},
     "05_report": {"run_id": "smoke-test"},
+    "10_dashboard": {"run_id": "smoke-test"},
 }
 NAMES = sorted(path.stem for path in (root() / "notebooks").glob("*.ipynb"))
 

@@ -286,6 +286,11 @@ class AskPanel:
             return
         self._running = loop.create_task(self._in_turn(work))
 
+    def answer_now(self) -> None:
+        """Answer the question as it stands before this returns, as a notebook's cell wants it."""
+        for _ in self._pieces(self._answering()):
+            pass
+
     async def _in_turn(self, work: Iterator[str]) -> None:
         for _ in self._pieces(work):
             await asyncio.sleep(0.001)

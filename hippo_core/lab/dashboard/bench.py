@@ -177,7 +177,7 @@ class Bench:
                 score = score_item(scene.suite, scene.world, item, answer.text)["score"]
                 found = {str(trace.id) for trace in answer.traces} >= set(scene.gold(item)) if item.gold_facts else None
                 about = {"item_id": item.id, "world": item.world, "rung": item.rung, "kind": item.kind, "question": item.question}
-                yield about | {"gold": item.answers[0], "pred": answer.text, "score": score, "found": found}
+                yield about | {"answer": " | ".join(item.answers), "pred": answer.text, "score": score, "found": found}
 
     def close(self) -> None:
         """Let all stores go."""

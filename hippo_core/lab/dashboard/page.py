@@ -90,7 +90,7 @@ def compared(result: Comparison, differing: Sequence[Mapping[str, Any]]) -> str:
         row.format(
             one["rung"],
             one["question"],
-            one["gold"],
+            one["answer"],
             look[one["score_before"] > 0],
             one["pred_before"],
             look[one["score"] > 0],
