@@ -18,31 +18,22 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("setup.py", "pyproject.toml", "hippo_core", "params", "data")
 SHIPPED = "hippo_core/shipped/"
 WEIGHTS = {f"data/weights/{name}" for name in ("hippo-tiny", "minilm")}
+[LINES] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 SCRIPT = """
 import sys, hippo_core
 assert "torch" not in sys.modules and hippo_core.__file__.startswith(sys.prefix), hippo_core.__file__
-from hippo_core.experiments.answer.run import observation
 from hippo_core.files import home
-from hippo_core.methods.base import Query
-from hippo_core.methods.presets import load_preset
-from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
 from hippo_core.results.report.pages import SHARED
-from hippo_core.store.trace_store import TraceStore
 from hippo_core.suites.datasets.build import load_dataset
-lm, preset = load(load_spec("hippo-tiny")), load_preset("memory/hei_nw")
-world = load_dataset("episodic", n=5)[0]
-method, item = preset.method(lm, preset.settings), world.items[0]
-store = TraceStore.create("store", "mine", method.identity())
-method.teach([observation(fact) for fact in world.facts], store)
-found = method.open(store.traces(world.id))(Query(item.question, item.taught))
-assert found.shown[0].source in item.taught and (SHARED / "page.html.j2").is_file()
+assert load_dataset("episodic", n=5)[0].facts and (SHARED / "page.html.j2").is_file()
 before, place = available("smollm2-135m"), home() / "data/models/smollm2-135m"
 place.mkdir(parents=True)
 for name in ("config.json", "model.safetensors"):
     (place / name).write_text("{}")
 assert before.endswith("run `hippo models`") and available("smollm2-135m") is None and load_spec("smollm2-135m").path == place
+assert str(answer) == "station", answer
 print(home())
 """
 
@@ -110,9 +101,11 @@ def test_what_is_listed_as_installed_is_all_there_is(wheel):
 
 def test_it_loads_and_remembers_from_another_folder_and_writes_to_the_user_s_own(installed, tmp_path):
     before = files_of(installed[1])
-    ran = called(installed, tmp_path, "python", "-c", SCRIPT)
+    check, _, script = SCRIPT.partition("from hippo_core.files")
+    ran = called(installed, tmp_path, "python", "-c", f"{check}\n{LINES}\nfrom hippo_core.files{script}")
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.strip() == str(tmp_path / ".cache/hippo")
+    assert ran.stdout.splitlines()[-1] == str(tmp_path / ".cache/hippo")
+    assert list((tmp_path / "my_memory").rglob("traces.sqlite"))
     assert (tmp_path / ".cache/hippo/data/generated/episodic").is_dir()
     assert files_of(installed[1]) == before
 
