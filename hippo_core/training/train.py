@@ -60,13 +60,14 @@ def train(trainee: Trainee, folder: Path, say: Callable[[str], None] = print, ev
             numbers = trainee.learn(step)
             done, seconds = step + 1, time.perf_counter() - started
             last = done == recipe.steps
-            if done % every == 0 or last:
+            examined = done % every == 0 or last
+            if examined:
                 numbers = numbers | trainee.examine()
-            if done % (every // 4 or 1) == 0 or last:
+            if examined or done % (every // 4 or 1) == 0:
                 log(folder, {"step": done, "seconds": round(seconds)} | {name: round(value, 4) for name, value in numbers.items()})
                 shown = "  ".join(f"{name} {value:.3f}" for name, value in numbers.items() if value == value)
                 say(f"step {done}/{recipe.steps}  {seconds / 60:.1f} min  {shown}")
-            if done % every == 0 or last:
+            if examined:
                 checkpoint(trainee, done, time.perf_counter() - started, folder)
 
 
