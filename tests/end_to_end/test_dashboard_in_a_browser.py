@@ -95,6 +95,7 @@ def test_jupyterlab_shows_the_dashboard_and_the_saved_notebook_shows_it_without_
     with serving(words, r"http://127\.0\.0\.1:\d+/lab", tmp_path) as address, browser.browsing(tmp_path) as page:
         page.open(f"{address}/tree/{NAME}?reset")
         page.wait("window.jupyterapp && document.querySelector('.jp-NotebookPanel')", 120)
+        page.run("jupyterapp.shell.currentWidget.sessionContext.ready.then(() => true)")
         page.wait("jupyterapp.commands.isEnabled('notebook:run-all-cells')")
         page.run("jupyterapp.commands.execute('notebook:run-all-cells').then(() => true)")
         use(page, "jupyterlab")

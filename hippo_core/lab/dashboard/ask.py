@@ -1,11 +1,9 @@
 """The Ask panel: sentences are told on the spot, a question is answered, a switch is flipped, and both answers stand side by side.
 
-Long work runs block by block between the kernel's other messages, so that Cancel is heard. One thing is done at a time: a switch that is
-flipped meanwhile is answered when it ends.
+A switch that is flipped while something is being done is answered when that has ended.
 """
 
-import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +26,7 @@ from hippo_core.lab.dashboard.bench import (
     upload,
 )
 from hippo_core.lab.dashboard.controls import Controls
-from hippo_core.methods.base import Picture
+from hippo_core.lab.dashboard.turns import Turns
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import load_spec, model_names
 from hippo_core.results.scores import score_item
@@ -51,17 +49,13 @@ class AskPanel:
         changed: Callable[[str], None] = lambda html: None,
     ) -> None:
         self.setup, self.before_setup = Setup(model, preset), Setup(model, preset, {"control": "empty"})
-        self.bench, self.scenes, self.flip = Bench(), list[Scene](), None
-        self._changed, self._task, self._again, self._cancelled = changed, None, False, False
-        self._shown: dict[str, str] = {}
+        self.bench, self.scenes = Bench(), list[Scene]()
+        self.flip: Flip | None = None
+        self._changed, self.turns = changed, Turns(self._said, self._answering)
         self._make_widgets(model, preset)
         self._draw_controls()
         if suite:
             self.source.value = suite
-
-    flip: Flip | None
-
-    # what is seen
 
     def _make_widgets(self, model: str, preset: str) -> None:
         w = ipywidgets
@@ -103,11 +97,11 @@ class AskPanel:
         self.source.observe(lambda change: self._safely(self._load_suite, change["new"]), names="value")
         self.world.observe(lambda change: self._safely(self._load_world, change["new"]), names="value")
         self.file.observe(lambda change: self._safely(self._take_file), names="value")
-        self.question.observe(lambda change: self._start(self._answering()), names="value")
-        self.teach.on_click(lambda _: self._start(self._teaching()))
-        self.ask.on_click(lambda _: self._start(self._answering()))
-        self.ask_all.on_click(lambda _: self._start(self._asking_all()))
-        self.cancel.on_click(lambda _: self._cancel())
+        self.question.observe(lambda change: self.turns.start(self._answering()), names="value")
+        self.teach.on_click(lambda _: self.turns.start(self._teaching()))
+        self.ask.on_click(lambda _: self.turns.start(self._answering()))
+        self.ask_all.on_click(lambda _: self.turns.start(self._asking_all()))
+        self.cancel.on_click(lambda _: self.turns.cancel())
         self.reset.on_click(lambda _: self._switch(replace(self.setup, settings={})))
         self.reproduce.on_click(lambda _: self._safely(self._reproduce))
 
@@ -129,8 +123,6 @@ class AskPanel:
     def _say(self, text: str, bad: bool = False) -> None:
         self.status.value = page.line(text, bad)
         self._changed(self.html())
-
-    # what is told and asked
 
     @property
     def scene(self) -> Scene:
@@ -171,13 +163,10 @@ class AskPanel:
         self.flip = Flip(question, answer, before)
         score = score_item(scene.suite, scene.world, item, answer.text)["score"] if item and scene.suite and scene.world else None
         self.answer.value = page.answer(
-            self.flip, item.answers[0] if item else None, None if score is None else score > 0, self._pictures(scene, setup, answer)
+            self.flip, item.answers[0] if item else None, None if score is None else score > 0, self.bench.pictures(scene, setup, answer)
         )
         self._show_gate()
         yield ""
-
-    def _pictures(self, scene: Scene, setup: Setup, answer: Any) -> Sequence[Picture]:
-        return self.bench.pictures(scene, setup, answer)
 
     def _show_gate(self) -> None:
         self.gate.value = page.decided(self.bench.decisions)
@@ -207,8 +196,6 @@ class AskPanel:
         self.lines.value = page.code(*lines)
         self._say("")
 
-    # what is changed
-
     def _set(self, key: str, value: Any) -> None:
         setup = self.setup.changed(key, value)
         try:
@@ -224,13 +211,13 @@ class AskPanel:
         self.before_setup, self.setup = self.setup, setup
         self.controls.show(_flat(setup))
         if self.flip is not None:
-            self._start(self._answering())
+            self.turns.start(self._answering())
 
     def _switch_preset(self, preset: str) -> None:
         self.before_setup, self.setup = self.setup, Setup(self.setup.model, preset)
         self._draw_controls()
         if self.flip is not None:
-            self._start(self._answering())
+            self.turns.start(self._answering())
 
     def _switch_model(self, model: str) -> None:
         if reason := missing(load_spec(model)):
@@ -264,7 +251,16 @@ class AskPanel:
             self.sentences.value = upload(one["name"], bytes(one["content"]))
         self._say(f"{len(self.scene.observations)} sentences; Teach tells them")
 
-    # one thing at a time
+    def answer_now(self) -> None:
+        """Answer the question as it stands before this returns, as a notebook's cell wants it."""
+        self.turns.finish(self._answering())
+
+    def _said(self, text: str, wrong: bool, ended: bool) -> None:
+        self.cancel.layout.display = self.progress.layout.display = "none" if ended else ""
+        if ended:
+            self._say(text, wrong)
+        elif text:
+            self.status.value = page.line(text)
 
     def _safely(self, do: Callable[..., None], *values: Any) -> None:
         try:
@@ -272,57 +268,9 @@ class AskPanel:
         except Exception as error:
             self._say(in_a_line(error), bad=True)
 
-    def _start(self, work: Iterator[str]) -> None:
-        """Do this, a piece at a time; where something else is being done, the question is answered again when that has ended."""
-        if self._task is not None:
-            self._again = True
-            return
-        self._cancelled, self._task = False, work
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            for _ in self._pieces(work):
-                pass
-            return
-        self._running = loop.create_task(self._in_turn(work))
-
-    def answer_now(self) -> None:
-        """Answer the question as it stands before this returns, as a notebook's cell wants it."""
-        for _ in self._pieces(self._answering()):
-            pass
-
-    async def _in_turn(self, work: Iterator[str]) -> None:
-        for _ in self._pieces(work):
-            await asyncio.sleep(0.001)
-
-    def _pieces(self, work: Iterator[str]) -> Iterator[None]:
-        self.cancel.layout.display = self.progress.layout.display = ""
-        last, bad = "", False
-        try:
-            for last in work:
-                if last:
-                    self.status.value = page.line(last)
-                yield
-                if self._cancelled:
-                    last = "cancelled: nothing that was under way is kept"
-                    break
-        except Exception as error:
-            last, bad = in_a_line(error), True
-        finally:
-            close: Any = getattr(work, "close", lambda: None)
-            close()
-            self._task, self.cancel.layout.display, self.progress.layout.display = None, "none", "none"
-            self._say(last, bad)
-        if self._again:
-            self._again = False
-            self._start(self._answering())
-
-    def _cancel(self) -> None:
-        self._cancelled = True
-
     def close(self) -> None:
         """Let all stores go."""
-        self._cancelled = True
+        self.turns.cancel()
         self.bench.close()
         self.widget.close()
 

@@ -123,7 +123,7 @@ def test_a_flip_meanwhile_is_answered_when_the_work_ends_and_cancel_is_heard(pan
         assert "cancelled" in panel.status.value
 
     async def idle(panel):
-        while panel._task is not None:
+        while panel.turns.busy:
             await asyncio.sleep(0.005)
 
     asyncio.run(script())
