@@ -128,9 +128,9 @@ def right_answers(model: Any, batch: packed_examples.Batch) -> list[tuple[str, b
 
 
 def log(folder: Path, line: Log) -> None:
-    """Add a line to the training's log."""
+    """Add a line to the training's log; what could not be measured in this step (NaN) is left out."""
     with (folder / "log.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+        file.write(json.dumps({name: value for name, value in line.items() if value == value}) + "\n")
 
 
 def checkpoint(trainee: Trainee, step: int, seconds: float, folder: Path) -> None:

@@ -52,6 +52,13 @@ class Page:
             time.sleep(0.2)
         raise AssertionError(f"after {seconds} s still not: {script}; the page says: {self.run('document.body.innerText')[:2000]}")
 
+    def click(self, element):
+        """Press and release the mouse in the middle of what a JavaScript expression gives."""
+        at = self.run(f"(one => {{ one.scrollIntoView({{block: 'center'}}); const r = one.getBoundingClientRect(); "
+                      f"return {{x: r.x + r.width / 2, y: r.y + r.height / 2}}; }})({element})")  # fmt: skip
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **at)
+
     def open(self, url):
         """Go to an address."""
         self.call("Page.enable")

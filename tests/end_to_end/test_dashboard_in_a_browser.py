@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -32,6 +33,12 @@ CHOOSE = """(label, value) => {
 }"""
 
 
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
 @contextmanager
 def serving(words, says, folder):
     """A server that prints its address, ended with the block."""
@@ -45,7 +52,7 @@ def serving(words, says, folder):
 
 def use(page, name):
     """Type three sentences and a question, flip three switches, and see the answer change each time."""
-    page.wait(f"{ANSWER}.startsWith('station')", 120)
+    page.wait(f"{ANSWER}.startsWith('station')", 60)
     page.run(f"({TYPE})('.hippo-dashboard textarea', '{SENTENCES}')")
     page.run("[...document.querySelectorAll('.hippo-dashboard button')].find(one => one.innerText.trim() === 'Ask').click()")
     page.wait(f"{ANSWER}.startsWith('museum')")
@@ -59,8 +66,7 @@ def use(page, name):
     page.wait(f"{ANSWER}.includes('before: museum')")
     keep(page, f"{name}-empty")
     for tab, text in (("Compare", "only A right"), ("Ablate", "")):
-        page.run(f"[...document.querySelectorAll('.hippo-dashboard .lm-TabBar-tab')].find(one => one.innerText.trim() === '{tab}')"
-                 ".dispatchEvent(new PointerEvent('pointerdown', {bubbles: true, button: 0}))")  # fmt: skip
+        page.click(f"[...document.querySelectorAll('.hippo-dashboard .lm-TabBar-tab')].find(one => one.innerText.trim() === '{tab}')")
         page.wait(f"document.querySelector('.hippo-dashboard').innerText.includes('{text}')")
         keep(page, f"{name}-{tab.lower()}")
 
@@ -71,7 +77,15 @@ def keep(page, name):
 
 
 def test_voila_shows_the_dashboard(tmp_path):
-    words = [sys.executable, "-m", "voila", str(root() / "notebooks" / NAME), "--no-browser", "--port=0", "--Voila.ip=127.0.0.1"]
+    words = [
+        sys.executable,
+        "-m",
+        "voila",
+        str(root() / "notebooks" / NAME),
+        "--no-browser",
+        f"--port={free_port()}",
+        "--Voila.ip=127.0.0.1",
+    ]
     with serving(words, r"http://127\.0\.0\.1:\d+/", tmp_path) as address, browser.browsing(tmp_path) as page:
         page.open(address)
         use(page, "voila")

@@ -1,6 +1,7 @@
 """A widget for every setting that a method declares, drawn from its settings class: another memory gets its panel for nothing."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -27,6 +28,10 @@ class Controls:
         self.by_key: dict[str, Any] = {}
         self._kinds: dict[str, str] = {}
         self._add(settings, "")
+        names = Counter(key.rpartition(".")[2] for key in self.by_key)
+        for key, widget in self.by_key.items():
+            section, name = ["", *key.split(".")][-2:]
+            widget.description = f"{section} {name}".strip().replace("_", " ") if names[name] > 1 else name.replace("_", " ")
         choices = [widget for key, widget in self.by_key.items() if self._kinds[key] == "choice"]
         sections: dict[str, list[Any]] = {}
         for key, widget in self.by_key.items():
@@ -66,34 +71,31 @@ class Controls:
 def widget_of(name: str, field: FieldInfo, value: Any) -> tuple[str, Any] | None:
     """The widget of a setting, and whether it is a choice, a number or free text; None for what no widget can hold."""
     kind, optional, bounds = _unwrapped(field.annotation, list(field.metadata))
-    label = {"description": name.replace("_", " ")}
     if kind is bool:
-        return "choice", ipywidgets.Checkbox(value=value, indent=False, **label)
+        return "choice", ipywidgets.Checkbox(value=value)
     if get_origin(kind) is Literal or name in NAMED:
         options = list(NAMED.get(name) or get_args(kind))
-        return "choice", ipywidgets.Dropdown(options=[*options, *([value] if value not in options else [])], value=value, **label)
+        return "choice", ipywidgets.Dropdown(options=[*options, *([value] if value not in options else [])], value=value)
     if kind in (int, float):
         if optional or value is None:
-            return "number", ipywidgets.Text(
-                value="" if value is None else str(value), placeholder="not set", continuous_update=False, **label
-            )
-        return "number", _number(kind, value, bounds, label)
+            return "number", ipywidgets.Text(value="" if value is None else str(value), placeholder="not set", continuous_update=False)
+        return "number", _number(kind, value, bounds)
     if kind is str:
-        return "text", ipywidgets.Text(value=value, continuous_update=False, **label)
+        return "text", ipywidgets.Text(value=value, continuous_update=False)
     if get_origin(kind) is tuple:
         shown = "" if value is None else ", ".join(map(str, value))
-        return "text", ipywidgets.Text(value=shown, placeholder="as usual", continuous_update=False, **label)
+        return "text", ipywidgets.Text(value=shown, placeholder="as usual", continuous_update=False)
     return None
 
 
-def _number(kind: type, value: Any, bounds: Mapping[str, float], label: dict[str, str]) -> Any:
+def _number(kind: type, value: Any, bounds: Mapping[str, float]) -> Any:
     low, high = bounds.get("ge", bounds.get("gt")), bounds.get("le", bounds.get("lt"))
     if kind is float and low is not None and high is not None:
-        return ipywidgets.FloatSlider(value=value, min=low, max=high, step=(high - low) / 20, continuous_update=False, **label)
+        return ipywidgets.FloatSlider(value=value, min=low, max=high, step=(high - low) / 20, continuous_update=False)
     least = low if low is not None else -1e9
     if kind is int:
-        return ipywidgets.BoundedIntText(value=value, min=int(least), max=10**9, continuous_update=False, **label)
-    return ipywidgets.BoundedFloatText(value=value, min=least, max=1e9, step=0.1, continuous_update=False, **label)
+        return ipywidgets.BoundedIntText(value=value, min=int(least), max=10**9, continuous_update=False)
+    return ipywidgets.BoundedFloatText(value=value, min=least, max=1e9, step=0.1, continuous_update=False)
 
 
 def _unwrapped(annotation: Any, metadata: list[Any]) -> tuple[Any, bool, dict[str, float]]:

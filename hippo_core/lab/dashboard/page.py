@@ -40,6 +40,7 @@ def answer(flip: Flip, gold: str | None, right: bool | None, pictures: Sequence[
     gone = [trace for trace in (flip.before.recall.traces if flip.before else ()) if trace.id in flip.left]
     traces = [*flip.now.recall.traces, *(trace for trace in gone if trace.id not in {one.id for one in flip.now.recall.traces})]
     words = {"flip": flip, "gold": gold, "right": right, "pictures": pictures, "traces": traces, "marked": marked}
+    words["told"] = any(trace.who or trace.when for trace in traces)
     return framed(_environment().get_template("ask.html.j2").render(**words))
 
 
