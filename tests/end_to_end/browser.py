@@ -41,12 +41,12 @@ class Page:
         return result["result"].get("value")
 
     def wait(self, script, seconds=60):
-        """Until a JavaScript expression is true; its value."""
+        """Until a JavaScript expression is true."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
-                if value := self.run(script):
-                    return value
+                if self.run(f"!!({script})"):
+                    return
             except AssertionError:  # the page is still being built
                 pass
             time.sleep(0.2)
