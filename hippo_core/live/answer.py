@@ -135,8 +135,8 @@ class Answer:
 
     @property
     def why(self) -> str:
-        """See `Recall.why`."""
-        return self.recall.why
+        """Why the best trace is the best, and whether any reached the model."""
+        return self.recall.why + (" None of them reached the model." if self.recall.traces and not self.traces else "")
 
     def __str__(self) -> str:
         return self.text

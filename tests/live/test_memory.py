@@ -120,6 +120,7 @@ def test_an_empty_store_control_answers_as_one_that_was_told_nothing():
         question = "Where did Anna leave the bicycle?"
         assert str(masked.ask(question)) == str(told_nothing.ask(question))
         assert masked.ask(question).traces == ()
+        assert masked.ask(question).why.endswith("None of them reached the model.")
         assert told_nothing.ask(question).why == "Nothing is stored."
 
 

@@ -31,7 +31,9 @@ class Controls:
         names = Counter(key.rpartition(".")[2] for key in self.by_key)
         for key, widget in self.by_key.items():
             section, name = ["", *key.split(".")][-2:]
-            widget.description = f"{section} {name}".strip().replace("_", " ") if names[name] > 1 else name.replace("_", " ")
+            widget.description = (
+                f"{section} {name}".strip().replace("_", " ") if names[name] > 1 or name == "enabled" else name.replace("_", " ")
+            )
         choices = [widget for key, widget in self.by_key.items() if self._kinds[key] == "choice"]
         sections: dict[str, list[Any]] = {}
         for key, widget in self.by_key.items():
