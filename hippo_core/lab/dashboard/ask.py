@@ -174,7 +174,7 @@ class AskPanel:
     def _asking_all(self) -> Iterator[str]:
         if self.source.value == OWN:
             raise LabError("nobody knows the right answers about your sentences: choose a suite to ask all of its questions")
-        scenes = scenes_of(self.source.value, self.count.value)
+        scenes = scenes_of(str(self.source.value), self.count.value)
         total = sum(len(scene.world.items) for scene in scenes if scene.world)
         self.progress.max = 2 * total
         rows: list[list[dict[str, Any]]] = []

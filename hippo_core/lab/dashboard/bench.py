@@ -194,7 +194,8 @@ def paired(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]
 
     a, b = pd.DataFrame(now), pd.DataFrame(before)
     both = a.merge(b[["item_id", "pred", "score", "found"]], on="item_id", suffixes=("", "_before"))
-    return compare(a, b), both[both["score"] != both["score_before"]]
+    differing: Any = both[both["score"] != both["score_before"]]
+    return compare(a, b), differing
 
 
 def command(scene: Scene, setup: Setup, n: int, profile: str = "default") -> str:
