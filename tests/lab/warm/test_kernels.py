@@ -155,11 +155,13 @@ def test_what_is_asked_before_a_kernel_is_made_is_answered_when_it_is(monkeypatc
         talk = manager.client()
         talk.start_channels()
         try:
-            asking = asyncio.ensure_future(ask(talk, "print(6 * 7)"))
+            wanted = {"answer": "6 * 7"}  # in the reply: what is printed before a client has subscribed to it is lost in any kernel
+            asking = asyncio.ensure_future(talk.execute("", user_expressions=wanted, reply=True, timeout=60))
             await asyncio.sleep(0.5)
             before = asking.done(), await manager.is_alive()
             imported.set()
-            return before, await asyncio.wait_for(asking, 60)
+            reply = await asyncio.wait_for(asking, 60)
+            return before, reply["content"]["user_expressions"]["answer"]["data"]["text/plain"]
         finally:
             imported.set()
             talk.stop_channels()
