@@ -6,7 +6,7 @@ A lab in a temporary folder is filled with made-up records in the form of real o
 takes. Their texts are those of the reference records; which answers are right is drawn, and every tenth seed is alike.
 1. `grid-plan` where none, half and all of a thousand cells have records, and again with RECORDS records of another run beside them.
 2. `grid` where all cells have records, and where one has none: until that one starts.
-3. `report` on the RECORDS records: a kernel, the report, and what its notebook shows below it.
+3. `report` on the RECORDS records: a kernel, the report, and what its notebook shows below it. And the dashboard's panels on them.
 """
 
 import csv
@@ -172,6 +172,22 @@ def report(run: str) -> None:
     print(f"report of {count} records: {spent:.1f} s; {sizes}", flush=True)
 
 
+def panels(run: str) -> None:
+    """Open the dashboard's panels of finished runs on a run, each once, and choose two conditions of a suite."""
+    from hippo_core.lab.dashboard.ablate import AblatePanel
+    from hippo_core.lab.dashboard.compare import ComparePanel
+
+    begin = time.perf_counter()
+    compare = ComparePanel(root() / "executed")
+    compare.select(run)
+    opened = time.perf_counter()
+    AblatePanel(root() / "executed").choices.fill(wanted={"run": run})
+    ablated = time.perf_counter()
+    compare.select(run, a="baselines/rag_bm25", b="baselines/rag_dense")
+    spent = {"Compare opens": opened - begin, "Ablate opens": ablated - opened, "other conditions": time.perf_counter() - ablated}
+    print(f"dashboard: {', '.join(f'{name} {found:.2f} s' for name, found in spent.items())}", flush=True)
+
+
 def main(rows: int = 20, records: int = 10_000) -> None:
     """All of it, in a lab of its own."""
     with tempfile.TemporaryDirectory() as folder:
@@ -187,6 +203,7 @@ def main(rows: int = 20, records: int = 10_000) -> None:
         fill(make_grid("many", rows, records))
         plan(f"another run with {records} records")
         report("many")
+        panels("many")
 
 
 if __name__ == "__main__":
