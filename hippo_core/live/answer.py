@@ -1,7 +1,7 @@
 """What a live memory says: what became of a sentence, what was recalled for a question and why, and the answer."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hippo_core.methods.base import Retrieved
@@ -187,8 +187,3 @@ def _before_completion(retrieved: Retrieved) -> dict[int, int]:
 def content_words(texts: Iterable[str]) -> set[str]:
     """The words of texts that are no function words."""
     return {word for text in texts for word in words(text)} - FUNCTION_WORDS
-
-
-def named(traces: Sequence[Recalled]) -> str:
-    """Their numbers: #1, #3."""
-    return ", ".join(f"#{trace.id}" for trace in traces)

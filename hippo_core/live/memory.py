@@ -174,8 +174,8 @@ class Memory:
             from hippo_core.suites import get_suite
             from hippo_core.suites.datasets.build import drawn_worlds, suite_settings
 
-            suite_settings_ = suite_settings(CALIBRATED_ON, "default", self._lm.spec.context_limit, None)
-            worlds = drawn_worlds(get_suite(CALIBRATED_ON).name, "default", 320, 1337, "val", suite_settings_)
+            settings = suite_settings(CALIBRATED_ON, "default", self._lm.spec.context_limit, None)
+            worlds = drawn_worlds(get_suite(CALIBRATED_ON).name, "default", 320, 1337, "val", settings)
             store.note("calibration", writer.calibrate([Observation.of(fact) for fact in world.facts] for world in worlds))
         return store.meta["calibration"]
 

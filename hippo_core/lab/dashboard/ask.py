@@ -35,7 +35,6 @@ from hippo_core.suites.types import Item
 
 WORLDS = 10  # questions of a suite that can be chosen from: those of its first worlds
 EXAMPLE = "Anna left the bicycle at the station.\nBen gave the lamp to Carl.\nDora put the violin in the attic."
-WIDE = {"width": "auto"}
 
 
 class AskPanel:
