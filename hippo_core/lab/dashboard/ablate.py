@@ -12,7 +12,7 @@ from hippo_core.experiments.asking.report.found import memory_of
 from hippo_core.files import LabError, root
 from hippo_core.lab import widgets
 from hippo_core.lab.dashboard.choices import Choices, Options
-from hippo_core.lab.dashboard.index import RunIndex, read_index, run_names
+from hippo_core.lab.dashboard.index import COMMON, RunIndex, narrowed, read_index
 from hippo_core.lab.dashboard.pages import piece, style
 from hippo_core.lab.dashboard.table import ItemTable
 from hippo_core.lab.grid.expand import grid_names
@@ -96,18 +96,9 @@ class AblatePanel:
         return style() + self._head.value + (self.table.html() if self.results else "") + self._picture.value
 
     def _options(self, name: str) -> Options:
-        if name == "run":
-            if not (names := run_names(self._runs)):
-                raise LabError(f"No run yet in {self._runs.name}: choose a grid below and run it.")
-            return [(one, one) for one in names]
-        index = read_index(self._runs / self.choices["run"])
-        if name == "model":
-            return [(one, one) for one in index.models]
-        model, setting = self.choices["model"], self.choices["suite"]
-        if name == "suite":
-            return [(one.removeprefix(f"{model} · "), one) for one in index.settings(model)]
-        if name == "regime":
-            return [(one, one) for one in index.regimes(setting)]
+        if name in COMMON:
+            return narrowed(name, self.choices, self._runs, "choose a grid below and run it")
+        index, setting = read_index(self._runs / self.choices["run"]), self.choices["suite"]
         memories = _memories(index.conditions(setting, self.choices["regime"]))
         if not memories:
             raise LabError(f"Run {self.choices['run']} has no memory with an ablation here: a grid with both makes them.")

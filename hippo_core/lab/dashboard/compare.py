@@ -13,7 +13,7 @@ from hippo_core.experiments.asking.report.found import memory_of
 from hippo_core.experiments.asking.report.items import LOOKS, MARKS, RECALLED, recalled, shown_text, verdict_of
 from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.dashboard.choices import Choices, Options
-from hippo_core.lab.dashboard.index import RunIndex, read_index, run_names
+from hippo_core.lab.dashboard.index import COMMON, RunIndex, narrowed, read_index, run_names
 from hippo_core.lab.dashboard.pages import piece, style
 from hippo_core.lab.dashboard.table import ItemTable
 from hippo_core.results import summaries
@@ -92,19 +92,9 @@ class ComparePanel:
         return style() + self._head.value + self.table.html() + self._item.value
 
     def _options(self, name: str) -> Options:
-        if name == "run":
-            names = run_names(self._runs)
-            if not names:
-                raise LabError(f"No run yet in {self._runs.name}: `make grid` makes one.")
-            return [(one, one) for one in names]
-        index = read_index(self._runs / self.choices["run"])
-        if name == "model":
-            return [(one, one) for one in index.models]
-        model, setting = self.choices["model"], self.choices["suite"]
-        if name == "suite":
-            return [(one.removeprefix(f"{model} · "), one) for one in index.settings(model)]
-        if name == "regime":
-            return [(one, one) for one in index.regimes(setting)]
+        if name in COMMON:
+            return narrowed(name, self.choices, self._runs, "`make grid` makes one")
+        index, setting = read_index(self._runs / self.choices["run"]), self.choices["suite"]
         offered = [one for one in index.conditions(setting, self.choices["regime"]) if name == "a" or one != self.choices["a"]]
         if not offered:
             raise LabError(f"{look(self.choices['a']).label} is the only condition here; there is nothing to compare it with.")

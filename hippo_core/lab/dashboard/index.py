@@ -13,9 +13,12 @@ import pandas as pd
 
 from hippo_core.experiments.asking.report.runs import natural, with_conditions, with_keys, with_settings
 from hippo_core.files import COMMAND, LabError, in_a_line
+from hippo_core.lab.dashboard.choices import Choices, Options
 from hippo_core.results.figures.palette import REGIMES, ordered, suite_position
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import key_of_record, origins_of, rows_of
+
+COMMON = ("run", "model", "suite", "regime")  # dropdowns that every panel has
 
 
 @dataclass(frozen=True)
@@ -96,3 +99,19 @@ def _line(folder: Path, record: Path, meta: dict[str, Any], stage: str) -> dict[
 def damaged(folder: Path, error: BaseException) -> LabError:
     """What is said of records that cannot be read."""
     return LabError(f"Run {folder.name} is damaged, `{COMMAND} records verify` says where: {type(error).__name__}: {in_a_line(error)}")
+
+
+def narrowed(name: str, choices: Choices, runs: Path, way_out: str) -> Options:
+    """What the dropdowns of every panel offer: runs, a run's models, a model's suites, a suite's regimes. LabError without a run, which
+    ends in the way out."""
+    if name == "run":
+        if not (names := run_names(runs)):
+            raise LabError(f"No run yet in {runs.name}: {way_out}.")
+        return [(one, one) for one in names]
+    index = read_index(runs / choices["run"])
+    if name == "model":
+        return [(one, one) for one in index.models]
+    model, setting = choices["model"], choices["suite"]
+    if name == "suite":
+        return [(one.removeprefix(f"{model} · "), one) for one in index.settings(model)]
+    return [(one, one) for one in index.regimes(setting)]
