@@ -69,7 +69,15 @@ class Walk(NamedTuple):
 
 def joined_facts(random: Random, n_facts: int, split: Split) -> Lesson:
     """Facts in any order, several of each relation, and questions of one to three hops; of some lessons a link is missing."""
-    links = draw_links(random, max(4, n_facts), split)
+    return _lesson(random, draw_links(random, max(4, n_facts), split), split)
+
+
+def joined_facts_alone(random: Random, n_facts: int, split: Split) -> Lesson:
+    """Two to four facts that join, with little beside them: what a memory delivers that found the way. `n_facts` is not heeded."""
+    return _lesson(random, draw_links(random, random.choice((2, 3, 3, 4)), split), split)
+
+
+def _lesson(random: Random, links: list[Link], split: Split) -> Lesson:
     facts = tuple((tell(random, link, split), (link.head, link.tail)) for link in links)
     found = walks(links)
     branches = []

@@ -4,7 +4,8 @@ Low-rank updates of all linear layers (Hu et al. 2021, arXiv 2106.09685, section
 one it was on other text, each step also distils the base on plain text: the divergence of its predictions from the untouched model's.
 It reads the files DATA of the user's folder (data/README.md): the plain text, and what the lessons hold of stories and passages.
 
-It comes in editions, one going on from the other: the second reads drawn worlds, the third what people wrote and chains in many words.
+It comes in editions, one going on from the other: the second reads drawn worlds, the third what people wrote and chains in many words,
+the fourth the same with more of the chains, from few facts to many.
 """
 
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from hippo_core.suites.natural import squad
 from hippo_core.training import guidance, tasks
 from hippo_core.training.mixture import (
     SHARES,
+    SHARES_FOURTH,
     SHARES_LAST,
     SHARES_LATER,
     SHARES_OTHER_WORDS,
@@ -39,7 +41,7 @@ from hippo_core.training.validation import examine
 
 DATA = (*FILES, *tasks.FILES["public_stories"], squad.FILE)
 STEPS = 1600  # of the second edition
-MORE_DRILLS = tuple(drill for drill in SHARES_THIRD if drill not in SHARES_LAST)  # of the third
+MORE_DRILLS = tuple(drill for drill in SHARES_FOURTH if drill not in SHARES_LAST)  # since the third
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ EDITIONS: Mapping[str, Edition] = {
         1350 / STEPS,
     ),
     "third": Edition(Curriculum(((1.0, 16),), 0.08, 40, SHARES_THIRD), ((1, 1.0),), 0.0, MORE_DRILLS),
+    "fourth": Edition(Curriculum(((0.3, 4), (0.6, 8), (1.0, 16)), 0.08, 40, SHARES_FOURTH), ((1, 1.0),), 0.0, MORE_DRILLS),
 }  # fmt: skip
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
@@ -73,7 +76,7 @@ class ReaderRecipe(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base: str = "smollm2-135m"
-    edition: Literal["second", "third"] = "second"
+    edition: Literal["second", "third", "fourth"] = "second"
     start: str = ""  # SHA-256 of the weights of the adapter that it goes on from; empty: of none
     seed: int = 1337
     steps: int = STEPS
@@ -94,8 +97,13 @@ class ReaderRecipe(BaseModel):
 
 
 SECOND = ReaderRecipe()
-SECOND_SHA256 = "6f8ce0bed90af8fc397feb10d5be145f56aa0d7061e36efd41b85cc641041304"  # of the second edition as it was published
-THIRD = ReaderRecipe(edition="third", start=SECOND_SHA256, steps=560, lessons=6, parts=6, rate=5e-4)
+THIRD = ReaderRecipe(edition="third", steps=560, lessons=6, parts=6, rate=5e-4)
+FOURTH = ReaderRecipe(edition="fourth", steps=450, lessons=8, parts=8, rate=5e-4, threads=1)
+RECIPES = (SECOND, THIRD, FOURTH)  # each goes on from the one before
+PUBLISHED = {  # SHA-256 of the weights of an edition as it was published
+    "6f8ce0bed90af8fc397feb10d5be145f56aa0d7061e36efd41b85cc641041304": "second",
+    "d534be89482931c47c5310364061f5fd592c2bb4bf6057d642b0ffd69d09344a": "third",
+}
 
 
 class Reader:

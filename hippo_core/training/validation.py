@@ -16,7 +16,7 @@ from hippo_core.training.train import Log, right_answers
 
 LESSONS, N_FACTS, AT_ONCE = 3, 8, 10
 TIMES = 2  # so many times as many lessons of what only a later edition practises
-BY_SKILL = (readings.readings, chains.joined_facts)  # drills of which each skill is a row
+BY_SKILL = (readings.readings, chains.joined_facts, chains.joined_facts_alone)  # drills of which each skill is a row
 
 
 def examine(model: Any, encoder: Encoder, drills: Iterable[tasks.Drill] = tuple(mixture.SHARES)) -> Log:

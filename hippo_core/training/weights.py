@@ -3,7 +3,7 @@
 import json
 import platform
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,14 @@ from hippo_core.models.spec import load_spec
 from hippo_core.text_files import require
 from hippo_core.training import reader, tiny
 from hippo_core.training import tokenizer as vocabulary
-from hippo_core.training.reader import SECOND, SECOND_SHA256, THIRD, Reader, ReaderRecipe
+from hippo_core.training.reader import PUBLISHED, RECIPES, Reader, ReaderRecipe
 from hippo_core.training.tiny import Recipe, Tiny
 from hippo_core.training.train import Trainee, train
 
 WEIGHTS, WORKSHOP = "data/weights", "data/training"
 ADAPTER = "adapter_model.safetensors"
 SAVED_EVERY = 75  # steps of a reader: about ten minutes
-BEFORE = ("recipe", "seconds", "threads", "remark")  # what is kept of how the edition before was made
+BEFORE = ("recipe", "seconds", "threads", "remark", "before")  # what is kept of how the edition before was made
 
 
 def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
@@ -47,46 +47,63 @@ def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
 
 
 def make_reader(base: str, seed: int, steps: int = 0, say: Callable[[str], None] = print) -> Path:
-    """Train a reader's third edition (or go on where a killed run stopped) and put the adapter in place; returns its folder.
+    """Train a reader's last edition (or go on where a killed run stopped) and put the adapter in place; returns its folder.
 
-    It goes on from the second edition: the adapter in place where that is the published one, else one that is trained first. `steps`: of
-    the third edition; 0: as many as its recipe has. LabError, before anything starts, where the user's folder lacks one of the files
-    `reader.DATA`.
+    It goes on from the edition before: the adapter in place where that is a published one, else all editions are trained in turn.
+    `steps`: of the last edition; 0: as many as its recipe has. LabError, before anything starts, where the user's folder lacks one of
+    the files `reader.DATA`.
     """
     require_checkout("training")
     require(*reader.DATA)
     name = f"{base}-reader"
     place, workshop = root() / WEIGHTS / name, root() / WORKSHOP / name
-    second = workshop / "second"
-    if not second.exists():
-        if (place / ADAPTER).exists() and sha256(place / ADAPTER) == SECOND_SHA256:
-            with new_folder(second) as new:
-                for file in (ADAPTER, "training.json"):
-                    shutil.copyfile(place / file, new / file)
-        else:
-            _make_edition(SECOND.model_copy(update={"base": base, "seed": seed}), None, second, say)
-    made = json.loads((second / "training.json").read_text(encoding="utf-8"))
-    changes = {"base": base, "start": sha256(second / ADAPTER), "seed": seed, "steps": steps or THIRD.steps}
-    recipe = THIRD.model_copy(update=changes)
-    return _make_edition(recipe, second / ADAPTER, place, say, {"before": {key: made[key] for key in BEFORE if key in made}})
+    _take_published(place, workshop)
+    *earlier, last = RECIPES
+    start = next((number for number in range(len(earlier), 0, -1) if (workshop / earlier[number - 1].edition).exists()), 0)
+    for recipe in earlier[start:]:
+        _make_edition(_going_on(recipe, base, seed, workshop), workshop, workshop / recipe.edition, say)
+    recipe = _going_on(last, base, seed, workshop)
+    return _make_edition(recipe.model_copy(update={"steps": steps or last.steps}), workshop, place, say)
 
 
-def _make_edition(
-    recipe: ReaderRecipe, start: Path | None, folder: Path, say: Callable[[str], None], more: Mapping[str, Any] | None = None
-) -> Path:
-    """Train one edition, with checkpoints in a folder of its own, and ship it to `folder`."""
+def _take_published(place: Path, workshop: Path) -> None:
+    edition = PUBLISHED.get(sha256(place / ADAPTER)) if (place / ADAPTER).exists() else None
+    if edition and not (workshop / edition).exists():
+        with new_folder(workshop / edition) as new:
+            for file in (ADAPTER, "training.json"):
+                shutil.copyfile(place / file, new / file)
+
+
+def _before(edition: str, workshop: Path) -> Path | None:
+    """Where the edition lies that this one goes on from; None of the first."""
+    editions = [recipe.edition for recipe in RECIPES]
+    number = editions.index(edition)
+    return workshop / editions[number - 1] if number else None
+
+
+def _going_on(recipe: ReaderRecipe, base: str, seed: int, workshop: Path) -> ReaderRecipe:
+    before = _before(recipe.edition, workshop)
+    return recipe.model_copy(update={"base": base, "seed": seed, "start": sha256(before / ADAPTER) if before else ""})
+
+
+def _make_edition(recipe: ReaderRecipe, workshop: Path, folder: Path, say: Callable[[str], None]) -> Path:
+    """Train one edition, with checkpoints in a folder of its own below `workshop`, and ship it to `folder`."""
+    before = _before(recipe.edition, workshop)
     base = load(load_spec(recipe.base).model_copy(update={"chat_template": "model"}), "cpu")  # in which the reader will be asked
-    trainee = Reader(recipe, base, start)
-    workshop = root() / WORKSHOP / f"{recipe.base}-reader" / f"checkpoints-{recipe.edition}"
-    train(trainee, workshop, say, SAVED_EVERY)
+    trainee = Reader(recipe, base, before and before / ADAPTER)
+    checkpoints = workshop / f"checkpoints-{recipe.edition}"
+    train(trainee, checkpoints, say, SAVED_EVERY)
 
     def fill(folder: Path) -> None:
         trainee.adapted.peft_config["default"].base_model_name_or_path = base.spec.source
         trainee.adapted.bfloat16().save_pretrained(folder)
         (folder / "README.md").unlink(missing_ok=True)  # peft's empty card; the lab writes its own
 
-    made_from = {"base": {"name": recipe.base, "sha256": sha256(base.spec.path / "model.safetensors")}}
-    return ship(trainee, f"make base-model MODEL={recipe.base}", fill, workshop / "log.jsonl", folder, made_from | dict(more or {}))
+    made_from: dict[str, Any] = {"base": {"name": recipe.base, "sha256": sha256(base.spec.path / "model.safetensors")}}
+    if before:
+        made = json.loads((before / "training.json").read_text(encoding="utf-8"))
+        made_from["before"] = {key: made[key] for key in BEFORE if key in made}
+    return ship(trainee, f"make base-model MODEL={recipe.base}", fill, checkpoints / "log.jsonl", folder, made_from)
 
 
 def make_tokenizer(seed: int, folder: Path) -> PreTrainedTokenizerFast:

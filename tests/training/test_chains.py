@@ -114,3 +114,14 @@ def test_names_are_of_one_split_alone():
         assert len(names[split]) > 300
     assert not names["train"] & names["val"] and not names["train"] & names["test"] and not names["val"] & names["test"]
     assert not names["train"] & set(lexicon.names(held_out=True))
+
+
+def test_facts_alone_are_few_and_still_joined():
+    random = Random("alone")
+    lessons = [chains.joined_facts_alone(random, 16, "train") for _ in range(200)]
+    assert {len(lesson.facts) for lesson in lessons} == {1, 2, 3, 4}
+    asked = [branch for lesson in lessons for branch in lesson.branches]
+    assert {branch.skill for branch in asked} == {"1 hop", "2 hops", "3 hops", "unknown"}
+    assert all(
+        branch.answer in " ".join(text for text, _ in lesson.facts) for lesson in lessons for branch in lesson.branches if branch.gold
+    )

@@ -183,6 +183,13 @@ def test_questions_that_share_no_word_with_their_note_are_answered_by_it():
     assert tasks.shared_words("Who was measuring it?", "Anna took a measure.") == {"measu"}
 
 
+def test_the_fourth_mixture_has_more_of_the_chains():
+    shares = {drill.__name__: share for drill, share in mixture.SHARES_FOURTH.items()}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert [shares[name] for name in ("readings", "joined_facts", "joined_facts_alone", "no_shared_word")] == [0.32, 0.22, 0.16, 0.10]
+    assert set(mixture.SHARES_THIRD) < set(mixture.SHARES_FOURTH)
+
+
 def test_the_third_mixture_is_passages_chains_and_some_of_the_last_one():
     shares = {drill.__name__: share for drill, share in mixture.SHARES_THIRD.items()}
     assert sum(shares.values()) == pytest.approx(1)

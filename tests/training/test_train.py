@@ -11,7 +11,7 @@ from hippo_core.files import LabError, root, sha256
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.training import weights
-from hippo_core.training.reader import SECOND_SHA256, Reader, ReaderRecipe
+from hippo_core.training.reader import RECIPES, Reader, ReaderRecipe
 from hippo_core.training.tiny import Recipe, Tiny
 from hippo_core.training.train import share_of_rate, train
 
@@ -78,9 +78,9 @@ def test_a_reader_learns_in_its_adapter_alone(tmp_path):
     assert any(not torch.equal(weight, before[name]) for name, weight in reader.weights().items())
 
 
-def test_a_third_edition_goes_on_from_the_second_wherever_it_is_taken_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(weights, "SECOND", READER.model_copy(update={"steps": 2}))
-    monkeypatch.setattr(weights, "THIRD", READER.model_copy(update={"edition": "third", "parts": 2}))
+def test_an_edition_goes_on_from_the_one_before_wherever_it_is_taken_up(tmp_path, monkeypatch):
+    recipes = (READER.model_copy(update={"steps": 2}), READER.model_copy(update={"edition": "third", "parts": 2}))
+    monkeypatch.setattr(weights, "RECIPES", recipes)
     for name in ("WORKSHOP", "WEIGHTS"):
         monkeypatch.setattr(weights, name, str(tmp_path / name))
 
@@ -112,23 +112,31 @@ def test_another_start_than_the_recipe_names_is_refused(tmp_path):
     (tmp_path / "other").write_text("other")
     for start in (None, tmp_path / "other"):
         with pytest.raises(LabError, match="goes on from the adapter of SHA-256 6f8ce0be"):
-            Reader(READER.model_copy(update={"start": SECOND_SHA256}), lm, start)
+            Reader(READER.model_copy(update={"start": "6f8ce0be"}), lm, start)
 
 
-def test_the_published_second_edition_is_taken_as_it_is(tmp_path, monkeypatch):
-    place = tmp_path / "WEIGHTS/hippo-tiny-reader"
+def test_a_published_edition_is_taken_as_it_is_and_what_it_goes_on_from_is_kept(tmp_path, monkeypatch):
+    place, workshop = tmp_path / "WEIGHTS/hippo-tiny-reader", tmp_path / "WORKSHOP/hippo-tiny-reader"
     place.mkdir(parents=True)
     (place / weights.ADAPTER).write_text("published")
     (place / "training.json").write_text(json.dumps({"recipe": {"steps": 1600}, "seconds": 3}))
     for name in ("WORKSHOP", "WEIGHTS"):
         monkeypatch.setattr(weights, name, str(tmp_path / name))
-    monkeypatch.setattr(weights, "SECOND_SHA256", sha256(place / weights.ADAPTER))
+    monkeypatch.setattr(weights, "PUBLISHED", {sha256(place / weights.ADAPTER): "second"})
     made = []
-    monkeypatch.setattr(weights, "_make_edition", lambda *args: made.append(args))
+
+    def make(recipe, *args):
+        made.append((recipe, *args))
+        (workshop / recipe.edition).mkdir()
+        (workshop / recipe.edition / weights.ADAPTER).write_text(recipe.edition)
+
+    monkeypatch.setattr(weights, "_make_edition", make)
     weights.make_reader("hippo-tiny", 3, 9, silent)
-    [(recipe, start, folder, *_)] = made
-    assert (start.read_text(), folder) == ("published", place)
-    assert (recipe.start, recipe.seed, recipe.steps) == (sha256(place / weights.ADAPTER), 3, 9)
+    [(third, _, first_to, _), (fourth, _, then_to, _)] = made
+    assert (workshop / "second" / weights.ADAPTER).read_text() == "published"
+    assert (third.start, third.seed, third.steps) == (sha256(place / weights.ADAPTER), 3, RECIPES[1].steps)
+    assert (fourth.start, fourth.seed, fourth.steps) == (sha256(workshop / "third" / weights.ADAPTER), 3, 9)
+    assert (first_to, then_to) == (workshop / "third", place)
 
 
 def test_a_fresh_reader_is_the_base(tmp_path):
