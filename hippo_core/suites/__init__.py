@@ -19,6 +19,7 @@ SUITES = {
     "semantic": "hippo_core.suites.semantic:SEMANTIC",
     "spatial": "hippo_core.suites.spatial:SPATIAL",
     "babi": "hippo_core.suites.babi:BABI",
+    "consolidation": "hippo_core.suites.consolidation:CONSOLIDATION",
 }
 READ = {  # of files, not drawn: of data/notes, and of the user's folder (data/README.md)
     "notes": "hippo_core.suites.notes:NOTES",

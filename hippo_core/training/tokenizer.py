@@ -12,11 +12,20 @@ from random import Random
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from hippo_core.suites import SUITES, lexicon
+from hippo_core.suites import lexicon
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.training.stories import stories
 from hippo_core.training.tasks import DRILLS
 
+CORPUS = (
+    "episodic",
+    "episodic_multi",
+    "episodic_cross",
+    "episodic_capacity",
+    "semantic",
+    "spatial",
+    "babi",
+)  # suites whose words it learns
 VOCABULARY = 2048
 SPECIAL = {"bos": "<|begin|>", "end": "<|end|>", "pad": "<|pad|>", "unk": "<|unk|>"}
 ROLES = ("<|system|>", "<|user|>", "<|assistant|>")
@@ -28,7 +37,7 @@ CHAT_TEMPLATE = (
 
 def corpus(seed: int) -> Iterator[str]:
     """The text that the vocabulary is learnt from: train worlds of every suite, drills, the whole lexicon, training names, stories."""
-    for name in SUITES:
+    for name in CORPUS:
         for world in worlds(name, "public" if name == "babi" else "default", 600, seed, "train", 512):
             yield from (fact.text for fact in world.facts)
             yield from (item.question for item in world.items)

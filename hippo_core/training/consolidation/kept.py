@@ -1,0 +1,72 @@
+"""What must not be lost while a model consolidates: reading what stands before a question, and plain text. Both are distilled from the
+unchanged model, not taught from gold: a model that is taught to read anew reads differently (complementary learning systems interleave
+what is new with what was known, McClelland et al. 1995)."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import kl_div
+
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.suites.types import Split
+from hippo_core.training import mixture, packed_examples, tasks
+from hippo_core.training.lessons import Lesson
+from hippo_core.training.packed_examples import Batch, Encoder
+
+SHARES = {drill: share for drill, share in mixture.SHARES.items() if drill.__name__ not in tasks.FILES}  # which need no file of a user's
+FACTS = 12  # of a lesson, at most
+TEXTS, TOKENS = 48, 96  # of the model's own text
+
+
+def lessons(random: Random, count: int, split: Split = "train") -> list[Lesson]:
+    """In-context lessons of all drills that need no files."""
+    curriculum = mixture.Curriculum(((1.0, FACTS),), 0.0, FACTS, SHARES)
+    return [mixture.draw_lesson(random, curriculum, 1.0, split) for _ in range(count)]
+
+
+@torch.no_grad()
+def own_text(lm: LanguageModel, seed: int, texts: int = TEXTS, tokens: int = TOKENS) -> Tensor:
+    """What the model itself writes when it is told nothing, [texts, tokens]: drawn from its own probabilities (Huang et al. 2024, arXiv
+    2403.01244, section 3: rehearsal that the model writes itself)."""
+    begin = lm.encode(lm.template.begin) or [lm.tokenizer.eos_token_id]
+    with torch.random.fork_rng(devices=[lm.device] if lm.device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        ids = torch.tensor([begin] * texts, device=lm.device)
+        cache: Any = None
+        while ids.shape[1] < tokens:
+            out = lm.model(ids[:, -1:] if cache is not None else ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
+            cache = out.past_key_values
+            ids = torch.cat([ids, out.logits[:, -1].float().softmax(-1).multinomial(1)], 1)
+    return ids
+
+
+def divergence(way: Any, batch: Batch) -> Tensor:
+    """KL(unchanged || consolidated) in nats a token over what a batch of lessons labels."""
+    with torch.no_grad(), way.unchanged():
+        wanted = _predicted(way.model, batch)
+    return _kl(wanted, _predicted(way.model, batch))
+
+
+def text_divergence(way: Any, text: Tensor) -> Tensor:
+    """The same over all tokens of plain text [texts, tokens]."""
+    with torch.no_grad(), way.unchanged():
+        wanted = way.model(text, use_cache=False).logits
+    return _kl(wanted, way.model(text, use_cache=False).logits)
+
+
+def _predicted(model: Any, batch: Batch) -> Tensor:
+    hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False)[0]
+    return model.lm_head(hidden[batch.labels != packed_examples.IGNORE])
+
+
+def _kl(wanted: Tensor, predicted: Tensor) -> Tensor:
+    logs = (predicted.float().log_softmax(-1), wanted.float().log_softmax(-1))
+    return kl_div(*logs, reduction="none", log_target=True).sum(-1).mean()
+
+
+def batches(encoder: Encoder, drawn: Sequence[Lesson], parts: int) -> list[Batch]:
+    """Lessons as batches of like lengths."""
+    return encoder.batches(list(drawn), [], parts)

@@ -1,0 +1,154 @@
+"""Questions that a trace answers, made from its text alone.
+
+    trace       On Friday, Carla sold a guitar at the market.
+    rehearsed   Who was it that sold a guitar at the market?  Carla      At which hour or day did Carla sell off a guitar?  Friday
+
+An event of the lab's own words is taken apart and asked for slot by slot, in words and forms of which no suite uses one, so that a test's
+questions are never rehearsed. Of any other text a span is left out and asked for. Both directions of a fact come by themselves: each slot
+is the answer of some questions and the cue of others.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+
+from hippo_core.store.trace import Trace
+from hippo_core.suites import lexicon, wording
+from hippo_core.suites.lexicon import Group, Verb
+from hippo_core.suites.wording import Event, Words
+
+# {plain}, {inverted}, {rest} and {first} as in `wording.QUESTION_FORMS`, none of which is here.
+FORMS: Mapping[str, tuple[str, ...]] = {
+    "who": (
+        "Who was it that {plain}{rest}?",
+        "Please name the one who {plain}{rest}.",
+        "Say who {plain}{rest}.",
+        "By what name does one call whoever {plain}{rest}?",
+        "{first}which person {plain}?",
+    ),
+    "what": (
+        "Which object {inverted}{rest}?",
+        "Please name the thing that {plain}{rest}.",
+        "What exactly {inverted}{rest}?",
+        "{first}which thing {inverted}?",
+        "Say what it was that {plain}{rest}.",
+    ),
+    "where": (
+        "In which place {inverted}{rest}?",
+        "Please name the place where {plain}{rest}.",
+        "Where exactly {inverted}{rest}?",
+        "{first}at which place {inverted}?",
+        "Say where it was that {plain}{rest}.",
+    ),
+    "when": (
+        "At which hour or day {inverted}{rest}?",
+        "Please name the time when {plain}{rest}.",
+        "When exactly {inverted}{rest}?",
+        "{first}at what time {inverted}?",
+        "Say when it was that {plain}{rest}.",
+    ),
+}
+GAP = "..."
+SPAN = re.compile(r"\b(?:[A-Z][\w'-]+(?: [A-Z][\w'-]+)*|\d[\d.,]*\d|\d)\b")  # what is asked for of other texts: names and numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """A question that a trace answers: the trace's id, the question and the answer."""
+
+    trace: int
+    question: str
+    answer: str
+
+
+def rehearse(random: Random, trace: Trace, wordings: int) -> list[Rehearsed]:
+    """So many different questions that the trace answers; fewer where its text does not carry as many.
+
+    A text in which nothing can be asked for gives none.
+    """
+    event = read_event(trace.text)
+    asked: dict[str, str] = {}
+    for _ in range(8 * wordings):
+        if len(asked) == wordings:
+            break
+        drawn = ask_event(random, *event) if event else ask_text(random, trace.text)
+        if drawn is None:
+            break
+        asked.setdefault(*drawn)
+    return [Rehearsed(trace.id, question, answer) for question, answer in asked.items()]
+
+
+def ask_event(random: Random, event: Event, words: Words) -> tuple[str, str]:
+    """A question for a slot of the event and its answer. Half of the time the cue is in other words, half of the time it leaves out a slot."""
+    kind = random.choice([slot for slot in wording.SLOTS if getattr(words, slot) is not None])
+    said = words if random.random() < 0.5 else wording.synonyms(random, event, words, training=True)
+    cue = {slot: value for slot, value in said.slots().items() if slot not in (kind, "action")}
+    main = {"who"} if kind != "who" else {"what"} if words.what else {"where"}
+    left_out = [slot for slot in cue if slot not in main]
+    if left_out and random.random() < 0.5:
+        del cue[random.choice(left_out)]
+    return wording.ask(random.choice(FORMS[kind]), kind, cue, said), words.slots()[kind]
+
+
+def ask_text(random: Random, text: str) -> tuple[str, str] | None:
+    """A sentence of a text with a gap, and what stands there; None where it names nothing."""
+    spans = list(SPAN.finditer(text))
+    if not spans:
+        return None
+    span = random.choice(spans)
+    before, after = text[: span.start()], text[span.end() :]
+    begin = max(before.rfind(". "), before.rfind("? "), before.rfind("! ")) + 2 if re.search(r"[.?!] ", before) else 0
+    end = min((at for mark in (". ", "? ", "! ") if (at := after.find(mark)) >= 0), default=len(after) - 1) + 1
+    return f"What belongs in the gap? {before[begin:]}{GAP}{after[:end]}", span.group()
+
+
+def read_event(text: str) -> tuple[Event, Words] | None:
+    """The event that a text in the suites' words tells, and the words that it uses; None for any other text."""
+    for pattern in _patterns():
+        if match := pattern.fullmatch(text):
+            said = {name: value for name, value in match.groupdict().items() if value}
+            action, what, where, when = (_index()[slot].get(said.get(slot, "").lower()) for slot in ("past", "what", "where", "when"))
+            if action is None or where is None or when is None or ("what" in said) != (what is not None):
+                return None
+            verb = next(verb for verb in action if verb.past == said["past"])
+            event = Event(said["who"], action, what, where, when)
+            return event, Words(said["who"], verb, said.get("what"), said["where"], when[1], when[0])
+    return None
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    slots = {
+        "{when}": r"(?:[Oo]n|[Ii]n|[Aa]t) (?P<when>\w+)",
+        "{past}": f"(?P<past>{_either(verb.past for groups in (lexicon.ACTIONS, lexicon.MOTIONS) for group in groups for verb in group)})",
+        "{what}": f" an? (?P<what>{_either(word for group in lexicon.THINGS for word in group)})",
+        "{where}": f" (?:at|to|At|To) the (?P<where>{_either(word for group in lexicon.PLACES for word in group)})",
+        "{who}": r"(?P<who>[A-Z]\w+)",
+    }
+    forms = (*wording.FACT_FORMS, *wording.MOTION_FACT_FORMS)
+    return tuple(re.compile(_filled(re.escape(form).replace(r"\{", "{").replace(r"\}", "}"), slots)) for form in forms)
+
+
+def _filled(form: str, slots: Mapping[str, str]) -> str:
+    for slot, pattern in slots.items():
+        form = form.replace(slot, pattern)
+    return form
+
+
+def _either(words) -> str:
+    return "|".join(sorted(map(re.escape, set(words)), key=len, reverse=True))
+
+
+@cache
+def _index() -> dict[str, dict[str, tuple]]:
+    """Each slot's words in lower case, with what they belong to."""
+    actions: Sequence[tuple[Verb, ...]] = (*lexicon.ACTIONS, *lexicon.MOTIONS)
+    things: Sequence[Group] = lexicon.THINGS
+    return {
+        "past": {verb.past.lower(): group for group in actions for verb in group},
+        "what": {word.lower(): group for group in things for word in group},
+        "where": {word.lower(): group for group in lexicon.PLACES for word in group},
+        "when": {time.lower(): (preposition, time) for preposition, time in lexicon.TIMES},
+    }

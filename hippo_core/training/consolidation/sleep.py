@@ -1,0 +1,124 @@
+"""Sleep: traces of a store are rehearsed into the model, between what it must not lose. One trainee of the training loop."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+import torch
+from pydantic import BaseModel, ConfigDict
+
+from hippo_core.files import LabError
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.store.trace import Trace
+from hippo_core.training.consolidation import kept
+from hippo_core.training.consolidation.rehearsal import Rehearsed, rehearse
+from hippo_core.training.consolidation.ways import Way
+from hippo_core.training.lessons import Branch, Lesson
+from hippo_core.training.packed_examples import Encoder
+from hippo_core.training.train import Log, answer_loss, set_rates
+
+
+class SleepRecipe(BaseModel):
+    """Everything that a sleep depends on, but for the model and the store."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    way: str = "lora"
+    rank: int = 16
+    first_block: int = 0
+    rate: float | None = None  # of AdamW; None: the way's own
+    steps: int = 150
+    wordings: int = 20  # questions that are made of a trace
+    questions: int = 48  # a step
+    a_row: int = 16  # questions that are packed into one sequence
+    lessons: int = 6  # a step, which are distilled from the unchanged model
+    texts: int = 4  # a step, of the model's own
+    kept_weight: float = 1.0
+    warmup: int = 10
+    seed: int = 1337
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Slept:
+    """What a sleep took: its steps, rehearsed questions and their different traces, trained tokens, seconds, and the last loss (nats)."""
+
+    steps: int
+    samples: int
+    traces: int
+    tokens: int
+    seconds: float
+    loss: float
+
+
+class Sleep:
+    """A way into a model that learns what traces say.
+
+    Args:
+        orders: for each pass over the traces the order in which they are rehearsed, by their places in `traces`; passes go round.
+
+    Raises:
+        LabError: nothing can be asked about any of the traces.
+    """
+
+    def __init__(self, recipe: SleepRecipe, lm: LanguageModel, way: Way, traces: Sequence[Trace], orders: Sequence[Sequence[int]]):
+        self.recipe, self.lm, self.way = recipe, lm, way
+        self.questions = [rehearse(Random(f"sleep/{recipe.seed}/{trace.text}"), trace, recipe.wordings) for trace in traces]
+        self.order = [place for order in orders for place in order if self.questions[place]]
+        if not self.order:
+            raise LabError(f"none of {len(traces)} traces says anything that could be asked for; teach the store first")
+        self.encoder = Encoder(lm.tokenizer, lm.template)
+        with way.unchanged():
+            self.own_text = kept.own_text(lm, recipe.seed)
+        way.prepare([trace.text for trace in traces])
+        for weight in way.weights().values():
+            weight.requires_grad_(True)
+        self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(self.weights().values(), lr=self.rate, weight_decay=0.0)]
+        self.samples = self.tokens = 0
+        self.rehearsed: set[int] = set()
+        self.loss = math.nan
+
+    @property
+    def rate(self) -> float:
+        """The full learning rate."""
+        return self.way.rate if self.recipe.rate is None else self.recipe.rate
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        return self.way.weights()
+
+    def drawn(self, step: int) -> list[Rehearsed]:
+        """The questions of a step: a function of seed and step alone."""
+        random, count = Random(f"sleep/{self.recipe.seed}/{step}"), self.recipe.questions
+        places = [self.order[(step * count + number) % len(self.order)] for number in range(count)]
+        return [random.choice(self.questions[place]) for place in places]
+
+    def learn(self, step: int) -> Log:
+        recipe = self.recipe
+        left = 1 - max(0, step - recipe.steps / 3) / (recipe.steps * 2 / 3)
+        set_rates(self.optimizers, (self.rate,), min(1.0, (step + 1) / recipe.warmup) * left)
+        questions = self.drawn(step)
+        branches = [Branch(one.question, one.answer, ()) for one in questions]
+        rows = [Lesson((), tuple(branches[first : first + recipe.a_row])) for first in range(0, len(branches), recipe.a_row)]
+        [batch] = self.encoder.batches(rows, [], 1)
+        loss, answers = answer_loss(self.way.model, batch)
+        random = Random(f"kept/{recipe.seed}/{step}")
+        parts = self.encoder.batches(kept.lessons(random, recipe.lessons), [], 2)
+        lost = sum(kept.divergence(self.way, part) for part in parts) / len(parts)
+        text = self.own_text[random.sample(range(len(self.own_text)), recipe.texts)]
+        of_text = kept.text_divergence(self.way, text)
+        total = loss + recipe.kept_weight * (lost + of_text)
+        if not total.isfinite():
+            raise LabError(f"the loss of step {step} is {float(total)}: lower the rate ({self.rate}); the last checkpoint is kept")
+        total.backward()
+        torch.nn.utils.clip_grad_norm_(self.weights().values(), 1.0)
+        self.optimizers[0].step()
+        self.optimizers[0].zero_grad(set_to_none=True)
+        self.samples, self.tokens = self.samples + len(questions), self.tokens + int((batch.labels != -100).sum())
+        self.rehearsed |= {one.trace for one in questions}
+        self.loss = float(answers)
+        return {"answers": float(answers), "reading": float(lost), "text": float(of_text)}
+
+    def examine(self) -> Log:
+        return {}

@@ -1,0 +1,46 @@
+"""Low-rank updates (Hu et al. 2021, arXiv 2106.09685, section 4) of the feed-forward layers, by peft.
+
+Hu et al. adapt the attention. Facts are recalled in the feed-forward layers (Geva et al. 2021, arXiv 2012.14913), and what reads a prompt is
+the attention, so that is left alone.
+"""
+
+import warnings
+from typing import Any
+
+from peft import LoraConfig, get_peft_model
+from torch import Tensor
+
+from hippo_core.files import LabError
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.training.consolidation.ways.way import Way
+
+LAYERS = ("gate_proj", "up_proj", "down_proj")
+
+
+class LoRA(Way):
+    """`rank` is that of the updates."""
+
+    name = "lora"
+    rate = 5e-3
+
+    def __init__(self, lm: LanguageModel, rank: int, first_block: int, layers: tuple[str, ...] = LAYERS) -> None:
+        super().__init__(lm, rank, first_block)
+        config = LoraConfig(
+            r=rank, lora_alpha=2 * rank, target_modules=list(layers), layers_to_transform=list(self.blocks), task_type="CAUSAL_LM"
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # peft's calls of transformers
+            try:
+                self.adapted: Any = get_peft_model(lm.model, config)
+            except ValueError as error:
+                raise LabError(f"{lm.spec.name} lacks {', '.join(layers)}: {error}") from None
+        self.adapted.eval()
+
+    def weights(self) -> dict[str, Tensor]:
+        return {name: weight for name, weight in self.adapted.named_parameters() if ".lora_" in name}
+
+    def unchanged(self) -> Any:
+        return self.adapted.disable_adapter()
+
+    def detach(self) -> None:
+        self.adapted.unload()

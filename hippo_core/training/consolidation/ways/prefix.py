@@ -1,0 +1,97 @@
+"""A trained prefix of keys and values before everything that the model reads; its weights are left alone.
+
+Cartridges (Eyuboglu et al. 2025, arXiv 2506.06266, section 3): begun from the keys and values of the first tokens of the text itself, the
+first token left as it is. Here the prefix is added inside the attention of every block and has no positions of its own, so that all that
+the lab does with a model (shared beginnings, blocks, injected traces) goes on with it.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad, scaled_dot_product_attention
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import sdpa_mask
+
+from hippo_core.models.kv import encode
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.training.consolidation.ways.way import Way, switched_off
+
+TOKENS = 8  # a unit of rank
+NAME = "hippo_prefix"
+
+
+class _Prefix(nn.Module):
+    """Keys and values [blocks, 1, heads, tokens, dim]."""
+
+    def __init__(self, shape: tuple[int, ...], device: torch.device) -> None:
+        super().__init__()
+        self.keys = nn.Parameter(torch.zeros(shape, device=device))
+        self.values = nn.Parameter(torch.zeros(shape, device=device))
+        self.on = True
+
+
+def attend(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, scaling: float, **_: Any) -> tuple:
+    """Attention over the prefix of the module, where there is one, and the keys [B, H, S, D] that are there."""
+    held: tuple[_Prefix, int] | None = getattr(module, NAME, None)
+    if attention_mask is None and query.shape[2] > 1:
+        length, seen = query.shape[2], key.shape[2]
+        attention_mask = torch.ones(length, seen, dtype=torch.bool, device=query.device).tril(seen - length)
+    if held and held[0].on:
+        prefix, number = held
+        rows = (query.shape[0], -1, -1, -1)
+        key = torch.cat([prefix.keys[number].to(key.dtype).expand(rows), key], 2)
+        value = torch.cat([prefix.values[number].to(value.dtype).expand(rows), value], 2)
+        if attention_mask is not None:
+            attention_mask = pad(attention_mask, (prefix.keys.shape[3], 0), value=attention_mask.dtype == torch.bool)
+    out = scaled_dot_product_attention(
+        query, key, value, attn_mask=attention_mask, scale=scaling, enable_gqa=query.shape[1] != key.shape[1]
+    )
+    return out.transpose(1, 2).contiguous(), None
+
+
+AttentionInterface.register(NAME, attend)
+AttentionMaskInterface.register(NAME, sdpa_mask)
+
+
+class KVPrefix(Way):
+    """`rank` times eight tokens."""
+
+    name = "kv_prefix"
+    rate = 2e-2
+
+    def __init__(self, lm: LanguageModel, rank: int, first_block: int) -> None:
+        super().__init__(lm, rank, first_block)
+        for weight in lm.model.parameters():
+            weight.requires_grad_(False)
+        heads, dim = lm.config.num_key_value_heads, lm.model.model.layers[0].self_attn.head_dim
+        self.prefix = _Prefix((len(self.blocks), 1, heads, TOKENS * rank, dim), lm.device)
+        self.before = lm.model.config._attn_implementation
+        lm.model.set_attn_implementation(NAME)
+        for number, block in enumerate(self.blocks):
+            object.__setattr__(lm.model.model.layers[block].self_attn, NAME, (self.prefix, number))
+
+    def weights(self) -> dict[str, Tensor]:
+        return dict(self.prefix.named_parameters())
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        with switched_off(self.prefix):
+            yield
+
+    def detach(self) -> None:
+        for block in self.blocks:
+            object.__delattr__(self.lm.model.model.layers[block].self_attn, NAME)
+        self.lm.model.set_attn_implementation(self.before)
+
+    @torch.no_grad()
+    def prepare(self, texts: Sequence[str]) -> None:
+        length = self.prefix.keys.shape[3]
+        ids = self.lm.encode("\n".join(texts))
+        with self.unchanged():
+            [kv] = encode(self.lm, [(ids * (1 + length // len(ids)))[:length]])
+        begun = kv[list(self.blocks)].to(self.prefix.keys.dtype)  # [blocks, 2, H, T, D]
+        self.prefix.keys.copy_(begun[:, 0].unsqueeze(1))
+        self.prefix.values.copy_(begun[:, 1].unsqueeze(1))

@@ -1,0 +1,97 @@
+"""What every way into a model has in common: trained tensors that can be put aside, saved and read again. Base weights are never written."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from hippo_core.files import LabError
+from hippo_core.models.language_model import LanguageModel
+
+FILE = "consolidated.safetensors"
+
+
+class Way(ABC):
+    """Something trainable that is attached to a loaded model.
+
+    Args:
+        rank: how much there is to train; what it counts is the way's own.
+        first_block: blocks below it stay as they are, so that the keys that are made of their states still find what was stored.
+
+    Raises:
+        LabError: the model lacks what the way changes, or a number is out of range.
+    """
+
+    name: ClassVar[str]
+    rate: ClassVar[float]  # of AdamW, unless told otherwise
+
+    def __init__(self, lm: LanguageModel, rank: int, first_block: int) -> None:
+        blocks = lm.config.num_hidden_layers
+        if not 0 <= first_block < blocks:
+            raise LabError(f"first_block is one of the {blocks} blocks of {lm.spec.name}, 0 to {blocks - 1}, got {first_block}")
+        if rank < 1:
+            raise LabError(f"rank is 1 or more, got {rank}")
+        self.lm, self.rank, self.blocks = lm, rank, range(first_block, blocks)
+        self.model: Any = lm.model
+
+    @abstractmethod
+    def weights(self) -> dict[str, Tensor]:
+        """The trained tensors, by name."""
+
+    @abstractmethod
+    def unchanged(self) -> Any:
+        """A context in which the model is the one that it was."""
+
+    @abstractmethod
+    def detach(self) -> None:
+        """Leave the model as it was found, bit for bit."""
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        """A look at what will be consolidated, before training."""
+
+    def number(self) -> int:
+        """How many numbers are trained."""
+        return sum(weight.numel() for weight in self.weights().values())
+
+    def kept(self) -> dict[str, Tensor]:
+        """A copy of the trained tensors."""
+        return {name: weight.detach().clone() for name, weight in self.weights().items()}
+
+    @torch.no_grad()
+    def put(self, tensors: dict[str, Tensor]) -> None:
+        """Set the trained tensors. LabError where names, shapes or numbers do not fit."""
+        own = self.weights()
+        if own.keys() != tensors.keys():
+            raise LabError(f"way {self.name}: expected the tensors of {len(own)} names, got {len(tensors)}; it is of another model or rank")
+        for name, weight in own.items():
+            if weight.shape != tensors[name].shape or not tensors[name].isfinite().all():
+                raise LabError(f"way {self.name}: {name} is {list(tensors[name].shape)}, expected {list(weight.shape)} finite numbers")
+        for name, weight in own.items():
+            weight.copy_(tensors[name])
+
+    def save(self, folder: Path) -> None:
+        """Write the trained tensors into a folder."""
+        save_file({name: tensor.contiguous().float() for name, tensor in self.kept().items()}, folder / FILE)
+
+    def load(self, folder: Path) -> None:
+        """Read what `save` wrote. LabError where the file is missing, cut, or of another way, rank or model."""
+        try:
+            self.put(load_file(folder / FILE))
+        except (FileNotFoundError, SafetensorError) as error:
+            raise LabError(f"{folder / FILE} cannot be read ({error}); consolidate again") from None
+
+
+@contextmanager
+def switched_off(holder: Any) -> Iterator[None]:
+    """Set `holder.on` to False for a while."""
+    before, holder.on = holder.on, False
+    try:
+        yield
+    finally:
+        holder.on = before
