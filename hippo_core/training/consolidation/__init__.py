@@ -4,7 +4,7 @@
 """
 
 from hippo_core.training.consolidation.rehearsal import Rehearsed, rehearse
-from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, Slept
+from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe
 from hippo_core.training.consolidation.ways import WAYS, Way, make_way
 
-__all__ = ["WAYS", "Rehearsed", "Sleep", "SleepRecipe", "Slept", "Way", "make_way", "rehearse"]
+__all__ = ["WAYS", "Rehearsed", "Sleep", "SleepRecipe", "Way", "make_way", "rehearse"]

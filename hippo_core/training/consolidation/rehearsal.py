@@ -81,7 +81,7 @@ def rehearse(random: Random, trace: Trace, wordings: int) -> list[Rehearsed]:
 
 
 def ask_event(random: Random, event: Event, words: Words) -> tuple[str, str]:
-    """A question for a slot of the event and its answer. Half of the time the cue is in other words, half of the time it leaves out a slot."""
+    """A question for a slot of the event and its answer. Half of the cues are in other words, half leave out a slot."""
     kind = random.choice([slot for slot in wording.SLOTS if getattr(words, slot) is not None])
     said = words if random.random() < 0.5 else wording.synonyms(random, event, words, training=True)
     cue = {slot: value for slot, value in said.slots().items() if slot not in (kind, "action")}

@@ -1,9 +1,7 @@
 """Sleep: traces of a store are rehearsed into the model, between what it must not lose. One trainee of the training loop."""
 
 import math
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 
 import torch
@@ -39,18 +37,6 @@ class SleepRecipe(BaseModel):
     warmup: int = 10
     seed: int = 1337
     threads: int = 1
-
-
-@dataclass(frozen=True)
-class Slept:
-    """What a sleep took: its steps, rehearsed questions and their different traces, trained tokens, seconds, and the last loss (nats)."""
-
-    steps: int
-    samples: int
-    traces: int
-    tokens: int
-    seconds: float
-    loss: float
 
 
 class Sleep:

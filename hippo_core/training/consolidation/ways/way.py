@@ -1,4 +1,4 @@
-"""What every way into a model has in common: trained tensors that can be put aside, saved and read again. Base weights are never written."""
+"""What every way into a model has in common: trained tensors that are saved, read and put aside. Base weights are never written."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -52,7 +52,7 @@ class Way(ABC):
     def detach(self) -> None:
         """Leave the model as it was found, bit for bit."""
 
-    def prepare(self, texts: Sequence[str]) -> None:
+    def prepare(self, texts: Sequence[str]) -> None:  # noqa: B027
         """A look at what will be consolidated, before training."""
 
     def number(self) -> int:
