@@ -15,7 +15,7 @@ LAB := $(BIN)/python -m hippo_core
 export MALLOC_MMAP_THRESHOLD_ := 33554432
 export MALLOC_TRIM_THRESHOLD_ := 268435456
 
-.PHONY: help setup models datasets base-model memory memory-weights base-model-adapter abstention confidence base-model-card eval-baselines grid grid-plan watch report lab dashboard example lint test test-faults mutants peers bench bench-grid bench-scale clean
+.PHONY: help setup models datasets base-model memory memory-weights base-model-adapter abstention confidence base-model-card eval-baselines grid grid-plan watch report consolidation-gate lab dashboard example lint test test-faults mutants peers bench bench-grid bench-scale clean
 
 help: ## list these commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -75,6 +75,9 @@ grid-plan: .venv/.ready ## say what a grid would run and skip, how long it would
 
 watch: .venv/.ready ## follow a grid that runs elsewhere: cells, time left, output (RUN_ID=smoke; CELL=text of a label)
 	@$(LAB) watch $(RUN_ID) --cell "$(CELL)"
+
+consolidation-gate: .venv/.ready ## say by the exit status whether sleep helped in a run (RUN_ID=smoke; MODE=ci or fixed; MIN_UPLIFT=.05; ALPHA=.05)
+	@$(LAB) consolidation-gate $(RUN_ID) --uplift-mode $(or $(MODE),ci) --min-uplift $(or $(MIN_UPLIFT),.05) --alpha $(or $(ALPHA),.05)
 
 report: .venv/.ready ## write the report of a run again (RUN_ID=smoke)
 	@$(LAB) report $(RUN_ID)

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from hippo_core.results.report.sections import Section
 
 NOT_COMPARED = ("run_id", "record_dir", "threads", "dry_run", "cell", "record")  # columns that tell no cells apart that matter
-OURS = {"answer": "hippo_core.experiments.answer.experiment:ANSWER", "memory": "hippo_core.experiments.memory.experiment:MEMORY"}
+OURS = {
+    "answer": "hippo_core.experiments.answer.experiment:ANSWER",
+    "memory": "hippo_core.experiments.memory.experiment:MEMORY",
+    "consolidation": "hippo_core.experiments.consolidation.experiment:CONSOLIDATION",
+}
 
 
 def checked(experiment: "Experiment", values: dict[str, Any], where: str) -> Any:

@@ -8,6 +8,8 @@ from hippo_core.results.records import read_meta, read_table, records_with
 from hippo_core.results.report import Group
 from hippo_core.results.report import write_report as write
 
+WITHIN = ("model", "seed", "suite", "n")  # parameters that tell rows of one unit apart
+
 
 def write_report(run: Path, out: Path) -> Path:
     """Write the report of a run's records to `out`; the path of its page. LabError where there is nothing to report."""
@@ -29,8 +31,9 @@ def groups(run: Path) -> list[Group]:
 
 def _tables(run: Path, name: str) -> list[TableRows]:
     experiment, tables = load_experiment(name), []
+    within = tuple(name for name in WITHIN if name in experiment.parameters.model_fields)
     for table in experiment.tables:
         if records_with(run, True, name, table.step):
             rows = read_table(run, name, table.step, dry_run=True)
-            tables.append(TableRows(name, table.step, table.unit, table.cluster, rows, table.measures))
+            tables.append(TableRows(name, table.step, table.unit, table.cluster, rows, table.measures, within))
     return tables

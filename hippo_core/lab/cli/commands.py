@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -113,6 +113,21 @@ def compare(
     else:
         write_text(output, text)
         print(f"written: {output}")
+
+
+@app.command("consolidation-gate")
+def consolidation_gate(
+    run_id: Annotated[str, typer.Argument(help="the run whose consolidations are judged")] = "consolidation",
+    uplift_mode: Annotated[Literal["fixed", "ci"], typer.Option(help="fixed: the mean decides; ci: its interval's lower end, too")] = "ci",
+    min_uplift: Annotated[float, typer.Option(help="how much higher EM must be, memory off, after sleep than before")] = 0.05,
+    alpha: Annotated[float, typer.Option(help="one less the confidence of the interval")] = 0.05,
+) -> None:
+    """Say whether the model answers without its memory after sleep; the exit status is 1 where a cell of the run does not."""
+    from hippo_core.experiments.consolidation.gate import uplifts
+
+    judged = uplifts(run_id, uplift_mode, min_uplift, alpha)
+    print("\n".join(map(str, judged)))
+    raise typer.Exit(int(not all(one.passed for one in judged)))
 
 
 @app.command(cls=OfCheckout)

@@ -2,7 +2,10 @@
 unchanged model, not taught from gold: a model that is taught to read anew reads differently (complementary learning systems interleave
 what is new with what was known, McClelland et al. 1995)."""
 
-from collections.abc import Sequence
+import ast
+import os
+from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -12,11 +15,13 @@ from torch.nn.functional import kl_div
 
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.suites.types import Split
-from hippo_core.training import mixture, packed_examples, tasks
+from hippo_core.training import language, mixture, packed_examples, tasks
 from hippo_core.training.lessons import Lesson
-from hippo_core.training.packed_examples import Batch, Encoder
+from hippo_core.training.packed_examples import Batch
 
 SHARES = {drill: share for drill, share in mixture.SHARES.items() if drill.__name__ not in tasks.FILES}  # which need no file of a user's
+LIBRARY = Path(os.__file__).parent  # Python's own modules, whose docstrings every machine has
+LONG = 150  # characters of a paragraph
 FACTS = 12  # of a lesson, at most
 TEXTS, TOKENS = 48, 96  # of the model's own text
 
@@ -25,6 +30,25 @@ def lessons(random: Random, count: int, split: Split = "train") -> list[Lesson]:
     """In-context lessons of all drills that need no files."""
     curriculum = mixture.Curriculum(((1.0, FACTS),), 0.0, FACTS, SHARES)
     return [mixture.draw_lesson(random, curriculum, 1.0, split) for _ in range(count)]
+
+
+@cache
+def docstrings() -> tuple[str, ...]:
+    """Paragraphs of plain English in the docstrings of Python's own modules: no text by which a loss is measured (`language.manual`)."""
+    found: dict[str, None] = {}
+    for file in sorted(LIBRARY.glob("*.py")):
+        nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8", errors="replace")))
+        texts = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)]
+        paragraphs = [part.strip() for text in texts for part in text.split("\n\n")]
+        found |= {" ".join(part.split()): None for part in paragraphs if len(part) >= LONG and language.PROSE.fullmatch(part)}
+    return tuple(found)
+
+
+def plain_text(lm: LanguageModel, seed: int, texts: int = TEXTS, tokens: int = TOKENS) -> Tensor:
+    """Windows of such paragraphs, [texts, tokens]."""
+    ids = [number for text in Random(f"plain/{seed}").sample(docstrings(), min(len(docstrings()), 4 * texts)) for number in lm.encode(text)]
+    count = min(texts, len(ids) // tokens)
+    return torch.tensor(ids[: count * tokens], device=lm.device).view(count, tokens)
 
 
 @torch.no_grad()
@@ -65,8 +89,3 @@ def _predicted(model: Any, batch: Batch) -> Tensor:
 def _kl(wanted: Tensor, predicted: Tensor) -> Tensor:
     logs = (predicted.float().log_softmax(-1), wanted.float().log_softmax(-1))
     return kl_div(*logs, reduction="none", log_target=True).sum(-1).mean()
-
-
-def batches(encoder: Encoder, drawn: Sequence[Lesson], parts: int) -> list[Batch]:
-    """Lessons as batches of like lengths."""
-    return encoder.batches(list(drawn), [], parts)

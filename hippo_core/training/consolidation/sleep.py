@@ -29,10 +29,10 @@ class SleepRecipe(BaseModel):
     rate: float | None = None  # of AdamW; None: the way's own
     steps: int = 150
     wordings: int = 20  # questions that are made of a trace
-    questions: int = 48  # a step
+    questions: int = 32  # a step
     a_row: int = 16  # questions that are packed into one sequence
-    lessons: int = 6  # a step, which are distilled from the unchanged model
-    texts: int = 4  # a step, of the model's own
+    lessons: int = 2  # a step, which are distilled from the unchanged model
+    texts: int = 4  # a step, of the model's own and of plain English
     kept_weight: float = 1.0
     warmup: int = 10
     seed: int = 1337
@@ -57,7 +57,7 @@ class Sleep:
             raise LabError(f"none of {len(traces)} traces says anything that could be asked for; teach the store first")
         self.encoder = Encoder(lm.tokenizer, lm.template)
         with way.unchanged():
-            self.own_text = kept.own_text(lm, recipe.seed)
+            self.texts = torch.cat([kept.own_text(lm, recipe.seed), kept.plain_text(lm, recipe.seed)])
         way.prepare([trace.text for trace in traces])
         for weight in way.weights().values():
             weight.requires_grad_(True)
@@ -92,7 +92,7 @@ class Sleep:
         random = Random(f"kept/{recipe.seed}/{step}")
         parts = self.encoder.batches(kept.lessons(random, recipe.lessons), [], 2)
         lost = sum(kept.divergence(self.way, part) for part in parts) / len(parts)
-        text = self.own_text[random.sample(range(len(self.own_text)), recipe.texts)]
+        text = self.texts[random.sample(range(len(self.texts)), recipe.texts)]
         of_text = kept.text_divergence(self.way, text)
         total = loss + recipe.kept_weight * (lost + of_text)
         if not total.isfinite():

@@ -21,7 +21,7 @@ class LoRA(Way):
     """`rank` is that of the updates."""
 
     name = "lora"
-    rate = 5e-3
+    rate = 1e-2
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int, layers: tuple[str, ...] = LAYERS) -> None:
         super().__init__(lm, rank, first_block)

@@ -1,0 +1,74 @@
+"""The table of a consolidation: a row a question, a probe and a stage; a row a paragraph for plain text."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hippo_core.results.frames import Frame
+from hippo_core.results.records.table import Table, mean_by_cluster
+
+PROBES: Mapping[str, str] = {  # what is asked, and the preset that asks; "" the memory's own
+    "off": "baselines/span_short",
+    "memory": "",
+    "rag": "baselines/rag_hybrid",
+    "longctx": "baselines/longctx",
+    "in_context": "baselines/longctx",
+    "text": "",
+}
+TITLES = {
+    "off": "memory off",
+    "memory": "memory on",
+    "rag": "best rag",
+    "longctx": "all facts in the prompt",
+    "in_context": "other facts in the prompt",
+    "text": "plain text",
+}
+ABOUT_STORE = ("off", "memory", "rag", "longctx")  # the questions about what was told; the others show what is lost
+COLUMNS = (
+    *("item_id", "world", "probe", "stage", "kind", "rung", "question", "answer", "pred", "score", "nats", "abstained"),
+    *("prompt_tokens", "generated_tokens", "latency_ms"),
+)
+
+
+def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
+    """The means of each probe in each stage, their differences from before, and what the sleep took."""
+    scores: dict[str, Any] = {}
+    for (probe, stage), group in rows.groupby(["probe", "stage"], sort=False):
+        measure = "nats" if probe == "text" else "score"
+        scores.setdefault(str(probe), {})[str(stage)] = mean_by_cluster(group, measure, "world")
+    return {"metrics": scores, "changes": changes(rows), "sleep": cell.slept, "runtime_s": round(seconds, 3)}
+
+
+def changes(rows: Frame) -> dict[str, Any]:
+    """Of each probe and each stage after the first the paired difference from before, with its 95% interval by world."""
+    from hippo_core.results.statistics.paired import compare
+
+    found: dict[str, Any] = {}
+    for probe, group in rows.groupby("probe", sort=False):
+        measure = "nats" if probe == "text" else "score"
+        before = group[group["stage"] == "pre"]
+        for stage in [stage for stage in dict.fromkeys(group["stage"]) if stage != "pre"]:
+            pair = compare(group[group["stage"] == stage], before, metric=measure, key="item_id", cluster="world")
+            found.setdefault(str(probe), {})[stage] = {
+                "difference": float(pair.difference),
+                "low": _number(pair.low),
+                "high": _number(pair.high),
+                "n": pair.n,
+                "n_worlds": pair.n_worlds,
+            }
+    return found
+
+
+def _number(value: float) -> float | None:
+    return float(value) if value == value else None
+
+
+ROWS = Table(
+    columns=COLUMNS,
+    unit="item_id",
+    cluster="world",
+    measures=("score", "nats"),
+    step="consolidate",
+    text=("item_id", "world", "probe", "stage", "kind", "rung", "question", "answer", "pred"),
+    metrics=metrics,
+    scraps=("metrics", "changes", "sleep"),
+)

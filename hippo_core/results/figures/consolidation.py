@@ -1,0 +1,50 @@
+"""Consolidation: every probe before a sleep and after it."""
+
+from collections.abc import Mapping
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from hippo_core.results.figures.drawing import STYLE, Margins, grid
+from hippo_core.results.figures.palette import INK, QUIET, RULE
+from hippo_core.results.frames import Frame
+from hippo_core.results.statistics import cluster_interval
+
+BEFORE, AFTER = "#9aa3af", "#0f766e"
+
+
+def before_and_after(rows: Frame, titles: Mapping[str, str]) -> Figure:
+    """Two dots with 95% intervals a probe: before sleep, and after the last cycle; `titles` names the probes."""
+    asked = rows[rows["probe"] != "text"]
+    names = list(dict.fromkeys(asked["probe"]))
+    last = list(dict.fromkeys(asked["stage"]))[-1]
+    off = asked[asked["probe"] == "off"].groupby("stage")["score"].mean()
+    title = f"With its memory off the model answers {off[last]:.0%} after sleep, {off['pre']:.0%} before"
+    margins = Margins(1.9, 0.5)
+    figure, [panel] = grid(title, 1, 1, 0.42 * len(names) + 0.62, margins)
+    with matplotlib.rc_context(STYLE):
+        for place, name in enumerate(names):
+            ends = []
+            for stage, color in (("pre", BEFORE), (last, AFTER)):
+                here = asked[(asked["probe"] == name) & (asked["stage"] == stage)].dropna(subset=["score"])
+                found = cluster_interval(here["score"].to_numpy(dtype=float), here["world"].to_numpy())
+                height = place - 0.12 if stage == "pre" else place + 0.12
+                if np.isfinite(found.low):
+                    panel.plot([found.low, found.high], [height, height], color=color, linewidth=2, alpha=0.6)
+                panel.plot(
+                    [found.mean],
+                    [height],
+                    "o",
+                    color=color,
+                    markersize=7,
+                    label=("before" if stage == "pre" else "after") if not place else None,
+                )
+                ends.append(found.mean)
+        panel.set_yticks(range(len(names)), [titles.get(name, name) for name in names], fontsize=11, color=INK)
+        panel.set_ylim(len(names) - 0.5, -0.5)
+        panel.set_xlim(-0.03, 1.03)
+        panel.set_xlabel("share of answers right", fontsize=10)
+        panel.xaxis.grid(True, color=RULE, linewidth=0.7)
+        panel.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=10, labelcolor=QUIET)
+    return figure

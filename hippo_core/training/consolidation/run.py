@@ -1,0 +1,219 @@
+"""Ask, sleep, ask again: the rows of the experiment `consolidation`."""
+
+import math
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hippo_core.experiments.answer.run import ask, passages_of
+from hippo_core.experiments.consolidation.table import COLUMNS, PROBES
+from hippo_core.files import home, new_folder, sha256, write_json
+from hippo_core.methods.base import Memory
+from hippo_core.methods.episodic.replay import Queue, arrivals_of, draw, push
+from hippo_core.methods.episodic.settings import ReplaySettings
+from hippo_core.methods.presets import Preset, load_preset
+from hippo_core.models import checksums
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.score import text_loss
+from hippo_core.results.scores import score_item
+from hippo_core.store import TraceStore
+from hippo_core.store.trace import Trace
+from hippo_core.suites import get_suite, settings_for
+from hippo_core.suites.datasets.build import cut, drawn_worlds
+from hippo_core.suites.types import Suite, World
+from hippo_core.training import language
+from hippo_core.training.consolidation import kept
+from hippo_core.training.consolidation.rehearsal import rehearse
+from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe
+from hippo_core.training.consolidation.ways import Way, make_way
+from hippo_core.training.train import right_answers, train
+
+WORKSHOP = "data/training/consolidation"
+READ_SEED = 424_243  # of the worlds whose facts stand in the prompt: no store is taught them
+PARAGRAPHS = 40  # of plain text
+LESSONS = 24  # validation lessons by which a cycle is rolled back or not
+PASSES = 8  # orders that are drawn of the traces; then they come round again
+TAKEN = ("cycles", "rolled_back", "replay_samples", "tokens", "seconds")
+KEY_BLOCKS = 3  # a key is made in the first third of the blocks, which stay as they are
+
+
+@dataclass(frozen=True)
+class Probed:
+    """A store's worlds and their traces, and who asks about them."""
+
+    suite: Suite
+    worlds: Sequence[World]
+    traces: Mapping[str, Sequence[Trace]]
+    memory: Preset
+
+
+def read_store(memory: Memory, path: Path, worlds: Sequence[World]) -> dict[str, list[Trace]]:
+    """The traces of each world. The store's file stays as it is."""
+    with TraceStore.open(path.parent.parent, path.parent.name, memory.identity(), read_only=True) as store:
+        return {world.id: store.traces(world.id) for world in worlds}
+
+
+def consolidate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
+    """Probe, let the model sleep on the store's traces, and probe again after each cycle; what was learnt lies in the record.
+
+    `cell.slept` says what it took. A cycle that loses more of reading than `lost` on validation lessons is rolled back.
+    """
+    parameters, lm, preset = cell.parameters, cell.language_model, cell.resolved.preset
+    worlds = cell.worlds()
+    memory: Any = preset.method(lm, preset.settings)
+    traces = read_store(memory, cell.store, worlds)
+    probed = Probed(cell.suite, worlds, traces, preset)
+    told = [trace for world in worlds for trace in traces[world.id]]
+    rows = [*probe(lm, probed, "pre", parameters.in_context, parameters.seed)]
+    recipe = recipe_of(parameters, lm)
+    way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
+    try:
+        slept: dict[str, Any] = {"way": recipe.way, "numbers": way.number(), **dict.fromkeys(TAKEN, 0)}
+        for cycle in range(1, parameters.cycles + 1):
+            if parameters.replay:
+                sleep_once(cell, way, told, recipe, cycle, slept, say)
+            rows += probe(lm, probed, f"post_{cycle}", parameters.in_context, parameters.seed)
+        slept |= {"facts": len(told), "seconds_a_fact": slept["seconds"] / len(told)}
+        if parameters.replay:
+            keep(way, cell, recipe, slept)
+    finally:
+        way.detach()
+    cell.slept = slept
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def recipe_of(parameters: Any, lm: LanguageModel) -> SleepRecipe:
+    """What the parameters of a cell ask for."""
+    same = {name: getattr(parameters, name) for name in ("way", "rank", "rate", "steps", "wordings", "seed", "threads")}
+    return SleepRecipe(**same, first_block=lm.config.num_hidden_layers // KEY_BLOCKS)
+
+
+def sleep_once(
+    cell: Any, way: Way, told: Sequence[Trace], recipe: SleepRecipe, cycle: int, slept: dict[str, Any], say: Callable[[str], None]
+) -> None:
+    """One cycle, which adds to `slept` what it took."""
+    parameters, before = cell.parameters, way.kept()
+    recipe = recipe.model_copy(update={"seed": recipe.seed + 1000 * (cycle - 1)})
+    sleep = Sleep(recipe, cell.language_model, way, told, orders(told, parameters.policy, cycle, recipe.seed))
+    if cycle > 1:
+        way.put(before)
+    workshop = home() / WORKSHOP / checksums.digest([recipe.model_dump(), sha256(cell.store), before and cycle])[:24]
+    begin = time.perf_counter()
+    train(sleep, workshop, say, every=max(1, recipe.steps // 2))
+    seconds = time.perf_counter() - begin
+    shutil.rmtree(workshop, ignore_errors=True)
+    slept["seconds"] += seconds
+    slept["replay_samples"] += sleep.samples
+    slept["tokens"] += sleep.tokens
+    slept["loss"] = sleep.loss
+    lost = reading(sleep, False) - reading(sleep, True)
+    slept["reading_lost"] = lost
+    if lost > parameters.lost:
+        way.put(before)
+        slept["rolled_back"] += 1
+        cell.warn(f"cycle {cycle} lost {lost:.0%} of reading on validation lessons (lost={parameters.lost}): it is rolled back")
+    else:
+        slept["cycles"] += 1
+
+
+def reading(sleep: Sleep, consolidated: bool) -> float:
+    """The share of validation lessons' answers that are right."""
+    drawn = kept.lessons(Random("kept/validation"), LESSONS, "val")
+    batches = sleep.encoder.batches(drawn, [], 4)
+
+    def right() -> float:
+        return float(np.mean([one for batch in batches for _, one in right_answers(sleep.way.model, batch)]))
+
+    if consolidated:
+        return right()
+    with sleep.way.unchanged():
+        return right()
+
+
+def orders(told: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[list[int]]:
+    """Places of the traces in the order of each pass, as a policy of replay draws them."""
+    place = {trace.id: number for number, trace in enumerate(told)}
+    settings = ReplaySettings(policy=policy, rate=1.0)  # type: ignore[arg-type]
+    if policy == "uniform" or any(trace.payload is None for trace in told):
+        return [Random(f"{seed}/{cycle}/{number}").sample(range(len(told)), len(told)) for number in range(PASSES)]
+    queue = push(Queue(capacity=max(1, len(told))), arrivals_of(told))
+    return [[place[trace] for trace in draw(queue, settings, PASSES * cycle + number, len(told), seed)] for number in range(PASSES)]
+
+
+def probe(lm: LanguageModel, probed: Probed, stage: str, in_context: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Rows of every probe with the model as it is now."""
+    for name, preset_name in PROBES.items():
+        if name == "text":
+            yield from plain_text(lm, stage)
+            continue
+        preset = load_preset(preset_name) if preset_name else probed.memory
+        if name == "in_context":
+            suite = get_suite("episodic")
+            settings = settings_for("episodic", "base")
+            worlds: Sequence[World] = list(
+                cut(drawn_worlds("episodic", "base", in_context, READ_SEED + seed, "test", settings), in_context)
+            )
+            traces: Mapping[str, Sequence[Trace]] = {world.id: passages_of(world) for world in worlds}
+        else:
+            suite, worlds = probed.suite, probed.worlds
+            traces = probed.traces if name == "memory" else {world.id: passages_of(world) for world in worlds}
+        method = preset.method(lm, preset.settings)
+        for one in ask(suite, worlds, method, "delayed", traces, lm.spec.batch_size):
+            scored = score_item(suite, one.world, one.item, one.answer.text)
+            told = {column: getattr(one.item, column) for column in ("world", "kind", "rung", "question")}
+            cost = {column: getattr(one.answer, column) for column in ("prompt_tokens", "generated_tokens", "latency_ms")}
+            shown = {
+                "answer": " | ".join(one.item.answers),
+                "pred": one.answer.text,
+                "score": scored["score"],
+                "abstained": scored["abstained"],
+            }
+            yield {"item_id": one.item.id, "probe": name, "stage": stage, **told, **shown, "nats": math.nan, **cost}
+
+
+def plain_text(lm: LanguageModel, stage: str) -> Iterator[dict[str, Any]]:
+    """The loss on paragraphs of Python's manual, which every machine has."""
+    for number, text in enumerate(sorted(language.manual(), key=len, reverse=True)[:PARAGRAPHS]):
+        loss = text_loss(lm, [text], min(language.WINDOW, lm.spec.context_limit))
+        empty = dict.fromkeys(("score", "abstained", "prompt_tokens", "generated_tokens", "latency_ms"), math.nan)
+        words = dict.fromkeys(("kind", "rung", "question", "answer", "pred"), "")
+        yield {
+            "item_id": f"text.{number}",
+            "world": f"text-{number}",
+            "probe": "text",
+            "stage": stage,
+            **words,
+            **empty,
+            "nats": loss.per_token,
+        }
+
+
+def keep(way: Way, cell: Any, recipe: SleepRecipe, slept: Mapping[str, Any]) -> Path:
+    """Write what was learnt, and from what, into the record."""
+    folder = cell.record / "consolidated"
+    lineage = {
+        "store": sha256(cell.store),
+        "model": {"name": cell.parameters.model, "weights": checksums.weights(cell.parameters.model)},
+        "recipe": recipe.model_dump(),
+        "recipe_sha256": checksums.digest(recipe.model_dump()),
+        "slept": dict(slept),
+    }
+    with new_folder(folder) as new:
+        way.save(new)
+        write_json(new / "lineage.json", lineage)
+    return folder
+
+
+def examples(cell: Any, traces: int) -> pd.DataFrame:
+    """A few traces of the store, with two of the questions that are made of each."""
+    memory: Any = cell.resolved.preset.method(cell.language_model, cell.resolved.preset.settings)
+    told = [trace for of_world in read_store(memory, cell.store, cell.worlds()).values() for trace in of_world]
+    made = [(trace.text, one) for trace in told[:traces] for one in rehearse(Random(trace.text), trace, 2)]
+    return pd.DataFrame([{"trace": text, "question": one.question, "answer": one.answer} for text, one in made])
