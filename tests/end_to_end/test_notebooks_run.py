@@ -17,6 +17,7 @@ SMOKE = {
     "01_build_datasets": {"n": 10, "suites": ["episodic", "spatial"]},
     "02_baseline": {"run_id": "smoke-test", "suite": "semantic", "preset": "controls/oracle", "dry_run": True},
     "03_memory": {"run_id": "smoke-test", "step": "teach", "dry_run": True},
+    "04_consolidation": {"run_id": "smoke-test", "dry_run": True, "steps": 4, "in_context": 5},
     "05_report": {"run_id": "smoke-test"},
     "10_dashboard": {"run_id": "smoke-test"},
 }

@@ -40,7 +40,7 @@ class ConsolidationParameters(AskingParameters):
     cycles: Annotated[int, Field(ge=1, le=3)] = 1
     policy: Literal["uniform", "priority", "spaced"] = "uniform"
     wordings: Positive = 20  # questions that are made of a trace
-    steps: Positive = 150  # of training, a cycle
+    steps: Positive = 200  # of training, a cycle
     rank: Positive = 16
     rate: float | None = None  # of learning; None: the way's own
     replay: bool = True  # False: nothing is trained, so that nothing may change

@@ -27,9 +27,9 @@ class SleepRecipe(BaseModel):
     rank: int = 16
     first_block: int = 0
     rate: float | None = None  # of AdamW; None: the way's own
-    steps: int = 150
+    steps: int = 200
     wordings: int = 20  # questions that are made of a trace
-    questions: int = 32  # a step
+    questions: int = 64  # a step
     a_row: int = 16  # questions that are packed into one sequence
     lessons: int = 2  # a step, which are distilled from the unchanged model
     texts: int = 4  # a step, of the model's own and of plain English

@@ -19,7 +19,8 @@ def write(folder, **files):
 
 
 def test_the_files_hold_the_targets_of_the_evaluation_plan():
-    found = {one.id: one for one in load_criteria().criteria}
+    loaded = load_criteria()
+    found = {one.id: one for one in (*loaded.criteria, *loaded.tables)}
     targets = {"episodic_bar_core": 0.1, "episodic_hit_rate": 0.3, "delayed_recall": 0.2, "episodic_partial_core": 0.15,
                "episodic_partial_rag": 0.05, "episodic_multi_gain": 0.08, "multi_hop": 0.1, "contradictions": 0.5,
                "path_success": 0.9, "macro_steps": 0.8,
