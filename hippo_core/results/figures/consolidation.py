@@ -21,7 +21,7 @@ def before_and_after(rows: Frame, titles: Mapping[str, str]) -> Figure:
     last = list(dict.fromkeys(asked["stage"]))[-1]
     off = asked[asked["probe"] == "off"].groupby("stage")["score"].mean()
     title = f"With its memory off the model answers {off[last]:.0%} after sleep, {off['pre']:.0%} before"
-    margins = Margins(1.9, 0.5)
+    margins = Margins(2.35, 0.5)
     figure, [panel] = grid(title, 1, 1, 0.42 * len(names) + 0.62, margins)
     with matplotlib.rc_context(STYLE):
         for place, name in enumerate(names):

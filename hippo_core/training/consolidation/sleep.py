@@ -104,7 +104,7 @@ class Sleep:
         self.samples, self.tokens = self.samples + len(questions), self.tokens + int((batch.labels != -100).sum())
         self.rehearsed |= {one.trace for one in questions}
         self.loss = float(answers)
-        return {"answers": float(answers), "reading": float(lost), "text": float(of_text)}
+        return {"answers": float(answers), "reading": float(lost.detach()), "text": float(of_text.detach())}
 
     def examine(self) -> Log:
         return {}
