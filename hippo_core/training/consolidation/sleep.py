@@ -58,7 +58,7 @@ class Sleep:
         self.encoder = Encoder(lm.tokenizer, lm.template)
         with way.unchanged():
             self.own_text = kept.own_text(lm, recipe.seed)
-        way.prepare([trace.text for trace in traces])
+        way.prepare([trace.text for trace in traces], [[one.question for one in asked] for asked in self.questions])
         for weight in way.weights().values():
             weight.requires_grad_(True)
         self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(self.weights().values(), lr=self.rate, weight_decay=0.0)]
@@ -90,13 +90,15 @@ class Sleep:
         [batch] = self.encoder.batches(rows, [], 1)
         loss, answers = answer_loss(self.way.model, batch)
         random = Random(f"kept/{recipe.seed}/{step}")
-        parts = self.encoder.batches(kept.lessons(random, recipe.lessons), [], 2)
-        lost = sum(kept.divergence(self.way, part) for part in parts) / len(parts)
-        text = self.own_text[random.sample(range(len(self.own_text)), recipe.texts)]
-        of_text = kept.text_divergence(self.way, text)
+        lost, of_text = loss.new_zeros(()), loss.new_zeros(())
+        if recipe.lessons:
+            parts = self.encoder.batches(kept.lessons(random, recipe.lessons), [], 2)
+            lost = torch.stack([kept.divergence(self.way, part) for part in parts]).mean()
+        if recipe.texts:
+            of_text = kept.text_divergence(self.way, self.own_text[random.sample(range(len(self.own_text)), recipe.texts)])
         total = loss + recipe.kept_weight * (lost + of_text)
         if not total.isfinite():
-            raise LabError(f"the loss of step {step} is {float(total)}: lower the rate ({self.rate}); the last checkpoint is kept")
+            raise LabError(f"the loss of step {step} is {total.item()}: lower the rate ({self.rate}); the last checkpoint is kept")
         total.backward()
         torch.nn.utils.clip_grad_norm_(self.weights().values(), 1.0)
         self.optimizers[0].step()
@@ -104,7 +106,7 @@ class Sleep:
         self.samples, self.tokens = self.samples + len(questions), self.tokens + int((batch.labels != -100).sum())
         self.rehearsed |= {one.trace for one in questions}
         self.loss = float(answers)
-        return {"answers": float(answers), "reading": float(lost), "text": float(of_text)}
+        return {"answers": float(answers), "reading": float(lost.detach()), "text": float(of_text.detach())}
 
     def examine(self) -> Log:
         return {}
