@@ -19,7 +19,7 @@ from hippo_core.suites import lexicon, wording
 from hippo_core.suites.lexicon import Group, Verb
 from hippo_core.suites.wording import Event, Words
 
-# {plain}, {inverted}, {rest} and {first} as in `wording.QUESTION_FORMS`, none of which is here, nor one that reads like it where a cue is short.
+# {plain}, {inverted}, {rest} and {first} as in `wording.QUESTION_FORMS`, none of which is here, nor reads like one of these.
 FORMS: Mapping[str, tuple[str, ...]] = {
     "who": (
         "Who was it that {plain}{rest}?",

@@ -56,20 +56,21 @@ def test_the_rate_is_the_ways_own_unless_told_otherwise(lm, way, sleep):
     assert sleep(lm, way, rate=0.5).rate == 0.5
 
 
-def test_it_learns_what_the_traces_say(lm, way, sleep):
-    trainee = sleep(lm, way, steps=12, questions=8, a_row=4, lessons=0, texts=0)
-    losses = [trainee.learn(step)["answers"] for step in range(12)]
+def test_it_learns_what_the_traces_say(lm, sleep):
+    way = make_way("lora", lm, 4, 0)
+    trainee = sleep(lm, way, steps=10, questions=8, a_row=4, lessons=0, texts=0)
+    losses = [trainee.learn(step)["answers"] for step in range(10)]
+    way.detach()
     assert losses[-1] < losses[0] - 1
-    assert (trainee.samples, trainee.rehearsed) == (96, {1, 2, 3})
+    assert (trainee.samples, trainee.rehearsed) == (80, {1, 2, 3})
 
 
-def test_what_must_not_be_lost_counts(lm, sleep):
-    after = {}
-    for weight in (0.0, 100.0):
-        way = make_way("sparse", lm, 2, 0)
-        trainee = sleep(lm, way, steps=4, rate=0.05, kept_weight=weight)
-        logs = [trainee.learn(step) for step in range(4)]
-        assert logs[0]["reading"] == logs[0]["text"] == 0.0
-        after[weight] = logs[-1]["reading"] + logs[-1]["text"]
-        way.detach()
-    assert 0 < after[100.0] < after[0.0]
+def test_what_must_not_be_lost_is_won_back(lm, way, sleep):
+    trainee = sleep(lm, way, steps=6, kept_weight=1000.0, texts=4)
+    assert trainee.learn(0)["text"] == 0.0
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for weight in way.weights().values():
+            weight += 0.1 * torch.randn_like(weight)
+    lost = [trainee.learn(step)["text"] for step in range(1, 6)]
+    assert lost[-1] < 0.7 * lost[0]

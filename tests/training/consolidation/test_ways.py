@@ -235,7 +235,7 @@ def test_a_broken_gate_is_refused(attached, tmp_path, broken):
     way.save(tmp_path)
     assert json.loads((tmp_path / gated.GATE).read_text())["threshold"] == way.gate.threshold
     (tmp_path / gated.GATE).write_text(broken)
-    with pytest.raises(LabError, match="gate.json"):
+    with pytest.raises(LabError, match=r"gate\.json"):
         way.load(tmp_path)
     (tmp_path / gated.GATE).unlink()
     with pytest.raises(LabError, match="consolidate again"):
