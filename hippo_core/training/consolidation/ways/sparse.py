@@ -23,6 +23,8 @@ UNITS = 4  # a unit of rank, in each block
 class _Values(nn.Module):
     """What is added to the values of some units of a feed-forward layer."""
 
+    units: Tensor
+
     def __init__(self, units: int, hidden: int, device: torch.device) -> None:
         super().__init__()
         self.register_buffer("units", torch.arange(units, device=device))
