@@ -4,7 +4,8 @@ teach <- consolidate
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -36,7 +37,7 @@ class ConsolidationParameters(AskingParameters):
 
     suite: str = "consolidation"
     preset: str = "memory/hei_nw"
-    way: Literal["lora", "kv_prefix", "sparse"] = "lora"
+    way: Literal["lora", "gated_lora", "kv_prefix", "sparse"] = "lora"
     cycles: Annotated[int, Field(ge=1, le=3)] = 1
     policy: Literal["uniform", "priority", "spaced"] = "uniform"
     wordings: Positive = 20  # questions that are made of a trace
@@ -78,11 +79,15 @@ def plan(experiment: Experiment, parameters: ConsolidationParameters) -> CellPla
     taught = memory_plan(MEMORY, canonical(resolve(parameters.of_teaching())).parameters)
     needs = {"data": dataset_plan(resolved), STORE: taught}
     own = {name: getattr(parameters, name) for name in ConsolidationParameters.model_fields if name not in Parameters.model_fields}
-    said = [f"{name}={value}" for name, value in own.items() if name not in AskingParameters.model_fields]
-    changed = [one for one, name in zip(said, [one.partition("=")[0] for one in said], strict=True) if own[name] != usual(name)]
+    changed = [f"{name}={value}" for name, value in own.items() if name not in AskingParameters.model_fields and value != usual(name)]
     cell = asking_plan(experiment, resolved, needs, ROWS.step)
-    described = {"kind": f"{parameters.way}-{ROWS.step}", "label": " ".join([cell.label, parameters.way, *changed]), "expected": None}
-    return CellPlan(**(vars(cell) | described | {"rests_on": {**cell.rests_on, "sleep": json.dumps(own, sort_keys=True)}}))
+    return replace(
+        cell,
+        kind=f"{parameters.way}-{ROWS.step}",
+        label=" ".join([cell.label, parameters.way, *changed]),
+        rests_on={**cell.rests_on, "sleep": json.dumps(own, sort_keys=True)},
+        expected=None,
+    )
 
 
 def usual(name: str) -> Any:
@@ -114,15 +119,11 @@ def figure(parameters: ConsolidationParameters, rows: "pd.DataFrame") -> bytes:
     return drawing.png(consolidation.before_and_after(rows, TITLES))
 
 
-def sections(tables: "list[TableRows]") -> "list[Section]":
+def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
     """What a report says: every probe before and after, by way."""
     from hippo_core.experiments.consolidation.report import found
 
     return found(tables)
-
-
-def _forget() -> None:
-    forget()
 
 
 CONSOLIDATION = Experiment(
@@ -140,5 +141,5 @@ CONSOLIDATION = Experiment(
     sentence=sentence,
     figure=figure,
     sections=sections,
-    forget=_forget,
+    forget=forget,
 )

@@ -19,35 +19,51 @@ from hippo_core.suites import lexicon, wording
 from hippo_core.suites.lexicon import Group, Verb
 from hippo_core.suites.wording import Event, Words
 
-# {plain}, {inverted}, {rest} and {first} as in `wording.QUESTION_FORMS`, none of which is here.
+# {plain}, {inverted}, {rest} and {first} as in `wording.QUESTION_FORMS`, none of which is here, nor reads like one of these.
 FORMS: Mapping[str, tuple[str, ...]] = {
     "who": (
         "Who was it that {plain}{rest}?",
         "Please name the one who {plain}{rest}.",
         "Say who {plain}{rest}.",
         "By what name does one call whoever {plain}{rest}?",
-        "{first}which person {plain}?",
+        "{first}which one was it that {plain}?",
+        "Who is the one who {plain}{rest}?",
+        "I am looking for whoever {plain}{rest}: who was it?",
+        "Somebody {plain}{rest}; who?",
+        "Name whoever {plain}{rest}.",
     ),
     "what": (
         "Which object {inverted}{rest}?",
         "Please name the thing that {plain}{rest}.",
         "What exactly {inverted}{rest}?",
-        "{first}which thing {inverted}?",
+        "{first}which thing exactly {inverted}?",
         "Say what it was that {plain}{rest}.",
+        "What thing was it that {plain}{rest}?",
+        "Name the thing that {plain}{rest}.",
+        "Which of all things {inverted}{rest}?",
+        "I am looking for the thing that {plain}{rest}: what was it?",
     ),
     "where": (
         "In which place {inverted}{rest}?",
         "Please name the place where {plain}{rest}.",
         "Where exactly {inverted}{rest}?",
-        "{first}at which place {inverted}?",
+        "{first}at exactly which place {inverted}?",
         "Say where it was that {plain}{rest}.",
+        "Where was it that {plain}{rest}?",
+        "Name the place where {plain}{rest}.",
+        "At what spot {inverted}{rest}?",
+        "I am looking for the place where {plain}{rest}: which was it?",
     ),
     "when": (
         "At which hour or day {inverted}{rest}?",
         "Please name the time when {plain}{rest}.",
         "When exactly {inverted}{rest}?",
-        "{first}at what time {inverted}?",
+        "{first}at exactly what time {inverted}?",
         "Say when it was that {plain}{rest}.",
+        "When was it that {plain}{rest}?",
+        "Name the time when {plain}{rest}.",
+        "On what occasion {inverted}{rest}?",
+        "I am looking for the time when {plain}{rest}: which was it?",
     ),
 }
 GAP = "..."

@@ -4,7 +4,7 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hippo_core.experiments.answer.run import ask, passages_of
+from hippo_core.experiments.answer.run import AnsweredItem, ask, passages_of
 from hippo_core.experiments.consolidation.table import COLUMNS, PROBES
 from hippo_core.files import home, new_folder, sha256, write_json
 from hippo_core.methods.base import Memory
@@ -37,6 +37,7 @@ from hippo_core.training.train import right_answers, train
 
 WORKSHOP = "data/training/consolidation"
 READ_SEED = 424_243  # of the worlds whose facts stand in the prompt: no store is taught them
+BATCH = 32
 PARAGRAPHS = 40  # of plain text
 LESSONS = 24  # validation lessons by which a cycle is rolled back or not
 PASSES = 8  # orders that are drawn of the traces; then they come round again
@@ -79,7 +80,7 @@ def consolidate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
         for cycle in range(1, parameters.cycles + 1):
             if parameters.replay:
                 sleep_once(cell, way, told, recipe, cycle, slept, say)
-            rows += probe(lm, probed, f"post_{cycle}", parameters.in_context, parameters.seed)
+            rows += probe(lm, probed, f"post_{cycle}", parameters.in_context, parameters.seed, way)
         slept |= {"facts": len(told), "seconds_a_fact": slept["seconds"] / len(told)}
         if parameters.replay:
             keep(way, cell, recipe, slept)
@@ -147,8 +148,8 @@ def orders(told: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[li
     return [[place[trace] for trace in draw(queue, settings, PASSES * cycle + number, len(told), seed)] for number in range(PASSES)]
 
 
-def probe(lm: LanguageModel, probed: Probed, stage: str, in_context: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Rows of every probe with the model as it is now."""
+def probe(lm: LanguageModel, probed: Probed, stage: str, in_context: int, seed: int, way: Way | None = None) -> Iterator[dict[str, Any]]:
+    """Rows of every probe with the model as it is now; a question that is none of the way's is answered by the unchanged model."""
     for name, preset_name in PROBES.items():
         if name == "text":
             yield from plain_text(lm, stage)
@@ -164,18 +165,32 @@ def probe(lm: LanguageModel, probed: Probed, stage: str, in_context: int, seed: 
         else:
             suite, worlds = probed.suite, probed.worlds
             traces = probed.traces if name == "memory" else {world.id: passages_of(world) for world in worlds}
-        method = preset.method(lm, preset.settings)
-        for one in ask(suite, worlds, method, "delayed", traces, lm.spec.batch_size):
-            scored = score_item(suite, one.world, one.item, one.answer.text)
-            told = {column: getattr(one.item, column) for column in ("world", "kind", "rung", "question")}
-            cost = {column: getattr(one.answer, column) for column in ("prompt_tokens", "generated_tokens", "latency_ms")}
-            shown = {
-                "answer": " | ".join(one.item.answers),
-                "pred": one.answer.text,
-                "score": scored["score"],
-                "abstained": scored["abstained"],
-            }
-            yield {"item_id": one.item.id, "probe": name, "stage": stage, **told, **shown, "nats": math.nan, **cost}
+
+        def answers(places: Sequence[int], suite=suite, worlds=worlds, traces=traces, preset=preset) -> list[dict[str, Any]]:
+            items = [item for world in worlds for item in world.items]
+            chosen = {items[place].id for place in places}
+            parts = (replace(world, items=tuple(item for item in world.items if item.id in chosen)) for world in worlds)
+            asked = ask(suite, [world for world in parts if world.items], preset.method(lm, preset.settings), "delayed", traces, BATCH)
+            return [row_of(suite, one) for one in asked]
+
+        questions = [item.question for world in worlds for item in world.items]
+        rows = way.apart(questions, answers) if way else answers(range(len(questions)))
+        yield from ({"probe": name, "stage": stage} | row for row in rows)
+
+
+def row_of(suite: Suite, answered: AnsweredItem) -> dict[str, Any]:
+    """The columns of an answer."""
+    item, given = answered.item, answered.answer
+    scored = score_item(suite, answered.world, item, given.text)
+    return {
+        "item_id": item.id,
+        **{column: getattr(item, column) for column in ("world", "kind", "rung", "question")},
+        **{column: getattr(given, column) for column in ("prompt_tokens", "generated_tokens", "latency_ms")},
+        "answer": " | ".join(item.answers),
+        "pred": given.text,
+        **{column: scored[column] for column in ("score", "abstained")},
+        "nats": math.nan,
+    }
 
 
 def plain_text(lm: LanguageModel, stage: str) -> Iterator[dict[str, Any]]:

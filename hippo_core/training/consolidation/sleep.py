@@ -58,7 +58,7 @@ class Sleep:
         self.encoder = Encoder(lm.tokenizer, lm.template)
         with way.unchanged():
             self.texts = torch.cat([kept.own_text(lm, recipe.seed), kept.plain_text(lm, recipe.seed)])
-        way.prepare([trace.text for trace in traces])
+        way.prepare([trace.text for trace in traces], [[one.question for one in asked] for asked in self.questions])
         for weight in way.weights().values():
             weight.requires_grad_(True)
         self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(self.weights().values(), lr=self.rate, weight_decay=0.0)]
@@ -90,13 +90,15 @@ class Sleep:
         [batch] = self.encoder.batches(rows, [], 1)
         loss, answers = answer_loss(self.way.model, batch)
         random = Random(f"kept/{recipe.seed}/{step}")
-        parts = self.encoder.batches(kept.lessons(random, recipe.lessons), [], 2)
-        lost = sum(kept.divergence(self.way, part) for part in parts) / len(parts)
-        text = self.texts[random.sample(range(len(self.texts)), recipe.texts)]
-        of_text = kept.text_divergence(self.way, text)
+        lost, of_text = loss.new_zeros(()), loss.new_zeros(())
+        if recipe.lessons:
+            parts = self.encoder.batches(kept.lessons(random, recipe.lessons), [], 2)
+            lost = torch.stack([kept.divergence(self.way, part) for part in parts]).mean()
+        if recipe.texts:
+            of_text = kept.text_divergence(self.way, self.texts[random.sample(range(len(self.texts)), recipe.texts)])
         total = loss + recipe.kept_weight * (lost + of_text)
         if not total.isfinite():
-            raise LabError(f"the loss of step {step} is {float(total)}: lower the rate ({self.rate}); the last checkpoint is kept")
+            raise LabError(f"the loss of step {step} is {total.item()}: lower the rate ({self.rate}); the last checkpoint is kept")
         total.backward()
         torch.nn.utils.clip_grad_norm_(self.weights().values(), 1.0)
         self.optimizers[0].step()

@@ -7,6 +7,7 @@ is the attention, so that is left alone.
 import warnings
 from typing import Any
 
+import torch
 from peft import LoraConfig, get_peft_model
 from torch import Tensor
 
@@ -15,6 +16,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.training.consolidation.ways.way import Way
 
 LAYERS = ("gate_proj", "up_proj", "down_proj")
+SEED = 1337  # of what the updates begin with, so that a recipe gives the same ones wherever it is followed
 
 
 class LoRA(Way):
@@ -28,7 +30,8 @@ class LoRA(Way):
         config = LoraConfig(
             r=rank, lora_alpha=2 * rank, target_modules=list(layers), layers_to_transform=list(self.blocks), task_type="CAUSAL_LM"
         )
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(SEED)
             warnings.simplefilter("ignore", FutureWarning)  # peft's calls of transformers
             try:
                 self.adapted: Any = get_peft_model(lm.model, config)

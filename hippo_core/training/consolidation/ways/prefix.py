@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, scaled_dot_product_attention
 from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from hippo_core.models.kv import encode
@@ -33,19 +34,20 @@ class _Prefix(nn.Module):
         self.on = True
 
 
-def attend(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, scaling: float, **_: Any) -> tuple:
-    """Attention over the prefix of the module, where there is one, and the keys [B, H, S, D] that are there."""
+def attend(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, scaling: float, **others: Any) -> tuple:
+    """Attention over the prefix of the module and the keys [B, H, S, D] that are there; the usual one where no prefix is on."""
     held: tuple[_Prefix, int] | None = getattr(module, NAME, None)
+    if not (held and held[0].on):
+        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **others)
     if attention_mask is None and query.shape[2] > 1:
         length, seen = query.shape[2], key.shape[2]
         attention_mask = torch.ones(length, seen, dtype=torch.bool, device=query.device).tril(seen - length)
-    if held and held[0].on:
-        prefix, number = held
-        rows = (query.shape[0], -1, -1, -1)
-        key = torch.cat([prefix.keys[number].to(key.dtype).expand(rows), key], 2)
-        value = torch.cat([prefix.values[number].to(value.dtype).expand(rows), value], 2)
-        if attention_mask is not None:
-            attention_mask = pad(attention_mask, (prefix.keys.shape[3], 0), value=attention_mask.dtype == torch.bool)
+    prefix, number = held
+    rows = (query.shape[0], -1, -1, -1)
+    key = torch.cat([prefix.keys[number].to(key.dtype).expand(rows), key], 2)
+    value = torch.cat([prefix.values[number].to(value.dtype).expand(rows), value], 2)
+    if attention_mask is not None:
+        attention_mask = pad(attention_mask, (prefix.keys.shape[3], 0), value=attention_mask.dtype == torch.bool)
     out = scaled_dot_product_attention(
         query, key, value, attn_mask=attention_mask, scale=scaling, enable_gqa=query.shape[1] != key.shape[1]
     )
@@ -83,11 +85,13 @@ class KVPrefix(Way):
 
     def detach(self) -> None:
         for block in self.blocks:
-            object.__delattr__(self.lm.model.model.layers[block].self_attn, NAME)
+            attention = self.lm.model.model.layers[block].self_attn
+            if getattr(attention, NAME, (None,))[0] is self.prefix:
+                object.__delattr__(attention, NAME)
         self.lm.model.set_attn_implementation(self.before)
 
     @torch.no_grad()
-    def prepare(self, texts: Sequence[str]) -> None:
+    def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = ()) -> None:
         length = self.prefix.keys.shape[3]
         ids = self.lm.encode("\n".join(texts))
         with self.unchanged():

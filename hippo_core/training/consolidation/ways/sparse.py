@@ -7,7 +7,7 @@ of the model's own).
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -22,6 +22,8 @@ UNITS = 4  # a unit of rank, in each block
 
 class _Values(nn.Module):
     """What is added to the values of some units of a feed-forward layer."""
+
+    units: Tensor
 
     def __init__(self, units: int, hidden: int, device: torch.device) -> None:
         super().__init__()
@@ -60,14 +62,19 @@ class SparseRows(Way):
         return super().kept() | {f"{block}.units": values.units.clone() for block, values in named}
 
     def put(self, tensors: dict[str, Tensor]) -> None:
-        super().put({name: tensor for name, tensor in tensors.items() if name.endswith(".delta")})
+        units = {name: tensor for name, tensor in tensors.items() if name.endswith(".units")}
+        for block, values, layer in zip(self.blocks, self.values, self.layers, strict=True):
+            found = units.get(f"{block}.units")
+            if found is None or found.shape != values.units.shape or not ((found >= 0) & (found < layer.in_features)).all():
+                raise LabError(
+                    f"way {self.name}: expected {len(values.units)} units of block {block}; the file is of another model or rank"
+                )
+        super().put({name: tensor for name, tensor in tensors.items() if name not in units})
         for block, values in zip(self.blocks, self.values, strict=True):
-            values.units.copy_(tensors[f"{block}.units"])
+            values.units.copy_(units[f"{block}.units"])
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        from contextlib import ExitStack
-
         with ExitStack() as off:
             for values in self.values:
                 off.enter_context(switched_off(values))
@@ -78,7 +85,7 @@ class SparseRows(Way):
             hook.remove()
 
     @torch.inference_mode()
-    def prepare(self, texts: Sequence[str]) -> None:
+    def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = ()) -> None:
         with self.unchanged():
             here, elsewhere = self._firing(texts), self._firing(PLAIN)
         for values, fired, usual in zip(self.values, here, elsewhere, strict=True):

@@ -1,10 +1,10 @@
 """What every way into a model has in common: trained tensors that are saved, read and put aside. Base weights are never written."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -14,6 +14,7 @@ from torch import Tensor
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 
+T = TypeVar("T")
 FILE = "consolidated.safetensors"
 
 
@@ -52,8 +53,21 @@ class Way(ABC):
     def detach(self) -> None:
         """Leave the model as it was found, bit for bit."""
 
-    def prepare(self, texts: Sequence[str]) -> None:  # noqa: B027
-        """A look at what will be consolidated, before training."""
+    def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = ()) -> None:  # noqa: B027
+        """A look at what will be consolidated, before training: texts, and of each the questions that are rehearsed."""
+
+    def fits(self, questions: Sequence[str]) -> list[bool]:
+        """Which questions the update is for; the model answers the others as it was."""
+        return [True] * len(questions)
+
+    def apart(self, questions: Sequence[str], ask: Callable[[list[int]], Sequence[T]]) -> list[T]:
+        """What `ask` returns for the places of the questions that fit, and, of the unchanged model, for the others; in their order."""
+        fits, answers = self.fits(questions), dict[int, T]()
+        for fitting in (True, False):
+            if places := [place for place, fit in enumerate(fits) if fit == fitting]:
+                with nullcontext() if fitting else self.unchanged():
+                    answers |= zip(places, ask(places), strict=True)
+        return [answers[place] for place in range(len(questions))]
 
     def number(self) -> int:
         """How many numbers are trained."""
@@ -83,7 +97,7 @@ class Way(ABC):
         """Read what `save` wrote. LabError where the file is missing, cut, or of another way, rank or model."""
         try:
             self.put(load_file(folder / FILE))
-        except (FileNotFoundError, SafetensorError) as error:
+        except (OSError, SafetensorError) as error:
             raise LabError(f"{folder / FILE} cannot be read ({error}); consolidate again") from None
 
 

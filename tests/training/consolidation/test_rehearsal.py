@@ -1,0 +1,103 @@
+"""What a trace says is read back to its slots and asked for in words that no suite uses."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from hippo_core.methods.base import Observation
+from hippo_core.store.trace import Trace
+from hippo_core.suites import wording
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.types import Split
+from hippo_core.training.consolidation.rehearsal import FORMS, GAP, read_event, rehearse
+
+SUITES = [("episodic", "base", 40), ("episodic_cross", "default", 40), ("consolidation", "default", 40), ("consolidation", "hard", 40)]
+NOTE = "The boiler man comes on Tuesday. Marek Nowak pays 45 for it! The rest is hers."
+
+
+def facts(suite, profile, n, split: Split = "val"):
+    return [fact for world in worlds(suite, profile, n, 1337, split) for fact in world.facts]
+
+
+def asked(trace, wordings=20, seed=0):
+    return rehearse(Random(seed), trace, wordings)
+
+
+@pytest.mark.parametrize(("suite", "profile", "n"), SUITES)
+def test_every_fact_is_read_back_to_its_slots(suite, profile, n):
+    for fact in facts(suite, profile, n):
+        found = read_event(fact.text)
+        assert found, fact.text
+        event, words = found
+        assert words.slots() == fact.slots, fact.text
+        assert words.action in event.action and words.where in event.where and event.when == (words.preposition, words.when)
+        assert words.what in (event.what or (None,))
+
+
+@pytest.mark.parametrize(
+    "text", [NOTE, "On Friday, Carla met a guitar at the market.", "Carla sold a guitar at the market on Friday, they say."]
+)
+def test_another_text_is_no_event(text):
+    assert read_event(text) is None
+
+
+@pytest.mark.parametrize(("suite", "profile", "n"), SUITES)
+def test_no_question_of_a_suite_is_rehearsed(suite, profile, n):
+    drawn = list(worlds(suite, profile, n, 1337, "val"))
+    rehearsed = {one.question for world in drawn for fact in world.facts[:12] for one in asked(Observation.of(fact).trace(id=1), 40)}
+    assert len(rehearsed) > 100
+    assert not rehearsed & {item.question for world in drawn for item in world.items}
+
+
+def test_no_form_reads_like_one_of_the_suites():
+    def ends(form):
+        bare = form.replace("{rest}", "").replace("{first}", "")
+        return bare[0].upper() + bare[1:]
+
+    suites = {ends(form) for forms in (wording.QUESTION_FORMS, wording.HELD_OUT_FORMS) for kind in forms.values() for form in kind}
+    assert FORMS.keys() == wording.QUESTION_FORMS.keys()
+    assert not suites & {ends(form) for forms in FORMS.values() for form in forms}
+
+
+def test_answers_are_the_slots_of_the_trace_and_follow_its_words():
+    trace = Trace("w", "f", "On Friday, Carla sold a guitar at the market.", id=3)
+    answers = {one.answer for one in asked(trace, 40)}
+    assert answers == {"Carla", "guitar", "market", "Friday"}
+    other = {one.answer for one in asked(replace(trace, text=trace.text.replace("market", "harbor")), 40)}
+    assert other == {"Carla", "guitar", "harbor", "Friday"}
+    assert {one.trace for one in asked(trace)} == {3}
+
+
+def test_no_question_holds_its_answer():
+    for fact in facts("episodic", "base", 20):
+        assert all(one.answer not in one.question.split() for one in asked(Observation.of(fact).trace(id=1)))
+
+
+def test_a_text_of_others_is_asked_for_what_a_gap_left_out():
+    found = asked(Trace("w", "f", NOTE))
+    assert {one.answer for one in found} >= {"Tuesday", "Marek Nowak", "45"}
+    for one in found:
+        assert one.question.removeprefix("What belongs in the gap? ").replace(GAP, one.answer) in NOTE
+
+
+def test_a_text_that_names_nothing_gives_no_question():
+    assert asked(Trace("w", "f", "the rest is hers, and so on.")) == []
+
+
+def test_questions_differ_and_follow_from_the_seed():
+    trace = Trace("w", "f", "Carla sold a guitar at the market on Friday.")
+    found = asked(trace)
+    assert len({one.question for one in found}) == 20
+    assert found == asked(trace) != asked(trace, seed=1)
+    assert len(asked(trace, 5)) == 5
+
+
+def test_cues_are_in_other_words_too():
+    questions = " ".join(one.question for one in asked(Trace("w", "f", "Carla sold a bicycle at the market on Friday."), 60))
+    assert "sold off" in questions or "sell off" in questions
+
+
+def test_a_motion_has_no_thing():
+    found = read_event("Carla cycled to the market on Friday.")
+    assert found and found[1].what is None

@@ -1,0 +1,242 @@
+"""Every way into a model: without effect until it is trained, put aside bit for bit, read back as it was saved."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from hippo_core.experiments.answer.run import answer
+from hippo_core.files import LabError
+from hippo_core.methods.presets import load_preset
+from hippo_core.models.early_layers import early_states
+from hippo_core.models.generate import generate
+from hippo_core.models.load import load
+from hippo_core.models.prompt import render
+from hippo_core.models.spec import load_spec
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.training.consolidation import WAYS, make_way
+from hippo_core.training.consolidation.ways import gated
+from hippo_core.training.consolidation.ways.way import FILE
+from tests.training.consolidation.conftest import TEXTS
+
+RANK = 2
+QUESTIONS = ["Who sold a guitar at the market on Friday?", "Where did Anders lose a bicycle?", "When did Wiebke walk to the harbor?"]
+EVERY = pytest.mark.parametrize("name", WAYS)
+
+
+@pytest.fixture(autouse=True)
+def few_strangers(monkeypatch):
+    monkeypatch.setattr(gated, "LESSONS", 10)
+
+
+@pytest.fixture
+def attached(lm):
+    """Attaches ways to the model, which is left as it was found."""
+    made = []
+
+    def attach(name, rank=RANK, first_block=0):
+        made.append(make_way(name, lm, rank, first_block))
+        return made[-1]
+
+    yield attach
+    for way in made:
+        way.detach()
+
+
+@pytest.fixture
+def trained(attached, lm, sleep):
+    """A way that has learnt for three steps; with so high a rate that nothing stays as it was."""
+
+    def train(name, first_block=0):
+        way = attached(name, first_block=first_block)
+        trainee = sleep(lm, way, rate=0.1)
+        for step in range(3):
+            trainee.learn(step)
+        return way
+
+    return train
+
+
+@torch.inference_mode()
+def logits(lm, text="Carla sold a guitar at the market, and"):
+    return lm.model(torch.tensor([lm.encode(text)])).logits
+
+
+def weights_of(lm):
+    return {name: weight.detach().clone() for name, weight in lm.model.state_dict().items()}
+
+
+@EVERY
+def test_before_training_nothing_changes(name, attached, lm):
+    before = logits(lm)
+    way = attached(name)
+    assert way.number() > 0
+    if name == "kv_prefix":
+        way.prepare(TEXTS)
+        assert not torch.equal(logits(lm), before)
+        with way.unchanged():
+            assert torch.equal(logits(lm), before)
+    else:
+        assert torch.equal(logits(lm), before)
+
+
+@EVERY
+def test_what_is_trained_acts_until_it_is_put_aside(name, trained, lm):
+    before, weights = logits(lm), weights_of(lm)
+    way = trained(name)
+    after = logits(lm)
+    assert not torch.equal(after, before)
+    with way.unchanged():
+        assert torch.equal(logits(lm), before)
+        with way.unchanged():
+            pass
+        assert torch.equal(logits(lm), before)
+    assert torch.equal(logits(lm), after)
+    way.detach()
+    assert torch.equal(logits(lm), before)
+    found = weights_of(lm)
+    assert found.keys() == weights.keys() and all(torch.equal(weight, weights[key]) for key, weight in found.items())
+
+
+@EVERY
+def test_a_loaded_way_answers_like_the_saved_one(name, trained, lm, tmp_path):
+    way = trained(name)
+    way.save(tmp_path)
+    other = load(load_spec("hippo-tiny"), "cpu")
+    fresh = make_way(name, other, RANK, 0)
+    fresh.load(tmp_path)
+    assert torch.equal(logits(other), logits(lm))
+    assert fresh.fits(QUESTIONS) == way.fits(QUESTIONS)
+
+
+@EVERY
+def test_the_same_training_gives_the_same_numbers(name, attached, lm, sleep):
+    kept = []
+    for _ in range(2):
+        way = attached(name)
+        trainee = sleep(lm, way)
+        trainee.learn(0)
+        kept.append(way.kept())
+        way.detach()
+        torch.rand(1)
+    assert all(torch.equal(weight, kept[1][key]) for key, weight in kept[0].items())
+
+
+@EVERY
+def test_a_file_that_does_not_fit_is_refused(name, attached, tmp_path):
+    way = attached(name)
+    way.save(tmp_path)
+    before, whole = way.kept(), (tmp_path / FILE).read_bytes()
+    tensors = {key: tensor.clone() for key, tensor in load_file(tmp_path / FILE).items()}
+    first = next(iter(tensors))
+
+    def refused(match):
+        with pytest.raises(LabError, match=match):
+            way.load(tmp_path)
+        assert all(torch.equal(weight, before[key]) for key, weight in way.kept().items())
+
+    (tmp_path / FILE).write_bytes(whole[:-8])
+    refused("cannot be read")
+    (tmp_path / FILE).write_bytes(b"")
+    refused("cannot be read")
+    (tmp_path / FILE).unlink()
+    refused("consolidate again")
+    save_file({key: tensor[:1].clone() for key, tensor in tensors.items()}, tmp_path / FILE)
+    refused("expected")
+    save_file({key: tensor for key, tensor in tensors.items() if key != first}, tmp_path / FILE)
+    refused("another model or rank")
+    for wrong in (torch.nan, torch.inf):
+        save_file({**tensors, first: torch.full_like(tensors[first], wrong)}, tmp_path / FILE)
+        refused("finite numbers|units of block")
+
+
+@EVERY
+def test_numbers_out_of_range_are_refused(name, lm):
+    with pytest.raises(LabError, match="rank is 1 or more, got 0"):
+        make_way(name, lm, 0, 0)
+    blocks = lm.config.num_hidden_layers
+    for block in (-1, blocks):
+        with pytest.raises(LabError, match=f"0 to {blocks - 1}, got {block}"):
+            make_way(name, lm, RANK, block)
+
+
+def test_an_unknown_way_lists_those_there_are(lm):
+    with pytest.raises(LabError, match="kv_prefix"):
+        make_way("loar", lm, RANK, 0)
+
+
+@EVERY
+def test_blocks_below_the_first_one_stay_as_they_are(name, trained, lm):
+    first = 2
+    before = early_states(lm, TEXTS, [0, 1, first]), early_states(lm, TEXTS, [first + 1])
+    trained(name, first)
+    after = early_states(lm, TEXTS, [0, 1, first]), early_states(lm, TEXTS, [first + 1])
+    assert all(map(torch.equal, before[0], after[0]))
+    assert not any(map(torch.equal, before[1], after[1]))
+
+
+@EVERY
+def test_an_answer_is_the_same_alone_in_a_batch_and_behind_a_shared_beginning(name, trained, lm):
+    way = trained(name)
+    drawn = list(worlds("consolidation", "default", 8, 1337, "val"))
+    for preset in ("baselines/span_short", "baselines/longctx"):
+        chosen = load_preset(preset)
+        method = chosen.method(lm, chosen.settings)
+        together = answer(lm, get_suite("consolidation"), drawn, method)
+        alone = answer(lm, get_suite("consolidation"), drawn, method, batch_size=1)
+        assert list(together.pred) == list(alone.pred)
+        assert together.first_logprob.to_numpy() == pytest.approx(alone.first_logprob.to_numpy(), abs=1e-3)
+    prompts = [render(lm, TEXTS * 4, question, "short") for question in QUESTIONS]
+    shared, alone = generate(lm, prompts, 6), [generate(lm, [prompt], 6)[0] for prompt in prompts]
+    assert shared[0].computed_tokens < alone[0].computed_tokens
+    assert [one.text for one in shared] == [one.text for one in alone]
+    with way.unchanged():
+        base = generate(lm, prompts, 6)
+    assert [one.first_logprob for one in base] != [one.first_logprob for one in shared]
+
+
+def test_the_units_of_sparse_rows_are_those_that_fire_for_the_texts(attached, lm):
+    way = attached("sparse")
+    way.prepare(TEXTS)
+    chosen = way.kept()["0.units"]
+    way.prepare(["\u00e9t\u00e9 123 456 !!!"])
+    assert len(set(chosen.tolist())) == 4 * RANK
+    assert not torch.equal(chosen, way.kept()["0.units"])
+
+
+def test_a_gate_lets_rehearsed_facts_through_and_no_strangers(attached, lm, sleep):
+    way = attached("gated_lora")
+    assert way.fits(QUESTIONS) == [False] * 3
+    sleep(lm, way, wordings=20)
+    assert way.fits(QUESTIONS) == [True] * 3
+    others = ["Who painted a chair at the castle in June?", "Where did Zendaya go at dawn?", "What is the capital of Peru?", ""]
+    assert way.fits(others) == [False] * 4
+
+
+def test_what_does_not_fit_is_asked_of_the_unchanged_model(trained, lm):
+    way = trained("gated_lora")
+    way.fits = lambda questions: [question == "b" for question in questions]
+    on, seen = logits(lm), []
+
+    def ask(places):
+        seen.append((places, torch.equal(logits(lm), on)))
+        return [f"{place}" for place in places]
+
+    assert way.apart(["a", "b", "c"], ask) == ["0", "1", "2"]
+    assert seen == [([1], True), ([0, 2], False)]
+    assert way.apart([], ask) == []
+
+
+@pytest.mark.parametrize("broken", ["", "[]", '{"traces": []}', '{"traces": [["a"]], "idf": {"a": "x"}, "unseen": 1, "threshold": 1}'])
+def test_a_broken_gate_is_refused(attached, tmp_path, broken):
+    way = attached("gated_lora")
+    way.save(tmp_path)
+    assert json.loads((tmp_path / gated.GATE).read_text())["threshold"] == way.gate.threshold
+    (tmp_path / gated.GATE).write_text(broken)
+    with pytest.raises(LabError, match=r"gate\.json"):
+        way.load(tmp_path)
+    (tmp_path / gated.GATE).unlink()
+    with pytest.raises(LabError, match="consolidate again"):
+        way.load(tmp_path)
