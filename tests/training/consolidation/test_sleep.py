@@ -66,7 +66,7 @@ def test_it_learns_what_the_traces_say(lm, sleep):
 
 
 def test_what_must_not_be_lost_is_won_back(lm, way, sleep):
-    trainee = sleep(lm, way, steps=6, kept_weight=1000.0, texts=4)
+    trainee = sleep(lm, way, steps=6, kept_weight=1000.0, texts=8)
     assert trainee.learn(0)["text"] == 0.0
     torch.manual_seed(0)
     with torch.no_grad():
