@@ -40,7 +40,7 @@ class ConsolidationParameters(AskingParameters):
     way: Literal["lora", "gated_lora", "kv_prefix", "sparse"] = "lora"
     cycles: Annotated[int, Field(ge=1, le=3)] = 1
     policy: Literal["uniform", "priority", "spaced"] = "uniform"
-    wordings: Positive = 20  # questions that are made of a trace
+    wordings: Positive = 40  # questions that are made of a trace
     steps: Positive = 200  # of training, a cycle
     rank: Positive = 16
     rate: float | None = None  # of learning; None: the way's own

@@ -28,7 +28,7 @@ class SleepRecipe(BaseModel):
     first_block: int = 0
     rate: float | None = None  # of AdamW; None: the way's own
     steps: int = 200
-    wordings: int = 20  # questions that are made of a trace
+    wordings: int = 40  # questions that are made of a trace
     questions: int = 64  # a step
     a_row: int = 16  # questions that are packed into one sequence
     lessons: int = 2  # a step, which are distilled from the unchanged model
