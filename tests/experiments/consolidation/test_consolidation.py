@@ -1,0 +1,137 @@
+"""What is planned, judged and reported of a consolidation follows from its parameters and its rows."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from hippo_core.experiments.base import load_experiment
+from hippo_core.experiments.consolidation import gate, report
+from hippo_core.experiments.consolidation.experiment import CONSOLIDATION
+from hippo_core.experiments.consolidation.table import COLUMNS, PROBES, changes
+from hippo_core.files import LabError
+from hippo_core.results.criteria import judge_tables, load_criteria
+from hippo_core.results.criteria.tables import TableRows
+from hippo_core.results.formatting import NONE
+
+MANY = 400
+TOLD = {
+    "model": "hippo-tiny",
+    "suite": "consolidation",
+    "n": 40,
+    "seed": 1,
+    "way": "lora",
+    "cycles": 1,
+    "policy": "uniform",
+    "wordings": 40,
+}
+
+
+def rows_of(record="r", replay=True, off=1.0, in_context=1.0, nats=3.0, **told):
+    """A row a question, probe and stage: before, every probe but that with the memory off is right."""
+    rows = []
+    for probe in PROBES:
+        for stage in ("pre", "post_1"):
+            after = {"off": off, "in_context": in_context}.get(probe, 1.0)
+            before = 0.0 if probe == "off" else 1.0
+            for number in range(MANY):
+                score = before if stage == "pre" else float(number < after * MANY)
+                about = probe if probe in ("in_context", "text") else "told"
+                words = {"item_id": f"{about}{number}", "world": f"{about}{number // 2}", "kind": "who", "rung": "exact", "question": "?"}
+                text = probe == "text"
+                row = words | {
+                    "answer": "a",
+                    "pred": "b",
+                    "score": math.nan if text else score,
+                    "nats": (3.0 if stage == "pre" else nats) + 1e-5 * number * (stage == "pre"),
+                }
+                rows.append(row | {"probe": probe, "stage": stage, "abstained": 0.0} | dict.fromkeys(COLUMNS[-3:], 1.0))
+    return pd.DataFrame(rows).assign(**(TOLD | told), replay=replay, record=record, cell=record)
+
+
+def table(*cells):
+    return TableRows("consolidation", "consolidate", "item_id", "world", pd.concat(cells), ("score",), ("model", "seed", "suite", "n"))
+
+
+def check(**values):
+    return CONSOLIDATION.check(values, "here")
+
+
+def test_a_cell_stands_behind_the_one_that_taught_the_store_and_shares_it_with_other_ways():
+    first, second = (CONSOLIDATION.plan(check(n=20, way=way)) for way in ("lora", "sparse"))
+    assert first.needs["store"].step == second.needs["store"].step == "teach"
+    assert first.needs["store"].parameters == second.needs["store"].parameters
+    assert first.rests_on != second.rests_on and "sparse" in second.label
+    assert CONSOLIDATION.plan(check(n=20, wordings=5)).rests_on != first.rests_on
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"way": "surgery"}, "way"),
+        ({"cycles": 4}, "cycles"),
+        ({"lost": 2.0}, "lost"),
+        ({"preset": "baselines/longctx"}, "no store of its own"),
+        ({"suite": "nowhere"}, "unknown suite"),
+    ],
+)
+def test_a_wrong_parameter_is_one_clear_line(wrong, message):
+    with pytest.raises(LabError, match=message):
+        check(**wrong)
+
+
+def test_every_difference_is_paired_with_before():
+    found = changes(rows_of(off=0.5, nats=3.5))
+    assert found["off"]["post_1"]["difference"] == pytest.approx(0.5)
+    assert found["in_context"]["post_1"]["difference"] == 0
+    assert found["text"]["post_1"]["difference"] == pytest.approx(0.5, abs=0.01)
+
+
+def test_the_gate_passes_an_uplift_and_no_other():
+    def judged(rows, mode="ci", least=0.05):
+        return gate._uplift(rows[rows["probe"] == "off"], mode, least, 0.05)
+
+    assert judged(rows_of(off=0.8)).passed and not judged(rows_of(off=0.0)).passed
+    few = rows_of(off=0.005)
+    assert judged(few, "fixed", 0.004).passed and not judged(few, "ci", 0.004).passed
+    assert not judged(rows_of(off=0.8), least=0.9).passed
+    assert str(judged(rows_of(off=0.0))).startswith("FAIL")
+
+
+def test_a_run_without_consolidation_cannot_be_judged():
+    with pytest.raises(LabError, match="no consolidation"):
+        gate.uplifts("nothing")
+    with pytest.raises(LabError, match="alpha"):
+        gate.uplifts("nothing", alpha=0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "unmet"),
+    [
+        ({}, set()),
+        ({"off": 0.0}, {"consolidation", "consolidation_of_recall"}),
+        ({"in_context": 0.8}, {"consolidation_sanity"}),
+        ({"nats": 3.2}, {"consolidation_text"}),
+    ],
+)
+def test_criteria_follow_what_was_won_and_lost(changed, unmet):
+    verdicts = judge_tables(load_criteria(), [table(rows_of(**changed))])
+    found = {one.id: one.verdict for one in verdicts}
+    assert {name for name, verdict in found.items() if verdict != "met"} == unmet, found
+
+
+def test_a_report_has_a_line_for_each_probe_of_each_cell():
+    [section] = report.found([table(rows_of("a"), rows_of("b", way="sparse", off=0.1))])
+    assert section.table is not None and len(section.table) == 2 * len(PROBES)
+    assert set(section.table["way"]) == {"lora", "sparse"}
+    assert "+1.00" in section.sentence and section.figure and section.figure.startswith(b"\x89PNG")
+    asked = ~section.table["asked with"].str.startswith("plain text")
+    assert not (section.table.loc[asked, "95% interval"] == NONE).any()
+
+
+def test_its_sentence_names_what_was_won_and_lost():
+    rows = rows_of(off=0.5)
+    cell = type("Cell", (), {"slept": {"seconds": 12.0}})()
+    metrics = load_experiment("consolidation").table("consolidate").metrics(cell, rows, 1.0)  # type: ignore[misc]
+    said = CONSOLIDATION.sentence(check(), metrics)
+    assert "50% of 400" in said and "0% before" in said and "+0.0 points" in said
