@@ -152,7 +152,7 @@ def probe(lm: LanguageModel, probed: Probed, stage: str, in_context: int, seed: 
     """Rows of every probe with the model as it is now; a question that is none of the way's is answered by the unchanged model."""
     for name, preset_name in PROBES.items():
         if name == "text":
-            yield from plain_text(lm, stage)
+            yield from plain_text(lm, stage, way)
             continue
         preset = load_preset(preset_name) if preset_name else probed.memory
         if name == "in_context":
@@ -193,21 +193,18 @@ def row_of(suite: Suite, answered: AnsweredItem) -> dict[str, Any]:
     }
 
 
-def plain_text(lm: LanguageModel, stage: str) -> Iterator[dict[str, Any]]:
+def plain_text(lm: LanguageModel, stage: str, way: Way | None = None) -> Iterator[dict[str, Any]]:
     """The loss on paragraphs of Python's manual, which every machine has."""
-    for number, text in enumerate(sorted(language.manual(), key=len, reverse=True)[:PARAGRAPHS]):
-        loss = text_loss(lm, [text], min(language.WINDOW, lm.spec.context_limit))
-        empty = dict.fromkeys(("score", "abstained", "prompt_tokens", "generated_tokens", "latency_ms"), math.nan)
-        words = dict.fromkeys(("kind", "rung", "question", "answer", "pred"), "")
-        yield {
-            "item_id": f"text.{number}",
-            "world": f"text-{number}",
-            "probe": "text",
-            "stage": stage,
-            **words,
-            **empty,
-            "nats": loss.per_token,
-        }
+    texts = sorted(language.manual(), key=len, reverse=True)[:PARAGRAPHS]
+
+    def losses(places: Sequence[int]) -> list[float]:
+        return [text_loss(lm, [texts[place]], min(language.WINDOW, lm.spec.context_limit)).per_token for place in places]
+
+    nats = way.apart(texts, losses) if way else losses(range(len(texts)))
+    empty = dict.fromkeys(("score", "abstained", "prompt_tokens", "generated_tokens", "latency_ms"), math.nan)
+    words = dict.fromkeys(("kind", "rung", "question", "answer", "pred"), "")
+    for number, loss in enumerate(nats):
+        yield {"item_id": f"text.{number}", "world": f"text-{number}", "probe": "text", "stage": stage, **words, **empty, "nats": loss}
 
 
 def keep(way: Way, cell: Any, recipe: SleepRecipe, slept: Mapping[str, Any]) -> Path:
