@@ -27,17 +27,17 @@ class OpenWorld:
         """What is recalled for a question. `gold`: sources of the right traces, which the controls oracle and random read."""
         return recalled(question, self._retrieved(question, gold), len(self.traces), listed)
 
-    def ask(self, question: str, tokens: int = ANSWER_TOKENS, gold: Sequence[str] = ()) -> Answer:
-        """The answer, of at most so many tokens."""
+    def ask(self, question: str, tokens: int = ANSWER_TOKENS, gold: Sequence[str] = (), recall: bool = True) -> Answer:
+        """The answer, of at most so many tokens. `recall` False: nothing is recalled."""
         begin = time.perf_counter()
-        retrieved = self._retrieved(question, gold)
+        retrieved = self._retrieved(question, gold) if recall else Retrieved(())
         penalty = penalty_of(self.method, retrieved)
         asked = Question(question, retrieved.shown, penalty)
         masked = self.method.settings.control == "empty"
         [delivered] = self.method.delivery.ask([asked], tokens, masked=masked)
         total = (time.perf_counter() - begin) * 1e3
-        recall = recalled(question, retrieved, len(self.traces))
-        seen = [] if masked else [trace for trace in recall.traces if trace.shown]
+        found = recalled(question, retrieved, len(self.traces))
+        seen = [] if masked else [trace for trace in found.traces if trace.shown]
         shown = sorted(seen, key=lambda trace: trace.id)[delivered.dropped :]
         counts: dict[str, float] = {
             "prompt": delivered.prompt_tokens,
@@ -45,8 +45,8 @@ class OpenWorld:
             "generated": delivered.generated_tokens,
         }
         counts["computed"] = retrieved.computed_tokens + delivered.computed_tokens + delivered.generated_tokens
-        ms = {**recall.ms, "answer": delivered.latency_ms, "total": total}
-        return Answer(delivered.text, question, tuple(shown), recall, delivered.prompt, counts, ms)
+        ms = {**found.ms, "answer": delivered.latency_ms, "total": total}
+        return Answer(delivered.text, question, tuple(shown), found, delivered.prompt, counts, ms)
 
     def _retrieved(self, question: str, gold: Sequence[str]) -> Retrieved:
         retrieved = self._retrieve(Query(question, self.sources))

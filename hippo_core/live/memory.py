@@ -8,6 +8,7 @@ Whatever a call changes is on the disk when it returns, whole or not at all, and
 as many readers as one likes; a reader sees what the writer has finished.
 """
 
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import load_spec
+from hippo_core.plugins import imported
 from hippo_core.store import TraceStore
 from hippo_core.store.paths import store_path
 from hippo_core.store.trace import Decision, Statement, Trace
@@ -36,6 +38,8 @@ WORLD = "memory"  # all that is told lies in one world
 SESSION = "memory"
 BLOCK = 64  # sentences that are encoded, and written, together; of so few no codes are kept elsewhere (retrieval/encoded.py)
 NUMBERED = "taught"  # the store's note on how many sentences it was told
+CONSOLIDATED = "consolidated"  # the folder of what sleep has put into the model
+LIVE = "hippo_core.training.consolidation.live"  # a layer above: loaded when a memory consolidates
 CALIBRATED_ON = "episodic"  # the suite whose validation worlds a gate is calibrated on
 
 Progress = Callable[[int, int], object]  # called with how many sentences are told, and of how many
@@ -62,6 +66,7 @@ class Memory:
         self._stores: dict[str, TraceStore] = {}
         self._held = ExitStack()
         self._opened: tuple[object, OpenWorld] | None = None
+        self._way: Any = None
         self.folder: Path | None = None
 
     def open(self, folder: str | Path, read_only: bool = False) -> Self:
@@ -179,9 +184,14 @@ class Memory:
             store.note("calibration", writer.calibrate([Observation.of(fact) for fact in world.facts] for world in worlds))
         return store.meta["calibration"]
 
-    def ask(self, question: str, tokens: int = ANSWER_TOKENS) -> Answer:
-        """The model's answer, of at most so many tokens, with what the memory brings, and where it comes from."""
-        return self._world().ask(_question(question), tokens)
+    def ask(self, question: str, tokens: int = ANSWER_TOKENS, recall: bool = True) -> Answer:
+        """The model's answer, of at most so many tokens, with what the memory brings, and where it comes from. `recall` False: the memory
+        is off, and the model answers from what sleep has put into it, if anything."""
+        question, world, way = _question(question), self._world(), self._consolidated()
+        if way is None:
+            return world.ask(question, tokens, recall=recall)
+        [answer] = way.apart([question], lambda places: [world.ask(question, tokens, recall=recall) for _ in places])
+        return answer
 
     def recall(self, question: str, k: int = LISTED) -> Recall:
         """The k best traces for a question, without asking the model."""
@@ -209,7 +219,8 @@ class Memory:
         return sum(store.size(WORLD) for store in self.stores.values())
 
     def forget(self, what: int | str) -> int:
-        """Remove the sentence of a number, or all of a provenance, for good; how many went. What is left is as if they had never been told.
+        """Remove the sentence of a number, or all of a provenance, for good; how many went. What is left is as if they had never been told;
+        what sleep has put into the model goes too, all of it.
 
         Raises:
             LabError: there is no such number or provenance.
@@ -224,13 +235,20 @@ class Memory:
         if not gone:
             expected = "a number that `teach` or `recall` has given" if isinstance(what, int) else "a provenance that was given to `teach`"
             raise LabError(f"nothing is stored of {what!r}; expected {expected}")
+        self._wake()
         return gone
 
-    def sleep(self) -> Slept:
+    def sleep(self, consolidate: str = "", steps: int = 200, progress: Progress | None = None) -> Slept:
         """Rehearse what is stored: traces are cued with noise and recalled, which strengthens those that are found.
 
+        Args:
+            consolidate: a way into the model (`lora`, `gated_lora`, `kv_prefix`, `sparse`): traces are rehearsed into the model too, so
+                that it answers with the memory off. It replaces what an earlier sleep put there. Empty: the model stays as it is.
+            steps: of training.
+            progress: called after each step.
+
         Raises:
-            LabError: the method has no replay.
+            LabError: the method has no replay, an unknown way, or nothing can be asked about what is stored.
         """
         begin, rows = time.perf_counter(), list[Mapping[str, Any]]()
         sleeping = {name: writer for name, writer in self._writers.items() if "replay" in writer.steps}
@@ -241,10 +259,38 @@ class Memory:
             self.stores[name].note("replay", {"items": len(own), "cycles": len({row["cycle"] for row in own})})
             rows += own
         counts = [sum(int(row[column]) for row in rows) for column in ("recalled", "merged")]
+        if consolidate:
+            self._wake()
+            learn = imported(f"{LIVE}:learn", "consolidation")
+            self._way = learn(self._real(), self.traces(), consolidate, steps, self._kept(), progress)
         return Slept(len(rows), len({row["cycle"] for row in rows}), *counts, ms=(time.perf_counter() - begin) * 1e3)
+
+    def _real(self) -> "LanguageModel":
+        """The model itself, loaded."""
+        return getattr(self._lm, "loaded", self._lm)
+
+    def _kept(self) -> Path:
+        """Where that lies which sleep has put into the model."""
+        assert self.folder is not None
+        return self.folder / CONSOLIDATED
+
+    def _consolidated(self) -> Any:
+        """What sleep has put into the model, attached to it; None where there is nothing."""
+        if self._way is None and (self._kept() / "lineage.json").is_file():
+            self._way = imported(f"{LIVE}:take_up", "consolidation")(self._real(), self._kept())
+        return self._way
+
+    def _wake(self, remove: bool = True) -> None:
+        """Leave the model as it was before any sleep."""
+        if self._way is not None:
+            self._way.detach()
+            self._way = None
+        if remove and self.folder is not None:
+            shutil.rmtree(self._kept(), ignore_errors=True)
 
     def close(self) -> None:
         """Give the folder back. Everything is on the disk already."""
+        self._wake(remove=False)
         self._opened, stores, held = None, list(self._stores.values()), self._held
         self._stores, self._held = {}, ExitStack()
         for store in stores:

@@ -132,6 +132,26 @@ def test_a_sleep_rehearses_what_is_stored(memory):
         rag.sleep()
 
 
+def test_a_sleep_puts_what_is_stored_into_the_model_until_it_is_forgotten(tmp_path):
+    told = ["On Friday, Carla sold a guitar at the market.", "In May, Otto found a lamp at the school."]
+    question, steps = "What did Carla sell at the market on Friday?", 40
+    with Memory().open(tmp_path) as memory:
+        memory.teach(told)
+        before = memory.ask(question, recall=False)
+        assert not before.traces and "guitar" not in str(before)
+        memory.sleep(consolidate="lora", steps=steps)
+        asleep = memory.ask(question, recall=False)
+        assert str(asleep) == "guitar" and not asleep.traces
+    with Memory().open(tmp_path, read_only=True) as again:
+        assert str(again.ask(question, recall=False)) == "guitar"
+    with Memory().open(tmp_path) as memory:
+        memory.forget(2)
+        assert str(memory.ask(question, recall=False)) == str(before)
+        assert not (tmp_path / "consolidated").exists()
+        with pytest.raises(LabError, match="unknown way"):
+            memory.sleep(consolidate="surgery")
+
+
 def test_a_gate_decides_and_says_why(tmp_path):
     with Memory(method="memory/hei_nw_gated", settings={"episodic.store.budget": 0.9}).open(tmp_path) as memory:
         first, again = memory.teach([TOLD[0], TOLD[0]])
