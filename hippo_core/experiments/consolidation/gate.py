@@ -52,7 +52,7 @@ def uplifts(run_id: str, mode: Mode = "ci", min_uplift: float = 0.05, alpha: flo
 
 def _uplift(cell: Frame, mode: Mode, min_uplift: float, alpha: float) -> Uplift:
     last = list(dict.fromkeys(cell["stage"]))[-1]
-    found = compare(cell[cell["stage"] == last], cell[cell["stage"] == "pre"], confidence=1 - alpha)
+    found = compare(cell[cell["stage"] == last], cell[cell["stage"] == "pre"], key="question_id", confidence=1 - alpha)
     passed = found.difference >= min_uplift and (mode == "fixed" or found.low > 0)
     name = " ".join(f"{column}={cell[column].iloc[0]}" for column in TOLD)
     return Uplift(name, float(found.difference), float(found.low), float(found.high), found.n, bool(passed))

@@ -24,7 +24,7 @@ TITLES = {
 }
 ABOUT_STORE = ("off", "memory", "rag", "longctx")  # the questions about what was told; the others show what is lost
 COLUMNS = (
-    *("item_id", "world", "probe", "stage", "kind", "rung", "question", "answer", "pred", "score", "nats", "abstained"),
+    *("question_id", "world", "probe", "stage", "kind", "rung", "question", "answer", "pred", "score", "nats", "abstained"),
     *("prompt_tokens", "generated_tokens", "latency_ms"),
 )
 
@@ -47,7 +47,7 @@ def changes(rows: Frame) -> dict[str, Any]:
         measure = "nats" if probe == "text" else "score"
         before = group[group["stage"] == "pre"]
         for stage in [stage for stage in dict.fromkeys(group["stage"]) if stage != "pre"]:
-            pair = compare(group[group["stage"] == stage], before, metric=measure, key="item_id", cluster="world")
+            pair = compare(group[group["stage"] == stage], before, metric=measure, key="question_id", cluster="world")
             found.setdefault(str(probe), {})[stage] = {
                 "difference": float(pair.difference),
                 "low": _number(pair.low),
@@ -64,11 +64,11 @@ def _number(value: float) -> float | None:
 
 ROWS = Table(
     columns=COLUMNS,
-    unit="item_id",
+    unit="question_id",
     cluster="world",
     measures=("score", "nats"),
     step="consolidate",
-    text=("item_id", "world", "probe", "stage", "kind", "rung", "question", "answer", "pred"),
+    text=("question_id", "world", "probe", "stage", "kind", "rung", "question", "answer", "pred"),
     metrics=metrics,
     scraps=("metrics", "changes", "sleep"),
 )

@@ -4,6 +4,7 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -80,9 +81,10 @@ def consolidate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
         for cycle in range(1, parameters.cycles + 1):
             if parameters.replay:
                 sleep_once(cell, way, told, recipe, cycle, slept, say)
-            rows += probe(lm, probed, f"post_{cycle}", parameters.in_context, parameters.seed, way)
+            with nullcontext() if slept["cycles"] else way.unchanged():  # until a cycle is kept there is nothing to be on
+                rows += probe(lm, probed, f"post_{cycle}", parameters.in_context, parameters.seed, way)
         slept |= {"facts": len(told), "seconds_a_fact": slept["seconds"] / len(told)}
-        if parameters.replay:
+        if slept["cycles"]:
             keep(way, cell, recipe, slept)
     finally:
         way.detach()
@@ -183,7 +185,7 @@ def row_of(suite: Suite, answered: AnsweredItem) -> dict[str, Any]:
     item, given = answered.item, answered.answer
     scored = score_item(suite, answered.world, item, given.text)
     return {
-        "item_id": item.id,
+        "question_id": item.id,
         **{column: getattr(item, column) for column in ("world", "kind", "rung", "question")},
         **{column: getattr(given, column) for column in ("prompt_tokens", "generated_tokens", "latency_ms")},
         "answer": " | ".join(item.answers),
@@ -204,7 +206,7 @@ def plain_text(lm: LanguageModel, stage: str, way: Way | None = None) -> Iterato
     empty = dict.fromkeys(("score", "abstained", "prompt_tokens", "generated_tokens", "latency_ms"), math.nan)
     words = dict.fromkeys(("kind", "rung", "question", "answer", "pred"), "")
     for number, loss in enumerate(nats):
-        yield {"item_id": f"text.{number}", "world": f"text-{number}", "probe": "text", "stage": stage, **words, **empty, "nats": loss}
+        yield {"question_id": f"text.{number}", "world": f"text-{number}", "probe": "text", "stage": stage, **words, **empty, "nats": loss}
 
 
 def keep(way: Way, cell: Any, recipe: SleepRecipe, slept: Mapping[str, Any]) -> Path:

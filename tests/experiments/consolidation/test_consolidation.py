@@ -37,7 +37,13 @@ def rows_of(record="r", replay=True, off=1.0, in_context=1.0, nats=3.0, **told):
             for number in range(MANY):
                 score = before if stage == "pre" else float(number < after * MANY)
                 about = probe if probe in ("in_context", "text") else "told"
-                words = {"item_id": f"{about}{number}", "world": f"{about}{number // 2}", "kind": "who", "rung": "exact", "question": "?"}
+                words = {
+                    "question_id": f"{about}{number}",
+                    "world": f"{about}{number // 2}",
+                    "kind": "who",
+                    "rung": "exact",
+                    "question": "?",
+                }
                 text = probe == "text"
                 row = words | {
                     "answer": "a",
@@ -50,7 +56,7 @@ def rows_of(record="r", replay=True, off=1.0, in_context=1.0, nats=3.0, **told):
 
 
 def table(*cells):
-    return TableRows("consolidation", "consolidate", "item_id", "world", pd.concat(cells), ("score",), ("model", "seed", "suite", "n"))
+    return TableRows("consolidation", "consolidate", "question_id", "world", pd.concat(cells), ("score",), ("model", "seed", "suite", "n"))
 
 
 def check(**values):

@@ -70,8 +70,9 @@ def scores(rows, stage):
     return rows[rows["stage"] == stage].drop(columns=["stage", "latency_ms"]).reset_index(drop=True)
 
 
-def test_without_replay_nothing_changes_at_all(cell):
-    here = cell(replay=False)
+@pytest.mark.parametrize("way", ["lora", "kv_prefix"])
+def test_without_replay_nothing_changes_at_all(cell, way):
+    here = cell(replay=False, way=way)
     rows = ROWS.arranged(run.consolidate(here, say=lambda line: None))
     assert scores(rows, "pre").equals(scores(rows, "post_1"))
     assert here.slept["replay_samples"] == here.slept["cycles"] == 0
@@ -94,9 +95,10 @@ def test_a_sleep_changes_the_model_for_its_probes_alone_and_leaves_what_it_learn
     way.detach()
 
 
-def test_a_cycle_that_loses_too_much_is_taken_back(cell, monkeypatch):
+@pytest.mark.parametrize("way", ["lora", "kv_prefix"])
+def test_a_cycle_that_loses_too_much_is_taken_back(cell, monkeypatch, way):
     monkeypatch.setattr(run, "reading", lambda sleep, consolidated: 0.2 if consolidated else 0.9)
-    here = cell()
+    here = cell(way=way)
     rows = run.consolidate(here, say=lambda line: None)
     assert (here.slept["cycles"], here.slept["rolled_back"]) == (0, 1)
     assert "rolled back" in here.warnings[0]
