@@ -3,7 +3,7 @@
 GRACE (Hartvigsen et al. 2023, arXiv 2211.11031, section 3) lets an edit act within a ball around its key, MELO (Yu et al. 2023, arXiv
 2312.11795, section 3) chooses its low-rank blocks by an index of vectors. Here the key of a trace are the words of its text and of the
 questions that were rehearsed of it, and how near a question is the share of its character n-grams, weighed by their idf, that one trace
-has. N-grams tell strangers from what was rehearsed better than words do: of 200 questions about other facts 3 in 100 pass, of words 9.
+has.
 """
 
 from collections import defaultdict
