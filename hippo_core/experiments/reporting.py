@@ -8,7 +8,7 @@ from hippo_core.results.records import read_meta, read_table, records_with
 from hippo_core.results.report import Group
 from hippo_core.results.report import write_report as write
 
-WITHIN = ("model", "seed", "suite", "n")  # parameters that tell rows of one unit apart
+WITHIN = ("model", "seed", "suite", "n", "steps")  # parameters that tell rows of one unit apart
 
 
 def write_report(run: Path, out: Path) -> Path:

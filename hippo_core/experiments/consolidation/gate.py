@@ -11,7 +11,7 @@ from hippo_core.results.records import read_table, records_with, run_folder
 from hippo_core.results.statistics.paired import compare
 
 Mode = Literal["fixed", "ci"]
-TOLD = ("model", "suite", "n", "seed", "way", "cycles", "policy", "wordings")
+TOLD = ("model", "suite", "n", "seed", "way", "steps", "cycles", "policy", "wordings")
 
 
 @dataclass(frozen=True)

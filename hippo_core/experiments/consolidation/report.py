@@ -12,7 +12,7 @@ from hippo_core.results.formatting import NONE, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.sections import Section
 
-TOLD = ("model", "suite", "n", "seed", "way", "cycles", "policy", "wordings", "replay")
+TOLD = ("model", "suite", "n", "seed", "way", "steps", "cycles", "policy", "wordings", "replay")
 
 
 def found(tables: Sequence[TableRows]) -> list[Section]:
@@ -21,11 +21,11 @@ def found(tables: Sequence[TableRows]) -> list[Section]:
 
 
 def section(table: TableRows) -> Section:
-    """The differences of all cells, and the picture of the first."""
+    """The differences of all cells, and the picture of the one that gained most."""
     rows: Frame = table.rows
     records = list(dict.fromkeys(rows["record"]))
     cells = [rows[rows["record"] == record] for record in records]
-    varied = [name for name in TOLD if name in rows and (rows[name].nunique() > 1 or name in ("model", "n", "way"))]
+    varied = [name for name in TOLD if name in rows and (rows[name].nunique() > 1 or name in ("model", "n", "way", "steps"))]
     lines = [line for cell in cells for line in _lines(cell, varied)]
     gains = [changes(cell)["off"] for cell in cells]
     best = max((list(gain.values())[-1] for gain in gains), key=lambda change: change["difference"])
@@ -33,7 +33,8 @@ def section(table: TableRows) -> Section:
         f"Memory off, after sleep less before: {best['difference']:+.2f}{_span(best)} at best of {len(cells)}. "
         "Every number is on the same questions before and after, with a 95% interval by world."
     )
-    picture = drawing.png(consolidation.before_and_after(cells[0], TITLES))
+    shown = max(cells, key=lambda cell: list(changes(cell)["off"].values())[-1]["difference"])
+    picture = drawing.png(consolidation.before_and_after(shown, TITLES))
     return Section("Consolidation", sentence, picture, pd.DataFrame(lines))
 
 
@@ -54,7 +55,7 @@ def _lines(cell: Frame, varied: Sequence[str]) -> list[dict[str, Any]]:
                     "after": round(float(after), 3),
                     "difference": round(change["difference"], 3),
                     "95% interval": _span(change).strip() or NONE,
-                    "n": change["n"],
+                    "questions": change["n"],
                     "worlds": change["n_worlds"],
                 }
             )
