@@ -30,7 +30,7 @@ def section(table: TableRows) -> Section:
     gains = [changes(cell)["off"] for cell in cells]
     best = max((list(gain.values())[-1] for gain in gains), key=lambda change: change["difference"])
     sentence = (
-        f"Memory off, after sleep less before: {best['difference']:+.2f}{_span(best)} at best of {len(cells)}. "
+        f"Memory off, after sleep less before: {best['difference']:+.2f}{_bounds(best)} at best of {len(cells)}. "
         "Every number is on the same questions before and after, with a 95% interval by world."
     )
     shown = max(cells, key=lambda cell: list(changes(cell)["off"].values())[-1]["difference"])
@@ -54,7 +54,7 @@ def _lines(cell: Frame, varied: Sequence[str]) -> list[dict[str, Any]]:
                     "before": round(float(before), 3),
                     "after": round(float(after), 3),
                     "difference": round(change["difference"], 3),
-                    "95% interval": _span(change).strip() or NONE,
+                    "95% interval": _span(change),
                     "questions": change["n"],
                     "worlds": change["n_worlds"],
                 }
@@ -63,4 +63,8 @@ def _lines(cell: Frame, varied: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _span(change: dict[str, Any]) -> str:
-    return "" if change["low"] is None else f" {span(change['low'], change['high'])}"
+    return NONE if change["low"] is None else span(change["low"], change["high"])
+
+
+def _bounds(change: dict[str, Any]) -> str:
+    return "" if change["low"] is None else f" ({_span(change)})"

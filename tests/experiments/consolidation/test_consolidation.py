@@ -24,6 +24,7 @@ TOLD = {
     "cycles": 1,
     "policy": "uniform",
     "wordings": 40,
+    "steps": 200,
 }
 
 
@@ -130,7 +131,7 @@ def test_a_report_has_a_line_for_each_probe_of_each_cell():
     [section] = report.found([table(rows_of("a"), rows_of("b", way="sparse", off=0.1))])
     assert section.table is not None and len(section.table) == 2 * len(PROBES)
     assert set(section.table["way"]) == {"lora", "sparse"}
-    assert "+1.00" in section.sentence and section.figure and section.figure.startswith(b"\x89PNG")
+    assert "+1.00 (" in section.sentence and section.figure and section.figure.startswith(b"\x89PNG")
     asked = ~section.table["asked with"].str.startswith("plain text")
     assert not (section.table.loc[asked, "95% interval"] == NONE).any()
 
