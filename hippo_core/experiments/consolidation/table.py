@@ -17,7 +17,7 @@ PROBES: Mapping[str, str] = {  # what is asked, and the preset that asks; "" the
 TITLES = {
     "off": "memory off",
     "memory": "memory on",
-    "rag": "best rag",
+    "rag": "hybrid rag",
     "longctx": "all facts in the prompt",
     "in_context": "other facts in the prompt",
     "text": "plain text",
