@@ -2,10 +2,13 @@
 
 import re
 
+import pandas as pd
 import pytest
 
 from hippo_core.experiments import OURS
+from hippo_core.experiments.consolidation.table import TITLES, changes
 from hippo_core.files import root
+from hippo_core.results.formatting import span
 from tests.experiments.asking.report.rows_again import contradicted, read_run, rows_file, tables_of
 
 WRITTEN = sorted((root() / "docs").glob("*.md"))
@@ -15,6 +18,7 @@ REFERENCE = root() / "reports" / "reference"
 REPORTS = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
 WITHOUT_ROWS = {  # no report of a run
     "retrieval",  # tables that benchmarks print
+    "consolidation",  # a table of its own, compared below
 }
 
 
@@ -24,6 +28,21 @@ def test_every_reference_report_has_its_rows_beside_it():
 
 def test_a_reference_report_says_what_its_rows_give():
     assert {report.name: found for report in REPORTS if rows_file(report) and (found := contradicted(report))} == {}
+
+
+def test_the_reference_of_consolidation_says_what_its_rows_give():
+    page = (REFERENCE / "consolidation/index.md").read_text(encoding="utf-8")
+    rows = pd.read_csv(REFERENCE / "consolidation/consolidate.csv.gz", keep_default_na=False, na_values={"score": "", "nats": ""})
+    told = ["n", "way", "steps", "wordings", "replay"]
+    cells = [cell for _, cell in rows.groupby(told)]
+    assert len(cells) == 10
+    for cell in cells:
+        differences = changes(cell)
+        for probe in ("off", "memory", "rag", "longctx"):
+            change = differences[probe]["post_1"]
+            line = " | ".join(str(cell[name].iloc[0]) for name in told) + f" | {TITLES[probe]} |"
+            [shown] = [one for one in page.splitlines() if line in one]
+            assert f"| {round(change['difference'], 3):.3g} | {span(change['low'], change['high'])} |" in shown
 
 
 def test_every_row_of_results_stands_in_a_reference_report():
