@@ -2,19 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from hippo_core.files import LabError, new_folder, read_object, write_json
 from hippo_core.models import checksums
 from hippo_core.store.trace import Trace
-from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe
+from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
 from hippo_core.training.consolidation.ways import Way, make_way
 
 LINEAGE = "lineage.json"
-PASSES = 8  # orders of the traces; then they come round again
 A_TRACE = 8  # questions a step, at most
-KEY_BLOCKS = 3  # the first third of the blocks stays as it is
 
 
 def learn(
@@ -25,12 +22,11 @@ def learn(
     LabError where nothing can be asked about the traces; the model is then as it was.
     """
     usual = SleepRecipe.model_fields["questions"].default
-    first, questions = lm.config.num_hidden_layers // KEY_BLOCKS, max(1, min(usual, A_TRACE * len(traces)))
-    recipe = SleepRecipe(way=way, steps=steps, first_block=first, questions=questions)
+    questions = max(1, min(usual, A_TRACE * len(traces)))
+    recipe = SleepRecipe(way=way, steps=steps, first_block=first_block(lm), questions=questions)
     attached = make_way(way, lm, recipe.rank, recipe.first_block)
     try:
-        orders = [Random(f"{recipe.seed}/{number}").sample(range(len(traces)), len(traces)) for number in range(PASSES)]
-        sleep = Sleep(recipe, lm, attached, traces, orders)
+        sleep = Sleep(recipe, lm, attached, traces, shuffled(len(traces), str(recipe.seed)))
         for step in range(steps):
             sleep.learn(step)
             if progress:

@@ -32,7 +32,7 @@ from hippo_core.suites.types import Suite, World
 from hippo_core.training import language
 from hippo_core.training.consolidation import kept
 from hippo_core.training.consolidation.rehearsal import rehearse
-from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe
+from hippo_core.training.consolidation.sleep import PASSES, Sleep, SleepRecipe, first_block, shuffled
 from hippo_core.training.consolidation.ways import Way, make_way
 from hippo_core.training.train import right_answers, train
 
@@ -41,9 +41,7 @@ READ_SEED = 424_243  # of the worlds whose facts stand in the prompt: no store i
 BATCH = 32
 PARAGRAPHS = 40  # of plain text
 LESSONS = 24  # validation lessons by which a cycle is rolled back or not
-PASSES = 8  # orders that are drawn of the traces; then they come round again
 TAKEN = ("cycles", "rolled_back", "replay_samples", "tokens", "seconds")
-KEY_BLOCKS = 3  # a key is made in the first third of the blocks, which stay as they are
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ def consolidate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
 def recipe_of(parameters: Any, lm: LanguageModel) -> SleepRecipe:
     """What the parameters of a cell ask for."""
     same = {name: getattr(parameters, name) for name in ("way", "rank", "rate", "steps", "wordings", "seed", "threads")}
-    return SleepRecipe(**same, first_block=lm.config.num_hidden_layers // KEY_BLOCKS)
+    return SleepRecipe(**same, first_block=first_block(lm))
 
 
 def sleep_once(
@@ -107,7 +105,8 @@ def sleep_once(
     sleep = Sleep(recipe, cell.language_model, way, told, orders(told, parameters.policy, cycle, recipe.seed))
     if cycle > 1:
         way.put(before)
-    workshop = home() / WORKSHOP / checksums.digest([recipe.model_dump(), sha256(cell.store), before and cycle])[:24]
+    rests_on = [recipe.model_dump(), sha256(cell.store), checksums.weights(parameters.model), parameters.policy, cycle, str(cell.record)]
+    workshop = home() / WORKSHOP / checksums.digest(rests_on)[:24]
     begin = time.perf_counter()
     train(sleep, workshop, say, every=max(1, recipe.steps // 2))
     seconds = time.perf_counter() - begin
@@ -145,7 +144,7 @@ def orders(told: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[li
     place = {trace.id: number for number, trace in enumerate(told)}
     settings = ReplaySettings(policy=policy, rate=1.0)  # type: ignore[arg-type]
     if policy == "uniform" or any(trace.payload is None for trace in told):
-        return [Random(f"{seed}/{cycle}/{number}").sample(range(len(told)), len(told)) for number in range(PASSES)]
+        return shuffled(len(told), f"{seed}/{cycle}")
     queue = push(Queue(capacity=max(1, len(told))), arrivals_of(told))
     return [[place[trace] for trace in draw(queue, settings, PASSES * cycle + number, len(told), seed)] for number in range(PASSES)]
 

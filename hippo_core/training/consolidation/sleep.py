@@ -17,6 +17,19 @@ from hippo_core.training.lessons import Branch, Lesson
 from hippo_core.training.packed_examples import Encoder
 from hippo_core.training.train import Log, answer_loss, set_rates
 
+PASSES = 8  # orders that are drawn of the traces; then they come round again
+KEY_BLOCKS = 3  # a key is made in the first third of the blocks, which stay as they are
+
+
+def first_block(lm: LanguageModel) -> int:
+    """The first block that a sleep may change: those before it make the keys by which a store's traces are found."""
+    return lm.config.num_hidden_layers // KEY_BLOCKS
+
+
+def shuffled(traces: int, seed: str) -> list[list[int]]:
+    """For each pass a random order of so many traces."""
+    return [Random(f"{seed}/{number}").sample(range(traces), traces) for number in range(PASSES)]
+
 
 class SleepRecipe(BaseModel):
     """Everything that a sleep depends on, but for the model and the store."""
