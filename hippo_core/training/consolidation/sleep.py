@@ -43,6 +43,7 @@ class SleepRecipe(BaseModel):
     steps: int = 200
     wordings: int = 40  # questions that are made of a trace
     questions: int = 64  # a step
+    rehearse_earlier: float = 0.0  # share of a step's questions that are about traces of earlier sleeps
     a_row: int = 16  # questions that are packed into one sequence
     lessons: int = 2  # a step, which are distilled from the unchanged model
     texts: int = 4  # a step, of the model's own and of plain English
@@ -57,21 +58,34 @@ class Sleep:
 
     Args:
         orders: for each pass over the traces the order in which they are rehearsed, by their places in `traces`; passes go round.
+        earlier: traces that the way has learnt in earlier sleeps. A share of each step's questions (`rehearse_earlier`) is about them, so
+            that what is new is interleaved with what was known (McClelland et al. 1995).
 
     Raises:
         LabError: nothing can be asked about any of the traces.
     """
 
-    def __init__(self, recipe: SleepRecipe, lm: LanguageModel, way: Way, traces: Sequence[Trace], orders: Sequence[Sequence[int]]):
+    def __init__(
+        self,
+        recipe: SleepRecipe,
+        lm: LanguageModel,
+        way: Way,
+        traces: Sequence[Trace],
+        orders: Sequence[Sequence[int]],
+        earlier: Sequence[Trace] = (),
+    ):
         self.recipe, self.lm, self.way = recipe, lm, way
-        self.questions = [rehearse(Random(f"sleep/{recipe.seed}/{trace.text}"), trace, recipe.wordings) for trace in traces]
+        self.questions, known = self.asked(traces), self.asked(earlier)
+        passes = shuffled(len(earlier), f"{recipe.seed}/earlier")
+        self.earlier = [known[place] for order in passes for place in order if known[place]]
         self.order = [place for order in orders for place in order if self.questions[place]]
         if not self.order:
             raise LabError(f"none of {len(traces)} traces says anything that could be asked for; teach the store first")
         self.encoder = Encoder(lm.tokenizer, lm.template)
         with way.unchanged():
             self.texts = torch.cat([kept.own_text(lm, recipe.seed), kept.plain_text(lm, recipe.seed)])
-        way.prepare([trace.text for trace in traces], [[one.question for one in asked] for asked in self.questions])
+        texts = [trace.text for trace in (*earlier, *traces)]
+        way.prepare(texts, [[one.question for one in asked] for asked in (*known, *self.questions)], len(earlier))
         for weight in way.weights().values():
             weight.requires_grad_(True)
         self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(self.weights().values(), lr=self.rate, weight_decay=0.0)]
@@ -87,11 +101,18 @@ class Sleep:
     def weights(self) -> dict[str, torch.Tensor]:
         return self.way.weights()
 
+    def asked(self, traces: Sequence[Trace]) -> list[list[Rehearsed]]:
+        """Of each trace the questions that are made of it: the same in every sleep of a seed."""
+        return [rehearse(Random(f"sleep/{self.recipe.seed}/{trace.text}"), trace, self.recipe.wordings) for trace in traces]
+
     def drawn(self, step: int) -> list[Rehearsed]:
         """The questions of a step: a function of seed and step alone."""
-        random, count = Random(f"sleep/{self.recipe.seed}/{step}"), self.recipe.questions
-        places = [self.order[(step * count + number) % len(self.order)] for number in range(count)]
-        return [random.choice(self.questions[place]) for place in places]
+        random = Random(f"sleep/{self.recipe.seed}/{step}")
+        old = round(self.recipe.rehearse_earlier * self.recipe.questions) if self.earlier else 0
+        new = self.recipe.questions - old
+        asked = [self.questions[self.order[(step * new + number) % len(self.order)]] for number in range(new)]
+        asked += [self.earlier[(step * old + number) % len(self.earlier)] for number in range(old)]
+        return [random.choice(one) for one in asked]
 
     def learn(self, step: int) -> Log:
         recipe = self.recipe
