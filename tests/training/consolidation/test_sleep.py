@@ -6,8 +6,11 @@ import pytest
 import torch
 
 from hippo_core.files import LabError
+from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation import make_way
 from tests.training.consolidation.conftest import TEXTS
+
+EARLIER = ("At dawn, Zora bought a kite at the castle.", "Bruno found a ladder at the mill in May.")
 
 
 @pytest.fixture
@@ -49,6 +52,20 @@ def test_questions_follow_from_seed_and_step_alone(lm, way, sleep):
 def test_orders_are_followed_pass_after_pass_and_go_round(lm, way, sleep):
     trainee = sleep(lm, way, orders=[[2, 0, 1], [1, 1, 0]], questions=4)
     assert [one.trace for step in range(3) for one in trainee.drawn(step)] == [3, 1, 2, 2, 2, 1, 3, 1, 2, 2, 2, 1]
+
+
+@pytest.mark.parametrize(("share", "old"), [(0.0, 0), (0.25, 1), (0.5, 2)])
+def test_a_share_of_each_step_is_about_what_was_learnt_before(lm, way, sleep, share, old):
+    earlier = [Trace("w", f"e{number}", text, id=10 + number) for number, text in enumerate(EARLIER)]
+    trainee = sleep(lm, way, earlier=earlier, rehearse_earlier=share)
+    steps = [[one.trace for one in trainee.drawn(step)] for step in range(4)]
+    assert [sum(trace >= 10 for trace in drawn) for drawn in steps] == [old] * 4
+    assert {trace for drawn in steps for trace in drawn if trace >= 10} == ({10, 11} if old else set())
+    assert {trace for drawn in steps for trace in drawn if trace < 10} == {1, 2, 3}
+
+
+def test_the_first_sleep_has_nothing_earlier_to_rehearse(lm, way, sleep):
+    assert sleep(lm, way, rehearse_earlier=0.5).drawn(0) == sleep(lm, way).drawn(0)
 
 
 def test_the_rate_is_the_ways_own_unless_told_otherwise(lm, way, sleep):
