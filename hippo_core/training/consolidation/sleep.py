@@ -14,7 +14,7 @@ from hippo_core.training.consolidation import kept
 from hippo_core.training.consolidation.rehearsal import Rehearsed, rehearse
 from hippo_core.training.consolidation.ways import Way
 from hippo_core.training.lessons import Branch, Lesson
-from hippo_core.training.packed_examples import Encoder
+from hippo_core.training.packed_examples import Batch, Encoder
 from hippo_core.training.train import Log, answer_loss, set_rates
 
 PASSES = 8  # orders that are drawn of the traces; then they come round again
@@ -47,6 +47,7 @@ class SleepRecipe(BaseModel):
     a_row: int = 16  # questions that are packed into one sequence
     lessons: int = 2  # a step, which are distilled from the unchanged model
     texts: int = 4  # a step, of the model's own and of plain English
+    distilled: float = 0.0  # weight of what the unchanged model answers with a question's trace in its prompt, beside the answer itself
     kept_weight: float = 1.0
     warmup: int = 10
     seed: int = 1337
@@ -85,6 +86,7 @@ class Sleep:
         with way.unchanged():
             self.texts = torch.cat([kept.own_text(lm, recipe.seed), kept.plain_text(lm, recipe.seed)])
         texts = [trace.text for trace in (*earlier, *traces)]
+        self.told = {trace.id: trace.text for trace in (*earlier, *traces)}
         way.prepare(texts, [[one.question for one in asked] for asked in (*known, *self.questions)], len(earlier))
         for weight in way.weights().values():
             weight.requires_grad_(True)
@@ -119,10 +121,13 @@ class Sleep:
         left = 1 - max(0, step - recipe.steps / 3) / (recipe.steps * 2 / 3)
         set_rates(self.optimizers, (self.rate,), min(1.0, (step + 1) / recipe.warmup) * left)
         questions = self.drawn(step)
-        branches = [Branch(one.question, one.answer, ()) for one in questions]
-        rows = [Lesson((), tuple(branches[first : first + recipe.a_row])) for first in range(0, len(branches), recipe.a_row)]
-        [batch] = self.encoder.batches(rows, [], 1)
+        if recipe.distilled:
+            batch, informed = self.informed(questions)
+        else:
+            [batch], informed = self.encoder.batches(self.rows(questions), [], 1), None
         loss, answers = answer_loss(self.way.model, batch)
+        if informed:
+            loss = loss + recipe.distilled * kept.context_divergence(self.way, informed, batch)
         random = Random(f"kept/{recipe.seed}/{step}")
         lost, of_text = loss.new_zeros(()), loss.new_zeros(())
         if recipe.lessons:
@@ -141,6 +146,21 @@ class Sleep:
         self.rehearsed |= {one.trace for one in questions}
         self.loss = float(answers)
         return {"answers": float(answers), "reading": float(lost.detach()), "text": float(of_text.detach())}
+
+    def rows(self, questions: Sequence[Rehearsed], facts: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> list[Lesson]:
+        """Lessons of so many questions each as go into a sequence, behind the same facts."""
+        branches = [Branch(one.question, one.answer, ()) for one in questions]
+        size = self.recipe.a_row
+        return [Lesson(facts, tuple(branches[first : first + size])) for first in range(0, len(branches), size)]
+
+    def informed(self, questions: Sequence[Rehearsed]) -> tuple[Batch, Batch]:
+        """The questions without what they are about, and the same with it in the prompt; sequences are of one trace each."""
+        of_trace: dict[int, list[Rehearsed]] = {}
+        for one in questions:
+            of_trace.setdefault(one.trace, []).append(one)
+        bare = [row for asked in of_trace.values() for row in self.rows(asked)]
+        told = [row for trace, asked in of_trace.items() for row in self.rows(asked, ((self.told[trace], ()),))]
+        return self.encoder.batch(bare), self.encoder.batch(told)
 
     def examine(self) -> Log:
         return {}

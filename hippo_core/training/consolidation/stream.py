@@ -29,7 +29,8 @@ def sleeps(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     groups = cut_into(cell.worlds(), parameters.groups, parameters.group_size, parameters.dry_run)
     traces = read_store(preset.method(lm, preset.settings), cell.store, [world for group in groups for world in group])
     told = [[trace for world in group for trace in traces[world.id]] for group in groups]
-    recipe = recipe_of(parameters, lm).model_copy(update={"rehearse_earlier": parameters.rehearse_earlier})
+    own = {name: getattr(parameters, name) for name in ("questions", "rehearse_earlier", "distilled")}
+    recipe = recipe_of(parameters, lm).model_copy(update=own)
     slept: dict[str, Any] = {"way": recipe.way, "sleeps": 0, **dict.fromkeys(("replay_samples", "tokens", "seconds"), 0)}
     rows = [row for probe in (OFF, ORACLE) for row in ask_groups(cell, groups, probe)] + others(cell, 0)
     way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
@@ -40,8 +41,7 @@ def sleeps(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
                 way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
             earlier = [] if parameters.apart else [trace for group in told[: number - 1] for trace in group]
             seed = recipe.seed + 1000 * (number - 1)
-            own = recipe.model_copy(update={"seed": seed})
-            sleep = Sleep(own, lm, way, new, shuffled(len(new), f"{seed}/{number}"), earlier)
+            sleep = Sleep(recipe.model_copy(update={"seed": seed}), lm, way, new, shuffled(len(new), f"{seed}/{number}"), earlier)
             train_once(cell, sleep, slept, say, number, parameters.apart)
             slept["sleeps"] = number
             rows += ask_groups(cell, groups, OFF, number, way)

@@ -8,6 +8,7 @@ import torch
 from hippo_core.files import LabError
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation import make_way
+from hippo_core.training.packed_examples import IGNORE
 from tests.training.consolidation.conftest import TEXTS
 
 EARLIER = ("At dawn, Zora bought a kite at the castle.", "Bruno found a ladder at the mill in May.")
@@ -91,3 +92,26 @@ def test_what_must_not_be_lost_is_won_back(lm, way, sleep):
             weight += 0.1 * torch.randn_like(weight)
     lost = [trainee.learn(step)["text"] for step in range(1, 6)]
     assert lost[-1] < 0.7 * lost[0]
+
+
+def test_what_is_distilled_was_read_in_the_text_that_a_question_is_about(lm, way, sleep):
+    trainee = sleep(lm, way, distilled=1.0, questions=6, a_row=2)
+    questions = trainee.drawn(0)
+    batch, informed = trainee.informed(questions)
+    decoded = [lm.tokenizer.decode(row) for row in informed.ids]
+    assert len(decoded) == len(batch.ids) and all(sum(text in row for text in TEXTS) == 1 for row in decoded)
+    assert not any(text in lm.tokenizer.decode(row) for row in batch.ids for text in TEXTS)
+    assert batch.labels[batch.labels != IGNORE].equal(informed.labels[informed.labels != IGNORE])
+    for one in questions:
+        [row] = [row for row in decoded if TEXTS[one.trace - 1] in row and one.question in row][:1]
+        assert one.answer in row
+
+
+def test_distilling_changes_what_is_learnt(lm, sleep):
+    learnt = []
+    for weight in (0.0, 1.0):
+        way = make_way("sparse", lm, 2, 0)
+        sleep(lm, way, distilled=weight, lessons=0, texts=0).learn(0)
+        learnt.append(way.kept())
+        way.detach()
+    assert not all(torch.equal(numbers, learnt[1][name]) for name, numbers in learnt[0].items())

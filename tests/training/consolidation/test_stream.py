@@ -5,6 +5,7 @@ import pytest
 from hippo_core.experiments.sleeps.experiment import SleepsParameters
 from hippo_core.experiments.sleeps.table import ROWS
 from hippo_core.files import LabError
+from hippo_core.results.frames import Frame
 from hippo_core.suites.types import World
 from hippo_core.training.consolidation import Sleep, stream
 from tests.training.consolidation.conftest import WORLDS
@@ -31,10 +32,10 @@ def begun(monkeypatch):
 def test_group_after_group_is_slept_on_and_asked(cell, lm, begun, apart):
     here = cell(SleepsParameters, groups=2, apart=apart, steps=1, in_context=1, rehearse_earlier=0.25)
     before = {name: weight.clone() for name, weight in lm.model.state_dict().items()}
-    rows = ROWS.arranged(stream.sleeps(here, say=lambda line: None))
+    rows: Frame = ROWS.arranged(stream.sleeps(here, say=lambda line: None))
     assert [texts for texts, *_ in begun] == [[fact.text for fact in world.facts] for world in WORLDS]
     assert [tuple(rest) for _, *rest in begun] == ([(0, False, 0.25)] * 2 if apart else [(0, False, 0.25), (2, True, 0.25)])
-    off = rows[rows["probe"] == "off"]
+    off: Frame = rows[rows["probe"] == "off"]
     asked = {sleep: sorted(set(group)) for sleep, group in off.groupby("sleep")["group"]}
     assert asked == ({0: [1, 2], 1: [1], 2: [2]} if apart else {0: [1, 2], 1: [1, 2], 2: [1, 2]})
     for row in off.itertuples():
