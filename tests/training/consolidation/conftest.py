@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,7 @@ class Cell:
 @pytest.fixture(scope="package")
 def store(lm, tmp_path_factory):
     folder = tmp_path_factory.mktemp("store")
-    method = PRESET.method(lm, PRESET.settings)
+    method: Any = PRESET.method(lm, PRESET.settings)
     teach(method, get_suite("consolidation"), WORLDS, [], folder, "told")
     [file] = folder.rglob("*.sqlite*")
     return file
@@ -89,7 +90,7 @@ def cell(lm, store, tmp_path, monkeypatch):
         monkeypatch.setattr(kept, name, partial(few, getattr(kept, name)))
 
     def make(kind=ConsolidationParameters, **parameters):
-        told = kind(**{"n": 4, "steps": 3, "in_context": 4, "wordings": 4} | parameters)
-        return Cell(told, lm, store, tmp_path)
+        told: dict[str, Any] = {"n": 4, "steps": 3, "in_context": 4, "wordings": 4} | parameters
+        return Cell(kind(**told), lm, store, tmp_path)
 
     return make
