@@ -22,6 +22,7 @@ from hippo_core.experiments.memory.experiment import plan as memory_plan
 from hippo_core.experiments.parameters import Parameters, Positive
 from hippo_core.experiments.plan import CellPlan
 from hippo_core.files import LabError
+from hippo_core.methods.episodic.settings import Policy
 from hippo_core.methods.presets import Preset
 from hippo_core.store.paths import existing
 
@@ -39,9 +40,12 @@ class ConsolidationParameters(AskingParameters):
     preset: str = "memory/hei_nw"
     way: Literal["lora", "gated_lora", "kv_prefix", "sparse"] = "lora"
     cycles: Annotated[int, Field(ge=1, le=3)] = 1
-    policy: Literal["uniform", "priority", "spaced"] = "uniform"
+    policy: Policy = "uniform"
     wordings: Positive = 40  # questions that are made of a trace
-    steps: Positive = 200  # of training, a cycle
+    restatements: Annotated[float, Field(ge=0, le=1)] = 0.0  # share of questions in whose place a trace is restated as a whole
+    distill: bool = False  # learn what the unchanged model answers with the trace in its prompt, in place of the trace's own answer
+    steps: Positive | None = 200  # of training, a cycle; None: so many that each trace is rehearsed `rehearsals` times
+    rehearsals: Positive = 640  # of each trace, a cycle, where steps is None: what took 50 facts to .90
     rank: Positive = 16
     rate: float | None = None  # of learning; None: the way's own
     replay: bool = True  # False: nothing is trained, so that nothing may change

@@ -23,9 +23,11 @@ TITLES = {
     "text": "plain text",
 }
 ABOUT_STORE = ("off", "memory", "rag", "longctx")  # the questions about what was told; the others show what is lost
+SPENT = ("rehearsals", "tokens", "seconds")  # on the traces that a question is about, in all cycles so far
 COLUMNS = (
     *("question_id", "world", "probe", "stage", "kind", "rung", "question", "answer", "pred", "score", "nats", "abstained"),
     *("prompt_tokens", "generated_tokens", "latency_ms"),
+    *SPENT,
 )
 
 
@@ -39,7 +41,10 @@ def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
 
 
 def changes(rows: Frame) -> dict[str, Any]:
-    """Of each probe and each stage after the first the paired difference from before, with its 95% interval by world."""
+    """Of each probe and each stage after the first the paired difference from before, with its 95% interval by world.
+
+    Of answers also how many are `won` by replay (right after that were wrong before) and how many `lost`.
+    """
     from hippo_core.results.statistics.paired import compare
 
     found: dict[str, Any] = {}
@@ -48,12 +53,14 @@ def changes(rows: Frame) -> dict[str, Any]:
         before = group[group["stage"] == "pre"]
         for stage in [stage for stage in dict.fromkeys(group["stage"]) if stage != "pre"]:
             pair = compare(group[group["stage"] == stage], before, metric=measure, key="question_id", cluster="world")
+            turned = {} if probe == "text" else {"won": pair.only_a, "lost": pair.only_b}
             found.setdefault(str(probe), {})[stage] = {
                 "difference": float(pair.difference),
                 "low": _number(pair.low),
                 "high": _number(pair.high),
                 "n": pair.n,
                 "n_worlds": pair.n_worlds,
+                **turned,
             }
     return found
 

@@ -5,7 +5,7 @@
 
 An event of the lab's own words is taken apart and asked for slot by slot, in words and forms of which no suite uses one, so that a test's
 questions are never rehearsed. Of any other text a span is left out and asked for. Both directions of a fact come by themselves: each slot
-is the answer of some questions and the cue of others.
+is the answer of some questions and the cue of others. A trace can also be restated: its cue asks for all that it says.
 """
 
 import re
@@ -66,6 +66,7 @@ FORMS: Mapping[str, tuple[str, ...]] = {
         "I am looking for the time when {plain}{rest}: which was it?",
     ),
 }
+RESTATED = ("What is known about {cue}?", "What happened to {cue}?", "Please say all that concerns {cue}.", "Recount the doings of {cue}.")
 GAP = "..."
 SPAN = re.compile(r"\b(?:[A-Z][\w'-]+(?: [A-Z][\w'-]+)*|\d[\d.,]*\d|\d)\b")  # what is asked for of other texts: names and numbers
 
@@ -96,6 +97,21 @@ def rehearse(random: Random, trace: Trace, wordings: int) -> list[Rehearsed]:
     return [Rehearsed(trace.id, question, answer) for question, answer in asked.items()]
 
 
+def restatements(trace: Trace) -> list[Rehearsed]:
+    """Every way in which the trace is asked for as a whole: the answer is its text, of a text of others the sentence about the cue.
+
+    An event is cued by its person, or by what that one did, any other text by what it names; one that names nothing gives none.
+    """
+    event = read_event(trace.text)
+    if event:
+        _, words = event
+        did = [f"whoever {words.action.past} {lexicon.article(words.what)}"] if words.what else []
+        told = dict.fromkeys((words.who, *did), trace.text)
+    else:
+        told = {span.group(): _sentence(trace.text, span) for span in SPAN.finditer(trace.text)}
+    return [Rehearsed(trace.id, form.format(cue=cue), answer) for cue, answer in told.items() for form in RESTATED]
+
+
 def ask_event(random: Random, event: Event, words: Words) -> tuple[str, str]:
     """A question for a slot of the event and its answer. Half of the cues are in other words, half leave out a slot."""
     kind = random.choice([slot for slot in wording.SLOTS if getattr(words, slot) is not None])
@@ -114,10 +130,21 @@ def ask_text(random: Random, text: str) -> tuple[str, str] | None:
     if not spans:
         return None
     span = random.choice(spans)
+    begin, end = _bounds(text, span)
+    return f"What belongs in the gap? {text[begin : span.start()]}{GAP}{text[span.end() : end]}", span.group()
+
+
+def _sentence(text: str, span: re.Match[str]) -> str:
+    begin, end = _bounds(text, span)
+    return text[begin:end]
+
+
+def _bounds(text: str, span: re.Match[str]) -> tuple[int, int]:
+    """Where the sentence that a span stands in begins and ends."""
     before, after = text[: span.start()], text[span.end() :]
     begin = max(before.rfind(". "), before.rfind("? "), before.rfind("! ")) + 2 if re.search(r"[.?!] ", before) else 0
     end = min((at for mark in (". ", "? ", "! ") if (at := after.find(mark)) >= 0), default=len(after) - 1) + 1
-    return f"What belongs in the gap? {before[begin:]}{GAP}{after[:end]}", span.group()
+    return begin, span.end() + end
 
 
 def read_event(text: str) -> tuple[Event, Words] | None:

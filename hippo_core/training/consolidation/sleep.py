@@ -1,7 +1,9 @@
 """Sleep: traces of a store are rehearsed into the model, between what it must not lose. One trainee of the training loop."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from random import Random
 
 import torch
@@ -11,10 +13,10 @@ from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation import kept
-from hippo_core.training.consolidation.rehearsal import Rehearsed, rehearse
+from hippo_core.training.consolidation.rehearsal import Rehearsed, rehearse, restatements
 from hippo_core.training.consolidation.ways import Way
 from hippo_core.training.lessons import Branch, Lesson
-from hippo_core.training.packed_examples import Encoder
+from hippo_core.training.packed_examples import Batch, Encoder
 from hippo_core.training.train import Log, answer_loss, set_rates
 
 PASSES = 8  # orders that are drawn of the traces; then they come round again
@@ -43,6 +45,8 @@ class SleepRecipe(BaseModel):
     steps: int = 200
     wordings: int = 40  # questions that are made of a trace
     questions: int = 64  # a step
+    restatements: float = 0.0  # share of a step's questions in whose place a trace is restated as a whole
+    distill: bool = False  # what is learnt is the answer of the unchanged model with the trace in its prompt, in place of the trace's own
     a_row: int = 16  # questions that are packed into one sequence
     lessons: int = 2  # a step, which are distilled from the unchanged model
     texts: int = 4  # a step, of the model's own and of plain English
@@ -52,26 +56,46 @@ class SleepRecipe(BaseModel):
     threads: int = 1
 
 
+@dataclass(frozen=True)
+class Spent:
+    """What a sleep spends on a trace: how often it is rehearsed, and the tokens of the answers that are trained."""
+
+    rehearsals: int = 0
+    tokens: int = 0
+
+
 class Sleep:
     """A way into a model that learns what traces say.
 
     Args:
         orders: for each pass over the traces the order in which they are rehearsed, by their places in `traces`; passes go round.
+        prepare: whether the way takes its look at the traces; False where it holds what an earlier sleep on them left.
 
     Raises:
         LabError: nothing can be asked about any of the traces.
     """
 
-    def __init__(self, recipe: SleepRecipe, lm: LanguageModel, way: Way, traces: Sequence[Trace], orders: Sequence[Sequence[int]]):
+    def __init__(
+        self,
+        recipe: SleepRecipe,
+        lm: LanguageModel,
+        way: Way,
+        traces: Sequence[Trace],
+        orders: Sequence[Sequence[int]],
+        prepare: bool = True,
+    ):
         self.recipe, self.lm, self.way = recipe, lm, way
         self.questions = [rehearse(Random(f"sleep/{recipe.seed}/{trace.text}"), trace, recipe.wordings) for trace in traces]
+        self.restated = [restatements(trace) for trace in traces]
+        self.texts_of = {trace.id: trace.text for trace in traces}
         self.order = [place for order in orders for place in order if self.questions[place]]
         if not self.order:
             raise LabError(f"none of {len(traces)} traces says anything that could be asked for; teach the store first")
         self.encoder = Encoder(lm.tokenizer, lm.template)
         with way.unchanged():
             self.texts = torch.cat([kept.own_text(lm, recipe.seed), kept.plain_text(lm, recipe.seed)])
-        way.prepare([trace.text for trace in traces], [[one.question for one in asked] for asked in self.questions])
+        if prepare:
+            way.prepare([trace.text for trace in traces], [[one.question for one in asked] for asked in self.questions])
         for weight in way.weights().values():
             weight.requires_grad_(True)
         self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(self.weights().values(), lr=self.rate, weight_decay=0.0)]
@@ -91,17 +115,33 @@ class Sleep:
         """The questions of a step: a function of seed and step alone."""
         random, count = Random(f"sleep/{self.recipe.seed}/{step}"), self.recipe.questions
         places = [self.order[(step * count + number) % len(self.order)] for number in range(count)]
-        return [random.choice(self.questions[place]) for place in places]
+        drawn = [random.choice(self.questions[place]) for place in places]
+        restated = Random(f"restatements/{self.recipe.seed}/{step}")
+        for number in restated.sample(range(count), round(self.recipe.restatements * count)):
+            drawn[number] = restated.choice(self.restated[places[number]])
+        return drawn
+
+    def spent(self) -> dict[int, Spent]:
+        """What all steps spend on each trace, by its id; it follows from the recipe, so that a sleep that was resumed knows it too."""
+        drawn = Counter(one for step in range(self.recipe.steps) for one in self.drawn(step))
+        spent = dict.fromkeys(self.texts_of, Spent())
+        for one, times in drawn.items():
+            tokens = len(self.encoder.ids(one.answer)) + 1  # and its end
+            spent[one.trace] = Spent(spent[one.trace].rehearsals + times, spent[one.trace].tokens + times * tokens)
+        return spent
 
     def learn(self, step: int) -> Log:
         recipe = self.recipe
         left = 1 - max(0, step - recipe.steps / 3) / (recipe.steps * 2 / 3)
         set_rates(self.optimizers, (self.rate,), min(1.0, (step + 1) / recipe.warmup) * left)
         questions = self.drawn(step)
-        branches = [Branch(one.question, one.answer, ()) for one in questions]
-        rows = [Lesson((), tuple(branches[first : first + recipe.a_row])) for first in range(0, len(branches), recipe.a_row)]
-        [batch] = self.encoder.batches(rows, [], 1)
-        loss, answers = answer_loss(self.way.model, batch)
+        if recipe.distill:
+            batch, informed = self.informed(questions)
+            loss = kept.context_divergence(self.way, informed, batch)
+            answers = loss.detach()
+        else:
+            [batch] = self.encoder.batches(self.rows(questions), [], 1)
+            loss, answers = answer_loss(self.way.model, batch)
         random = Random(f"kept/{recipe.seed}/{step}")
         lost, of_text = loss.new_zeros(()), loss.new_zeros(())
         if recipe.lessons:
@@ -120,6 +160,21 @@ class Sleep:
         self.rehearsed |= {one.trace for one in questions}
         self.loss = float(answers)
         return {"answers": float(answers), "reading": float(lost.detach()), "text": float(of_text.detach())}
+
+    def rows(self, questions: Sequence[Rehearsed], facts: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> list[Lesson]:
+        """Lessons of so many questions each as go into a sequence, behind the same facts."""
+        branches = [Branch(one.question, one.answer, ()) for one in questions]
+        size = self.recipe.a_row
+        return [Lesson(facts, tuple(branches[first : first + size])) for first in range(0, len(branches), size)]
+
+    def informed(self, questions: Sequence[Rehearsed]) -> tuple[Batch, Batch]:
+        """The questions without what they are about, and the same with it in the prompt; sequences are of one trace each."""
+        of_trace: dict[int, list[Rehearsed]] = {}
+        for one in questions:
+            of_trace.setdefault(one.trace, []).append(one)
+        bare = [row for asked in of_trace.values() for row in self.rows(asked)]
+        told = [row for trace, asked in of_trace.items() for row in self.rows(asked, ((self.texts_of[trace], ()),))]
+        return self.encoder.batch(bare), self.encoder.batch(told)
 
     def examine(self) -> Log:
         return {}
