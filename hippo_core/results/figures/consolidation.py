@@ -60,7 +60,7 @@ def uplift_against_damage(points: Frame) -> Figure:
         points: `name`, `way`, and `uplift` and `lost` (shares of answers), each with `_low` and `_high` (None where there is none).
     """
     best = points.loc[points["uplift"].idxmax()]
-    title = f"{best['uplift']:+.0%} of questions are answered more with the memory off, {best['lost']:+.0%} of other facts are read worse"
+    title = f"With its memory off the model answers up to {best['uplift']:.2f} more of the questions after sleep: up and left is good"
     figure, [panel] = grid(title, 1, 1, 3.4 + 0.2 * len(points), Margins(0.75, 0.3, foot=0.9 + 0.2 * len(points)))
     colours = {way: COLOURS[place % len(COLOURS)] for place, way in enumerate(dict.fromkeys(points["way"]))}
     with matplotlib.rc_context(STYLE):
@@ -83,8 +83,8 @@ def uplift_against_damage(points: Frame) -> Figure:
             )
         panel.axvline(0, color=RULE, linewidth=1, zorder=0)
         panel.axhline(0, color=RULE, linewidth=1, zorder=0)
-        panel.set_xlabel("share of answers lost on other facts in the prompt (left is good)", fontsize=10)
-        panel.set_ylabel("uplift, memory off (up is good)", fontsize=10)
+        panel.set_xlabel("share of answers lost on other facts in the prompt", fontsize=10)
+        panel.set_ylabel("uplift, memory off", fontsize=10)
         panel.legend(loc="upper left", bbox_to_anchor=(0.0, -0.2), frameon=False, fontsize=9, labelcolor=QUIET)
     return figure
 
