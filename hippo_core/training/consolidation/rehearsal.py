@@ -68,6 +68,7 @@ FORMS: Mapping[str, tuple[str, ...]] = {
 }
 RESTATED = ("What is known about {cue}?", "What happened to {cue}?", "Please say all that concerns {cue}.", "Recount the doings of {cue}.")
 GAP = "..."
+SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 SPAN = re.compile(r"\b(?:[A-Z][\w'-]+(?: [A-Z][\w'-]+)*|\d[\d.,]*\d|\d)\b")  # what is asked for of other texts: names and numbers
 
 
@@ -108,7 +109,8 @@ def restatements(trace: Trace) -> list[Rehearsed]:
         did = [f"whoever {words.action.past} {lexicon.article(words.what)}"] if words.what else []
         told = dict.fromkeys((words.who, *did), trace.text)
     else:
-        told = {span.group(): _sentence(trace.text, span) for span in SPAN.finditer(trace.text)}
+        sentences = SENTENCE_END.split(trace.text)
+        told = {span.group(): sentence for sentence in sentences for span in SPAN.finditer(sentence)}
     return [Rehearsed(trace.id, form.format(cue=cue), answer) for cue, answer in told.items() for form in RESTATED]
 
 
@@ -130,21 +132,10 @@ def ask_text(random: Random, text: str) -> tuple[str, str] | None:
     if not spans:
         return None
     span = random.choice(spans)
-    begin, end = _bounds(text, span)
-    return f"What belongs in the gap? {text[begin : span.start()]}{GAP}{text[span.end() : end]}", span.group()
-
-
-def _sentence(text: str, span: re.Match[str]) -> str:
-    begin, end = _bounds(text, span)
-    return text[begin:end]
-
-
-def _bounds(text: str, span: re.Match[str]) -> tuple[int, int]:
-    """Where the sentence that a span stands in begins and ends."""
     before, after = text[: span.start()], text[span.end() :]
     begin = max(before.rfind(". "), before.rfind("? "), before.rfind("! ")) + 2 if re.search(r"[.?!] ", before) else 0
     end = min((at for mark in (". ", "? ", "! ") if (at := after.find(mark)) >= 0), default=len(after) - 1) + 1
-    return begin, span.end() + end
+    return f"What belongs in the gap? {before[begin:]}{GAP}{after[:end]}", span.group()
 
 
 def read_event(text: str) -> tuple[Event, Words] | None:
