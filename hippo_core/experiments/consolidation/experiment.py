@@ -10,6 +10,7 @@ from hippo_core.experiments.asking.plan import AXES
 from hippo_core.experiments.base import Experiment
 from hippo_core.experiments.consolidation.sleeping import SleepingCell, SleepingParameters, plan, variants
 from hippo_core.experiments.consolidation.table import ROWS, TITLES
+from hippo_core.methods.episodic.settings import Policy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,7 @@ class ConsolidationParameters(SleepingParameters):
 
     way: Literal["lora", "gated_lora", "kv_prefix", "sparse"] = "lora"
     cycles: Annotated[int, Field(ge=1, le=3)] = 1
-    policy: Literal["uniform", "priority", "spaced"] = "uniform"
+    policy: Policy = "uniform"
     replay: bool = True  # False: nothing is trained, so that nothing may change
     lost: Annotated[float, Field(ge=0, le=1)] = 0.1  # of reading on validation lessons; a cycle that loses more is rolled back
 

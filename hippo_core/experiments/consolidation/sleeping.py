@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from hippo_core.experiments.asking.cell import AskingCell
 from hippo_core.experiments.asking.parameters import AskingParameters, check, resolve
@@ -29,7 +31,12 @@ class SleepingParameters(AskingParameters):
     suite: str = "consolidation"
     preset: str = "memory/hei_nw"
     wordings: Positive = 40  # questions that are made of a trace
-    steps: Positive = 200  # of training, a sleep
+    restatements: Annotated[float, Field(ge=0, le=1)] = 0.0  # share of questions in whose place a trace is restated as a whole
+    distilled: Annotated[float, Field(ge=0, le=1)] = (
+        0.0  # share of the loss that is the unchanged model's answer with the trace in its prompt
+    )
+    steps: Positive | None = 200  # of training, a sleep; None: so many that each trace is rehearsed `rehearsals` times
+    rehearsals: Positive = 640  # of each trace, a sleep, where steps is None: what took 50 facts to .90
     rank: Positive = 16
     rate: float | None = None  # of learning; None: the way's own
     in_context: Positive = 100  # questions with other facts in the prompt

@@ -23,9 +23,11 @@ TITLES = {
     "text": "plain text",
 }
 ABOUT_STORE = ("off", "memory", "rag", "longctx")  # the questions about what was told; the others show what is lost
+SPENT = ("rehearsals", "tokens", "seconds")  # on the traces that a question is about, in all cycles so far
 COLUMNS = (
     *("question_id", "world", "probe", "stage", "kind", "rung", "question", "answer", "pred", "score", "nats", "abstained"),
     *("prompt_tokens", "generated_tokens", "latency_ms"),
+    *SPENT,
 )
 
 
@@ -39,7 +41,7 @@ def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
 
 
 def changes(rows: Frame) -> dict[str, Any]:
-    """Of each probe and each stage after the first the paired difference from before, with its 95% interval by world."""
+    """Of each probe and each stage after the first the paired difference from before (`change`)."""
     found: dict[str, Any] = {}
     for probe, group in rows.groupby("probe", sort=False):
         measure = "nats" if probe == "text" else "score"
@@ -50,12 +52,14 @@ def changes(rows: Frame) -> dict[str, Any]:
 
 
 def change(after: Frame, before: Frame, measure: str) -> dict[str, Any]:
-    """The paired difference of a measure on the same questions, with its 95% interval by world."""
+    """The paired difference of a measure on the same questions, with its 95% interval by world; of answers also how many are `won` (right
+    after, wrong before) and how many `lost`."""
     from hippo_core.results.statistics.paired import compare
 
     pair = compare(after, before, metric=measure, key="question_id", cluster="world")
     bounds = {"low": _number(pair.low), "high": _number(pair.high)}
-    return {"difference": float(pair.difference), **bounds, "n": pair.n, "n_worlds": pair.n_worlds}
+    turned = {"won": pair.only_a, "lost": pair.only_b} if measure == "score" else {}
+    return {"difference": float(pair.difference), **bounds, "n": pair.n, "n_worlds": pair.n_worlds, **turned}
 
 
 def _number(value: float) -> float | None:

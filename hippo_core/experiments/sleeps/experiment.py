@@ -28,7 +28,6 @@ class SleepsParameters(SleepingParameters):
     group_size: Positive | None = None  # worlds a group; None: all worlds, in equal parts
     rehearse_earlier: Annotated[float, Field(ge=0, lt=1)] = 0.5  # share of a step's questions that are about earlier groups
     questions: Positive = 64  # rehearsed in a step
-    distilled: Annotated[float, Field(ge=0)] = 0.0  # weight of the answers that the unchanged model gives with the fact in its prompt
     apart: bool = False  # True: every group is learnt from the unchanged model
 
 

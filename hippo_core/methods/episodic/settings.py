@@ -13,7 +13,7 @@ from hippo_core.models.packages.pins import available
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Policy = Literal["uniform", "priority", "spaced"]
+Policy = Literal["uniform", "priority", "spaced", "ca2", "ca2_shuffled"]
 Term = Literal["surprise", "novelty", "reward", "pin"]
 Encoder = Literal["own", "minilm"]
 CHANNELS = {"own": ("grams", "key"), "minilm": ("grams", "minilm", "key")}  # that are added up, unless settings say which

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import pandas as pd
@@ -36,7 +37,7 @@ class TableRows:
     def keyed(self) -> pd.DataFrame:
         """The rows with `cluster_key`, the cluster told apart by the model and the seed of its cell, and `unit_key`, the unit within it."""
         names = [name for name in self.within if name in self.rows and name not in (self.cluster, self.unit)]
-        cluster = self.rows[[*names, self.cluster]].astype(str).agg("/".join, axis=1)
+        cluster = reduce(lambda left, right: left + "/" + right, (self.rows[name].astype(str) for name in (*names, self.cluster)))
         return self.rows.assign(cluster_key=cluster, unit_key=cluster + "/" + self.rows[self.unit].astype(str))
 
 

@@ -5,7 +5,7 @@
 
 An event of the lab's own words is taken apart and asked for slot by slot, in words and forms of which no suite uses one, so that a test's
 questions are never rehearsed. Any other text is asked about by `texts`. Both directions of a fact come by themselves: each slot
-is the answer of some questions and the cue of others.
+is the answer of some questions and the cue of others. A trace can also be restated: its cue asks for all that it says.
 """
 
 import re
@@ -18,7 +18,7 @@ from hippo_core.store.trace import Trace
 from hippo_core.suites import lexicon, wording
 from hippo_core.suites.lexicon import Group, Verb
 from hippo_core.suites.wording import Event, Words
-from hippo_core.training.consolidation.texts import ask_text
+from hippo_core.training.consolidation.texts import ask_text, spans
 
 # {plain}, {inverted}, {rest} and {first} as in `wording.QUESTION_FORMS`, none of which is here, nor reads like one of these.
 FORMS: Mapping[str, tuple[str, ...]] = {
@@ -67,6 +67,7 @@ FORMS: Mapping[str, tuple[str, ...]] = {
         "I am looking for the time when {plain}{rest}: which was it?",
     ),
 }
+RESTATED = ("What is known about {cue}?", "What happened to {cue}?", "Please say all that concerns {cue}.", "Recount the doings of {cue}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,21 @@ def rehearse(random: Random, trace: Trace, wordings: int) -> list[Rehearsed]:
             break
         asked.setdefault(*drawn)
     return [Rehearsed(trace.id, question, answer) for question, answer in asked.items()]
+
+
+def restatements(trace: Trace) -> list[Rehearsed]:
+    """Every way in which the trace is asked for as a whole: the answer is its text, of a text of others the sentence about the cue.
+
+    An event is cued by its person, or by what that one did, any other text by what it names; one that names nothing gives none.
+    """
+    event = read_event(trace.text)
+    if event:
+        _, words = event
+        did = [f"whoever {words.action.past} {lexicon.article(words.what)}"] if words.what else []
+        told = dict.fromkeys((words.who, *did), trace.text)
+    else:
+        told = {span.text: span.sentence for span in spans(trace.text)[0]}
+    return [Rehearsed(trace.id, form.format(cue=cue), answer) for cue, answer in told.items() for form in RESTATED]
 
 
 def ask_event(random: Random, event: Event, words: Words) -> tuple[str, str]:

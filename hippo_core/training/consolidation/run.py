@@ -15,14 +15,15 @@ import pandas as pd
 
 from hippo_core.experiments.answer.run import AnsweredItem, ask, passages_of
 from hippo_core.experiments.consolidation.table import COLUMNS, PROBES
-from hippo_core.files import home, new_folder, sha256, write_json
+from hippo_core.files import LabError, home, new_folder, sha256, write_json
 from hippo_core.methods.base import Memory
-from hippo_core.methods.episodic.replay import Queue, arrivals_of, draw, push
+from hippo_core.methods.episodic.replay import Due, Queue, arrivals_of, draw, push, recalled
 from hippo_core.methods.episodic.settings import ReplaySettings
 from hippo_core.methods.presets import Preset, load_preset
 from hippo_core.models import checksums
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.score import text_loss
+from hippo_core.results.records.write import write_rows
 from hippo_core.results.scores import score_item
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Trace
@@ -31,6 +32,8 @@ from hippo_core.suites.datasets.build import cut, drawn_worlds
 from hippo_core.suites.types import Suite, World
 from hippo_core.training import language
 from hippo_core.training.consolidation import kept
+from hippo_core.training.consolidation.ledger import FILE as LEDGER
+from hippo_core.training.consolidation.ledger import Ledger
 from hippo_core.training.consolidation.rehearsal import rehearse
 from hippo_core.training.consolidation.sleep import PASSES, Sleep, SleepRecipe, first_block, shuffled
 from hippo_core.training.consolidation.ways import Way, make_way
@@ -61,7 +64,8 @@ def read_store(memory: Memory, path: Path, worlds: Sequence[World]) -> dict[str,
 
 
 def consolidate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
-    """Probe, let the model sleep on the store's traces, and probe again after each cycle; what was learnt lies in the record.
+    """Probe, let the model sleep on the store's traces, and probe again after each cycle; what was learnt lies in the record, and the
+    ledger of all traces.
 
     `cell.slept` says what it took. A cycle that loses more of reading than `lost` on validation lessons is rolled back.
     """
@@ -71,41 +75,54 @@ def consolidate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     traces = read_store(memory, cell.store, worlds)
     probed = Probed(cell.suite, worlds, traces, preset)
     told = [trace for world in worlds for trace in traces[world.id]]
-    rows = [*probe(lm, probed, "pre", parameters.in_context, parameters.seed)]
-    recipe = recipe_of(parameters, lm)
+    ledger = Ledger(worlds, traces)
+    rows = [row | ledger.of_row(row) for row in probe(lm, probed, "pre", parameters.in_context, parameters.seed)]
+    recipe = recipe_of(parameters, lm, len(told))
     way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
         slept: dict[str, Any] = {"way": recipe.way, "numbers": way.number(), **dict.fromkeys(TAKEN, 0)}
         for cycle in range(1, parameters.cycles + 1):
             if parameters.replay:
-                sleep_once(cell, way, told, recipe, cycle, slept, say)
+                sleep_once(cell, way, told, recipe, cycle, slept, ledger, say)
             with nullcontext() if slept["cycles"] else way.unchanged():  # until a cycle is kept there is nothing to be on
-                rows += probe(lm, probed, f"post_{cycle}", parameters.in_context, parameters.seed, way)
+                again = probe(lm, probed, f"post_{cycle}", parameters.in_context, parameters.seed, way)
+                rows += [row | ledger.of_row(row) for row in again]
         slept |= {"facts": len(told), "seconds_a_fact": slept["seconds"] / len(told)}
         if slept["cycles"]:
             keep(way, cell, recipe, slept)
     finally:
         way.detach()
     cell.slept = slept
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    write_rows(cell.record / LEDGER, ledger.table(table))
+    return table
 
 
-def recipe_of(parameters: Any, lm: LanguageModel) -> SleepRecipe:
-    """What the parameters of a cell ask for."""
-    same = {name: getattr(parameters, name) for name in ("way", "rank", "rate", "steps", "wordings", "seed", "threads")}
-    return SleepRecipe(**same, first_block=first_block(lm))
+def recipe_of(parameters: Any, lm: LanguageModel, traces: int) -> SleepRecipe:
+    """What the parameters of a cell ask for; without a number of steps so many that each trace is rehearsed `rehearsals` times."""
+    same = {name: getattr(parameters, name) for name in ("way", "rank", "rate", "wordings", "restatements", "distilled", "seed", "threads")}
+    questions = SleepRecipe.model_fields["questions"].default
+    steps = parameters.steps or math.ceil(parameters.rehearsals * traces / questions)
+    return SleepRecipe(**same, steps=steps, first_block=first_block(lm))
 
 
 def sleep_once(
-    cell: Any, way: Way, told: Sequence[Trace], recipe: SleepRecipe, cycle: int, slept: dict[str, Any], say: Callable[[str], None]
+    cell: Any,
+    way: Way,
+    told: Sequence[Trace],
+    recipe: SleepRecipe,
+    cycle: int,
+    slept: dict[str, Any],
+    ledger: Ledger,
+    say: Callable[[str], None],
 ) -> None:
-    """One cycle, which adds to `slept` what it took."""
+    """One cycle, which goes on from those before it that were kept, and adds to `slept` and to the ledger what it took."""
     parameters, before = cell.parameters, way.kept()
     recipe = recipe.model_copy(update={"seed": recipe.seed + 1000 * (cycle - 1)})
-    sleep = Sleep(recipe, cell.language_model, way, told, orders(told, parameters.policy, cycle, recipe.seed))
-    if cycle > 1:
-        way.put(before)
-    train_once(cell, sleep, slept, say, parameters.policy, cycle)
+    passes = orders(told, parameters.policy, cycle, recipe.seed)
+    sleep = Sleep(recipe, cell.language_model, way, told, passes, prepare=not slept["cycles"])
+    seconds = train_once(cell, sleep, slept, say, parameters.policy, cycle)
+    ledger.add(sleep.spent(), seconds)
     lost = reading(sleep, False) - reading(sleep, True)
     slept["reading_lost"] = lost
     if lost > parameters.lost:
@@ -116,18 +133,20 @@ def sleep_once(
         slept["cycles"] += 1
 
 
-def train_once(cell: Any, sleep: Sleep, slept: dict[str, Any], say: Callable[[str], None], *rests_on: Any) -> None:
-    """Train a sleep to its end and add to `slept` what it took; one that was killed goes on from its last checkpoint."""
+def train_once(cell: Any, sleep: Sleep, slept: dict[str, Any], say: Callable[[str], None], *rests_on: Any) -> float:
+    """Train a sleep to its end, add to `slept` what it took, and return the seconds; one that was killed goes on from its checkpoint."""
     recipe = sleep.recipe
     whole = [recipe.model_dump(), sha256(cell.store), checksums.weights(cell.parameters.model), *rests_on, str(cell.record)]
     workshop = home() / WORKSHOP / checksums.digest(whole)[:24]
     begin = time.perf_counter()
     train(sleep, workshop, say, every=max(1, recipe.steps // 2))
-    slept["seconds"] += time.perf_counter() - begin
+    seconds, spent = time.perf_counter() - begin, sleep.spent().values()
     shutil.rmtree(workshop, ignore_errors=True)
-    slept["replay_samples"] += sleep.samples
-    slept["tokens"] += sleep.tokens
+    slept["seconds"] += seconds
+    slept["replay_samples"] += sum(one.rehearsals for one in spent)
+    slept["tokens"] += sum(one.tokens for one in spent)
     slept["loss"] = sleep.loss
+    return seconds
 
 
 def reading(sleep: Sleep, consolidated: bool) -> float:
@@ -145,13 +164,26 @@ def reading(sleep: Sleep, consolidated: bool) -> float:
 
 
 def orders(told: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[list[int]]:
-    """Places of the traces in the order of each pass, as a policy of replay draws them."""
+    """Places of the traces in the order of each pass, as a policy of replay draws them.
+
+    `spaced`: passes take in the traces by and by, an eighth each; a rehearsal counts as a recall, so that a trace is due again after 2, 4
+    and 8 passes (expanding rehearsal, Landauer & Bjork 1978).
+    LabError where traces have no keys, which every policy but `uniform` goes by.
+    """
+    if policy == "uniform":
+        return shuffled(len(told), f"{seed}/{cycle}")
+    if any(trace.payload is None for trace in told):
+        raise LabError(f"policy={policy} goes by the keys of traces, which this store has none of; use policy=uniform")
     place = {trace.id: number for number, trace in enumerate(told)}
     settings = ReplaySettings(policy=policy, rate=1.0)  # type: ignore[arg-type]
-    if policy == "uniform" or any(trace.payload is None for trace in told):
-        return shuffled(len(told), f"{seed}/{cycle}")
-    queue = push(Queue(capacity=max(1, len(told))), arrivals_of(told))
-    return [[place[trace] for trace in draw(queue, settings, PASSES * cycle + number, len(told), seed)] for number in range(PASSES)]
+    queue, first = push(Queue(capacity=max(1, len(told))), arrivals_of(told)), PASSES * cycle
+    schedule = {trace: Due(first + number % PASSES, 1) for number, trace in enumerate(draw(queue, settings, first, len(told), seed))}
+    passes = []
+    for number in range(first, first + PASSES):
+        drawn = draw(queue, settings, number, len(told), seed, schedule)
+        schedule = recalled(schedule, number, drawn, ())
+        passes.append([place[trace] for trace in drawn])
+    return passes
 
 
 def probe(lm: LanguageModel, probed: Probed, stage: str, in_context: int, seed: int, way: Way | None = None) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,9 @@
 """Sleep: traces of a store are rehearsed into the model, between what it must not lose. One trainee of the training loop."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from random import Random
 
 import torch
@@ -11,7 +13,7 @@ from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation import kept
-from hippo_core.training.consolidation.rehearsal import Rehearsed, rehearse
+from hippo_core.training.consolidation.rehearsal import Rehearsed, rehearse, restatements
 from hippo_core.training.consolidation.ways import Way
 from hippo_core.training.lessons import Branch, Lesson
 from hippo_core.training.packed_examples import Batch, Encoder
@@ -44,14 +46,23 @@ class SleepRecipe(BaseModel):
     wordings: int = 40  # questions that are made of a trace
     questions: int = 64  # a step
     rehearse_earlier: float = 0.0  # share of a step's questions that are about traces of earlier sleeps
+    restatements: float = 0.0  # share of the questions about new traces in whose place a trace is restated as a whole
     a_row: int = 16  # questions that are packed into one sequence
     lessons: int = 2  # a step, which are distilled from the unchanged model
     texts: int = 4  # a step, of the model's own and of plain English
-    distilled: float = 0.0  # weight of what the unchanged model answers with a question's trace in its prompt, beside the answer itself
+    distilled: float = 0.0  # share of the loss that is the unchanged model's answer with the trace in its prompt, in place of its own
     kept_weight: float = 1.0
     warmup: int = 10
     seed: int = 1337
     threads: int = 1
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a sleep spends on a trace: how often it is rehearsed, and the tokens of the answers that are trained."""
+
+    rehearsals: int = 0
+    tokens: int = 0
 
 
 class Sleep:
@@ -61,6 +72,7 @@ class Sleep:
         orders: for each pass over the traces the order in which they are rehearsed, by their places in `traces`; passes go round.
         earlier: traces that the way has learnt in earlier sleeps. A share of each step's questions (`rehearse_earlier`) is about them, so
             that what is new is interleaved with what was known (McClelland et al. 1995).
+        prepare: whether the way takes its look at the traces; False where it holds what an earlier sleep on them left.
 
     Raises:
         LabError: nothing can be asked about any of the traces.
@@ -74,9 +86,11 @@ class Sleep:
         traces: Sequence[Trace],
         orders: Sequence[Sequence[int]],
         earlier: Sequence[Trace] = (),
+        prepare: bool = True,
     ):
         self.recipe, self.lm, self.way = recipe, lm, way
         self.questions, known = self.asked(traces), self.asked(earlier)
+        self.restated = [restatements(trace) for trace in traces]
         passes = shuffled(len(earlier), f"{recipe.seed}/earlier")
         self.earlier = [known[place] for order in passes for place in order if known[place]]
         self.order = [place for order in orders for place in order if self.questions[place]]
@@ -85,9 +99,10 @@ class Sleep:
         self.encoder = Encoder(lm.tokenizer, lm.template)
         with way.unchanged():
             self.texts = torch.cat([kept.own_text(lm, recipe.seed), kept.plain_text(lm, recipe.seed)])
-        texts = [trace.text for trace in (*earlier, *traces)]
         self.told = {trace.id: trace.text for trace in (*earlier, *traces)}
-        way.prepare(texts, [[one.question for one in asked] for asked in (*known, *self.questions)], len(earlier))
+        if prepare:
+            asked = [[one.question for one in questions] for questions in (*known, *self.questions)]
+            way.prepare([trace.text for trace in (*earlier, *traces)], asked, len(earlier))
         for weight in way.weights().values():
             weight.requires_grad_(True)
         self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(self.weights().values(), lr=self.rate, weight_decay=0.0)]
@@ -112,9 +127,23 @@ class Sleep:
         random = Random(f"sleep/{self.recipe.seed}/{step}")
         old = round(self.recipe.rehearse_earlier * self.recipe.questions) if self.earlier else 0
         new = self.recipe.questions - old
-        asked = [self.questions[self.order[(step * new + number) % len(self.order)]] for number in range(new)]
+        places = [self.order[(step * new + number) % len(self.order)] for number in range(new)]
+        asked = [self.questions[place] for place in places]
         asked += [self.earlier[(step * old + number) % len(self.earlier)] for number in range(old)]
-        return [random.choice(one) for one in asked]
+        drawn = [random.choice(one) for one in asked]
+        restated = Random(f"restatements/{self.recipe.seed}/{step}")
+        for number in restated.sample(range(new), round(self.recipe.restatements * new)):
+            drawn[number] = restated.choice(self.restated[places[number]])
+        return drawn
+
+    def spent(self) -> dict[int, Spent]:
+        """What all steps spend on each trace, by its id; it follows from the recipe, so that a sleep that was resumed knows it too."""
+        drawn = Counter(one for step in range(self.recipe.steps) for one in self.drawn(step))
+        spent = dict.fromkeys(self.told, Spent())
+        for one, times in drawn.items():
+            tokens = len(self.encoder.ids(one.answer)) + 1  # and its end
+            spent[one.trace] = Spent(spent[one.trace].rehearsals + times, spent[one.trace].tokens + times * tokens)
+        return spent
 
     def learn(self, step: int) -> Log:
         recipe = self.recipe
@@ -123,11 +152,13 @@ class Sleep:
         questions = self.drawn(step)
         if recipe.distilled:
             batch, informed = self.informed(questions)
+            given = kept.context_divergence(self.way, informed, batch)
         else:
-            [batch], informed = self.encoder.batches(self.rows(questions), [], 1), None
+            [batch], given = self.encoder.batches(self.rows(questions), [], 1), None
         loss, answers = answer_loss(self.way.model, batch)
-        if informed:
-            loss = loss + recipe.distilled * kept.context_divergence(self.way, informed, batch)
+        if given is not None:
+            loss = (1 - recipe.distilled) * loss + recipe.distilled * given
+            answers = loss.detach()
         random = Random(f"kept/{recipe.seed}/{step}")
         lost, of_text = loss.new_zeros(()), loss.new_zeros(())
         if recipe.lessons:

@@ -29,8 +29,8 @@ def sleeps(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     groups = cut_into(cell.worlds(), parameters.groups, parameters.group_size, parameters.dry_run)
     traces = read_store(preset.method(lm, preset.settings), cell.store, [world for group in groups for world in group])
     told = [[trace for world in group for trace in traces[world.id]] for group in groups]
-    own = {name: getattr(parameters, name) for name in ("questions", "rehearse_earlier", "distilled")}
-    recipe = recipe_of(parameters, lm).model_copy(update=own)
+    own = {name: getattr(parameters, name) for name in ("questions", "rehearse_earlier")}
+    recipe = recipe_of(parameters, lm, max(map(len, told))).model_copy(update=own)
     slept: dict[str, Any] = {"way": recipe.way, "sleeps": 0, **dict.fromkeys(("replay_samples", "tokens", "seconds"), 0)}
     rows = [row for probe in (OFF, ORACLE) for row in ask_groups(cell, groups, probe)] + others(cell, 0)
     way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)

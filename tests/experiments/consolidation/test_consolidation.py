@@ -8,23 +8,24 @@ import pytest
 from hippo_core.experiments.base import load_experiment
 from hippo_core.experiments.consolidation import gate, report
 from hippo_core.experiments.consolidation.experiment import CONSOLIDATION
-from hippo_core.experiments.consolidation.table import COLUMNS, PROBES, changes
+from hippo_core.experiments.consolidation.table import PROBES, SPENT, TITLES, changes
 from hippo_core.files import LabError
 from hippo_core.results.criteria import judge_tables, load_criteria
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.formatting import NONE
 
 MANY = 400
+FIFTY = {"n": 50, "steps": 500}
 TOLD = {
     "model": "hippo-tiny",
     "suite": "consolidation",
-    "n": 40,
+    "n": 20,
     "seed": 1,
     "way": "lora",
     "cycles": 1,
     "policy": "uniform",
     "wordings": 40,
-    "steps": 200,
+    "steps": 100,
 }
 
 
@@ -52,7 +53,8 @@ def rows_of(record="r", replay=True, off=1.0, in_context=1.0, nats=3.0, **told):
                     "score": math.nan if text else score,
                     "nats": (3.0 if stage == "pre" else nats) + 1e-5 * number * (stage == "pre"),
                 }
-                rows.append(row | {"probe": probe, "stage": stage, "abstained": 0.0} | dict.fromkeys(COLUMNS[-3:], 1.0))
+                numbers = dict.fromkeys(("prompt_tokens", "generated_tokens", "latency_ms"), 1.0) | dict.fromkeys(SPENT, 2.0)
+                rows.append(row | {"probe": probe, "stage": stage, "abstained": 0.0} | numbers)
     return pd.DataFrame(rows).assign(**(TOLD | told), replay=replay, record=record, cell=record)
 
 
@@ -90,6 +92,7 @@ def test_a_wrong_parameter_is_one_clear_line(wrong, message):
 def test_every_difference_is_paired_with_before():
     found = changes(rows_of(off=0.5, nats=3.5))
     assert found["off"]["post_1"]["difference"] == pytest.approx(0.5)
+    assert (found["off"]["post_1"]["won"], found["off"]["post_1"]["lost"]) == (MANY / 2, 0)
     assert found["in_context"]["post_1"]["difference"] == 0
     assert found["text"]["post_1"]["difference"] == pytest.approx(0.5, abs=0.01)
 
@@ -113,22 +116,44 @@ def test_a_run_without_consolidation_cannot_be_judged():
 
 
 @pytest.mark.parametrize(
-    ("changed", "unmet"),
+    ("changed", "met"),
     [
-        ({}, set()),
-        ({"off": 0.0}, {"consolidation", "consolidation_of_recall"}),
-        ({"in_context": 0.8}, {"consolidation_sanity"}),
-        ({"nats": 3.2}, {"consolidation_text"}),
+        ({}, {"consolidation"}),
+        ({"off": 0.0}, set()),
+        (FIFTY, {"consolidation_50", "consolidation_of_recall", "consolidation_sanity", "consolidation_text"}),
+        (FIFTY | {"off": 0.85}, {"consolidation_50", "consolidation_sanity", "consolidation_text"}),
+        (FIFTY | {"in_context": 0.8}, {"consolidation_50", "consolidation_of_recall", "consolidation_text"}),
+        (FIFTY | {"nats": 3.2}, {"consolidation_50", "consolidation_of_recall", "consolidation_sanity"}),
+        (FIFTY | {"steps": 200}, set()),
+        ({"n": 200, "steps": 1200, "off": 0.6}, {"consolidation_200"}),
     ],
 )
-def test_criteria_follow_what_was_won_and_lost(changed, unmet):
-    verdicts = judge_tables(load_criteria(), [table(rows_of(**changed))])
+def test_criteria_follow_what_was_won_and_lost_and_pool_no_numbers_of_facts_or_steps(changed, met):
+    verdicts = judge_tables(load_criteria(), [table(rows_of(**changed), rows_of("other", n=70, off=0.0, in_context=0.0))])
     found = {one.id: one.verdict for one in verdicts}
-    assert {name for name, verdict in found.items() if verdict != "met"} == unmet, found
+    assert {name for name, verdict in found.items() if verdict == "met"} == met, found
+    assert len(found) == 6
+
+
+def test_a_report_has_a_line_for_each_way_with_its_seeds_pooled():
+    cells = [rows_of("a"), rows_of("b", seed=2, off=0.5), rows_of("c", way="sparse", off=0.25, in_context=0.75)]
+    section = report.by_way(table(*cells))
+    assert section.table is not None
+    lines = section.table.set_index("way")
+    assert list(lines["questions"]) == [2 * MANY, MANY] and list(lines["worlds"]) == [MANY, MANY / 2]
+    assert list(lines["won"]) == [1.5 * MANY, MANY / 4] and list(lines["memory off, before"]) == [0, 0]
+    assert lines["after"].str.startswith(("0.75 (", "0.25 (")).all() and lines["B3 / B1"].str.startswith(("0.75", "0.25")).all()
+    assert lines.loc["sparse", TITLES["in_context"]].startswith("\u22120.25 (") and list(lines["tokens a fact"]) == [2, 2]
+    assert section.figure and section.figure.startswith(b"\x89PNG")
+
+
+def test_records_without_costs_are_reported_without_them():
+    section = report.by_way(table(rows_of().drop(columns=list(SPENT))))
+    assert section.table is not None and not [name for name in section.table if name.endswith("a fact")]
 
 
 def test_a_report_has_a_line_for_each_probe_of_each_cell():
-    [section] = report.found([table(rows_of("a"), rows_of("b", way="sparse", off=0.1))])
+    _, section = report.found([table(rows_of("a"), rows_of("b", way="sparse", off=0.1))])
     assert section.table is not None and len(section.table) == 2 * len(PROBES)
     assert set(section.table["way"]) == {"lora", "sparse"}
     assert "+1.00 (" in section.sentence and section.figure and section.figure.startswith(b"\x89PNG")

@@ -10,7 +10,7 @@ from hippo_core.store.trace import Trace
 from hippo_core.suites import wording
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import Split
-from hippo_core.training.consolidation.rehearsal import FORMS, read_event, rehearse
+from hippo_core.training.consolidation.rehearsal import FORMS, RESTATED, read_event, rehearse, restatements
 
 SUITES = [("episodic", "base", 40), ("episodic_cross", "default", 40), ("consolidation", "default", 40), ("consolidation", "hard", 40)]
 NOTE = "The boiler man comes on Tuesday. Marek Nowak pays 45 for it! The rest is hers."
@@ -75,7 +75,18 @@ def test_no_question_holds_its_answer():
 
 
 def test_a_text_that_names_nothing_gives_no_question():
-    assert asked(Trace("w", "f", "the rest is hers, and so on.")) == []
+    empty = Trace("w", "f", "the rest is hers, and so on.")
+    assert asked(empty) == restatements(empty) == []
+
+
+def test_a_restatement_says_all_that_the_trace_says_of_its_cue():
+    trace = Trace("w", "f", "On Friday, Carla sold a guitar at the market.", id=3)
+    found = restatements(trace)
+    assert len({one.question for one in found}) == 2 * len(RESTATED)
+    assert {(one.trace, one.answer) for one in found} == {(3, trace.text)}
+    assert all(("Carla" in one.question) != ("whoever sold a guitar" in one.question) for one in found)
+    of_note = {one.question: one.answer for one in restatements(Trace("w", "f", NOTE))}
+    assert of_note["What is known about Marek Nowak?"] == "Marek Nowak pays 45 for it!"
 
 
 def test_questions_differ_and_follow_from_the_seed():

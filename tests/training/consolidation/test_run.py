@@ -1,15 +1,24 @@
 """Ask, sleep, ask again: what a cell's rows say follows from its store and from whether anything was trained."""
 
+from collections import Counter
+from dataclasses import replace
+from typing import get_args
+
+import pandas as pd
 import pytest
 
-from hippo_core.experiments.consolidation.table import ROWS
-from hippo_core.files import read_object
+from hippo_core.experiments.consolidation.table import ABOUT_STORE, ROWS, SPENT
+from hippo_core.files import LabError, read_object
+from hippo_core.methods.episodic.settings import Policy
 from hippo_core.training.consolidation import make_way, run
+from hippo_core.training.consolidation.ledger import FILE as LEDGER
+from hippo_core.training.consolidation.ledger import Ledger
+from hippo_core.training.consolidation.sleep import PASSES, Spent
 from tests.training.consolidation.conftest import PRESET, WORLDS
 
 
 def scores(rows, stage):
-    return rows[rows["stage"] == stage].drop(columns=["stage", "latency_ms"]).reset_index(drop=True)
+    return rows[rows["stage"] == stage].drop(columns=["stage", "latency_ms", *SPENT]).reset_index(drop=True)
 
 
 @pytest.mark.parametrize("way", ["lora", "kv_prefix"])
@@ -18,6 +27,7 @@ def test_without_replay_nothing_changes_at_all(cell, way):
     rows = ROWS.arranged(run.consolidate(here, say=lambda line: None))
     assert scores(rows, "pre").equals(scores(rows, "post_1"))
     assert here.slept["replay_samples"] == here.slept["cycles"] == 0
+    assert not pd.read_csv(here.record / LEDGER)[[*SPENT, "won", "reading_lost", "text_lost"]].any().any()
     assert not (here.record / "consolidated").exists()
 
 
@@ -25,7 +35,14 @@ def test_a_sleep_changes_the_model_for_its_probes_alone_and_leaves_what_it_learn
     here = cell(cycles=2)
     before = {name: weight.clone() for name, weight in lm.model.state_dict().items()}
     rows = run.consolidate(here, say=lambda line: None)
-    assert list(dict.fromkeys(rows["stage"])) == ["pre", "post_1", "post_2"]
+    assert all(list(group["stage"].unique()) == ["pre", "post_1", "post_2"] for _, group in rows.groupby("probe"))
+    told = pd.read_csv(here.record / LEDGER)
+    about = rows[rows["probe"].isin(ABOUT_STORE)]
+    for name, whole in (("rehearsals", "replay_samples"), ("tokens", "tokens"), ("seconds", "seconds")):
+        by_stage = about[about["probe"] == "off"].groupby("stage")[name].sum()
+        assert told[name].sum() == pytest.approx(here.slept[whole]) == pytest.approx(by_stage["post_2"])
+        assert by_stage["pre"] == 0 < by_stage["post_1"] < by_stage["post_2"]
+    assert rows[~rows["probe"].isin(ABOUT_STORE)][[*SPENT]].isna().all().all()
     text = rows[rows["probe"] == "text"].groupby("stage")["nats"].mean()
     assert text["pre"] != text["post_1"] != text["post_2"]
     assert here.slept["replay_samples"] == 2 * 3 * 64 and here.slept["facts"] == 4
@@ -53,11 +70,75 @@ def test_what_is_rehearsed_is_what_the_store_says(cell):
     assert all(row.answer in row.trace for row in shown.itertuples())
 
 
-@pytest.mark.parametrize("policy", ["uniform", "priority", "spaced"])
-def test_every_policy_rehearses_every_trace(cell, policy):
+@pytest.fixture
+def told(cell):
     here = cell()
     method = PRESET.method(here.language_model, PRESET.settings)
-    told = [trace for of_world in run.read_store(method, here.store, WORLDS).values() for trace in of_world]
+    return [trace for of_world in run.read_store(method, here.store, WORLDS).values() for trace in of_world]
+
+
+@pytest.mark.parametrize("policy", get_args(Policy))
+def test_every_policy_rehearses_every_trace(told, policy):
     orders = run.orders(told, policy, 1, 5)
     assert {place for order in orders for place in order} == set(range(len(told)))
     assert all(len(set(order)) == len(order) for order in orders)
+
+
+def test_the_orders_of_all_policies_differ_and_follow_what_they_are_made_of(told):
+    found = {policy: run.orders(told, policy, 1, 5) for policy in get_args(Policy)}
+    assert len({str(orders) for orders in found.values()}) == len(found)
+    places = list(range(len(told)))
+    assert found["ca2"] == [places] * PASSES
+    assert len({tuple(order) for order in found["ca2_shuffled"]}) == 1
+    assert len({tuple(order) for order in found["uniform"]}) > 1
+    times = Counter(place for order in found["spaced"] for place in order)
+    assert sorted(times.values()) == [2, 2, 3, 3]  # one new in each pass, again after 2 and 4
+    last = [replace(trace, salience=9.0 if trace is told[-1] else 1.0) for trace in told]
+    assert sum(order[0] == places[-1] for order in run.orders(last, "priority", 1, 5)) == PASSES
+
+
+def test_policies_that_go_by_keys_refuse_traces_without(told):
+    with pytest.raises(LabError, match="policy=spaced goes by the keys"):
+        run.orders([replace(trace, payload=None) for trace in told], "spaced", 1, 5)
+
+
+def test_a_cycle_goes_on_from_the_last_that_was_kept_and_begins_anew_where_none_was(cell, lm, told, monkeypatch):
+    here, begun = cell(way="kv_prefix", steps=1, cycles=3), []
+    way = make_way("kv_prefix", lm, 1, 2)
+    recipe = run.recipe_of(here.parameters, lm, len(told)).model_copy(update={"rank": 1, "lessons": 0, "texts": 1})
+    losses = iter((0.9, 0.2, 0.9, 0.9, 0.9, 0.9))
+    monkeypatch.setattr(run, "reading", lambda sleep, consolidated: next(losses))
+    slept, ledger = dict.fromkeys(run.TAKEN, 0), Ledger(WORLDS, {"w": told})
+    monkeypatch.setattr(run, "train", lambda sleep, *others, **more: begun.append(way.kept()["keys"]) or way.prefix.keys.data.add_(1.0))
+    for cycle in (1, 2, 3):
+        run.sleep_once(here, way, told, recipe, cycle, slept, ledger, print)
+    way.detach()
+    assert (slept["cycles"], slept["rolled_back"]) == (2, 1)
+    assert begun[0].any() and begun[0].equal(begun[1]) and begun[2].equal(begun[1] + 1)
+
+
+def test_without_a_number_of_steps_every_trace_is_rehearsed_so_many_times(cell, lm):
+    assert run.recipe_of(cell(steps=None).parameters, lm, 50).steps == 500
+    assert run.recipe_of(cell(steps=None, rehearsals=64).parameters, lm, 200).steps == 200
+    assert run.recipe_of(cell(steps=7).parameters, lm, 200).steps == 7
+
+
+def test_a_ledger_says_of_each_trace_what_was_spent_and_what_came_of_it(told):
+    ledger = Ledger(WORLDS, {"w": told})
+    questions = [item for world in WORLDS for item in world.items]
+    first = next(item for item in questions if told[0].source in item.gold_facts)
+    ledger.add({trace.id: Spent(1, 10 if trace is told[0] else 2) for trace in told}, 24.0)
+    rows = []
+    for stage in ("pre", "post_1"):
+        right = {item.id: float(stage == "post_1" and item is first) for item in questions}
+        rows += [{"probe": "off", "question_id": one, "world": one, "score": score} for one, score in right.items()]
+        rows += [
+            {"probe": "in_context", "question_id": f"c{one}", "world": f"{one}", "score": float(stage == "pre" or one > 0)}
+            for one in range(4)
+        ]
+        rows += [{"probe": "text", "question_id": "t", "world": "t", "nats": 3.0 + (stage == "post_1")}]
+        rows = [{"stage": stage} | row for row in rows]
+    found = ledger.table(pd.DataFrame(rows)).set_index("trace")
+    assert list(found["won"]) == list(found["after"]) == [float(trace is told[0]) for trace in told] and not found["before"].any()
+    assert found.loc[told[0].id, ["tokens", "seconds"]].tolist() == [10, pytest.approx(240 / (10 + 2 * (len(told) - 1)))]
+    assert set(found["reading_lost"]) == {0.25} and set(found["text_lost"]) == {1.0}

@@ -69,6 +69,49 @@ def test_the_first_sleep_has_nothing_earlier_to_rehearse(lm, way, sleep):
     assert sleep(lm, way, rehearse_earlier=0.5).drawn(0) == sleep(lm, way).drawn(0)
 
 
+def test_what_is_spent_on_a_trace_follows_the_orders_and_its_answers(lm, way, sleep):
+    trainee = sleep(lm, way, orders=[[2, 0, 1], [1, 1, 0]], questions=4)
+    spent = trainee.spent()
+    assert {trace: one.rehearsals for trace, one in spent.items()} == {1: 4, 2: 6, 3: 2}
+    for step in range(3):
+        trainee.learn(step)
+    assert (trainee.samples, trainee.tokens) == (12, sum(one.tokens for one in spent.values()))
+    assert spent[2].tokens > spent[3].tokens > 0
+
+
+def test_a_share_of_the_questions_is_restated_and_the_others_stay_as_they_are(lm, way, sleep):
+    plain, mixed, none = (sleep(lm, way, questions=8, restatements=share) for share in (0.0, 0.25, 1e-9))
+    for step in range(3):
+        pairs = list(zip(plain.drawn(step), mixed.drawn(step), strict=True))
+        restated = [(one, other) for one, other in pairs if one != other]
+        assert len(restated) == 2
+        assert all(other.answer == TEXTS[one.trace - 1] and other.trace == one.trace for one, other in restated)
+        assert none.drawn(step) == plain.drawn(step)
+
+
+def test_what_is_distilled_is_what_the_unchanged_model_answers_with_the_trace_in_its_prompt(lm, way, sleep):
+    trainee, other = sleep(lm, way, distilled=1.0), sleep(lm, way, distilled=1.0)
+    bare, informed = trainee.informed(trainee.drawn(0))
+    assert (bare.labels[bare.labels >= 0]).equal(informed.labels[informed.labels >= 0])
+    other.told = dict.fromkeys(other.told, "Anders lost a bicycle at the bakery in August.")
+    assert trainee.learn(0)["answers"] != pytest.approx(other.learn(0)["answers"], abs=0.05)
+    nothing = sleep(lm, way, distilled=1.0)
+    nothing.informed = lambda questions: (bare, bare)
+    way.put(
+        {name: torch.zeros_like(weight) for name, weight in way.weights().items()}
+        | {name: tensor for name, tensor in way.kept().items() if name.endswith(".units")}
+    )
+    assert nothing.learn(0)["answers"] == pytest.approx(0, abs=1e-6)
+
+
+def test_distillation_brings_the_answers_near_to_those_with_the_trace(lm, sleep):
+    way = make_way("lora", lm, 4, 0)
+    trainee = sleep(lm, way, steps=6, questions=8, a_row=4, lessons=0, texts=0, distilled=1.0)
+    losses = [trainee.learn(step)["answers"] for step in range(6)]
+    way.detach()
+    assert losses[-1] < 0.7 * losses[0]
+
+
 def test_the_rate_is_the_ways_own_unless_told_otherwise(lm, way, sleep):
     assert sleep(lm, way).rate == way.rate
     assert sleep(lm, way, rate=0.5).rate == 0.5

@@ -1,8 +1,13 @@
 """Draw the traces that a cycle rehearses: how many, by which policy and with how much noise.
 
-uniform    random traces in random order
-priority   the traces of highest priority, with similar traces kept apart
-spaced     as priority, but only among the traces that are due
+uniform        random traces in random order
+priority       the traces of highest priority, with similar traces kept apart
+spaced         as priority, but only among the traces that are due
+ca2            in order of arrival, chunk by chunk: a cycle takes up where the one before it ended
+ca2_shuffled   its control: the same, in one random order that is kept over all cycles
+
+Sleep replays sequences in the order in which they were lived (Skaggs & McNaughton 1996, Science 271), and region CA2 triggers the ripples
+that do so (Oliva et al. 2016, Neuron 91).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -125,6 +130,10 @@ def draw(
     generator = np.random.default_rng([seed, cycle])
     if replay.policy == "uniform":
         return tuple(queue.items[index].trace for index in generator.permutation(len(queue.items))[:count])
+    if replay.policy in ("ca2", "ca2_shuffled"):
+        size = len(queue.items)
+        order = np.arange(size) if replay.policy == "ca2" else np.random.default_rng(seed).permutation(size)
+        return tuple(queue.items[index].trace for index in np.roll(order, -count * (cycle - 1))[:count])
     noise = replay.noise_level * generator.standard_normal(len(queue.items))
     priority = priorities(queue.items, now, shares) + noise
     candidates = [index for index, item in enumerate(queue.items) if replay.policy == "priority" or due(schedule or {}, item.trace, cycle)]

@@ -42,7 +42,7 @@ def test_a_draw_repeats_itself_has_nothing_twice_and_keeps_to_the_limits(policy,
 def test_policies_differ():
     schedule = {trace: Due(cycle=5, interval=4) for trace in drawn(policy="priority")[:5]}
     found = {policy: drawn(policy=policy, schedule=schedule) for policy in POLICIES}
-    assert len(set(found.values())) == 3
+    assert len(set(found.values())) == len(POLICIES)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -89,6 +89,20 @@ def test_only_what_is_due_is_drawn_by_the_spaced_policy():
     assert len(drawn(policy="priority", rate=1.0, cycle=2, schedule=schedule)) == SIZE
 
 
+def test_ca2_goes_on_in_order_of_arrival_and_its_control_in_another_order_that_it_keeps():
+    def cycles(policy):
+        return [trace for cycle in (1, 2, 3, 4) for trace in drawn(policy=policy, rate=0.25, cycle=cycle)]
+
+    told = list(range(1, SIZE + 1))
+    assert cycles("ca2") == told
+    assert sorted(cycles("ca2_shuffled")) == told != cycles("ca2_shuffled")
+    assert (
+        drawn(policy="ca2_shuffled", rate=1.0)
+        == drawn(policy="ca2_shuffled", rate=1.0, cycle=2)
+        != drawn(8, policy="ca2_shuffled", rate=1.0)
+    )
+
+
 def test_intervals_double_with_success_and_fall_back_without():
     schedule, dues, cycle = {}, [], 1
     for hit in (True, True, True, False, True):
@@ -113,7 +127,7 @@ def test_an_empty_queue_gives_nothing():
 @pytest.mark.parametrize(
     ("knobs", "said"),
     [
-        ({"policy": "random"}, "'uniform', 'priority' or 'spaced'"),
+        ({"policy": "random"}, "'spaced', 'ca2' or 'ca2_shuffled'"),
         ({"rate": 1.1}, "less than or equal to 1"),
         ({"noise_level": -1.0}, "greater than or equal to 0"),
         ({"noise_level": float("nan")}, "finite"),
