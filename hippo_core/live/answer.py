@@ -123,6 +123,7 @@ class Answer:
         prompt: what was run as the question's own; keys and values of traces lie beside it.
         tokens: of the prompt as the answer sees it, of traces in it, and how many were computed.
         ms: milliseconds of all stages, `answer` for the model, `total`.
+        consolidated: whether what sleep has put into the model had a say in it.
     """
 
     text: str
@@ -132,6 +133,13 @@ class Answer:
     prompt: str
     tokens: Mapping[str, float]
     ms: Mapping[str, float]
+    consolidated: bool = False
+
+    @property
+    def origin(self) -> str:
+        """Where the answer comes from: "recall", "consolidation", "recall and consolidation", or "model" alone."""
+        parts = [name for name, has in (("recall", self.traces), ("consolidation", self.consolidated)) if has]
+        return " and ".join(parts) or "model"
 
     @property
     def why(self) -> str:
