@@ -86,6 +86,7 @@ class Recall:
         size: how many traces there were.
         confidence: how sure the method is that what it shows holds the answer, from 0 to 1; None where it does not say.
         ms: milliseconds of the stages `recall` and `completion`, and of `encode`, in which traces met for the first time were run.
+        off: whether the memory was off, so that nothing was looked for.
     """
 
     question: str
@@ -93,10 +94,13 @@ class Recall:
     size: int
     confidence: float | None
     ms: Mapping[str, float]
+    off: bool = False
 
     @property
     def why(self) -> str:
         """One sentence on why the best trace is the best."""
+        if self.off:
+            return "The memory is off: nothing was recalled."
         if not self.size:
             return "Nothing is stored."
         if not self.traces:

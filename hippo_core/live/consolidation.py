@@ -40,7 +40,7 @@ class Consolidation:
     """What sleep puts into a model.
 
     Args:
-        lm: the model, or one that is loaded when it is needed (`LazyModel`). Of several consolidations of one model only one may be attached.
+        lm: the model, or one that is loaded when it is needed (`LazyModel`). Only one consolidation of a model may be attached at a time.
         folder: where what is learnt lies; it need not be there.
     """
 

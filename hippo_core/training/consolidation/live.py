@@ -17,8 +17,8 @@ A_TRACE = 8  # questions a step, at most
 
 
 def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) -> Iterator[int]:
-    """Rehearse the traces into the model by a way, and write what was learnt to `folder`, in place of what lies there; yields how many steps
-    are done, from 0. Left before its end it writes nothing. The model is as it was when it ends, however it ends: `take_up` attaches.
+    """Rehearse the traces into the model by a way, and write what was learnt to `folder`, in place of what lies there. Yields how many
+    steps are done, from 0. Left before its end it writes nothing. The model is as it was when it ends, however it ends: `take_up` attaches.
 
     LabError for an unknown way, for steps below 1, and where nothing can be asked about the traces.
     """
