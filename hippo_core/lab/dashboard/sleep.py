@@ -82,7 +82,7 @@ class SleepSection:
             if question not in self._uplifts:
                 yield f"question {number} of {len(self._asked)}, with the memory and without"
                 self._uplifts[question] = self._bench.uplift(scene, setup, question)
-        self.brought.value = page.brought([self._uplifts[question] for question in self._asked])
+        self.brought.value = page.brought(self.uplifts)
 
     def show(self, scene: Scene, setup: Setup) -> None:
         """Say what of a scene sleep has put into the model."""
@@ -92,6 +92,11 @@ class SleepSection:
             self.brought.value = ""
         label = next((label for label, way in WAYS.items() if slept and way == slept.way), "")
         self.state.value = page.slept(slept, label, [one.statement.text for one in scene.observations])
+
+    @property
+    def uplifts(self) -> list[Uplift]:
+        """What the last sleep brought for the last questions, the latest first."""
+        return [self._uplifts[question] for question in self._asked if question in self._uplifts]
 
     def html(self) -> str:
         """What the section says, without a kernel."""
