@@ -47,6 +47,8 @@ def test_with_the_memory_off_the_model_that_slept_answers(panel):
     (tensors.parent / "lineage.json").touch()
     panel.sleep.off.value = True
     assert re.search("^(?!unknown).*from what sleep put into the model", words(panel.answer.value))
+    unchanged = panel.bench.uplift(panel.scene, panel.setup, QUESTION)
+    assert (str(unchanged.memory), str(unchanged.before)) == ("lamp", "unknown")
     save_file(learnt, tensors)
     (tensors.parent / "lineage.json").touch()
     panel.ask.click()
