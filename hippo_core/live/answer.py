@@ -86,6 +86,7 @@ class Recall:
         size: how many traces there were.
         confidence: how sure the method is that what it shows holds the answer, from 0 to 1; None where it does not say.
         ms: milliseconds of the stages `recall` and `completion`, and of `encode`, in which traces met for the first time were run.
+        off: whether the memory was off, so that nothing was looked for.
     """
 
     question: str
@@ -93,10 +94,13 @@ class Recall:
     size: int
     confidence: float | None
     ms: Mapping[str, float]
+    off: bool = False
 
     @property
     def why(self) -> str:
         """One sentence on why the best trace is the best."""
+        if self.off:
+            return "The memory is off: nothing was recalled."
         if not self.size:
             return "Nothing is stored."
         if not self.traces:
@@ -123,6 +127,7 @@ class Answer:
         prompt: what was run as the question's own; keys and values of traces lie beside it.
         tokens: of the prompt as the answer sees it, of traces in it, and how many were computed.
         ms: milliseconds of all stages, `answer` for the model, `total`.
+        consolidated: whether what sleep has put into the model had a say in it.
     """
 
     text: str
@@ -132,6 +137,13 @@ class Answer:
     prompt: str
     tokens: Mapping[str, float]
     ms: Mapping[str, float]
+    consolidated: bool = False
+
+    @property
+    def origin(self) -> str:
+        """Where the answer comes from: "recall", "consolidation", "recall and consolidation", or "model" alone."""
+        parts = [name for name, has in (("recall", self.traces), ("consolidation", self.consolidated)) if has]
+        return " and ".join(parts) or "model"
 
     @property
     def why(self) -> str:

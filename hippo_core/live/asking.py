@@ -36,7 +36,7 @@ class OpenWorld:
         masked = self.method.settings.control == "empty"
         [delivered] = self.method.delivery.ask([asked], tokens, masked=masked)
         total = (time.perf_counter() - begin) * 1e3
-        found = recalled(question, retrieved, len(self.traces))
+        found = replace(recalled(question, retrieved, len(self.traces)), off=not recall)
         seen = [] if masked else [trace for trace in found.traces if trace.shown]
         shown = sorted(seen, key=lambda trace: trace.id)[delivered.dropped :]
         counts: dict[str, float] = {

@@ -8,11 +8,11 @@ Whatever a call changes is on the disk when it returns, whole or not at all, and
 as many readers as one likes; a reader sees what the writer has finished.
 """
 
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Self
 from hippo_core.files import LabError
 from hippo_core.live.answer import LISTED, Answer, Recall, Slept, Taught
 from hippo_core.live.asking import ANSWER_TOKENS, OpenWorld, as_part
+from hippo_core.live.consolidation import Consolidated, Consolidation
 from hippo_core.live.lazy_model import LazyModel
 from hippo_core.methods import base
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import load_spec
-from hippo_core.plugins import imported
 from hippo_core.store import TraceStore
 from hippo_core.store.paths import store_path
 from hippo_core.store.trace import Decision, Statement, Trace
@@ -39,10 +39,9 @@ SESSION = "memory"
 BLOCK = 64  # sentences that are encoded, and written, together; of so few no codes are kept elsewhere (retrieval/encoded.py)
 NUMBERED = "taught"  # the store's note on how many sentences it was told
 CONSOLIDATED = "consolidated"  # the folder of what sleep has put into the model
-LIVE = "hippo_core.training.consolidation.live"  # a layer above: loaded when a memory consolidates
 CALIBRATED_ON = "episodic"  # the suite whose validation worlds a gate is calibrated on
 
-Progress = Callable[[int, int], object]  # called with how many sentences are told, and of how many
+Progress = Callable[[int, int], object]  # called with how many sentences are told, or steps done, and of how many
 
 
 class Memory:
@@ -65,8 +64,9 @@ class Memory:
         self.method = self.preset.method(self._lm, self.preset.settings)
         self._stores: dict[str, TraceStore] = {}
         self._held = ExitStack()
-        self._opened: tuple[object, OpenWorld] | None = None
-        self._way: Any = None
+        self._opened: dict[bool, tuple[object, OpenWorld]] = {}  # of the unchanged model, and of the consolidated one
+        self._consolidation: Consolidation | None = None
+        self._read_only = False
         self.folder: Path | None = None
 
     def open(self, folder: str | Path, read_only: bool = False) -> Self:
@@ -76,7 +76,8 @@ class Memory:
             LabError: another process writes to it, it holds the store of another model or method, or it is damaged.
         """
         self.close()
-        self.folder = Path(folder)
+        self.folder, self._read_only = Path(folder), read_only
+        self._consolidation = Consolidation(self._lm, self.folder / CONSOLIDATED)
         with ExitStack() as held:
             for name, writer in self._writers.items():
                 self._stores[name] = held.enter_context(self._store(self.folder / name, writer, read_only))
@@ -187,24 +188,27 @@ class Memory:
     def ask(self, question: str, tokens: int = ANSWER_TOKENS, recall: bool = True) -> Answer:
         """The model's answer, of at most so many tokens, with what the memory brings, and where it comes from. `recall` False: the memory
         is off, and the model answers from what sleep has put into it, if anything."""
-        question, world, way = _question(question), self._world(), self._consolidated()
-        if way is None:
-            return world.ask(question, tokens, recall=recall)
-        [answer] = way.apart([question], lambda places: [world.ask(question, tokens, recall=recall) for _ in places])
-        return answer
+        question, learnt = _question(question), self._learnt
+        if not learnt.fits(question):
+            return self._world().ask(question, tokens, recall=recall)
+        with learnt.on():
+            return replace(self._world(consolidated=True).ask(question, tokens, recall=recall), consolidated=True)
 
     def recall(self, question: str, k: int = LISTED) -> Recall:
         """The k best traces for a question, without asking the model."""
         return self._world().recall(_question(question), k)
 
-    def _world(self) -> OpenWorld:
-        """The traces as they stand now, opened by the method; what was built is kept until a store changes."""
-        state = tuple((name, store.changes) for name, store in self.stores.items())
-        if self._opened is None or self._opened[0] != state:
-            if self._opened is None:
-                self.method.warm_up()
-            self._opened = (state, OpenWorld(self.method, self.traces()))
-        return self._opened[1]
+    def _world(self, consolidated: bool = False) -> OpenWorld:
+        """The traces as they stand now, opened by the method; what was built is kept until a store changes. The consolidated model has a
+        method of its own: keys and values of traces are another model's there."""
+        state = (*((name, store.changes) for name, store in self.stores.items()), self._learnt.version if consolidated else None)
+        known = self._opened.get(consolidated)
+        if known is None or known[0] != state:
+            method = self.preset.method(self._lm, self.preset.settings) if consolidated else self.method
+            if known is None or consolidated:
+                method.warm_up()
+            known = self._opened[consolidated] = (state, OpenWorld(method, self.traces()))
+        return known[1]
 
     def traces(self) -> list[Trace]:
         """All traces that can be recalled, in order of telling, of each part."""
@@ -235,7 +239,7 @@ class Memory:
         if not gone:
             expected = "a number that `teach` or `recall` has given" if isinstance(what, int) else "a provenance that was given to `teach`"
             raise LabError(f"nothing is stored of {what!r}; expected {expected}")
-        self._wake()
+        self.wake()
         return gone
 
     def sleep(self, consolidate: str = "", steps: int = 200, progress: Progress | None = None) -> Slept:
@@ -245,53 +249,56 @@ class Memory:
             consolidate: a way into the model (`lora`, `gated_lora`, `kv_prefix`, `sparse`): traces are rehearsed into the model too, so
                 that it answers with the memory off. It replaces what an earlier sleep put there. Empty: the model stays as it is.
             steps: of training.
-            progress: called after each step.
+            progress: called after each step, and before the first. What it raises stops the sleep, as Ctrl-C does: everything is as before.
 
         Raises:
-            LabError: the method has no replay, an unknown way, or nothing can be asked about what is stored.
+            LabError: the method has no replay and nothing is to be consolidated, an unknown way, steps below 1, nothing can be asked about
+                what is stored, or the folder is open for reading only.
         """
         begin, rows = time.perf_counter(), list[Mapping[str, Any]]()
         sleeping = {name: writer for name, writer in self._writers.items() if "replay" in writer.steps}
-        if not sleeping:
-            raise LabError(f"{self.preset.name} has no replay, so that it cannot sleep; memory/hei_nw has one")
+        if not sleeping and not consolidate:
+            raise LabError(f"{self.preset.name} has no replay, so that it can only sleep to consolidate; memory/hei_nw has one")
+        learnt = self._learnt
+        self._require_writer()
+        if consolidate:
+            for done in learnt.learn(self.traces(), consolidate, steps):
+                if progress:
+                    progress(done, steps)
         for name, writer in sleeping.items():
             own = list(writer.replay(WORLD, self.stores[name]))
             self.stores[name].note("replay", {"items": len(own), "cycles": len({row["cycle"] for row in own})})
             rows += own
         counts = [sum(int(row[column]) for row in rows) for column in ("recalled", "merged")]
-        if consolidate:
-            self._wake()
-            learn = imported(f"{LIVE}:learn", "consolidation")
-            self._way = learn(self._real(), self.traces(), consolidate, steps, self._kept(), progress)
         return Slept(len(rows), len({row["cycle"] for row in rows}), *counts, ms=(time.perf_counter() - begin) * 1e3)
 
-    def _real(self) -> "LanguageModel":
-        """The model itself, loaded."""
-        return getattr(self._lm, "loaded", self._lm)
+    def wake(self) -> None:
+        """Take out of the model what sleep has put into it, for good; the store stays as it is. LabError where it is open for reading."""
+        learnt = self._learnt
+        self._require_writer()
+        learnt.remove()
 
-    def _kept(self) -> Path:
-        """Where that lies which sleep has put into the model."""
-        assert self.folder is not None
-        return self.folder / CONSOLIDATED
+    @property
+    def consolidated(self) -> Consolidated | None:
+        """What sleep has put into the model: which sentences, by which way, when; None where there is nothing. LabError where it is
+        damaged."""
+        return self._learnt.consolidated
 
-    def _consolidated(self) -> Any:
-        """What sleep has put into the model, attached to it; None where there is nothing."""
-        if self._way is None and (self._kept() / "lineage.json").is_file():
-            self._way = imported(f"{LIVE}:take_up", "consolidation")(self._real(), self._kept())
-        return self._way
+    @property
+    def _learnt(self) -> Consolidation:
+        _ = self.stores  # opens a folder where none is open
+        assert self._consolidation is not None
+        return self._consolidation
 
-    def _wake(self, remove: bool = True) -> None:
-        """Leave the model as it was before any sleep."""
-        if self._way is not None:
-            self._way.detach()
-            self._way = None
-        if remove and self.folder is not None:
-            shutil.rmtree(self._kept(), ignore_errors=True)
+    def _require_writer(self) -> None:
+        if self._read_only:
+            raise LabError(f"{self.folder} is open read-only; open it for writing to change what sleep has put into the model")
 
     def close(self) -> None:
         """Give the folder back. Everything is on the disk already."""
-        self._wake(remove=False)
-        self._opened, stores, held = None, list(self._stores.values()), self._held
+        if self._consolidation is not None:
+            self._consolidation.detach()
+        self._opened, stores, held = {}, list(self._stores.values()), self._held
         self._stores, self._held = {}, ExitStack()
         for store in stores:
             store.file.rows("PRAGMA busy_timeout = 200")

@@ -139,17 +139,37 @@ def test_a_sleep_puts_what_is_stored_into_the_model_until_it_is_forgotten(tmp_pa
         memory.teach(told)
         before = memory.ask(question, recall=False)
         assert not before.traces and "guitar" not in str(before)
+        recalled = memory.ask(question)
         memory.sleep(consolidate="lora", steps=steps)
         asleep = memory.ask(question, recall=False)
         assert str(asleep) == "guitar" and not asleep.traces
+        assert (before.origin, recalled.origin, asleep.origin) == ("model", "recall", "consolidation")
+        assert memory.ask(question).origin == "recall and consolidation"
+        slept = memory.consolidated
+        assert slept and (slept.way, slept.steps, slept.sentences) == ("lora", steps, dict(enumerate(told, start=1)))
+        with Memory(memory.language_model) as other:
+            assert str(other.ask(question)) == str(before)
+        with pytest.raises(InterruptedError):
+            memory.sleep(consolidate="lora", progress=_stop)
+        assert memory.consolidated == slept
+        assert str(memory.ask(question, recall=False)) == "guitar"
     with Memory().open(tmp_path, read_only=True) as again:
         assert str(again.ask(question, recall=False)) == "guitar"
+        assert again.consolidated == slept
+        with pytest.raises(LabError, match="open read-only"):
+            again.wake()
     with Memory().open(tmp_path) as memory:
         memory.forget(2)
         assert str(memory.ask(question, recall=False)) == str(before)
         assert not (tmp_path / "consolidated").exists()
+        assert memory.consolidated is None
         with pytest.raises(LabError, match="unknown way"):
             memory.sleep(consolidate="surgery")
+
+
+def _stop(done, of):
+    if done:
+        raise InterruptedError
 
 
 def test_a_gate_decides_and_says_why(tmp_path):

@@ -26,6 +26,7 @@ from hippo_core.lab.dashboard.bench import (
     upload,
 )
 from hippo_core.lab.dashboard.controls import Controls
+from hippo_core.lab.dashboard.sleep import SleepSection
 from hippo_core.lab.dashboard.turns import Turns
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import load_spec, model_names
@@ -50,9 +51,10 @@ class AskPanel:
         self.setup, self.before_setup = Setup(model, preset), Setup(model, preset, {"control": "empty"})
         self.bench, self.scenes = Bench(), list[Scene]()
         self.flip: Flip | None = None
-        self._changed, self.turns = changed, Turns(self._said, self._answering)
+        self._changed, self.turns, self.sleep = changed, Turns(self._said, self._answering), SleepSection(self.bench)
         self._make_widgets(model, preset)
         self._draw_controls()
+        self.sleep.show(self.scene, self.setup)
         if suite:
             self.source.value = suite
 
@@ -82,11 +84,15 @@ class AskPanel:
         self.status, self.answer, self.gate, self.all, self.lines = (w.HTML() for _ in range(5))
         self.switches = w.VBox()
         heading = w.HTML("<b>Switches</b>")
-        told = w.VBox([self.model, self.preset, self.source, self.world, self.sentences, w.HBox([self.file, self.teach])])
+        told = w.VBox(
+            [self.model, self.preset, self.source, self.world, self.sentences, w.HBox([self.file, self.teach]), self.sleep.widget]
+        )
         told.layout = {"width": "330px", "flex": "0 0 auto"}
         row = w.HBox([self.question, self.ask])
         more = w.HBox([self.ask_all, self.count, self.reproduce])
-        middle = w.VBox([row, w.HBox([self.status, self.progress, self.cancel]), self.answer, more, self.all, self.lines, self.gate])
+        middle = w.VBox(
+            [row, w.HBox([self.status, self.progress, self.cancel]), self.answer, self.sleep.brought, more, self.all, self.lines, self.gate]
+        )
         middle.layout = {"flex": "1 1 420px", "min_width": "380px", "padding": "0 18px"}
         right = w.VBox([w.HBox([heading, self.reset], layout={"justify_content": "space-between"}), self.switches])
         right.layout = {"width": "350px", "flex": "0 0 auto"}
@@ -101,6 +107,10 @@ class AskPanel:
         self.ask.on_click(lambda _: self.turns.start(self._answering()))
         self.ask_all.on_click(lambda _: self.turns.start(self._asking_all()))
         self.cancel.on_click(lambda _: self.turns.cancel())
+        self.sleep.sleep.on_click(lambda _: self.turns.start(self._sleeping()))
+        self.sleep.wake.on_click(lambda _: self._safely(self._wake))
+        self.sleep.off.observe(lambda change: self._switch(replace(self.setup, recall=not change["new"])), names="value")
+        self.sentences.observe(lambda _: self._safely(self._show_sleep), names="value")
         self.reset.on_click(lambda _: self._switch(replace(self.setup, settings={})))
         self.reproduce.on_click(lambda _: self._safely(self._reproduce))
 
@@ -113,11 +123,20 @@ class AskPanel:
         told = "; ".join(f"{name} {value}" for name, value in self._state().items())
         texts = "".join(page.Markup("<li>{}</li>").format(one.statement.text) for one in self.scene.observations[:50])
         head = page.framed(f"<h4>{page.escape(told)}</h4><ol>{texts}</ol><h4>{page.escape(self.question.value)}</h4>")
-        return "".join([head, *(box.value for box in (self.status, self.answer, self.all, self.lines, self.gate) if box.value)])
+        return "".join(
+            [
+                head,
+                *(box.value for box in (self.status, self.answer) if box.value),
+                self.sleep.html(),
+                *(box.value for box in (self.all, self.lines, self.gate)),
+            ]
+        )
 
     def _state(self) -> dict[str, str]:
         settings = ", ".join(f"{key}={value}" for key, value in sorted(self.setup.settings.items())) or "as the preset has them"
-        return {"model": self.setup.model, "memory": self.setup.preset, "settings": settings, "told": self.scene.name}
+        return {"model": self.setup.model, "memory": self.setup.preset, "settings": settings, "told": self.scene.name} | (
+            {} if self.setup.recall else {"recall": "off"}
+        )
 
     def _say(self, text: str, bad: bool = False) -> None:
         self.status.value = page.line(text, bad)
@@ -133,8 +152,7 @@ class AskPanel:
     @property
     def item(self) -> Item | None:
         """The suite's own item, where its question is asked."""
-        world = self.scene.world
-        return next((item for item in world.items if item.question == self.question.value), None) if world else None
+        return self.scene.item(self.question.value)
 
     def _teaching(self) -> Iterator[str]:
         scene = self.scene
@@ -154,7 +172,7 @@ class AskPanel:
 
     def _answering(self) -> Iterator[str]:
         scene, setup, question, item = self.scene, self.setup, self.question.value, self.item
-        if not scene.observations:
+        if not scene.observations and setup.recall:
             raise LabError("there is nothing to ask about: teach a sentence first")
         yield from self._told(scene, setup)
         answer = self.bench.ask(scene, setup, question, item)
@@ -165,7 +183,24 @@ class AskPanel:
             self.flip, item.answers[0] if item else None, None if score is None else score > 0, self.bench.pictures(scene, setup, answer)
         )
         self._show_gate()
+        self.sleep.remember(question)
+        yield from self.sleep.compare(scene, setup)
         yield ""
+
+    def _sleeping(self) -> Iterator[str]:
+        scene, setup, question = self.scene, self.setup, self.question.value
+        yield from self.sleep.sleeping(scene, setup, question, self.progress)
+        if question.strip():
+            yield from self._answering()
+        yield "Awake again. Tick \u201cmemory off\u201d to ask the model without recall." if setup.recall else ""
+
+    def _wake(self) -> None:
+        self.bench.wake(self.setup.model)
+        self._show_sleep()
+        self.turns.start(self._answering()) if self.flip else self._say("")
+
+    def _show_sleep(self) -> None:
+        self.sleep.show(self.scene, self.setup)
 
     def _show_gate(self) -> None:
         self.gate.value = page.decided(self.bench.decisions)
@@ -190,7 +225,7 @@ class AskPanel:
     def _reproduce(self) -> None:
         lines = [
             ("Command", command(self.scene, self.setup, self.count.value)),
-            ("Python", python(self.scene, self.setup, self.question.value)),
+            ("Python", python(self.scene, self.setup, self.question.value, self.bench.consolidated(self.setup.model))),
         ]
         self.lines.value = page.code(*lines)
         self._say("")
@@ -209,11 +244,12 @@ class AskPanel:
             return
         self.before_setup, self.setup = self.setup, setup
         self.controls.show(_flat(setup))
+        self._show_sleep()
         if self.flip is not None:
             self.turns.start(self._answering())
 
     def _switch_preset(self, preset: str) -> None:
-        self.before_setup, self.setup = self.setup, Setup(self.setup.model, preset)
+        self.before_setup, self.setup = self.setup, replace(self.setup, preset=preset, settings={})
         self._draw_controls()
         if self.flip is not None:
             self.turns.start(self._answering())
@@ -227,6 +263,7 @@ class AskPanel:
 
     def _load_suite(self, suite: str) -> None:
         self.flip, self.answer.value, self.all.value = None, "", ""
+        self.sleep.forget_questions()
         self.scenes = [] if suite == OWN else scenes_of(suite, WORLDS)
         own = suite == OWN
         self.world.layout.display = "none" if own else ""
@@ -240,6 +277,7 @@ class AskPanel:
             return
         self.sentences.value = "\n".join(one.statement.text for one in scene.observations)
         self.flip = None
+        self.sleep.forget_questions()
         questions = [item.question for item in scene.world.items]
         self.question.options = questions
         self.question.value = questions[0]
@@ -255,6 +293,7 @@ class AskPanel:
         self.turns.finish(self._answering())
 
     def _said(self, text: str, wrong: bool, ended: bool) -> None:
+        self.sleep.lock(not ended)
         self.cancel.layout.display = self.progress.layout.display = "none" if ended else ""
         if ended:
             self._say(text, wrong)

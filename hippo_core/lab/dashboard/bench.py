@@ -5,7 +5,9 @@ that is there. Nothing here draws.
 """
 
 import json
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hippo_core.files import COMMAND, LabError
 from hippo_core.live.answer import Answer, Taught
 from hippo_core.live.asking import OpenWorld
+from hippo_core.live.consolidation import Consolidated, Consolidation
 from hippo_core.live.memory import Memory
 from hippo_core.methods.base import Observation, Picture
 from hippo_core.methods.presets import Preset, load_preset, preset_names
@@ -33,11 +36,12 @@ OWN = "your sentences"
 
 @dataclass(frozen=True)
 class Setup:
-    """What a question is asked with: a model, a preset, and settings of it that are replaced, by dotted key."""
+    """What a question is asked with: a model, a preset, settings to replace, by dotted key, and whether anything is recalled."""
 
     model: str = "hippo-tiny"
     preset: str = "memory/hei_nw"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    recall: bool = True
 
     @property
     def loaded(self) -> Preset:
@@ -66,6 +70,10 @@ class Scene:
     suite: Suite | None = None
     world: World | None = None
     others: tuple[Trace, ...] = ()  # what another world says, for the control `shuffled`
+
+    def item(self, question: str) -> Item | None:
+        """The suite's own item of a question, where it is one of its world's."""
+        return next((item for item in self.world.items if item.question == question), None) if self.world else None
 
     def gold(self, item: Item | None) -> tuple[str, ...]:
         """The numbers under which a question's right facts are told."""
@@ -111,13 +119,27 @@ def _shown(answer: Answer | None) -> frozenset[int]:
     return frozenset(trace.id for trace in answer.traces) if answer else frozenset()
 
 
+@dataclass(frozen=True)
+class Uplift:
+    """What sleep brought for a question: the unchanged model's answers with the memory and without, and the consolidated one's without."""
+
+    question: str
+    memory: Answer
+    before: Answer
+    after: Answer
+    expected: str = ""
+
+
 class Bench:
-    """Stores that are taught, by scene and by what they depend on, in temporary folders; models stay loaded."""
+    """Stores that are taught, by scene and by what they depend on, in temporary folders; models stay loaded. A model sleeps, not a store:
+    what it has learnt stays in it, whatever is told or switched then."""
 
     def __init__(self) -> None:
         self._memories: dict[tuple[str, str], Memory] = {}
-        self._opened: dict[tuple[str, str, str], OpenWorld] = {}
+        self._opened: dict[tuple[Any, ...], OpenWorld] = {}
         self._models: dict[str, Any] = {}
+        self._learnt: dict[str, Consolidation] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="hippo-sleep-")
         self.decisions: list[Taught] = []
 
     def teach(self, scene: Scene, setup: Setup) -> Iterator[int]:
@@ -142,24 +164,62 @@ class Bench:
         self._models[setup.model] = memory.language_model
         return memory
 
-    def ask(self, scene: Scene, setup: Setup, question: str, item: Item | None = None) -> Answer:
-        """Answer a question about a scene, which is told first where it is not yet."""
+    def ask(self, scene: Scene, setup: Setup, question: str, item: Item | None = None, asleep: bool = True) -> Answer:
+        """Answer a question about a scene, which is told first where it is not yet. `asleep` False: by the model as it was before sleep."""
         if not question.strip():
             raise LabError("type a question")
-        return self._world(scene, setup).ask(question, scene.suite.answer_budget if scene.suite else 16, scene.gold(item))
-
-    def _world(self, scene: Scene, setup: Setup) -> OpenWorld:
         for _ in self.teach(scene, setup):
             pass
+        learnt = self._learnt.get(setup.model) if asleep else None
+        learnt = learnt if learnt and learnt.fits(question) else None
+        with learnt.on() if learnt else nullcontext():
+            world = self._world(scene, setup, learnt.version if learnt else None)
+            answer = world.ask(question, scene.suite.answer_budget if scene.suite else 16, scene.gold(item), setup.recall)
+        return replace(answer, consolidated=learnt is not None)
+
+    def _world(self, scene: Scene, setup: Setup, version: tuple[int, ...] | None = None) -> OpenWorld:
+        """A scene that is told, opened by the method. `version`: of what sleep has put into the model, which reads traces otherwise."""
         stored, preset = (_digest(scene), setup.stored), setup.loaded
         _require_known(scene, preset.settings.control)
-        key = (*stored, json.dumps(preset.of_step("test"), sort_keys=True, default=str))
+        key = (*stored, json.dumps(preset.of_step("test"), sort_keys=True, default=str), version)
         if key not in self._opened:
             memory = self._memories[stored]
             method = preset.method(memory.language_model, preset.settings)
             method.warm_up()
             self._opened[key] = OpenWorld(method, memory.traces(), scene.others)
         return self._opened[key]
+
+    def sleep(self, scene: Scene, setup: Setup, way: str, steps: int) -> Iterator[int]:
+        """Rehearse a scene, told first where it is not yet, into the model; yields how many steps are done, from 0. Left before its end,
+        the model is as it was."""
+        for _ in self.teach(scene, setup):
+            pass
+        memory = self._memories[_digest(scene), setup.stored]
+        learnt = self._learnt.get(setup.model) or Consolidation(memory.language_model, Path(self._folder.name) / setup.model)
+        self._learnt[setup.model] = learnt
+        yield from learnt.learn(memory.traces(), way, steps)
+        self._drop_consolidated()
+
+    def wake(self, model: str) -> None:
+        """Take out of a model what sleep has put into it."""
+        if model in self._learnt:
+            self._learnt[model].remove()
+        self._drop_consolidated()
+
+    def _drop_consolidated(self) -> None:
+        """Let go of what was opened with a model as an earlier sleep had made it."""
+        self._opened = {key: world for key, world in self._opened.items() if key[-1] is None}
+
+    def consolidated(self, model: str) -> Consolidated | None:
+        """What sleep has put into a model; None where there is nothing."""
+        return self._learnt[model].consolidated if model in self._learnt else None
+
+    def uplift(self, scene: Scene, setup: Setup, question: str) -> Uplift:
+        """What sleep brought for a question."""
+        item = scene.item(question)
+        on, off = (replace(setup, recall=recall) for recall in (True, False))
+        memory, before = (self.ask(scene, one, question, item, asleep=False) for one in (on, off))
+        return Uplift(question, memory, before, self.ask(scene, off, question, item), item.answers[0] if item else "")
 
     def pictures(self, scene: Scene, setup: Setup, answer: Answer) -> Sequence[Picture]:
         """What the method draws of how it came to its best trace."""
@@ -183,7 +243,10 @@ class Bench:
         """Let all stores go."""
         for memory in self._memories.values():
             memory.close()
-        self._memories, self._opened = {}, {}
+        for learnt in self._learnt.values():
+            learnt.remove()
+        self._memories, self._opened, self._learnt = {}, {}, {}
+        self._folder.cleanup()
 
 
 def paired(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> "tuple[Comparison, pd.DataFrame]":
@@ -199,7 +262,9 @@ def paired(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]
 
 
 def command(scene: Scene, setup: Setup, n: int, profile: str = "default") -> str:
-    """The command line that runs the same cell; of one's own sentences what to do first."""
+    """The command line that runs the same cell; of one's own sentences, and with the memory off, what to do first."""
+    if not setup.recall:
+        return "# with the memory off: the Python lines beside this do the same"
     if scene.suite is None:
         return "# sentences of your own: the Python lines beside this do the same"
     preset = setup.loaded
@@ -210,15 +275,16 @@ def command(scene: Scene, setup: Setup, n: int, profile: str = "default") -> str
     return f"{COMMAND} run {'memory' if preset.taught else 'answer'} {' '.join(words)}"
 
 
-def python(scene: Scene, setup: Setup, question: str) -> str:
-    """The lines of Python that do the same."""
+def python(scene: Scene, setup: Setup, question: str, slept: Consolidated | None = None) -> str:
+    """The lines of Python that do the same. `slept`: a sleep on the scene that the model is to have had."""
     texts = "\n".join(f"    {one.statement.text!r}," for one in scene.observations)
     settings = f", settings={dict(setup.settings)!r}" if setup.settings else ""
+    sleep = f"memory.sleep(consolidate={slept.way!r}, steps={slept.steps})\n" if slept else ""
     return (
         "from hippo_core import Memory\n\n"
         f"memory = Memory({setup.model!r}, {setup.preset!r}{settings})\n"
-        f"memory.teach([\n{texts}\n])\n"
-        f"answer = memory.ask({question!r})\n"
+        f"memory.teach([\n{texts}\n])\n{sleep}"
+        f"answer = memory.ask({question!r}{'' if setup.recall else ', recall=False'})\n"
         "print(answer, answer.why, sep='\\n')\n"
     )
 

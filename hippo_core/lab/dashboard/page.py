@@ -9,13 +9,20 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from hippo_core.lab.dashboard.bench import Flip
+from hippo_core.lab.dashboard.bench import Flip, Uplift
 from hippo_core.live.answer import Recalled, Taught
+from hippo_core.live.consolidation import Consolidated
 from hippo_core.methods.base import Picture
 from hippo_core.results.formatting import probability, share, span
 from hippo_core.results.statistics import Comparison
 
 HERE = Path(__file__).parent
+ORIGINS = {  # of an answer
+    "recall": "from memory",
+    "consolidation": "from what sleep put into the model",
+    "recall and consolidation": "from memory, and from what sleep put into the model",
+    "model": "from the model alone",
+}
 LISTED = 200  # decisions, or items where two answers differ, that are shown
 
 
@@ -39,9 +46,24 @@ def answer(flip: Flip, gold: str | None, right: bool | None, pictures: Sequence[
     """An answer, the one before it, the traces with what their scores are made of, and the pictures."""
     gone = [trace for trace in (flip.before.recall.traces if flip.before else ()) if trace.id in flip.left]
     traces = [*flip.now.recall.traces, *(trace for trace in gone if trace.id not in {one.id for one in flip.now.recall.traces})]
-    words = {"flip": flip, "gold": gold, "right": right, "pictures": pictures, "traces": traces, "marked": marked}
+    words = {"flip": flip, "gold": gold, "right": right, "pictures": pictures, "traces": traces, "marked": marked, "origins": ORIGINS}
     words["told"] = any(trace.who or trace.when for trace in traces)
     return framed(_environment().get_template("ask.html.j2").render(**words))
+
+
+def slept(consolidated: Consolidated | None, way: str, told: Sequence[str]) -> str:
+    """Which of the sentences that are told sleep has put into the model, by which way, and when."""
+    if consolidated is None:
+        return framed('<div class="quiet">The model has not slept: with the memory off it knows nothing of what it was told.</div>')
+    words = {"slept": consolidated, "way": way, "told": told[:LISTED], "rehearsed": set(consolidated.sentences.values())}
+    words["gone"] = [text for text in consolidated.sentences.values() if text not in told]
+    words["held"] = sum(text in words["rehearsed"] for text in told)
+    return framed(_environment().get_template("slept.html.j2").render(**words, of=len(told), at=consolidated.at.astimezone()))
+
+
+def brought(uplifts: Sequence[Uplift]) -> str:
+    """What sleep brought: the last questions' answers with the memory, and without it before and after sleep."""
+    return framed(_environment().get_template("brought.html.j2").render(uplifts=uplifts)) if uplifts else ""
 
 
 def marked(trace: Recalled) -> Markup:

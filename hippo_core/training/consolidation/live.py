@@ -1,44 +1,53 @@
-"""Consolidate the traces of a live memory into its model, and take up again what an earlier process learnt."""
+"""Consolidate the traces of a live memory into its model, and take up again what was learnt, in this process or a later one."""
 
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError, new_folder, read_object, write_json
+from hippo_core.live.consolidation import LINEAGE
 from hippo_core.models import checksums
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
 from hippo_core.training.consolidation.ways import Way, make_way
 
-LINEAGE = "lineage.json"
 A_TRACE = 8  # questions a step, at most
 
 
-def learn(
-    lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path, progress: Callable[[int, int], object] | None = None
-) -> Way:
-    """Rehearse the traces into the model by a way, write what was learnt to `folder`, whole or not at all, and leave it attached.
+def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) -> Iterator[int]:
+    """Rehearse the traces into the model by a way, and write what was learnt to `folder`, in place of what lies there. Yields how many
+    steps are done, from 0. Left before its end it writes nothing. The model is as it was when it ends, however it ends: `take_up` attaches.
 
-    LabError where nothing can be asked about the traces; the model is then as it was.
+    LabError for an unknown way, for steps below 1, and where nothing can be asked about the traces.
     """
+    if steps < 1:
+        raise LabError(f"steps is 1 or more, got {steps}")
     usual = SleepRecipe.model_fields["questions"].default
     questions = max(1, min(usual, A_TRACE * len(traces)))
     recipe = SleepRecipe(way=way, steps=steps, first_block=first_block(lm), questions=questions)
     attached = make_way(way, lm, recipe.rank, recipe.first_block)
     try:
+        yield 0
         sleep = Sleep(recipe, lm, attached, traces, shuffled(len(traces), str(recipe.seed)))
         for step in range(steps):
             sleep.learn(step)
-            if progress:
-                progress(step + 1, steps)
-        lineage = {"model": lm.spec.name, "weights": checksums.weights(lm.spec.name), "recipe": recipe.model_dump(), "traces": len(traces)}
+            yield step + 1
+        rehearsed = [traces[place] for place in sorted({*sleep.order[: sleep.samples]})]
+        lineage = {
+            "model": lm.spec.name,
+            "weights": checksums.weights(lm.spec.name),
+            "recipe": recipe.model_dump(),
+            "sentences": {trace.source: trace.text for trace in rehearsed},
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
         with new_folder(folder) as new:
             attached.save(new)
             write_json(new / LINEAGE, lineage)
-    except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
         attached.detach()
-        raise
-    return attached
 
 
 def take_up(lm: Any, folder: Path) -> Way:

@@ -1,0 +1,111 @@
+"""The section Sleep of the Ask panel: what was told is rehearsed into the model, and what that brought stands beside what was before."""
+
+import time
+from collections.abc import Iterator
+
+import ipywidgets
+
+from hippo_core.files import LabError
+from hippo_core.lab.dashboard import page
+from hippo_core.lab.dashboard.bench import Bench, Scene, Setup, Uplift
+
+WAYS = {  # of `hippo_core.training.consolidation.ways`, as they are offered
+    "near questions (gated LoRA)": "gated_lora",
+    "all questions (LoRA)": "lora",
+    "all, weights kept (KV prefix)": "kv_prefix",
+    "all, few weights (sparse)": "sparse",
+}
+QUESTIONS = 5  # the last ones, whose answers stand side by side
+
+
+class SleepSection:
+    """Widgets and works. `widget` are the controls and the state, `brought` the table; `sleep` and `wake` are the panel's to wire.
+
+    Args:
+        bench: which holds the models that sleep.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        w = ipywidgets
+        self._bench, self._uplifts, self._of = bench, dict[str, Uplift](), object()
+        self._asked: list[str] = []
+        self.way = w.Dropdown(options=list(WAYS.items()), value="gated_lora", description="for")
+        self.steps = w.BoundedIntText(value=200, min=1, max=100_000, description="steps", layout={"width": "170px"})
+        self.sleep = w.Button(description="Sleep on what it was told", icon="moon-o", layout={"width": "auto"})
+        self.sleep.tooltip = "Rehearse these sentences into the model, so that it answers without recalling them"
+        self.off = w.Checkbox(value=False, description="memory off: answer without recall", indent=False, layout={"width": "auto"})
+        self.wake = w.Button(description="Forget what sleep brought", icon="undo", layout={"width": "auto", "display": "none"})
+        self.wake.tooltip = "Back to the unchanged model; what was told stays told"
+        self.state, self.brought = w.HTML(), w.HTML()
+        shown = [w.HTML("<b>Sleep</b>"), self.way, self.steps, self.sleep, self.state, self.off, self.wake]
+        self.widget = w.VBox(shown, layout={"margin": "14px 0"})
+
+    def lock(self, busy: bool) -> None:
+        """No second sleep, and no waking, while something is being done."""
+        self.sleep.disabled = self.wake.disabled = busy
+
+    def sleeping(self, scene: Scene, setup: Setup, question: str, progress: ipywidgets.IntProgress) -> Iterator[str]:
+        """Sleep on a scene, then ask the last questions again. LabError where there is nothing to rehearse."""
+        if not scene.observations:
+            raise LabError("there is nothing to sleep on: type a sentence a line, drop a file, or choose a suite")
+        self.remember(question)
+        steps, begin = self.steps.value, time.monotonic()
+        progress.value, progress.max = 0, steps
+        for done in self._bench.sleep(scene, setup, str(self.way.value), steps):
+            progress.value = done
+            if done == 0:
+                yield "falling asleep"
+                continue
+            begin = time.monotonic() if done == 1 else begin
+            yield f"asleep: step {done:,} of {steps:,}{_left(time.monotonic() - begin, done - 1, steps - done)}"
+        self.show(scene, setup)
+        yield from self.compare(scene, setup)
+
+    def remember(self, question: str) -> None:
+        """A question that was asked: one of those whose answers are compared."""
+        if question.strip():
+            self._asked = [question, *(one for one in self._asked if one != question)][:QUESTIONS]
+
+    def forget_questions(self) -> None:
+        """Other things are told: the questions were about what was before."""
+        self._asked, self._uplifts, self.brought.value = [], {}, ""
+
+    def compare(self, scene: Scene, setup: Setup) -> Iterator[str]:
+        """Ask the last questions with the memory, and without it before and after sleep. Nothing where the model has not slept."""
+        slept = self._bench.consolidated(setup.model)
+        if slept is None:
+            return
+        of = (scene, setup.stored, sorted(setup.settings.items()), slept)
+        if of != self._of:
+            self._uplifts, self._of = {}, of
+        for number, question in enumerate(self._asked, start=1):
+            if question not in self._uplifts:
+                yield f"question {number} of {len(self._asked)}, with the memory and without"
+                self._uplifts[question] = self._bench.uplift(scene, setup, question)
+        self.brought.value = page.brought(self.uplifts)
+
+    def show(self, scene: Scene, setup: Setup) -> None:
+        """Say what of a scene sleep has put into the model."""
+        slept = self._bench.consolidated(setup.model)
+        self.wake.layout.display = "none" if slept is None else ""
+        if slept is None:
+            self.brought.value = ""
+        label = next((label for label, way in WAYS.items() if slept and way == slept.way), "")
+        self.state.value = page.slept(slept, label, [one.statement.text for one in scene.observations])
+
+    @property
+    def uplifts(self) -> list[Uplift]:
+        """What the last sleep brought for the last questions, the latest first."""
+        return [self._uplifts[question] for question in self._asked if question in self._uplifts]
+
+    def html(self) -> str:
+        """What the section says, without a kernel."""
+        return self.state.value + self.brought.value if self.wake.layout.display != "none" else ""
+
+
+def _left(seconds: float, done: int, remaining: int) -> str:
+    """How long the remaining steps take, if they take as long as those that are done."""
+    if not done:
+        return ""
+    left = seconds / done * remaining
+    return f", about {left / 60:.0f} min left" if left >= 90 else f", about {left:.0f} s left"

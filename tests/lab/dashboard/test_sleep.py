@@ -1,0 +1,117 @@
+"""The section Sleep of the Ask panel, driven without a browser: a sleep, its stop, its state, and what it brought."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+from hippo_core.files import LabError
+from hippo_core.lab.dashboard.ask import AskPanel
+from hippo_core.lab.dashboard.bench import Setup, command, own_sentences, python
+from hippo_core.lab.dashboard.sleep import WAYS
+from hippo_core.training.consolidation import WAYS as ALL
+from tests.lab.dashboard.test_ask import words
+
+TOLD = "On Monday, Ben sold a lamp at the market.\nIn May, Otto found a guitar at the school."
+QUESTION = "What did Ben sell at the market on Monday?"
+STEPS = 2
+
+
+@pytest.fixture(scope="module")
+def panel():
+    panel = AskPanel()
+    panel.sentences.value, panel.question.value = TOLD, QUESTION
+    panel.sleep.way.value, panel.sleep.steps.value = "lora", STEPS
+    panel.sleep.sleep.click()
+    yield panel
+    panel.close()
+
+
+def test_a_sleep_says_what_it_rehearsed_and_what_it_brought(panel):
+    assert "2 of 2 sentences rehearsed into the model" in words(panel.sleep.state.value)
+    assert f"all questions (LoRA), {STEPS} steps" in words(panel.sleep.state.value)
+    [brought] = panel.sleep.uplifts
+    assert (str(brought.memory), str(brought.before)) == ("lamp", "unknown")
+    assert [one.consolidated for one in (brought.memory, brought.before, brought.after)] == [False, False, True]
+    assert f"{QUESTION} lamp unknown {brought.after}" in words(panel.sleep.brought.value)
+    assert "from memory, and from what sleep put into the model" in words(panel.answer.value)
+    assert words(panel.sleep.brought.value) in words(panel.html())
+
+
+def test_with_the_memory_off_the_model_that_slept_answers(panel):
+    [tensors] = Path(panel.bench._folder.name).rglob("*.safetensors")
+    learnt = load_file(tensors)
+    save_file({name: 300 * tensor for name, tensor in learnt.items()}, tensors)
+    (tensors.parent / "lineage.json").touch()
+    panel.sleep.off.value = True
+    assert re.search("^(?!unknown).*from what sleep put into the model", words(panel.answer.value))
+    unchanged = panel.bench.uplift(panel.scene, panel.setup, QUESTION)
+    assert (str(unchanged.memory), str(unchanged.before)) == ("lamp", "unknown")
+    save_file(learnt, tensors)
+    (tensors.parent / "lineage.json").touch()
+    panel.ask.click()
+    [brought] = panel.sleep.uplifts
+    assert words(panel.answer.value).startswith(f"{brought.after} from what sleep put into the model")
+    assert "The memory is off" in words(panel.answer.value)
+    panel.reproduce.click()
+    assert f"memory.sleep(consolidate=&#39;lora&#39;, steps={STEPS})" in panel.lines.value
+    assert "recall=False" in panel.lines.value
+    panel.sentences.value = ""
+    panel.ask.click()
+    assert words(panel.answer.value).startswith(str(brought.after))
+    panel.sentences.value, panel.sleep.off.value = TOLD, False
+    assert "from memory, and" in words(panel.answer.value)
+
+
+def test_a_sentence_that_is_told_later_is_not_among_those_rehearsed(panel):
+    panel.sentences.value = TOLD.splitlines()[0] + "\nIn June, Carla lost a coin at the park."
+    state = words(panel.sleep.state.value)
+    assert "1 of 2 sentences" in state
+    assert "– In June, Carla lost a coin at the park." in state
+    assert "In May, Otto found a guitar at the school. no longer told" in state
+    panel.sentences.value = TOLD
+
+
+def test_a_sleep_that_is_stopped_or_fails_leaves_the_model_as_it_was(panel):
+    [before], state = panel.sleep.uplifts, panel.sleep.state.value
+
+    async def stopped():
+        panel.sleep.way.value, panel.sleep.steps.value = "sparse", 500
+        panel.sleep.sleep.click()
+        while "asleep: step" not in panel.status.value:
+            await asyncio.sleep(0.002)
+        assert panel.sleep.sleep.disabled
+        panel.cancel.click()
+        while panel.turns.busy:
+            await asyncio.sleep(0.002)
+
+    asyncio.run(stopped())
+    assert "cancelled" in words(panel.status.value)
+    assert not panel.sleep.sleep.disabled
+    for text, says in (("", "nothing to sleep on"), ("so it is", "none of 1 traces says anything")):
+        panel.sentences.value = text
+        panel.sleep.sleep.click()
+        assert says in words(panel.status.value)
+    panel.sentences.value = TOLD
+    assert panel.sleep.state.value == state
+    after = panel.bench.uplift(panel.scene, panel.setup, QUESTION)
+    assert [str(one) for one in (after.memory, after.before, after.after)] == [str(before.memory), str(before.before), str(before.after)]
+
+
+def test_what_sleep_brought_is_forgotten(panel):
+    panel.sleep.off.value = True
+    panel.sleep.wake.click()
+    assert words(panel.answer.value).startswith("unknown from the model alone")
+    assert "has not slept" in words(panel.sleep.state.value)
+    assert panel.sleep.brought.value == panel.sleep.html() == ""
+
+
+def test_the_lines_that_do_the_same_say_that_the_memory_is_off(panel):
+    setup = Setup(recall=False)
+    assert "recall=False" in python(own_sentences(TOLD), setup, QUESTION)
+    assert "memory off" in command(own_sentences(TOLD), setup, 5)
+    assert set(WAYS.values()) <= set(ALL)
+    with pytest.raises(LabError, match="unknown way"):
+        list(panel.bench.sleep(own_sentences(TOLD), setup, "surgery", 1))
