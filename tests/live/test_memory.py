@@ -4,12 +4,15 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 
 from hippo_core import Memory
 from hippo_core.files import LabError
 from hippo_core.live.memory import BLOCK
+from hippo_core.training.consolidation import kept
+from tests.training.consolidation.conftest import few
 
 TOLD = (
     "Anna left the bicycle at the station.",
@@ -132,7 +135,10 @@ def test_a_sleep_rehearses_what_is_stored(memory):
         rag.sleep()
 
 
-def test_a_sleep_puts_what_is_stored_into_the_model_until_it_is_forgotten(tmp_path):
+def test_a_sleep_puts_what_is_stored_into_the_model_until_it_is_forgotten(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "FACTS", 2)  # and shorter texts, so that a step takes a third of the time
+    for name in ("own_text", "plain_text"):
+        monkeypatch.setattr(kept, name, partial(few, getattr(kept, name)))
     told = ["On Friday, Carla sold a guitar at the market.", "In May, Otto found a lamp at the school."]
     question, steps = "What did Carla sell at the market on Friday?", 40
     with Memory().open(tmp_path) as memory:
