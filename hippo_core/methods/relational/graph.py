@@ -52,12 +52,13 @@ def read(trace: Trace) -> Told:
 @dataclass
 class Graph:
     """`told` in order of telling; `at`: of each name the numbers of the statements that mention it; `types`: what each name is said to
-    be; `groups`: statements by head and relation."""
+    be; `groups`: statements by head and relation; `heads`: of which names a relation is told."""
 
     told: list[Told] = field(default_factory=list)
     at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     types: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     groups: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
+    heads: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
     def of(cls, traces: Iterable[Trace]) -> "Graph":
@@ -75,8 +76,15 @@ class Graph:
             self.at[key].append(number)
         if relation := told.relation:
             self.groups[told.head, relation.name].append(number)
+            self.heads[relation.name].add(told.head)
             self.types[told.head] |= {relation.head_type} - {""}
             self.types[told.tail] |= {relation.tail_type} - {""}
+
+    def fit(self, number: int) -> float:
+        """How well a statement fits what is told of others, 0 to 1: n / (n + 1), where its relation is told of n heads besides its own."""
+        told = self.told[number]
+        others = len(self.heads[told.relation.name] - {told.head}) if told.relation else 0
+        return others / (others + 1)
 
     def rivals(self, number: int) -> list[int]:
         """The statements that say the same relation of the same head, this one among them."""

@@ -7,7 +7,7 @@ import numpy as np
 from hippo_core.retrieval.lexicon import grams
 
 Likeness = Callable[[Sequence[str], Sequence[str]], np.ndarray]  # words [Q] and words [W] -> 0 to 1, [Q, W]
-FAR = 0.4  # cosine of two words that have nothing to do with each other
+FAR = 0.5  # cosine of two words that have nothing to do with each other
 
 
 def spelling(one: str, other: str) -> float:

@@ -12,7 +12,8 @@ from hippo_core.methods.relational.likeness import Likeness, by_spelling, spelli
 from hippo_core.methods.relational.mentions import COMMON, mentions
 from hippo_core.retrieval.lexicon import words
 
-FITS, SEEN, HOP = 0.5, 0.5, 0.05  # what it counts that the end is of the kind that is asked for, that names are met, and each hop
+# What it counts that the end is of the kind that is asked for, that names are met, that others are told of likewise, and each hop.
+FITS, SEEN, SCHEMA, HOP = 1.0, 0.5, 0.1, 0.05
 ASKED = re.compile(
     r"\b(?:which|what) (?P<a>[a-z]+)|\bthe (?P<b>[a-z]+) (?:where|in which|that|who|which)\b|\b(?P<c>where|who|whom|when)\b", re.IGNORECASE
 )
@@ -33,7 +34,7 @@ class Path:
     @property
     def confidence(self) -> float:
         """How sure it is that this is the way to the answer: the score as a share of the largest one that there is."""
-        return min(1.0, max(0.0, self.score / (1 + FITS + SEEN - HOP)))
+        return min(1.0, max(0.0, self.score / (1 + FITS + SEEN + SCHEMA - HOP)))
 
 
 class Search:
@@ -51,6 +52,7 @@ class Search:
         self.words = [[word for word in words(_text(told)) if word not in COMMON] for told in graph.told]
         self.known = list(dict.fromkeys(word for own in self.words for word in own))
         self.held = Counter(word for own in self.words for word in set(own))
+        self.usual = float(np.median(list(self.held.values()))) if self.held else 1.0  # how often a word counts that is in none
         place = {word: number for number, word in enumerate(self.known)}
         self.places = [[place[word] for word in own] for own in self.words]
 
@@ -75,9 +77,10 @@ class Search:
         """Paths, best first; none where the question names nothing that is known."""
         seeds = self.link(question)
         own = {word for seed in seeds for word in seed.split()}
-        asked = [word for word in dict.fromkeys(words(question)) if word not in COMMON and word not in own]
-        idf = np.array([np.log(1 + len(self.words) / (1 + self.held.get(word, 0))) for word in asked])
         kind = wanted(question)
+        own |= {kind} if any(kind in types for types in self.graph.types.values()) else set()
+        asked = [word for word in dict.fromkeys(words(question)) if word not in COMMON and word not in own]
+        idf = np.array([np.log(1 + len(self.words) / self.held.get(word, self.usual)) for word in asked])
         table = self.alike(asked, self.known)
         rows = np.stack([table[:, own].max(1) if own else np.zeros(len(asked)) for own in self.places]) if asked else None
 
@@ -86,7 +89,8 @@ class Search:
             fits = float(bool(kind) and kind in self.graph.types.get(nodes[-1], ()))
             said = {mention.key for one in statements for mention in self.graph.told[one].mentions}
             seen = sum(seed in said for seed in seeds) / len(seeds)
-            return covered + FITS * fits + SEEN * seen - HOP * len(statements)
+            schema = min(self.graph.fit(one) for one in statements)
+            return covered + FITS * fits + SEEN * seen + SCHEMA * schema - HOP * len(statements)
 
         beam = [Path((), (seed,), 0.0) for seed in seeds]
         found: list[Path] = []
