@@ -76,6 +76,8 @@ class Search:
     def best(self, question: str, allowed: set[int] | None = None) -> list[Path]:
         """Paths, best first; none where the question names nothing that is known."""
         seeds = self.link(question)
+        if not seeds:
+            return []
         own = {word for seed in seeds for word in seed.split()}
         kind = wanted(question)
         own |= {kind} if any(kind in types for types in self.graph.types.values()) else set()
