@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
-import torch
+from greedy import right
 
 from hippo_core.models.abstention import unknown_tokens
 from hippo_core.models.load import load
@@ -35,24 +35,18 @@ def asked(count: int) -> Iterator[tuple[int, Lesson]]:
             count -= 1
 
 
-@torch.inference_mode()
 def main(model: str) -> None:
     """Print the share of right answers by hops."""
     lm = load(load_spec(model), threads=1)
     encoder, unknown = Encoder(lm.tokenizer, lm.template), list(unknown_tokens(lm).first)
     marks: dict[tuple[str, bool], list[tuple[int, bool]]] = defaultdict(list)
     for number, lesson in asked(QUESTIONS):
-        [batch] = encoder.batches([lesson], [], 1)
-        hidden = lm.model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False)[0]
-        [(row, positions, skill)] = batch.skills
-        logits, wanted = lm.model.lm_head(hidden[row, positions]), batch.labels[row, positions]
-        for allowed in (True, False):
-            if not allowed:
-                logits[0, unknown] = float("-inf")
-            marks[skill, allowed].append((number, bool((logits.argmax(-1) == wanted).all())))
+        [branch] = lesson.branches
+        for allowed, found in zip((True, False), right(lm, encoder, lesson, unknown), strict=True):
+            marks[branch.skill, allowed].append((number, found))
     for (skill, allowed), found in sorted(marks.items(), key=lambda pair: (pair[0][0], not pair[0][1])):
-        lessons, right = zip(*found, strict=True)
-        interval = cluster_interval([float(one) for one in right], lessons)
+        lessons, answers = zip(*found, strict=True)
+        interval = cluster_interval([float(one) for one in answers], lessons)
         says = "as it says" if allowed else "never unknown"
         print(f"{model}  {skill:7}  {says:13}  {interval.mean:.2f} ({interval.low:.2f} to {interval.high:.2f})  {len(found)} questions")
 

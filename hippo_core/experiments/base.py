@@ -31,6 +31,7 @@ OURS = {
     "answer": "hippo_core.experiments.answer.experiment:ANSWER",
     "memory": "hippo_core.experiments.memory.experiment:MEMORY",
     "consolidation": "hippo_core.experiments.consolidation.experiment:CONSOLIDATION",
+    "sleeps": "hippo_core.experiments.sleeps.experiment:SLEEPS",
 }
 
 

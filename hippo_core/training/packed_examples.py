@@ -82,6 +82,10 @@ class Encoder:
         size = -(-len(rows) // parts)
         return [self._pad(rows[first : first + size]) for first in range(0, len(rows), size)]
 
+    def batch(self, lessons: list[Lesson]) -> Batch:
+        """Lessons in one batch, in their order."""
+        return self._pad([self.row(lesson) for lesson in lessons])
+
     def row(self, lesson: Lesson) -> "Row":
         """One lesson as a sequence."""
         row = Row()

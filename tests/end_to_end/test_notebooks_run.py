@@ -18,6 +18,7 @@ SMOKE = {
     "02_baseline": {"run_id": "smoke-test", "suite": "semantic", "preset": "controls/oracle", "dry_run": True},
     "03_memory": {"run_id": "smoke-test", "step": "teach", "dry_run": True},
     "04_consolidation": {"run_id": "smoke-test", "dry_run": True, "steps": 4, "in_context": 5},
+    "04_sleeps": {"run_id": "smoke-test", "dry_run": True, "groups": 2, "steps": 2, "in_context": 2},
     "05_report": {"run_id": "smoke-test"},
     "10_dashboard": {"run_id": "smoke-test"},
 }

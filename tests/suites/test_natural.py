@@ -62,6 +62,19 @@ def test_pooled_all_passages_are_told_and_the_splits_questions_asked(written):
     assert {item.gold_facts for item in pooled.items} <= {item.gold_facts for item in every.items}
 
 
+def test_a_single_passage_is_a_world_with_its_own_questions_and_articles_take_turns(written):
+    whole = list(worlds("squad", "passages", None, 1337, "test"))
+    assert len(whole) == 24 and len({world.id.rpartition(".")[0] for world in whole[:12]}) == 12
+    for world in whole:
+        [fact] = world.facts
+        assert len(world.items) == 2 and all(item.answers[0] in fact.text for item in world.items)
+        assert {(item.world, item.gold_facts, item.taught) for item in world.items} == {(world.id, (fact.id,), (fact.id,))}
+    assert len({item.id for world in whole for item in world.items}) == 48
+    assert list(worlds("squad", "passages", 6, 1337, "test")) == whole[:3] != list(worlds("squad", "passages", 6, 1338, "test"))
+    with pytest.raises(LabError, match="squad has 48 questions about single passages"):
+        list(worlds("squad", "passages", 49, 1337, "test"))
+
+
 @pytest.mark.parametrize("n", [1, 12, 30])
 def test_questions_are_spread_over_the_worlds(written, n):
     counts = [len(world.items) for world in worlds("squad", "default", n, 1337, "test")]

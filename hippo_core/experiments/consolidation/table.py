@@ -40,22 +40,22 @@ def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
 
 def changes(rows: Frame) -> dict[str, Any]:
     """Of each probe and each stage after the first the paired difference from before, with its 95% interval by world."""
-    from hippo_core.results.statistics.paired import compare
-
     found: dict[str, Any] = {}
     for probe, group in rows.groupby("probe", sort=False):
         measure = "nats" if probe == "text" else "score"
         before = group[group["stage"] == "pre"]
         for stage in [stage for stage in dict.fromkeys(group["stage"]) if stage != "pre"]:
-            pair = compare(group[group["stage"] == stage], before, metric=measure, key="question_id", cluster="world")
-            found.setdefault(str(probe), {})[stage] = {
-                "difference": float(pair.difference),
-                "low": _number(pair.low),
-                "high": _number(pair.high),
-                "n": pair.n,
-                "n_worlds": pair.n_worlds,
-            }
+            found.setdefault(str(probe), {})[stage] = change(group[group["stage"] == stage], before, measure)
     return found
+
+
+def change(after: Frame, before: Frame, measure: str) -> dict[str, Any]:
+    """The paired difference of a measure on the same questions, with its 95% interval by world."""
+    from hippo_core.results.statistics.paired import compare
+
+    pair = compare(after, before, metric=measure, key="question_id", cluster="world")
+    bounds = {"low": _number(pair.low), "high": _number(pair.high)}
+    return {"difference": float(pair.difference), **bounds, "n": pair.n, "n_worlds": pair.n_worlds}
 
 
 def _number(value: float) -> float | None:

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
+from itertools import zip_longest
 from random import Random
 
+from hippo_core.files import LabError
 from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, holding, some
 from hippo_core.suites.types import Item, Split, Suite, World
 from hippo_core.text_files import read_text
@@ -25,9 +27,10 @@ TRAINED, VALIDATED = 30, 6  # articles; the rest is tested
 
 class SquadSettings(PassageSettings):
     """`pooled`: all 2,067 passages are one world. `every_article`: the questions of all articles are asked, whatever the split: for what
-    trains on none of them."""
+    trains on none of them. `single`: each passage is a world, with all its questions; articles take turns."""
 
     pooled: bool = False
+    single: bool = False
     every_article: bool = False
 
 
@@ -84,7 +87,11 @@ def stream(settings: SquadSettings, split: Split, seed: int, n: int | None) -> I
     """The articles of a split in the seed's order, or all passages as one world; the questions are spread over the articles."""
     articles = parse(read_text(FILE))
     asking = articles if settings.every_article else of_split(articles, split)
-    asking = tuple(Random(f"squad/order/{seed}/{split}").sample(asking, len(asking)))
+    random = Random(f"squad/order/{seed}/{split}")
+    asking = tuple(random.sample(asking, len(asking)))
+    if settings.single:
+        yield from single_passages(random, asking, settings, n)
+        return
     if settings.pooled:
         worlds = [world_of(articles, asking, settings, "squad")]
     else:
@@ -93,6 +100,28 @@ def stream(settings: SquadSettings, split: Split, seed: int, n: int | None) -> I
     for world, items in zip(worlds, drawn, strict=True):
         if items:
             yield replace(world, facts=asked(world.facts, items), items=tuple(items))
+
+
+def single_passages(random: Random, articles: tuple[Article, ...], settings: SquadSettings, n: int | None) -> Iterator[World]:
+    """Each passage as a world: one of each article in turn, as `random` draws them. LabError where they have fewer than n questions."""
+    most = sum(len(questions) for article in articles for _, questions in article.passages)
+    if n is not None and n > most:
+        raise LabError(f"squad has {most:,} questions about single passages of this split; {n:,} were asked for: lower n")
+    wholes = [world_of((article,), (article,), settings, article.id) for article in articles]
+    drawn = [random.sample(range(len(article.passages)), len(article.passages)) for article in articles]
+    for places in zip_longest(*drawn):
+        for whole, place in zip(wholes, places, strict=True):
+            if place is not None:
+                yield _passage(whole, place)
+
+
+def _passage(whole: World, place: int) -> World:
+    """One passage of an article's world, as a world."""
+    name = f"{whole.id}.p{place}"
+    facts = [replace(fact, world=name) for fact in whole.facts if fact.id == name or fact.id.startswith(f"{name}.")]
+    taught = tuple(fact.id for fact in facts)
+    items = [replace(item, world=name, taught=taught) for item in whole.items if item.id.startswith(f"{whole.id}.q{place}.")]
+    return World(name, asked(facts, items), tuple(items))
 
 
 SQUAD = Suite(

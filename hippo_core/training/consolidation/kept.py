@@ -69,8 +69,17 @@ def own_text(lm: LanguageModel, seed: int, texts: int = TEXTS, tokens: int = TOK
 
 def divergence(way: Any, batch: Batch) -> Tensor:
     """KL(unchanged || consolidated) in nats a token over what a batch of lessons labels."""
+    return context_divergence(way, batch, batch)
+
+
+def context_divergence(way: Any, informed: Batch, batch: Batch) -> Tensor:
+    """KL(unchanged and informed || consolidated) in nats a token: the unchanged model reads lessons with the text that answers them in the
+    prompt, the other one the same lessons without (context distillation, Snell et al. 2022, arXiv 2209.15189, section 2).
+
+    Both batches label the same tokens in the same order.
+    """
     with torch.no_grad(), way.unchanged():
-        wanted = _predicted(way.model, batch)
+        wanted = _predicted(way.model, informed)
     return _kl(wanted, _predicted(way.model, batch))
 
 

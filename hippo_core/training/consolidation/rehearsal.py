@@ -4,7 +4,7 @@
     rehearsed   Who was it that sold a guitar at the market?  Carla      At which hour or day did Carla sell off a guitar?  Friday
 
 An event of the lab's own words is taken apart and asked for slot by slot, in words and forms of which no suite uses one, so that a test's
-questions are never rehearsed. Of any other text a span is left out and asked for. Both directions of a fact come by themselves: each slot
+questions are never rehearsed. Any other text is asked about by `texts`. Both directions of a fact come by themselves: each slot
 is the answer of some questions and the cue of others.
 """
 
@@ -18,6 +18,7 @@ from hippo_core.store.trace import Trace
 from hippo_core.suites import lexicon, wording
 from hippo_core.suites.lexicon import Group, Verb
 from hippo_core.suites.wording import Event, Words
+from hippo_core.training.consolidation.texts import ask_text
 
 # {plain}, {inverted}, {rest} and {first} as in `wording.QUESTION_FORMS`, none of which is here, nor reads like one of these.
 FORMS: Mapping[str, tuple[str, ...]] = {
@@ -66,8 +67,6 @@ FORMS: Mapping[str, tuple[str, ...]] = {
         "I am looking for the time when {plain}{rest}: which was it?",
     ),
 }
-GAP = "..."
-SPAN = re.compile(r"\b(?:[A-Z][\w'-]+(?: [A-Z][\w'-]+)*|\d[\d.,]*\d|\d)\b")  # what is asked for of other texts: names and numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +105,6 @@ def ask_event(random: Random, event: Event, words: Words) -> tuple[str, str]:
     if left_out and random.random() < 0.5:
         del cue[random.choice(left_out)]
     return wording.ask(random.choice(FORMS[kind]), kind, cue, said), words.slots()[kind]
-
-
-def ask_text(random: Random, text: str) -> tuple[str, str] | None:
-    """A sentence of a text with a gap, and what stands there; None where it names nothing."""
-    spans = list(SPAN.finditer(text))
-    if not spans:
-        return None
-    span = random.choice(spans)
-    before, after = text[: span.start()], text[span.end() :]
-    begin = max(before.rfind(". "), before.rfind("? "), before.rfind("! ")) + 2 if re.search(r"[.?!] ", before) else 0
-    end = min((at for mark in (". ", "? ", "! ") if (at := after.find(mark)) >= 0), default=len(after) - 1) + 1
-    return f"What belongs in the gap? {before[begin:]}{GAP}{after[:end]}", span.group()
 
 
 def read_event(text: str) -> tuple[Event, Words] | None:

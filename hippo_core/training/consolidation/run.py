@@ -105,16 +105,7 @@ def sleep_once(
     sleep = Sleep(recipe, cell.language_model, way, told, orders(told, parameters.policy, cycle, recipe.seed))
     if cycle > 1:
         way.put(before)
-    rests_on = [recipe.model_dump(), sha256(cell.store), checksums.weights(parameters.model), parameters.policy, cycle, str(cell.record)]
-    workshop = home() / WORKSHOP / checksums.digest(rests_on)[:24]
-    begin = time.perf_counter()
-    train(sleep, workshop, say, every=max(1, recipe.steps // 2))
-    seconds = time.perf_counter() - begin
-    shutil.rmtree(workshop, ignore_errors=True)
-    slept["seconds"] += seconds
-    slept["replay_samples"] += sleep.samples
-    slept["tokens"] += sleep.tokens
-    slept["loss"] = sleep.loss
+    train_once(cell, sleep, slept, say, parameters.policy, cycle)
     lost = reading(sleep, False) - reading(sleep, True)
     slept["reading_lost"] = lost
     if lost > parameters.lost:
@@ -123,6 +114,20 @@ def sleep_once(
         cell.warn(f"cycle {cycle} lost {lost:.0%} of reading on validation lessons (lost={parameters.lost}): it is rolled back")
     else:
         slept["cycles"] += 1
+
+
+def train_once(cell: Any, sleep: Sleep, slept: dict[str, Any], say: Callable[[str], None], *rests_on: Any) -> None:
+    """Train a sleep to its end and add to `slept` what it took; one that was killed goes on from its last checkpoint."""
+    recipe = sleep.recipe
+    whole = [recipe.model_dump(), sha256(cell.store), checksums.weights(cell.parameters.model), *rests_on, str(cell.record)]
+    workshop = home() / WORKSHOP / checksums.digest(whole)[:24]
+    begin = time.perf_counter()
+    train(sleep, workshop, say, every=max(1, recipe.steps // 2))
+    slept["seconds"] += time.perf_counter() - begin
+    shutil.rmtree(workshop, ignore_errors=True)
+    slept["replay_samples"] += sleep.samples
+    slept["tokens"] += sleep.tokens
+    slept["loss"] = sleep.loss
 
 
 def reading(sleep: Sleep, consolidated: bool) -> float:
@@ -151,32 +156,39 @@ def orders(told: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[li
 
 def probe(lm: LanguageModel, probed: Probed, stage: str, in_context: int, seed: int, way: Way | None = None) -> Iterator[dict[str, Any]]:
     """Rows of every probe with the model as it is now; a question that is none of the way's is answered by the unchanged model."""
+    passages = {world.id: passages_of(world) for world in probed.worlds}
     for name, preset_name in PROBES.items():
         if name == "text":
-            yield from plain_text(lm, stage, way)
-            continue
-        preset = load_preset(preset_name) if preset_name else probed.memory
-        if name == "in_context":
-            suite = get_suite("episodic")
-            settings = settings_for("episodic", "base")
-            worlds: Sequence[World] = list(
-                cut(drawn_worlds("episodic", "base", in_context, READ_SEED + seed, "test", settings), in_context)
-            )
-            traces: Mapping[str, Sequence[Trace]] = {world.id: passages_of(world) for world in worlds}
+            rows = plain_text(lm, way)
+        elif name == "in_context":
+            rows = reading_others(lm, in_context, seed, way)
         else:
-            suite, worlds = probed.suite, probed.worlds
-            traces = probed.traces if name == "memory" else {world.id: passages_of(world) for world in worlds}
-
-        def answers(places: Sequence[int], suite=suite, worlds=worlds, traces=traces, preset=preset) -> list[dict[str, Any]]:
-            items = [item for world in worlds for item in world.items]
-            chosen = {items[place].id for place in places}
-            parts = (replace(world, items=tuple(item for item in world.items if item.id in chosen)) for world in worlds)
-            asked = ask(suite, [world for world in parts if world.items], preset.method(lm, preset.settings), "delayed", traces, BATCH)
-            return [row_of(suite, one) for one in asked]
-
-        questions = [item.question for world in worlds for item in world.items]
-        rows = way.apart(questions, answers) if way else answers(range(len(questions)))
+            preset = load_preset(preset_name) if preset_name else probed.memory
+            rows = asked(lm, probed.suite, probed.worlds, preset, probed.traces if name == "memory" else passages, way)
         yield from ({"probe": name, "stage": stage} | row for row in rows)
+
+
+def asked(
+    lm: LanguageModel, suite: Suite, worlds: Sequence[World], preset: Preset, traces: Mapping[str, Sequence[Trace]], way: Way | None = None
+) -> list[dict[str, Any]]:
+    """A row for every question of the worlds, asked with what a preset brings of the traces."""
+    items = [item for world in worlds for item in world.items]
+
+    def answers(places: Sequence[int]) -> list[dict[str, Any]]:
+        chosen = {items[place].id for place in places}
+        parts = (replace(world, items=tuple(item for item in world.items if item.id in chosen)) for world in worlds)
+        answered = ask(suite, [world for world in parts if world.items], preset.method(lm, preset.settings), "delayed", traces, BATCH)
+        return [row_of(suite, one) for one in answered]
+
+    return way.apart([item.question for item in items], answers) if way else answers(range(len(items)))
+
+
+def reading_others(lm: LanguageModel, count: int, seed: int, way: Way | None = None) -> list[dict[str, Any]]:
+    """Rows of so many questions about worlds that no store was taught, whose facts stand in the prompt."""
+    settings = settings_for("episodic", "base")
+    worlds = list(cut(drawn_worlds("episodic", "base", count, READ_SEED + seed, "test", settings), count))
+    traces = {world.id: passages_of(world) for world in worlds}
+    return asked(lm, get_suite("episodic"), worlds, load_preset(PROBES["in_context"]), traces, way)
 
 
 def row_of(suite: Suite, answered: AnsweredItem) -> dict[str, Any]:
@@ -189,12 +201,12 @@ def row_of(suite: Suite, answered: AnsweredItem) -> dict[str, Any]:
         **{column: getattr(given, column) for column in ("prompt_tokens", "generated_tokens", "latency_ms")},
         "answer": " | ".join(item.answers),
         "pred": given.text,
-        **{column: scored[column] for column in ("score", "abstained")},
+        **{column: scored[column] for column in ("score", "f1", "abstained")},
         "nats": math.nan,
     }
 
 
-def plain_text(lm: LanguageModel, stage: str, way: Way | None = None) -> Iterator[dict[str, Any]]:
+def plain_text(lm: LanguageModel, way: Way | None = None) -> Iterator[dict[str, Any]]:
     """The loss on paragraphs of Python's manual, which every machine has."""
     texts = sorted(language.manual(), key=len, reverse=True)[:PARAGRAPHS]
 
@@ -202,10 +214,10 @@ def plain_text(lm: LanguageModel, stage: str, way: Way | None = None) -> Iterato
         return [text_loss(lm, [texts[place]], min(language.WINDOW, lm.spec.context_limit)).per_token for place in places]
 
     nats = way.apart(texts, losses) if way else losses(range(len(texts)))
-    empty = dict.fromkeys(("score", "abstained", "prompt_tokens", "generated_tokens", "latency_ms"), math.nan)
+    empty = dict.fromkeys(("score", "f1", "abstained", "prompt_tokens", "generated_tokens", "latency_ms"), math.nan)
     words = dict.fromkeys(("kind", "rung", "question", "answer", "pred"), "")
     for number, loss in enumerate(nats):
-        yield {"question_id": f"text.{number}", "world": f"text-{number}", "probe": "text", "stage": stage, **words, **empty, "nats": loss}
+        yield {"question_id": f"text.{number}", "world": f"text-{number}", **words, **empty, "nats": loss}
 
 
 def keep(way: Way, cell: Any, recipe: SleepRecipe, slept: Mapping[str, Any]) -> Path:

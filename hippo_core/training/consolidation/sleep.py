@@ -14,7 +14,7 @@ from hippo_core.training.consolidation import kept
 from hippo_core.training.consolidation.rehearsal import Rehearsed, rehearse
 from hippo_core.training.consolidation.ways import Way
 from hippo_core.training.lessons import Branch, Lesson
-from hippo_core.training.packed_examples import Encoder
+from hippo_core.training.packed_examples import Batch, Encoder
 from hippo_core.training.train import Log, answer_loss, set_rates
 
 PASSES = 8  # orders that are drawn of the traces; then they come round again
@@ -43,9 +43,11 @@ class SleepRecipe(BaseModel):
     steps: int = 200
     wordings: int = 40  # questions that are made of a trace
     questions: int = 64  # a step
+    rehearse_earlier: float = 0.0  # share of a step's questions that are about traces of earlier sleeps
     a_row: int = 16  # questions that are packed into one sequence
     lessons: int = 2  # a step, which are distilled from the unchanged model
     texts: int = 4  # a step, of the model's own and of plain English
+    distilled: float = 0.0  # weight of what the unchanged model answers with a question's trace in its prompt, beside the answer itself
     kept_weight: float = 1.0
     warmup: int = 10
     seed: int = 1337
@@ -57,21 +59,35 @@ class Sleep:
 
     Args:
         orders: for each pass over the traces the order in which they are rehearsed, by their places in `traces`; passes go round.
+        earlier: traces that the way has learnt in earlier sleeps. A share of each step's questions (`rehearse_earlier`) is about them, so
+            that what is new is interleaved with what was known (McClelland et al. 1995).
 
     Raises:
         LabError: nothing can be asked about any of the traces.
     """
 
-    def __init__(self, recipe: SleepRecipe, lm: LanguageModel, way: Way, traces: Sequence[Trace], orders: Sequence[Sequence[int]]):
+    def __init__(
+        self,
+        recipe: SleepRecipe,
+        lm: LanguageModel,
+        way: Way,
+        traces: Sequence[Trace],
+        orders: Sequence[Sequence[int]],
+        earlier: Sequence[Trace] = (),
+    ):
         self.recipe, self.lm, self.way = recipe, lm, way
-        self.questions = [rehearse(Random(f"sleep/{recipe.seed}/{trace.text}"), trace, recipe.wordings) for trace in traces]
+        self.questions, known = self.asked(traces), self.asked(earlier)
+        passes = shuffled(len(earlier), f"{recipe.seed}/earlier")
+        self.earlier = [known[place] for order in passes for place in order if known[place]]
         self.order = [place for order in orders for place in order if self.questions[place]]
         if not self.order:
             raise LabError(f"none of {len(traces)} traces says anything that could be asked for; teach the store first")
         self.encoder = Encoder(lm.tokenizer, lm.template)
         with way.unchanged():
             self.texts = torch.cat([kept.own_text(lm, recipe.seed), kept.plain_text(lm, recipe.seed)])
-        way.prepare([trace.text for trace in traces], [[one.question for one in asked] for asked in self.questions])
+        texts = [trace.text for trace in (*earlier, *traces)]
+        self.told = {trace.id: trace.text for trace in (*earlier, *traces)}
+        way.prepare(texts, [[one.question for one in asked] for asked in (*known, *self.questions)], len(earlier))
         for weight in way.weights().values():
             weight.requires_grad_(True)
         self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(self.weights().values(), lr=self.rate, weight_decay=0.0)]
@@ -87,21 +103,31 @@ class Sleep:
     def weights(self) -> dict[str, torch.Tensor]:
         return self.way.weights()
 
+    def asked(self, traces: Sequence[Trace]) -> list[list[Rehearsed]]:
+        """Of each trace the questions that are made of it: the same in every sleep of a seed."""
+        return [rehearse(Random(f"sleep/{self.recipe.seed}/{trace.text}"), trace, self.recipe.wordings) for trace in traces]
+
     def drawn(self, step: int) -> list[Rehearsed]:
         """The questions of a step: a function of seed and step alone."""
-        random, count = Random(f"sleep/{self.recipe.seed}/{step}"), self.recipe.questions
-        places = [self.order[(step * count + number) % len(self.order)] for number in range(count)]
-        return [random.choice(self.questions[place]) for place in places]
+        random = Random(f"sleep/{self.recipe.seed}/{step}")
+        old = round(self.recipe.rehearse_earlier * self.recipe.questions) if self.earlier else 0
+        new = self.recipe.questions - old
+        asked = [self.questions[self.order[(step * new + number) % len(self.order)]] for number in range(new)]
+        asked += [self.earlier[(step * old + number) % len(self.earlier)] for number in range(old)]
+        return [random.choice(one) for one in asked]
 
     def learn(self, step: int) -> Log:
         recipe = self.recipe
         left = 1 - max(0, step - recipe.steps / 3) / (recipe.steps * 2 / 3)
         set_rates(self.optimizers, (self.rate,), min(1.0, (step + 1) / recipe.warmup) * left)
         questions = self.drawn(step)
-        branches = [Branch(one.question, one.answer, ()) for one in questions]
-        rows = [Lesson((), tuple(branches[first : first + recipe.a_row])) for first in range(0, len(branches), recipe.a_row)]
-        [batch] = self.encoder.batches(rows, [], 1)
+        if recipe.distilled:
+            batch, informed = self.informed(questions)
+        else:
+            [batch], informed = self.encoder.batches(self.rows(questions), [], 1), None
         loss, answers = answer_loss(self.way.model, batch)
+        if informed:
+            loss = loss + recipe.distilled * kept.context_divergence(self.way, informed, batch)
         random = Random(f"kept/{recipe.seed}/{step}")
         lost, of_text = loss.new_zeros(()), loss.new_zeros(())
         if recipe.lessons:
@@ -120,6 +146,21 @@ class Sleep:
         self.rehearsed |= {one.trace for one in questions}
         self.loss = float(answers)
         return {"answers": float(answers), "reading": float(lost.detach()), "text": float(of_text.detach())}
+
+    def rows(self, questions: Sequence[Rehearsed], facts: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> list[Lesson]:
+        """Lessons of so many questions each as go into a sequence, behind the same facts."""
+        branches = [Branch(one.question, one.answer, ()) for one in questions]
+        size = self.recipe.a_row
+        return [Lesson(facts, tuple(branches[first : first + size])) for first in range(0, len(branches), size)]
+
+    def informed(self, questions: Sequence[Rehearsed]) -> tuple[Batch, Batch]:
+        """The questions without what they are about, and the same with it in the prompt; sequences are of one trace each."""
+        of_trace: dict[int, list[Rehearsed]] = {}
+        for one in questions:
+            of_trace.setdefault(one.trace, []).append(one)
+        bare = [row for asked in of_trace.values() for row in self.rows(asked)]
+        told = [row for trace, asked in of_trace.items() for row in self.rows(asked, ((self.told[trace], ()),))]
+        return self.encoder.batch(bare), self.encoder.batch(told)
 
     def examine(self) -> Log:
         return {}

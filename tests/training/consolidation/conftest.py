@@ -1,19 +1,31 @@
-"""One small model for all of these tests, and sleeps that take a second."""
+"""One small model and one small store for all of these tests, and sleeps that take a second."""
 
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from hippo_core.experiments.consolidation.experiment import ConsolidationParameters
+from hippo_core.experiments.consolidation.sleeping import SleepingParameters
+from hippo_core.experiments.memory.run import teach
+from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.store.trace import Trace
-from hippo_core.training.consolidation import Sleep, SleepRecipe, kept
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.training.consolidation import Sleep, SleepRecipe, kept, run
 
 TEXTS = (
     "On Friday, Carla sold a guitar at the market.",
     "Anders lost a bicycle at the bakery in August.",
     "Wiebke walked to the harbor at noon.",
 )
+WORLDS = list(worlds("consolidation", "default", 4, 7, "val"))
+PRESET = load_preset("memory/hei_nw", {"encoder": "own"})
 
 
 @pytest.fixture(scope="package")
@@ -31,9 +43,54 @@ def sleep(monkeypatch):
     for name in ("own_text", "plain_text"):
         monkeypatch.setattr(kept, name, partial(few, getattr(kept, name)))
 
-    def make(lm, way, told=TEXTS, orders=None, **recipe):
+    def make(lm, way, told=TEXTS, orders=None, earlier=(), **recipe):
         traces = [Trace("w", f"f{number}", text, id=number) for number, text in enumerate(told, 1)]
         recipe = {"way": way.name, "questions": 4, "lessons": 1, "texts": 2, "wordings": 6, "steps": 3, "warmup": 1} | recipe
-        return Sleep(SleepRecipe(**recipe), lm, way, traces, [list(range(len(traces)))] if orders is None else orders)
+        return Sleep(SleepRecipe(**recipe), lm, way, traces, [list(range(len(traces)))] if orders is None else orders, earlier)
+
+    return make
+
+
+@dataclass
+class Cell:
+    """What a consolidation reads of its open cell."""
+
+    parameters: SleepingParameters
+    language_model: object
+    store: Path
+    record: Path
+    suite: object = get_suite("consolidation")
+    warnings: list[str] = field(default_factory=list)
+    slept: dict = field(default_factory=dict)
+
+    resolved = SimpleNamespace(preset=PRESET)
+
+    def worlds(self):
+        return WORLDS
+
+    def warn(self, message):
+        self.warnings.append(message)
+
+
+@pytest.fixture(scope="package")
+def store(lm, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("store")
+    method: Any = PRESET.method(lm, PRESET.settings)
+    teach(method, get_suite("consolidation"), WORLDS, [], folder, "told")
+    [file] = folder.rglob("*.sqlite*")
+    return file
+
+
+@pytest.fixture
+def cell(lm, store, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "home", lambda: tmp_path)
+    monkeypatch.setattr(run, "PARAGRAPHS", 2)
+    monkeypatch.setattr(run, "LESSONS", 4)
+    for name in ("own_text", "plain_text"):
+        monkeypatch.setattr(kept, name, partial(few, getattr(kept, name)))
+
+    def make(kind=ConsolidationParameters, **parameters):
+        told: dict[str, Any] = {"n": 4, "steps": 3, "in_context": 4, "wordings": 4} | parameters
+        return Cell(kind(**told), lm, store, tmp_path)
 
     return make

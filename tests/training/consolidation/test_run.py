@@ -1,69 +1,11 @@
 """Ask, sleep, ask again: what a cell's rows say follows from its store and from whether anything was trained."""
 
-from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
-from types import SimpleNamespace
-
 import pytest
 
-from hippo_core.experiments.consolidation.experiment import ConsolidationParameters
 from hippo_core.experiments.consolidation.table import ROWS
-from hippo_core.experiments.memory.run import teach
 from hippo_core.files import read_object
-from hippo_core.methods.presets import load_preset
-from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
-from hippo_core.training.consolidation import kept, make_way, run
-from tests.training.consolidation.conftest import few
-
-WORLDS = list(worlds("consolidation", "default", 4, 7, "val"))
-PRESET = load_preset("memory/hei_nw", {"encoder": "own"})
-
-
-@dataclass
-class Cell:
-    """What a consolidation reads of its open cell."""
-
-    parameters: ConsolidationParameters
-    language_model: object
-    store: Path
-    record: Path
-    suite: object = get_suite("consolidation")
-    warnings: list[str] = field(default_factory=list)
-    slept: dict = field(default_factory=dict)
-
-    resolved = SimpleNamespace(preset=PRESET)
-
-    def worlds(self):
-        return WORLDS
-
-    def warn(self, message):
-        self.warnings.append(message)
-
-
-@pytest.fixture(scope="module")
-def store(lm, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("store")
-    method = PRESET.method(lm, PRESET.settings)
-    teach(method, get_suite("consolidation"), WORLDS, [], folder, "told")
-    [file] = folder.rglob("*.sqlite*")
-    return file
-
-
-@pytest.fixture
-def cell(lm, store, tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "home", lambda: tmp_path)
-    monkeypatch.setattr(run, "PARAGRAPHS", 2)
-    monkeypatch.setattr(run, "LESSONS", 4)
-    for name in ("own_text", "plain_text"):
-        monkeypatch.setattr(kept, name, partial(few, getattr(kept, name)))
-
-    def make(**parameters):
-        told = ConsolidationParameters(**{"n": 4, "steps": 3, "in_context": 4, "wordings": 4} | parameters)
-        return Cell(told, lm, store, tmp_path)
-
-    return make
+from hippo_core.training.consolidation import make_way, run
+from tests.training.consolidation.conftest import PRESET, WORLDS
 
 
 def scores(rows, stage):

@@ -6,8 +6,12 @@ import pytest
 import torch
 
 from hippo_core.files import LabError
+from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation import make_way
+from hippo_core.training.packed_examples import IGNORE
 from tests.training.consolidation.conftest import TEXTS
+
+EARLIER = ("At dawn, Zora bought a kite at the castle.", "Bruno found a ladder at the mill in May.")
 
 
 @pytest.fixture
@@ -51,6 +55,20 @@ def test_orders_are_followed_pass_after_pass_and_go_round(lm, way, sleep):
     assert [one.trace for step in range(3) for one in trainee.drawn(step)] == [3, 1, 2, 2, 2, 1, 3, 1, 2, 2, 2, 1]
 
 
+@pytest.mark.parametrize(("share", "old"), [(0.0, 0), (0.25, 1), (0.5, 2)])
+def test_a_share_of_each_step_is_about_what_was_learnt_before(lm, way, sleep, share, old):
+    earlier = [Trace("w", f"e{number}", text, id=10 + number) for number, text in enumerate(EARLIER)]
+    trainee = sleep(lm, way, earlier=earlier, rehearse_earlier=share)
+    steps = [[one.trace for one in trainee.drawn(step)] for step in range(4)]
+    assert [sum(trace >= 10 for trace in drawn) for drawn in steps] == [old] * 4
+    assert {trace for drawn in steps for trace in drawn if trace >= 10} == ({10, 11} if old else set())
+    assert {trace for drawn in steps for trace in drawn if trace < 10} == {1, 2, 3}
+
+
+def test_the_first_sleep_has_nothing_earlier_to_rehearse(lm, way, sleep):
+    assert sleep(lm, way, rehearse_earlier=0.5).drawn(0) == sleep(lm, way).drawn(0)
+
+
 def test_the_rate_is_the_ways_own_unless_told_otherwise(lm, way, sleep):
     assert sleep(lm, way).rate == way.rate
     assert sleep(lm, way, rate=0.5).rate == 0.5
@@ -74,3 +92,26 @@ def test_what_must_not_be_lost_is_won_back(lm, way, sleep):
             weight += 0.1 * torch.randn_like(weight)
     lost = [trainee.learn(step)["text"] for step in range(1, 6)]
     assert lost[-1] < 0.7 * lost[0]
+
+
+def test_what_is_distilled_was_read_in_the_text_that_a_question_is_about(lm, way, sleep):
+    trainee = sleep(lm, way, distilled=1.0, questions=6, a_row=2)
+    questions = trainee.drawn(0)
+    batch, informed = trainee.informed(questions)
+    decoded = [lm.tokenizer.decode(row) for row in informed.ids]
+    assert len(decoded) == len(batch.ids) and all(sum(text in row for text in TEXTS) == 1 for row in decoded)
+    assert not any(text in lm.tokenizer.decode(row) for row in batch.ids for text in TEXTS)
+    assert batch.labels[batch.labels != IGNORE].equal(informed.labels[informed.labels != IGNORE])
+    for one in questions:
+        [row] = [row for row in decoded if TEXTS[one.trace - 1] in row and one.question in row][:1]
+        assert one.answer in row
+
+
+def test_distilling_changes_what_is_learnt(lm, sleep):
+    learnt = []
+    for weight in (0.0, 1.0):
+        way = make_way("sparse", lm, 2, 0)
+        sleep(lm, way, distilled=weight, lessons=0, texts=0).learn(0)
+        learnt.append(way.kept())
+        way.detach()
+    assert not all(torch.equal(numbers, learnt[1][name]) for name, numbers in learnt[0].items())

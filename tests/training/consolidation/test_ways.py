@@ -14,15 +14,17 @@ from hippo_core.models.generate import generate
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render
 from hippo_core.models.spec import load_spec
+from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.training.consolidation import WAYS, make_way
-from hippo_core.training.consolidation.ways import gated
+from hippo_core.training.consolidation.ways import gated, groups
 from hippo_core.training.consolidation.ways.way import FILE
 from tests.training.consolidation.conftest import TEXTS
 
 RANK = 2
 QUESTIONS = ["Who sold a guitar at the market on Friday?", "Where did Anders lose a bicycle?", "When did Wiebke walk to the harbor?"]
+SECOND = ("At dawn, Zora bought a kite at the castle.",)
 EVERY = pytest.mark.parametrize("name", WAYS)
 
 
@@ -177,7 +179,7 @@ def test_blocks_below_the_first_one_stay_as_they_are(name, trained, lm):
     assert not any(map(torch.equal, before[1], after[1]))
 
 
-@EVERY
+@pytest.mark.parametrize("name", [name for name in WAYS if name != "gated_groups"])  # whose layers are those of gated_lora
 def test_an_answer_is_the_same_alone_in_a_batch_and_behind_a_shared_beginning(name, trained, lm):
     way = trained(name)
     drawn = list(worlds("consolidation", "default", 8, 1337, "val"))
@@ -227,6 +229,42 @@ def test_what_does_not_fit_is_asked_of_the_unchanged_model(trained, lm):
     assert way.apart(["a", "b", "c"], ask) == ["0", "1", "2"]
     assert seen == [([1], True), ([0, 2], False)]
     assert way.apart([], ask) == []
+
+
+@EVERY
+def test_a_second_sleep_begins_with_what_the_first_one_learnt(name, trained, lm, sleep):
+    way = trained(name)
+    before, learnt = logits(lm), way.kept()
+    sleep(lm, way, SECOND, earlier=[Trace("w", "f", text) for text in TEXTS])
+    assert all(torch.equal(weight, way.kept()[key]) for key, weight in learnt.items())
+    if name != "gated_groups":
+        assert torch.equal(logits(lm), before)
+
+
+def test_each_sleep_has_an_update_of_its_own_and_a_question_goes_to_the_nearest(trained, lm, sleep, tmp_path):
+    def asked(way):
+        return way.apart([QUESTIONS[0], "Who bought a kite at the castle at dawn?", "What is the capital of Peru?"], lambda places: [
+            logits(lm) for _ in places
+        ])  # fmt: skip
+
+    plain = logits(lm)
+    way = trained("gated_groups")
+    first = logits(lm)
+    learning = sleep(lm, way, SECOND, earlier=[Trace("w", f"f{n}", text) for n, text in enumerate(TEXTS)], rate=0.1, wordings=20)
+    assert torch.equal(logits(lm), plain)
+    learning.learn(0)
+    answers = asked(way)
+    assert [torch.equal(one, other) for one, other in zip(answers, (first, logits(lm), plain), strict=True)] == [True] * 3
+    assert not torch.equal(answers[0], answers[1])
+    way.save(tmp_path)
+    way.detach()
+    again = make_way("gated_groups", lm, RANK, 0)
+    again.load(tmp_path)
+    assert all(map(torch.equal, asked(again), answers))
+    (tmp_path / groups.GROUPS).write_text('{"groups": [0], "updates": 2}')
+    with pytest.raises(LabError, match="does not fit"):
+        again.load(tmp_path)
+    again.detach()
 
 
 @pytest.mark.parametrize("broken", ["", "[]", '{"traces": []}', '{"traces": [["a"]], "idf": {"a": "x"}, "unseen": 1, "threshold": 1}'])

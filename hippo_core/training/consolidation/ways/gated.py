@@ -40,6 +40,10 @@ class Gate:
 
     def nearness(self, question: str) -> float:
         """The largest share of the question's n-grams, weighed by their idf, that one trace has: 0 to 1."""
+        return self.nearest(question)[0]
+
+    def nearest(self, question: str) -> tuple[float, int]:
+        """That share and the number of the trace that has it, the first of equals; of no trace 0 and -1."""
         shares: defaultdict[int, float] = defaultdict(float)
         total = 0.0
         for gram in dict.fromkeys(grams(question)):
@@ -47,7 +51,8 @@ class Gate:
             total += weight
             for number in self.having.get(gram, ()):
                 shares[number] += weight
-        return max(shares.values(), default=0.0) / total if total else 0.0
+        best = min(shares, key=lambda number: (-shares[number], number), default=-1)
+        return (shares[best] / total, best) if best >= 0 else (0.0, -1)
 
     def plain(self) -> dict[str, Any]:
         """As plain values."""
@@ -91,7 +96,7 @@ class GatedLoRA(LoRA):
         super().__init__(lm, rank, first_block, layers)
         self.gate = Gate((), {}, 1.0, 2.0)
 
-    def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = ()) -> None:
+    def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = (), known: int = 0) -> None:
         lessons = kept.lessons(Random(f"gate/{SEED}"), LESSONS)
         strangers = [branch.question for lesson in lessons for branch in lesson.branches if branch.question]
         self.gate = fitted(texts, questions or [()] * len(texts), strangers)

@@ -5,6 +5,8 @@ is the attention, so that is left alone.
 """
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -19,6 +21,15 @@ LAYERS = ("gate_proj", "up_proj", "down_proj")
 SEED = 1337  # of what the updates begin with, so that a recipe gives the same ones wherever it is followed
 
 
+@contextmanager
+def beginning() -> Iterator[None]:
+    """A context in which updates are made, all with the same first numbers."""
+    with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        warnings.simplefilter("ignore", FutureWarning)  # peft's calls of transformers
+        yield
+
+
 class LoRA(Way):
     """`rank` is that of the updates."""
 
@@ -27,14 +38,12 @@ class LoRA(Way):
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int, layers: tuple[str, ...] = LAYERS) -> None:
         super().__init__(lm, rank, first_block)
-        config = LoraConfig(
+        self.config = LoraConfig(
             r=rank, lora_alpha=2 * rank, target_modules=list(layers), layers_to_transform=list(self.blocks), task_type="CAUSAL_LM"
         )
-        with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(SEED)
-            warnings.simplefilter("ignore", FutureWarning)  # peft's calls of transformers
+        with beginning():
             try:
-                self.adapted: Any = get_peft_model(lm.model, config)
+                self.adapted: Any = get_peft_model(lm.model, self.config)
             except ValueError as error:
                 raise LabError(f"{lm.spec.name} lacks {', '.join(layers)}: {error}") from None
         self.adapted.eval()

@@ -91,7 +91,9 @@ class KVPrefix(Way):
         self.lm.model.set_attn_implementation(self.before)
 
     @torch.no_grad()
-    def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = ()) -> None:
+    def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = (), known: int = 0) -> None:
+        if known:
+            return
         length = self.prefix.keys.shape[3]
         ids = self.lm.encode("\n".join(texts))
         with self.unchanged():

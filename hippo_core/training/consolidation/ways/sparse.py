@@ -85,7 +85,9 @@ class SparseRows(Way):
             hook.remove()
 
     @torch.inference_mode()
-    def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = ()) -> None:
+    def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = (), known: int = 0) -> None:
+        if known:
+            return
         with self.unchanged():
             here, elsewhere = self._firing(texts), self._firing(PLAIN)
         for values, fired, usual in zip(self.values, here, elsewhere, strict=True):

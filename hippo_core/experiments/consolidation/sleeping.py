@@ -1,0 +1,83 @@
+"""What experiments share in which a model sleeps on the store that a memory was taught: parameters, the open cell, the plan.
+
+teach <- sleep
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hippo_core.experiments.asking.cell import AskingCell
+from hippo_core.experiments.asking.parameters import AskingParameters, check, resolve
+from hippo_core.experiments.asking.plan import asking_plan, dataset_plan
+from hippo_core.experiments.base import Experiment
+from hippo_core.experiments.memory.experiment import MEMORY, STORE, MemoryParameters, canonical
+from hippo_core.experiments.memory.experiment import plan as memory_plan
+from hippo_core.experiments.parameters import Parameters, Positive
+from hippo_core.experiments.plan import CellPlan
+from hippo_core.files import LabError
+from hippo_core.methods.presets import Preset
+from hippo_core.store.paths import existing
+
+
+class SleepingParameters(AskingParameters):
+    """What every such notebook can be told. An experiment adds `way`, into the model."""
+
+    suite: str = "consolidation"
+    preset: str = "memory/hei_nw"
+    wordings: Positive = 40  # questions that are made of a trace
+    steps: Positive = 200  # of training, a sleep
+    rank: Positive = 16
+    rate: float | None = None  # of learning; None: the way's own
+    in_context: Positive = 100  # questions with other facts in the prompt
+
+    def check_preset(self, preset: Preset) -> None:
+        if not preset.taught or preset.settings.memories:
+            raise LabError(f"preset {preset.name} has no store of its own to consolidate: use preset=memory/hei_nw")
+
+    def of_teaching(self) -> MemoryParameters:
+        """The parameters of the cell that taught the store."""
+        shared = {name: getattr(self, name) for name in AskingParameters.model_fields if name != "regime"}
+        return MemoryParameters(**shared, step="teach")
+
+
+class SleepingCell(AskingCell):
+    """A cell that consolidates."""
+
+    slept: Mapping[str, Any]  # what the sleep took, once it is done
+
+    @cached_property
+    def store(self) -> Path:
+        """The file of the store that was taught."""
+        memory: Any = self.resolved.preset.method
+        return existing(self.sources[STORE] / STORE, self.parameters.of_teaching().session(memory), memory.algorithm())
+
+    def columns(self) -> tuple[str, ...]:
+        return ()
+
+
+def plan(experiment: Experiment, parameters: Any) -> CellPlan:
+    """The cell with these parameters, behind the one that taught the store."""
+    resolved, fields, step = resolve(parameters), type(parameters).model_fields, experiment.tables[0].step
+    taught = memory_plan(MEMORY, canonical(resolve(parameters.of_teaching())).parameters)
+    needs = {"data": dataset_plan(resolved), STORE: taught}
+    own = {name: getattr(parameters, name) for name in fields if name not in Parameters.model_fields}
+    shared = {*AskingParameters.model_fields, "way"}
+    changed = [f"{name}={value}" for name, value in own.items() if name not in shared and value != fields[name].default]
+    cell = asking_plan(experiment, resolved, needs, step)
+    return replace(
+        cell,
+        kind=f"{parameters.way}-{step}",
+        label=" ".join([cell.label, parameters.way, *changed]),
+        rests_on={**cell.rests_on, "sleep": json.dumps(own, sort_keys=True)},
+        expected=None,
+    )
+
+
+def variants(experiment: Experiment, values: dict[str, Any], where: str) -> Iterable[Any]:
+    """The parameters of a grid's values."""
+    values = {name: value for name, value in values.items() if name not in ("regime", "encoder")}
+    yield check(experiment, values, where)
