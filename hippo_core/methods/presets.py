@@ -128,9 +128,8 @@ def load_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Preset
     method = method.with_settings(settings)
     delivery_module(settings.delivery)
     if settings.abstention != "model" and not method.says_confidence:
-        raise LabError(
-            f"preset {name}: abstention={settings.abstention} needs a method that says how sure it is, {path} does not; use abstention=model"
-        )
+        needs = f"abstention={settings.abstention} needs a method that says how sure it is"
+        raise LabError(f"preset {name}: {needs}, {path} does not; use abstention=model")
     return Preset(name, path, method, settings, overlaid.origin)
 
 
