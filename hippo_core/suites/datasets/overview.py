@@ -1,5 +1,6 @@
 """What the notebook of the data sets shows: their cards as a table, broken rules, an example world, what they are made of."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def card_table(folders: Sequence[Path]) -> pd.DataFrame:
         for split, counts in meta["splits"].items():
             chances = [item.chance for world in load(folder, split) for item in world.items]
             sizes = {name: counts[name] for name in ("worlds", "facts", "items")}
-            chance = sum(chances) / len(chances)
+            chance = sum(chances) / len(chances) if chances else math.nan  # a suite may have no questions in a split
             rows.append({"suite": meta["suite"], "split": split, **sizes, "chance": chance, "primary": meta["primary"]})
     return pd.DataFrame(rows)
 

@@ -24,6 +24,11 @@ def test_the_table_counts_what_the_worlds_hold(folders):
     assert row["chance"] == pytest.approx(sum(item.chance for world in chosen for item in world.items) / 20)
 
 
+def test_a_split_without_questions_has_no_chance(folders, monkeypatch):
+    monkeypatch.setattr(overview, "load", lambda folder, split: [])
+    assert overview.card_table(folders)["chance"].isna().all()
+
+
 def test_the_parts_of_each_bar_add_up(folders):
     parts = overview.composition(folders)
     assert (parts.groupby(["suite", "by"])["items"].sum() == 20).all()
