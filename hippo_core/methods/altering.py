@@ -10,8 +10,8 @@ from hippo_core.suites.types import Fact, Item, World
 
 def altered(worlds: Sequence[World]) -> list[World]:
     """The worlds with other facts under the same ids: the gold fact of an item that tells the answer, and what tells it again, say
-    something else in its place, which comes from a like fact of another world and stands nowhere in this one, where the language has such a word.
-    LabError where no other world has anything to say."""
+    something else in its place. That comes from a like fact of another world and stands nowhere in this one, where the language has such
+    a word. LabError where no other world has anything to say."""
     return [_altered(world, [other for other in worlds if other.id != world.id]) for world in worlds]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hippo_core.methods.base import Memory, Query, Retrieve, Retrieved, in_order
+from hippo_core.methods.base import Memory, Picture, Query, Retrieve, Retrieved, in_order
 from hippo_core.methods.rag.rankers import Grams, Sum, SumSettings
 from hippo_core.methods.relational.settings import SgcRssSettings
 from hippo_core.retrieval.world_index import WorldIndex
@@ -18,6 +18,7 @@ from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
     from hippo_core.methods.relational.likeness import Likeness
+    from hippo_core.methods.relational.paths import Search
 
 
 class SgcRss(Memory):
@@ -33,13 +34,9 @@ class SgcRss(Memory):
         return super().writes and self.settings.traces == "semantic"
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
-        from hippo_core.methods.relational.graph import Graph
-        from hippo_core.methods.relational.paths import Search
-
         if self.settings.traces == "off":
             return lambda query: Retrieved((), ())
-        relational = self.settings.relational
-        search = Search(Graph.of(traces), self.alike, relational.resolve, relational.search.hops, relational.search.beam)
+        search = self._search(traces)
         index, episodic = WorldIndex(self.lm, traces, tuple(questions)), self._episodic()
 
         def retrieve(query: Query) -> Retrieved:
@@ -69,6 +66,22 @@ class SgcRss(Memory):
         from hippo_core.methods.relational.likeness import by_meaning, by_spelling
 
         return by_meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else by_spelling
+
+    def _search(self, traces: Sequence[Trace]) -> "Search":
+        from hippo_core.methods.relational.graph import Graph
+        from hippo_core.methods.relational.paths import Search
+
+        relational = self.settings.relational
+        return Search(Graph.of(traces), self.alike, relational.resolve, relational.search.hops, relational.search.beam)
+
+    def pictures(self, question: str, best: Trace | None, traces: Sequence[Trace]) -> Sequence[Picture]:
+        """The path that answers a question, with the statements that lost against it."""
+        if self.settings.traces == "off":
+            return ()
+        from hippo_core.methods.relational.pictures import drawn
+
+        search = self._search(traces)
+        return [drawn(search.graph, path) for path in search.best(question)[:1]]
 
     def _episodic(self) -> Any:
         """What ranks statements by themselves."""

@@ -52,13 +52,15 @@ def read(trace: Trace) -> Told:
 @dataclass
 class Graph:
     """`told` in order of telling; `at`: of each name the numbers of the statements that mention it; `types`: what each name is said to
-    be; `groups`: statements by head and relation; `heads`: of which names a relation is told."""
+    be; `groups`: statements by head and relation; `heads`: of which names a relation is told; `names`:
+    each name as it was first written."""
 
     told: list[Told] = field(default_factory=list)
     at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     types: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     groups: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
     heads: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    names: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, traces: Iterable[Trace]) -> "Graph":
@@ -72,8 +74,9 @@ class Graph:
         """One more statement."""
         number = len(self.told)
         self.told.append(told)
-        for key in dict.fromkeys(mention.key for mention in told.mentions):
+        for key, name in {mention.key: mention.name for mention in told.mentions}.items():
             self.at[key].append(number)
+            self.names.setdefault(key, name)
         if relation := told.relation:
             self.groups[told.head, relation.name].append(number)
             self.heads[relation.name].add(told.head)
