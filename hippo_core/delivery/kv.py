@@ -81,24 +81,24 @@ class KVDelivery:
         asks."""
         begin, tokens = time.perf_counter(), 0
         if self.passage_kv.storage.store != "none" and (parts := self._parts(questions)):
-            texts = list(dict.fromkeys(text for question in parts[0] for text in question.passages))
+            texts = list(dict.fromkeys(text for question in parts[0] for text in question.blocks))
             tokens = self.passage_kv.get(lines_of(self.lm, texts, self.decoding)).computed_tokens if texts else 0
         return Once((time.perf_counter() - begin) * 1000, tokens)
 
     def _parts(self, questions: Sequence[Question]) -> list[list[Question]]:
         """The questions, in order and in as few parts as let the KV of a part's traces together fit into memory."""
-        texts = list(dict.fromkeys(text for question in questions for text in question.passages))
+        texts = list(dict.fromkeys(text for question in questions for text in question.blocks))
         sizes = [self.passage_kv.bytes_of([row]) for row in lines_of(self.lm, texts, self.decoding)] if texts else []
         bytes_of, most = dict(zip(texts, sizes, strict=True)), self.passage_kv.storage.memory_mb * MB
         parts: list[list[Question]] = []
         held, size = set[str](), 0
         for question in questions:
-            size += sum(bytes_of[text] for text in set(question.passages) - held)
+            size += sum(bytes_of[text] for text in set(question.blocks) - held)
             if not parts or size > most:
                 parts.append([])
-                held, size = set(), sum(bytes_of[text] for text in set(question.passages))
+                held, size = set(), sum(bytes_of[text] for text in set(question.blocks))
             parts[-1].append(question)
-            held |= set(question.passages)
+            held |= set(question.blocks)
         return parts
 
     def forget(self) -> None:
@@ -126,7 +126,7 @@ def check_passage_kv(lm: LanguageModel, passage_kv: PassageKV, decoding: Decodin
 def prepare(passage_kv: PassageKV, questions: Sequence[Question], decoding: Decoding, max_new_tokens: int) -> Ready:
     """Questions and traces as token ids, with the KV of the traces; those that are not kept yet are run."""
     lm, begin = passage_kv.lm, time.perf_counter()
-    pieces = [split(lm, question.passages, question.text, decoding) for question in questions]
+    pieces = [split(lm, question.blocks, question.text, decoding) for question in questions]
     for question, piece in zip(questions, pieces, strict=True):
         _check_length(lm, question, len(piece.prefix) + max(map(len, piece.blocks), default=0) + len(piece.tail) + max_new_tokens)
     encoded = passage_kv.get([block for piece in pieces for block in piece.blocks])

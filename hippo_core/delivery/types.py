@@ -11,11 +11,13 @@ from hippo_core.store.trace import Trace
 @dataclass(frozen=True)
 class Question:
     """A question and the traces for it, in order of telling: with their texts, and with what the method keeps of them besides. `penalty`:
-    how far "unknown" is held back as its answer (`first_tokens` in models/abstention.py); None: as the model's spec says."""
+    how far "unknown" is held back as its answer (`first_tokens` in models/abstention.py); None: as the model's spec says. `together`: the
+    traces are one text in this order, which is run as one where each is otherwise run by itself."""
 
     text: str
     traces: tuple[Trace, ...] = ()
     penalty: float | None = None
+    together: bool = False
 
     @classmethod
     def of_texts(cls, text: str, passages: Iterable[str] = (), penalty: float | None = None) -> Self:
@@ -26,6 +28,11 @@ class Question:
     def passages(self) -> tuple[str, ...]:
         """The texts of its traces."""
         return tuple(trace.text for trace in self.traces)
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """The texts that are run apart from each other: those of its traces, or all as one."""
+        return ("\n".join(self.passages),) if self.together and self.traces else self.passages
 
 
 @dataclass(frozen=True)

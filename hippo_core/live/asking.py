@@ -32,7 +32,7 @@ class OpenWorld:
         begin = time.perf_counter()
         retrieved = self._retrieved(question, gold) if recall else Retrieved(())
         penalty = penalty_of(self.method, retrieved)
-        asked = Question(question, retrieved.shown, penalty)
+        asked = Question(question, retrieved.shown, penalty, retrieved.together)
         masked = self.method.settings.control == "empty"
         [delivered] = self.method.delivery.ask([asked], tokens, masked=masked)
         total = (time.perf_counter() - begin) * 1e3
@@ -59,9 +59,12 @@ class OpenWorld:
 
 def penalty_of(method: Method, retrieved: Retrieved) -> float | None:
     """How far "unknown" is held back in an answer: as a method says that decides and knows, else as the model's spec says (None)."""
-    if method.settings.abstention == "model" or retrieved.confidence is None:
+    decides = method.settings.abstention
+    if decides == "model" or retrieved.confidence is None:
         return None
-    return NEVER if retrieved.confidence >= 0.5 else ALWAYS
+    if retrieved.confidence >= 0.5:
+        return NEVER
+    return ALWAYS if decides == "method" else None
 
 
 def as_part(traces: Sequence[Trace], name: str) -> list[Trace]:

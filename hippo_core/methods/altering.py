@@ -9,28 +9,27 @@ from hippo_core.suites.types import Fact, Item, World
 
 
 def altered(worlds: Sequence[World]) -> list[World]:
-    """The worlds with other facts under the same ids: the one gold fact of an item says something else in the place of the answer, which
-    comes from a like fact of another world and stands nowhere in this one, where the language has such a word. LabError where no other
-    world has anything to say."""
+    """The worlds with other facts under the same ids: the gold fact of an item that tells the answer, and what tells it again, say
+    something else in its place. That comes from a like fact of another world and stands nowhere in this one, where the language has such
+    a word. LabError where no other world has anything to say."""
     return [_altered(world, [other for other in worlds if other.id != world.id]) for world in worlds]
 
 
-def answering_slot(item: Item, facts: Mapping[str, Fact]) -> str | None:
-    """The slot of an item's one gold fact that holds its answer; None where there is none."""
-    if len(item.gold_facts) != 1:
-        return None
-    slots = facts[item.gold_facts[0]].slots
-    return next((slot for slot, value in slots.items() if value == item.answers[0]), None)
+def answering(item: Item, facts: Mapping[str, Fact]) -> tuple[str, str] | None:
+    """The id of the one gold fact of an item that holds its answer, and the slot that does; None where none does, or several do."""
+    holding = {gold: slot for gold in item.gold_facts for slot, value in facts[gold].slots.items() if value == item.answers[0]}
+    return next(iter(holding.items())) if len(holding) == 1 else None
 
 
 def _altered(world: World, others: Sequence[World]) -> World:
     facts = {fact.id: fact for fact in world.facts}
     for item in world.items:
-        slot = answering_slot(item, facts)
-        if slot is not None:
-            fact = facts[item.gold_facts[0]]
-            value = _other_value(world, item, fact, slot, others)
-            facts[fact.id] = replace(fact, text=fact.text.replace(fact.slots[slot], value), slots={**fact.slots, slot: value})
+        if held := answering(item, facts):
+            gold, slot = held
+            value = _other_value(world, item, facts[gold], slot, others)
+            for one in (gold, *(again for again, first in item.retold.items() if first == gold)):
+                fact = facts[one]
+                facts[one] = replace(fact, text=fact.text.replace(fact.slots[slot], value), slots={**fact.slots, slot: value})
     return replace(world, facts=tuple(facts.values()))
 
 

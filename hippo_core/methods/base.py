@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Step = Literal["teach", "replay", "test"]
 Decoding = Literal["short", "plain"]  # how the model is asked: by its chat template and an instruction, or neither
-Abstention = Literal["model", "method"]  # who decides whether an answer is "unknown"
+Abstention = Literal["model", "method", "either"]  # who decides whether an answer is "unknown"
 Control = Literal["none", "empty", "shuffled", "oracle", "random"]  # see controls.py
 Count = Annotated[int, Field(ge=1)]
 OFF = BeforeValidator(lambda value: "off" if value is False else value)  # YAML reads a plain off as false
@@ -54,7 +54,7 @@ class Retrieved:
     """What a method retrieved for a question.
 
     Args:
-        shown: the traces that reach the model, in order of telling.
+        shown: the traces that reach the model, in order of telling unless `together`.
         ranking: all traces that were ranked, best first; None where nothing is ranked.
         scores: the scores of the ranking, best first; may be fewer than the ranking or none.
         terms: what the scores are made of, by name (a channel, a rule, a completion), each as long as `scores`; none where it is not known.
@@ -64,6 +64,7 @@ class Retrieved:
         once_tokens: tokens of traces that were run for the first time, and are kept; no part of `computed_tokens`.
         columns: numbers of the method's own, by the names that it declares for the step test.
         confidence: how sure the method is that what it shows holds the answer, from 0 to 1; None where it does not say.
+        together: whether what is shown is one text in the order in which it stands in `shown`, as the statements of a path are.
     """
 
     shown: tuple[Trace, ...]
@@ -77,6 +78,7 @@ class Retrieved:
     once_tokens: float = 0.0
     columns: Mapping[str, float] = field(default_factory=dict)
     confidence: float | None = None
+    together: bool = False
 
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0 <= self.confidence <= 1:
@@ -147,7 +149,8 @@ class SettingsModel(BaseModel):
 class MethodSettings(SettingsModel):
     """The settings that every method has: how the model is asked, how passages reach it (a module of `hippo_core.delivery`, or a module
     path), which control replaces what was retrieved, and who decides whether an answer is "unknown": the model, or a method that says how
-    sure it is (then "unknown" is the answer below a confidence of .5, and never from there on)."""
+    sure it is (then "unknown" is the answer below a confidence of .5, and never from there on), or either of them (the method where it is
+    sure, the model elsewhere)."""
 
     decoding: Decoding = "short"
     delivery: str = "text"

@@ -127,8 +127,9 @@ def load_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Preset
     settings = validated(method.Settings, merged(values, nested(overrides or {})), f"preset {name}")
     method = method.with_settings(settings)
     delivery_module(settings.delivery)
-    if settings.abstention == "method" and not method.says_confidence:
-        raise LabError(f"preset {name}: abstention=method needs a method that says how sure it is, {path} does not; use abstention=model")
+    if settings.abstention != "model" and not method.says_confidence:
+        needs = f"abstention={settings.abstention} needs a method that says how sure it is"
+        raise LabError(f"preset {name}: {needs}, {path} does not; use abstention=model")
     return Preset(name, path, method, settings, overlaid.origin)
 
 

@@ -68,7 +68,7 @@ def ask(
     keeps = bool(method.steps) or method.settings.delivery != "text"
     for together in groups(worlds, batch_size if keeps else None):
         drawn = [one for number in together for one in _retrieved(worlds, number, method, regime, passages)]
-        questions = [Question(item.question, result.shown, penalty_of(method, result)) for _, item, result in drawn]
+        questions = [Question(item.question, result.shown, penalty_of(method, result), result.together) for _, item, result in drawn]
         ready = method.delivery.make_ready(questions) if method.steps else Once()
         once = math.fsum(method.index_tokens(passages.get(worlds[number].id, ())) for number in together)
         once += math.fsum(result.once_tokens for _, _, result in drawn) + ready.tokens

@@ -12,7 +12,7 @@ import pandas as pd
 from hippo_core.experiments.answer.run import AnsweredItem, ask, row_of
 from hippo_core.experiments.asking.parameters import Regime
 from hippo_core.experiments.memory.tables import REPLAY, TEACH, TEST
-from hippo_core.methods.altering import altered, answering_slot
+from hippo_core.methods.altering import altered, answering
 from hippo_core.methods.base import Memory, Observation
 from hippo_core.models.prompt import too_long
 from hippo_core.results.scores import normalise
@@ -172,9 +172,9 @@ def memory_columns(answered: AnsweredItem, told: Mapping[str, Fact]) -> dict[str
 def follows_store(answered: AnsweredItem, told: Mapping[str, Fact]) -> float:
     """Whether an answer is what the gold trace of its question says in the store: 1 or 0, NaN where there is no such trace. What a text
     says in a slot is read from the fact that was `told` in the same words."""
-    slot = answering_slot(answered.item, {fact.id: fact for fact in answered.world.facts})
-    if slot is None:
+    held = answering(answered.item, {fact.id: fact for fact in answered.world.facts})
+    if held is None:
         return math.nan
-    gold = told[answered.item.gold_facts[0]]
+    gold, slot = told[held[0]], held[1]
     stored = any(trace.source == gold.id and trace.text == gold.text for trace in answered.passages)
     return float(normalise(answered.answer.text) == normalise(gold.slots[slot])) if stored else math.nan

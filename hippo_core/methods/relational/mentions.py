@@ -1,0 +1,83 @@
+"""The names that a text mentions: capitalised words in a row, titles, numbers.
+
+    At the Marlow & Finch shop, Omar bought a lamp in 1999.   ->   Marlow & Finch, Omar, 1999
+
+A word that a sentence begins with is a name unless it is a common word, or the same store has it in lower case.
+"""
+
+import re
+from collections.abc import Iterator, Set
+from typing import NamedTuple
+
+WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?|&")
+JOINS = frozenset({"&", "of", "de", "von", "van", "la", "del", "al"})
+_COMMON = """
+a an the this that these those it its he him his she her they them their we us our you your i me my who whom whose what which where when
+why how is are was were be been being am do does did has have had can could will would shall should may might must not no yes and or but
+nor so if then than as at by for from in into of off on onto out over to under up with without within about above across after against
+along among around before behind below beneath beside between beyond during except inside near outside past since through throughout
+toward towards until upon there here later now meanwhile today yesterday tomorrow afterwards perhaps maybe probably possibly according
+some any every each all both many most more few several another other others such same only just also too very please tell say name do one
+two three four five six seven eight nine ten someone somebody nobody people rumor recall remember however despite while because though
+although whether either neither once twice often never always still yet nothing something anything everything someone's let give show find
+"""
+COMMON = frozenset(_COMMON.split())
+
+
+class Mention(NamedTuple):
+    """A name, and where it stands in its text."""
+
+    name: str
+    start: int
+    end: int
+
+    @property
+    def key(self) -> str:
+        """By which the same name is found again."""
+        return key_of(self.name)
+
+
+def key_of(name: str) -> str:
+    """A name without case, without a possessive, and without what only joins."""
+    return " ".join(re.sub(r"['’]s?$", "", word) for word in name.casefold().split())
+
+
+def mentions(text: str, lower: Set[str] = frozenset()) -> list[Mention]:
+    """The names of a text in order; `lower`: words that are known in lower case, and so no names where a sentence begins with them."""
+    found: list[Mention] = []
+    for words in _runs(text, lower):
+        while words and words[-1][0] in JOINS:
+            words.pop()
+        if words:
+            start, end = words[0][1], words[-1][2]
+            name = re.sub(r"['’]s?$", "", text[start:end])
+            found.append(Mention(name, start, start + len(name)))
+    return found
+
+
+def _runs(text: str, lower: Set[str]) -> Iterator[list[tuple[str, int, int]]]:
+    """Words in a row that are one name."""
+    run: list[tuple[str, int, int]] = []
+    for match in WORD.finditer(text):
+        word, gap = match.group(), text[run[-1][2] : match.start()] if run else " "
+        if run and (gap != " " or run[-1][0].endswith(("'s", "’s"))):
+            yield run
+            run = []
+        if _named(word, text, match.start(), lower) or (run and word in JOINS):
+            run.append((word, match.start(), match.end()))
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _named(word: str, text: str, start: int, lower: Set[str]) -> bool:
+    if word[0].isdigit():
+        return True
+    if not word[0].isupper():
+        return False
+    before = text[:start].rstrip(" \"'“”‘’(")
+    begins = not before or before[-1] in ".?!:;"
+    plain = re.sub(r"['’]s?$", "", word).casefold()
+    return not (begins and (plain in COMMON or plain in lower)) and word != "I"

@@ -1,0 +1,80 @@
+"""What a sentence says, without who says so, how surely and whether it replaces what was so before.
+
+Lea thinks that the Marlow shop is in Lima.     ->  Lea, .6: the Marlow shop is in Lima
+Later the Marlow shop moved to Oslo.            ->  "", replaces: the Marlow shop moved to Oslo
+Rumor has it that the Marlow shop is in Bern.   ->  nobody, .1: the Marlow shop is in Bern
+"""
+
+import re
+from dataclasses import dataclass
+
+SURE, LIKELY, VAGUE, HEARSAY = 0.9, 0.6, 0.3, 0.1
+NAME = r"(?P<who>(?:[Tt]he |[Aa]n? )?[^\W\d_][\w'’&.-]*(?: (?!that\b)[\w'’&.-]+){0,3}?)"
+VERBS = {  # how surely one who speaks so says it; None: plainly
+    None: "says|said|tells us|told us|told me|tells me|claims|claimed|reports|reported|states|stated|writes|wrote|notes|noted|mentioned",
+    SURE: "knows|knew|swears|swore|insists|insisted|is sure|was sure|is certain|is convinced|has no doubt",
+    LIKELY: "thinks|thought|believes|believed|supposes|expects|reckons|assumes",
+    VAGUE: "guesses|guessed|suspects|suspected|heard|has heard|has a vague idea|has a feeling|vaguely remembers",
+}
+SURENESS = {verb: sure for sure, verbs in VERBS.items() for verb in verbs.split("|")}
+_VERB = "(?P<verb>" + "|".join(sorted(SURENESS, key=len, reverse=True)) + ")"
+_CORE = r"(?P<core>.+?)"
+_END = r"\s*[.!]?$"
+NOBODY = (
+    rf"(?:Rumor|Rumour|Gossip) has it(?: that)? {_CORE}{_END}",
+    rf"It is (?:rumored|rumoured|whispered|said) that {_CORE}{_END}",
+    rf"(?:Someone|Somebody) (?:heard|says|said|claims|claimed) that {_CORE}(?:, but .*)?{_END}",
+    rf"(?:Some|People|They|Others) (?:say|report|claim)(?: that)? {_CORE}(?:, but .*)?{_END}",
+)
+SPOKEN = (
+    rf"According to {NAME}, {_CORE}{_END}",
+    rf"{NAME} {_VERB}(?: for (?:certain|sure))?(?: that|:) {_CORE}{_END}",
+    rf"{NAME} (?P<verb>says|said|claims|claimed|thinks|thought|believes|believed|knows|swears) {_CORE}{_END}",
+    rf"{_CORE}, (?:as )?{NAME} {_VERB}{_END}",
+    rf"{_CORE}, according to {NAME}{_END}",
+)
+SEEN = rf"{NAME} (?:has seen|saw) {_CORE}{_END}"  # what one saw, one is sure of
+NAMES = rf"{NAME} would not swear to it, but names (?P<tail>.+?) for (?P<head>.+?){_END}"
+PERHAPS = re.compile(r"^(?:Probably|Perhaps|Maybe|Possibly|Supposedly),? ", re.IGNORECASE)
+CHANGE = re.compile(r"^(?:Later(?: on)?|Since then|Afterwards|Now|Meanwhile|By now|These days|Today),? ", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """`core`: what is said; `teller`: who says so, "" where the text just tells it; `confidence`: how surely, from 0 to 1, None where
+    it is told plainly; `replaces`: whether it is said to have become so."""
+
+    core: str
+    teller: str = ""
+    confidence: float | None = None
+    replaces: bool = False
+
+
+def listen(sentence: str) -> Said:
+    """What a sentence says. Any text is one; what has none of these forms is told by nobody, plainly."""
+    text = sentence.strip()
+    for pattern in _NOBODY:
+        if match := pattern.match(text):
+            return _plainer(match["core"], "", HEARSAY)
+    if match := _NAMES.match(text):
+        return Said(f"{match['head']} is in {match['tail']}", match["who"], VAGUE)
+    for pattern in _SPOKEN:
+        if match := pattern.match(text):
+            verb = match.groupdict().get("verb")
+            return _plainer(match["core"], match["who"], SURENESS[verb.lower()] if verb else None)
+    if (match := _SEEN.match(text)) and re.search(r" (?:in|at|on|with) ", match["core"]):
+        return Said(match["core"], match["who"], SURE)
+    return _plainer(text.rstrip(" .!"), "", None)
+
+
+def _plainer(core: str, teller: str, confidence: float | None) -> Said:
+    """Without the adverbs in front that say how surely, or that something changed."""
+    if perhaps := PERHAPS.match(core):
+        core, confidence = core[perhaps.end() :], LIKELY if confidence is None else confidence
+    change = CHANGE.match(core)
+    return Said(core[change.end() :] if change else core, teller, confidence, bool(change))
+
+
+_NOBODY = [re.compile(pattern) for pattern in NOBODY]
+_SPOKEN = [re.compile(pattern) for pattern in SPOKEN]
+_NAMES, _SEEN = re.compile(NAMES), re.compile(SEEN)

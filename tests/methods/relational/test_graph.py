@@ -1,0 +1,125 @@
+"""What holds where people disagree, and paths from a question's names to what it asks for."""
+
+from itertools import permutations
+
+import pytest
+
+from hippo_core.methods.relational.graph import Graph
+from hippo_core.methods.relational.paths import Search, wanted
+from hippo_core.store.trace import Trace
+
+SAYS = {"Lea": "Lea says that the mill is in {}.", "Tom": "According to Tom, the mill stands in {}.", "Ida": "The mill is in {}, Ida says."}
+CHAIN = (
+    "The Vance company employs Omar.",
+    "At the Finch shop, Omar bought a lamp.",
+    "Omar bought a vase at the Marlow shop.",
+    "The Finch shop is in Lima.",
+    "The Marlow shop stands in Oslo.",
+    "The Vance company is in Bern.",
+    "Omar is a friend of Lea.",
+    "The Marlow shop sends letters to Lima.",
+)
+
+
+def traces(*texts, **more):
+    return [Trace("w", f"f{number}", text, time=number, id=number, **more) for number, text in enumerate(texts, 1)]
+
+
+def holds(*texts):
+    """Where the mill is, as the graph settles it."""
+    graph = Graph.of(traces(*(text.replace("mill", "Mill works") for text in texts)))
+    return graph.told[graph.holds(0)].tail
+
+
+def said(*pairs):
+    return [SAYS[who].format(city) for who, city in pairs]
+
+
+@pytest.mark.parametrize(
+    ("told", "so"),
+    [
+        (said(("Lea", "Lima"), ("Tom", "Oslo"), ("Ida", "Oslo")), "oslo"),  # the most
+        (
+            said(("Lea", "Lima"), ("Lea", "Lima"), ("Lea", "Lima"), ("Tom", "Oslo"), ("Ida", "Oslo")),
+            "oslo",
+        ),  # who says it thrice counts once
+        (said(("Lea", "Oslo"), ("Tom", "Lima"), ("Ida", "Lima"), ("Tom", "Oslo")), "oslo"),  # a last word takes the first one back
+        (["The mill is in Oslo.", "Rumor has it that the mill is in Lima."], "oslo"),
+        (["The mill is in Lima.", "Later the mill moved to Oslo."], "oslo"),
+        (["Lea thinks that the mill is in Lima.", "Tom thinks that the mill is in Lima.", "Ida is sure that the mill is in Oslo."], "oslo"),
+    ],
+)
+def test_what_holds(told, so):
+    assert holds(*told) == so
+
+
+def test_a_rumor_does_not_win_in_any_order():
+    told = [
+        "The mill is in Oslo.",
+        "Rumor has it that the mill is in Lima.",
+        "Someone heard that the mill is in Lima, but nobody confirmed it.",
+    ]
+    assert {holds(*order) for order in permutations(told)} == {"oslo"}
+
+
+def test_statements_about_others_never_retire_each_other():
+    graph = Graph.of(
+        traces("Lea says that the Finch shop is in Lima.", "Tom says that the Marlow shop is in Oslo.", "Lea is a friend of Tom.")
+    )
+    assert [graph.holds(number) for number in range(3)] == [0, 1, 2]
+    assert not any(graph.contested(number) for number in range(3))
+
+
+def asked(question, *told, **more):
+    search = Search(Graph.of(traces(*told)), **more)
+    paths = search.best(question)
+    return [search.graph.told[number].trace.text for number in paths[0].statements] if paths else None
+
+
+@pytest.mark.parametrize(
+    ("question", "path"),
+    [
+        ("In which city did Omar buy a lamp?", (1, 3)),
+        ("In which city did Omar buy a vase?", (2, 4)),
+        ("Which city does Omar work in?", (0, 5)),
+        ("In which city did the friend of Lea buy a vase?", (6, 2, 4)),
+        ("In which city did Omarr buy a lamp?", (1, 3)),  # a slip of the pen
+    ],
+)
+def test_a_path_leads_from_the_names_to_what_is_asked_for(question, path):
+    assert asked(question, *CHAIN) == [CHAIN[number] for number in path]
+
+
+def test_the_path_follows_what_is_stored():
+    altered = [text.replace("Finch shop is in Lima", "Finch shop is in Kyiv") for text in CHAIN]
+    assert asked("In which city did Omar buy a lamp?", *altered)[-1] == "The Finch shop is in Kyiv."
+    without = [text for text in CHAIN if "Finch shop is in" not in text]
+    assert "The Finch shop" not in " ".join(asked("In which city did Omar buy a lamp?", *without)[1:])
+
+
+def test_a_contested_statement_is_replaced_by_the_one_that_holds_unless_that_is_switched_off():
+    told = [*CHAIN[:4], "Later the Finch shop moved to Oslo."]
+    assert asked("In which city did Omar buy a lamp?", *told)[-1] == told[-1]
+    both = {asked("In which city did Omar buy a lamp?", *order, resolve=False)[-1] for order in (told, [told[-1], *told[:-1]])}
+    assert len(both) == 2
+
+
+def test_nothing_is_found_where_no_name_is_known():
+    assert asked("In which city did Zora buy a lamp?", *CHAIN) is None
+    assert asked("what?", *CHAIN) is None
+    assert asked("In which city did Omar buy a lamp?") is None
+
+
+@pytest.mark.parametrize("text", ["", "Omar.", "Omar knows Omar.", "☃ ☃ ☃", "Ω is a friend of Ω."])
+def test_statements_without_two_names_do_no_harm(text):
+    graph = Graph.of(traces(text, text, *CHAIN))
+    assert [graph.holds(number) for number in range(2)] == [graph.holds(0)] * 2 if graph.told[0].relation else [0, 1]
+    assert Search(graph).best("In which city did Omar buy a lamp?")
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [("In which city did he go?", "city"), ("Tell me the town where he is.", "town"), ("Who left?", "who"), ("Go on.", "")],
+)
+def test_what_is_asked_for(question, kind):
+    assert wanted(question) == kind

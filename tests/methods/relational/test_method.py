@@ -1,0 +1,73 @@
+"""The relational memory as a method: what it shows for a question, from what it was taught; and its rival over the same names."""
+
+import pytest
+
+from hippo_core.delivery.types import Question
+from hippo_core.methods.base import Query
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+from tests.methods.asking import bound
+from tests.methods.relational.test_graph import CHAIN, traces
+
+LAMP = "In which city did Omar buy a lamp?"
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return load(load_spec("hippo-tiny"), threads=1)
+
+
+def brought(lm, told, question=LAMP, name="memory/sgc_rss", **overrides):
+    told = traces(*told)
+    method = bound(name, lm, **{"encoder": "own", **overrides})
+    return method, method.open(told)(Query(question, tuple(trace.source for trace in told)))
+
+
+def test_a_path_is_shown_as_one_text_in_its_own_order_and_answered(lm):
+    told = [*reversed(CHAIN)]  # the order of telling is not the path's
+    method, found = brought(lm, told)
+    assert [trace.text for trace in found.shown] == [CHAIN[1], CHAIN[3]]
+    assert found.together
+    assert found.confidence > 0.5
+    [kv] = method.delivery.ask([Question(LAMP, found.shown, together=True)], 4)
+    [text] = bound("memory/sgc_rss", lm, encoder="own", delivery="text").delivery.ask([Question(LAMP, found.shown)], 4)
+    assert kv.text == text.text
+    assert kv.prompt_tokens == text.prompt_tokens  # one block, as the prompt has it
+    apart = Question(LAMP, found.shown)
+    assert len(apart.blocks) == 2
+    assert len(Question(LAMP, found.shown, together=True).blocks) == 1
+
+
+def test_what_was_not_taught_for_a_question_is_not_shown(lm):
+    told = traces(*CHAIN)
+    method = bound("memory/sgc_rss", lm, encoder="own")
+    found = method.open(told)(Query(LAMP, tuple(trace.source for trace in told if trace.text != CHAIN[3])))
+    assert CHAIN[3] not in [trace.text for trace in found.shown]
+
+
+def test_without_a_path_the_likest_statements_are_shown_and_the_model_decides(lm):
+    _, found = brought(lm, CHAIN, "who sends letters?")
+    assert CHAIN[7] in [trace.text for trace in found.shown]
+    assert (len(found.shown), found.together, found.confidence) == (3, False, None)
+
+
+def test_it_says_nothing_where_it_is_switched_off_or_was_told_nothing(lm):
+    assert brought(lm, CHAIN, traces="off")[1].shown == ()
+    assert brought(lm, [])[1].shown == ()
+
+
+def test_the_drawing_shows_the_path_and_what_lost(lm):
+    told = traces(*CHAIN, "Later the Finch shop moved to Oslo.", "Rumor has it that the Finch shop is in Bath & Bow.")
+    [picture] = bound("memory/sgc_rss", lm, encoder="own").pictures(LAMP, None, told)
+    assert "Later the Finch shop moved to Oslo." in picture.svg
+    assert 'text-decoration="line-through">The Finch shop is in Lima.' in picture.svg
+    assert "Bath &amp; Bow" in picture.svg
+
+
+def test_a_walk_over_names_brings_the_second_fact(lm):
+    _, walked = brought(lm, CHAIN, name="baselines/rag_graph", seeds=1)
+    ranks = {trace.text: rank for rank, trace in enumerate(walked.ranking)}
+    assert ranks[CHAIN[3]] < ranks[CHAIN[5]]  # named by the best hit
+    altered = [text.replace("Finch shop is in", "Quill shop is in") for text in CHAIN]
+    _, other = brought(lm, altered, name="baselines/rag_graph", seeds=1)
+    assert {trace.text: rank for rank, trace in enumerate(other.ranking)}[altered[3]] > ranks[CHAIN[3]]

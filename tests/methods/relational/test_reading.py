@@ -1,0 +1,70 @@
+"""What a sentence says: who says it and how surely, its names, and the relation of two of them. Its labels are read by the test alone."""
+
+import pytest
+
+from hippo_core.experiments.answer.run import passages_of
+from hippo_core.methods.relational.graph import read
+from hippo_core.methods.relational.mentions import mentions
+from hippo_core.methods.relational.relations import FORMS
+from hippo_core.methods.relational.speech import Said, listen
+from hippo_core.suites import settings_for
+from hippo_core.suites.datasets.build import cut, drawn_worlds
+
+HARDER = {
+    "plain": {"n_facts": 60, "contradictions": 5, "conflicts": ("plain",)},
+    "hedged": {"n_facts": 60, "contradictions": 5, "conflicts": ("plain",), "hedges": True},
+    "retold": {"n_facts": 60, "retellings": 0.3, "timed": 2, "near_misses": 6},
+}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("Lea thinks that the mill is in Lima.", Said("the mill is in Lima", "Lea", 0.6)),
+        ("The mill is in Lima, Lea says.", Said("The mill is in Lima", "Lea")),
+        ("According to Ann Mory, the mill is in Lima.", Said("the mill is in Lima", "Ann Mory")),
+        ("Rumor has it that the mill is in Lima.", Said("the mill is in Lima", "", 0.1)),
+        ("Since then the mill has moved to Lima.", Said("the mill has moved to Lima", "", None, True)),
+        ("Omar wrote a letter to the mill.", Said("Omar wrote a letter to the mill")),
+        ("", Said("")),
+    ],
+)
+def test_who_says_what_and_how_surely(sentence, said):
+    assert listen(sentence) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("At the Marlow & Finch shop, Omar bought a lamp in 1999.", ["Marlow & Finch", "Omar", "1999"]),
+        ("Which town did May's aunt Zoë Łukasz leave?", ["May", "Zoë Łukasz"]),
+        ("Will met Will.", ["Will"]),  # a name that is a common word is one where no sentence begins with it
+        ("The Duke of Kent saw the sea. It was cold.", ["Duke of Kent"]),
+        ("nothing is named here", []),
+    ],
+)
+def test_names(text, names):
+    assert [mention.name for mention in mentions(text)] == names
+
+
+@pytest.mark.parametrize("harder", HARDER)
+def test_statements_of_test_worlds_are_read_as_they_were_meant(harder):
+    settings = settings_for("semantic", "default").model_copy(update=HARDER[harder])
+    right, wanted, read_as_known = 0, 0, 0
+    for world in cut(drawn_worlds("semantic", "default", 30, 77, "test", settings), 30):
+        for fact, trace in zip(world.facts, passages_of(world), strict=True):
+            told = read(trace)
+            known = told.relation is not None and told.relation.name.split(" <")[0].startswith(tuple(FORMS))
+            read_as_known += known
+            if fact.schema_fit:
+                wanted += 1
+                right += known and {told.head, told.tail} == expected(fact.slots) and (not fact.teller or told.teller == fact.teller)
+    assert right >= 0.99 * wanted
+    assert right >= 0.99 * read_as_known
+    assert wanted > 200
+
+
+def expected(slots):
+    """The two names of a fact: a person's friend or firm, or a firm's city."""
+    first = slots["firm"] if "city" in slots else slots["who"]
+    return {name.casefold() for name in (first, slots.get("city") or slots.get("friend") or slots["firm"])}
