@@ -53,7 +53,7 @@ def test_with_the_memory_off_the_model_that_slept_answers(panel):
     (tensors.parent / "lineage.json").touch()
     panel.ask.click()
     [brought] = panel.sleep.uplifts
-    assert words(panel.answer.value).startswith(f"{brought.after} from what sleep put into the model")
+    assert re.search(f"^{brought.after} .*from what sleep put into the model", words(panel.answer.value))
     assert "The memory is off" in words(panel.answer.value)
     panel.reproduce.click()
     assert f"memory.sleep(consolidate=&#39;lora&#39;, steps={STEPS})" in panel.lines.value
@@ -103,7 +103,7 @@ def test_a_sleep_that_is_stopped_or_fails_leaves_the_model_as_it_was(panel):
 def test_what_sleep_brought_is_forgotten(panel):
     panel.sleep.off.value = True
     panel.sleep.wake.click()
-    assert words(panel.answer.value).startswith("unknown from the model alone")
+    assert re.search("^unknown .*from the model alone", words(panel.answer.value))
     assert "has not slept" in words(panel.sleep.state.value)
     assert panel.sleep.brought.value == panel.sleep.html() == ""
 
