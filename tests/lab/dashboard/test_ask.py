@@ -26,12 +26,12 @@ def test_a_question_is_answered_and_a_flip_shows_both_answers(panel):
     panel.ask.click()
     assert words(panel.answer.value).startswith("station")
     panel.controls.by_key["control"].value = "empty"
-    assert words(panel.answer.value).startswith("unknown from the model alone before: station")
+    assert words(panel.answer.value).startswith("unknown before: station")
     assert "left" in words(panel.answer.value)
     panel.controls.by_key["control"].value = "none"
     assert "entered" in words(panel.answer.value)
     panel.controls.by_key["delivery"].value = "text"
-    assert words(panel.answer.value).startswith("station from memory before: the same")
+    assert words(panel.answer.value).startswith("station before: the same")
     panel.controls.by_key["episodic.use_completion"].value = "hopfield"
     assert "hopfield" in panel.answer.value
     assert "Winning units" in panel.answer.value
