@@ -45,7 +45,7 @@ def said(*pairs):
         ),  # who says it thrice counts once
         (said(("Lea", "Oslo"), ("Tom", "Lima"), ("Ida", "Lima"), ("Tom", "Oslo")), "oslo"),  # a last word takes the first one back
         (["The mill is in Oslo.", "Rumor has it that the mill is in Lima."], "oslo"),
-        (["The mill is in Lima.", "Later the mill moved to Oslo."], "oslo"),
+        (["The mill is in Lima.", *said(("Lea", "Lima"), ("Tom", "Lima")), "Later the mill moved to Oslo."], "oslo"),
         (["Lea thinks that the mill is in Lima.", "Tom thinks that the mill is in Lima.", "Ida is sure that the mill is in Oslo."], "oslo"),
     ],
 )
