@@ -62,7 +62,7 @@ class KVPrefix(Way):
     """`rank` times eight tokens."""
 
     name = "kv_prefix"
-    rate = 2e-2
+    rate = 4e-2
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int) -> None:
         super().__init__(lm, rank, first_block)
