@@ -103,7 +103,6 @@ RECIPES = (SECOND, THIRD, FOURTH)  # each goes on from the one before
 PUBLISHED = {  # SHA-256 of the weights of an edition as it was published
     "6f8ce0bed90af8fc397feb10d5be145f56aa0d7061e36efd41b85cc641041304": "second",
     "d534be89482931c47c5310364061f5fd592c2bb4bf6057d642b0ffd69d09344a": "third",
-    "9194b65a2d42726b19cd85211ade50bc140af4adca1c515b50f5d4add6c34d73": "fourth",
 }
 
 
