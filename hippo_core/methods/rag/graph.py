@@ -43,7 +43,7 @@ class Graph(Rag):
 
 
 class Names:
-    """The names of passages as nodes behind these: `nodes` by name, and `steps`, the walk over passages [N] and names [M], [N + M, N + M]."""
+    """The names of passages as nodes behind these: `nodes` by name; `steps`: the walk over N passages and M names, [N + M, N + M]."""
 
     def __init__(self, passages: Sequence[Trace]) -> None:
         self.nodes: dict[str, int] = {}

@@ -104,7 +104,8 @@ def walk(pairs: Iterable[tuple[int, int]], size: int) -> csr_array:
 
 
 def pagerank(steps: csr_array, start: np.ndarray, damping: float) -> np.ndarray:
-    """How often a walk is at each node that starts again at `start` [N], adding up to 1, and goes on with probability `damping`, [N]."""
+    """How often a walk is at each node that starts again at `start` [N] and goes on with probability `damping`, [N]; where no step
+    leads on, a walk is lost."""
     rank = start
     for _ in range(ROUNDS):
         rank = (1 - damping) * start + damping * (steps @ rank)
@@ -170,4 +171,5 @@ def number_of(traces: Sequence[Trace]) -> dict[str, int]:
 
 def walk_of(graph: PassageGraph) -> csr_array:
     """The walk over the links of a graph whose numbers go from 0 on."""
-    return walk([(number, link) for number in graph.texts for link in graph.links(number)], len(graph.texts))
+    pairs = {(min(number, link), max(number, link)) for number in graph.texts for link in graph.links(number)}
+    return walk(sorted(pairs), len(graph.texts))

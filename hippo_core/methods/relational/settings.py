@@ -46,7 +46,8 @@ class RelationalSection(SettingsModel):
 
 class SgcRssSettings(MemorySettings):
     """`traces` off: nothing is stored and nothing recalled. `encoder`: what says which words mean the same; minilm: its vectors and the
-    spelling; own: the spelling alone; auto: minilm where it is on the disk. `k`: traces that are shown where no path is found, and of passages."""
+    spelling; own: the spelling alone; auto: minilm where it is on the disk. `k`: traces that are
+    shown where no path is found, and of passages."""
 
     encoder: Encoder = Field(default="auto", validate_default=True)  # type: ignore[assignment]
     delivery: str = "kv"
