@@ -10,7 +10,7 @@ from hippo_core.methods.spatial.answers import Atlas, Said
 from hippo_core.methods.spatial.place_map import PlaceMap
 
 ACCENT, QUIET = "var(--hippo-accent, #0072b2)", "var(--hippo-quiet, #9aa0a6)"
-COLUMN, ROW, MARGIN = 92, 58, 46  # pixels between places of a grid, and around the map
+COLUMN, ROW, MARGIN = 84, 52, 30  # pixels between places of a grid, and around the map
 SIZE = 420  # of a map without directions
 
 
@@ -25,7 +25,7 @@ def drawn(atlas: Atlas, said: Said | None) -> Picture:
         for link in sorted(links, key=lambda link: (link in on_way, *sorted(link)))
     ]
     rows += [_place(at[place], atlas.map.labels[place], place in passed, place == (passed or ("",))[-1]) for place in atlas.map.steps]
-    width, height = (max(values, default=0) + MARGIN for values in (zip(*at.values(), strict=True) if at else ((), ())))
+    width, height = (max(values, default=0) + 2 * MARGIN for values in (zip(*at.values(), strict=True) if at else ((), ())))
     alt = f"a map of {len(at)} places and {len(links)} links" + (f" with a way of {len(passed) - 1} steps" if passed else "")
     svg = (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{escape(alt)}">{"".join(rows)}</svg>'
@@ -49,11 +49,15 @@ def positions(place_map: PlaceMap) -> dict[str, tuple[int, int]]:
     number = {name: index for index, name in enumerate(names)}
     graph.add_edges_from_no_data([(number[a], number[b]) for a, near in place_map.steps.items() for b in near.values() if a < b])
     spread = rustworkx.graph_spring_layout(graph, seed=0, num_iter=200)
-    half = (SIZE - 2 * MARGIN) / 2
-    most = max((max(abs(x), abs(y)) for x, y in spread.values()), default=1.0) or 1.0
+    columns, rows = [x for x, _ in spread.values()] or [0.0], [y for _, y in spread.values()] or [0.0]
+    wide, high = max(max(columns) - min(columns), 1e-9), max(max(rows) - min(rows), 1e-9)
+    inner = SIZE - 2 * MARGIN
     return {
-        name: (round(MARGIN + half * (1 + spread[index][0] / most)), round(MARGIN + half * (1 + spread[index][1] / most)))
-        for index, name in enumerate(names)
+        name: (
+            MARGIN + round(inner * (spread[at][0] - min(columns)) / wide),
+            MARGIN // 2 + round(inner * (spread[at][1] - min(rows)) / high),
+        )
+        for at, name in enumerate(names)
     }
 
 
@@ -67,6 +71,4 @@ def _place(at: tuple[int, int], label: str, on_way: bool, end: bool) -> str:
     colour, weight = (ACCENT, 600) if on_way else (QUIET, 400)
     circle = f'<circle cx="{x}" cy="{y}" r="{8 if end else 5}" fill="{colour}"/>'
     name = escape(label or "?")
-    return (
-        f'{circle}<text x="{x}" y="{y + 21}" font-size="11" font-weight="{weight}" text-anchor="middle" fill="currentColor">{name}</text>'
-    )
+    return f'{circle}<text x="{x + 7}" y="{y + 17}" font-size="11" font-weight="{weight}" fill="currentColor">{name}</text>'
