@@ -57,7 +57,7 @@ class Smpd(Memory):
                 tuple(found) if said else in_order(others[: self.settings.k]),
                 tuple({trace.id: trace for trace in (*found, *others)}.values()),
                 recall_ms=(time.perf_counter() - begin) * 1e3,
-                confidence=1.0 if said and said.answer else None,
+                confidence=1.0 if said and (said.answer or said.question) else None,
                 columns={
                     "planned_steps": float(len(said.way.words)) if said and said.way else 0.0,
                     "places": float(len(atlas.map.steps)),

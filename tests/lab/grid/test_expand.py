@@ -49,7 +49,7 @@ def test_needs_come_first_and_are_shared(place):
 
 def test_presets_of_later_are_counted_and_not_run(place):
     grid = expand("tiny")
-    assert grid.not_there == {"memory/smpd": 4}
+    assert grid.not_there == {"memory/later": 4}
     assert not any("memory" in cell.label for cell in grid.cells)
 
 
