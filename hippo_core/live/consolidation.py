@@ -107,6 +107,7 @@ class Consolidation:
     def remove(self) -> None:
         """Leave the model as it was before any sleep, for good."""
         self.detach()
+        (self.folder / LINEAGE).unlink(missing_ok=True)  # first: without it there is nothing, wherever this ends
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property

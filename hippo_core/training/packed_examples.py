@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from hippo_core.files import LabError
 from hippo_core.models.prompt import INSTRUCTION
 from hippo_core.models.template import Template, chat
 from hippo_core.training.guidance import Target
@@ -62,6 +63,11 @@ class Encoder:
         self.pad, self.guided, self.restate = tokenizer.pad_token_id, guided, restate
         turns = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": MARK}]
         head, lead = chat(tokenizer, template.text, turns).split(MARK)
+        if not template.end_ids:
+            raise LabError(
+                f"the model's {template.origin} chat template ends an answer by no special token, as training needs; "
+                "use a model whose template does, such as hippo-tiny or smollm2-135m-reader"
+            )
         self.begin = self.ids(template.begin)
         self.head, self.lead = self.ids(head), self.ids(lead)
         self.stop = template.end_ids[0]

@@ -18,9 +18,13 @@ A_TRACE = 8  # questions a step, at most
 
 def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) -> Iterator[int]:
     """Rehearse the traces into the model by a way, and write what was learnt to `folder`, in place of what lies there. Yields how many
-    steps are done, from 0. Left before its end it writes nothing. The model is as it was when it ends, however it ends: `take_up` attaches.
+    steps are done, from 0. The model is as it was when it ends, however it ends: `take_up` attaches.
 
-    LabError for an unknown way, for steps below 1, and where nothing can be asked about the traces.
+    What was learnt lies in a folder of its own, which `lineage.json` names: until that is replaced, in one go, the earlier sleep's is there
+    whole, also where this process is left, fails or is killed.
+
+    LabError for an unknown way, for steps below 1, where nothing can be asked about the traces, and where the training diverges. OSError
+    where the disk is full.
     """
     if steps < 1:
         raise LabError(f"steps is 1 or more, got {steps}")
@@ -42,10 +46,13 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
             "sentences": {trace.source: trace.text for trace in rehearsed},
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        with new_folder(folder) as new:
+        name = checksums.digest(lineage)[:16]
+        with new_folder(folder / name) as new:
             attached.save(new)
-            write_json(new / LINEAGE, lineage)
-            shutil.rmtree(folder, ignore_errors=True)
+        write_json(folder / LINEAGE, lineage | {"folder": name})
+        for earlier in folder.iterdir():
+            if earlier.is_dir() and earlier.name != name:
+                shutil.rmtree(earlier, ignore_errors=True)
     finally:
         attached.detach()
 
@@ -55,10 +62,13 @@ def take_up(lm: Any, folder: Path) -> Way:
     made = read_object(folder / LINEAGE)
     if made.get("weights") != checksums.weights(lm.spec.name):
         raise LabError(f"{folder} was learnt by {made.get('model')} with other weights than {lm.spec.name} has; sleep again, or remove it")
-    recipe = SleepRecipe.model_validate(made["recipe"])
+    try:
+        recipe, learnt = SleepRecipe.model_validate(made["recipe"]), folder / made["folder"]
+    except (KeyError, TypeError, ValueError):
+        raise LabError(f"{folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder") from None
     way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
-        way.load(folder)
+        way.load(learnt)
     except BaseException:
         way.detach()
         raise

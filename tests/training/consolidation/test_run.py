@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import get_args
 
 import pandas as pd
@@ -62,6 +63,14 @@ def test_a_cycle_that_loses_too_much_is_taken_back(cell, monkeypatch, way):
     assert (here.slept["cycles"], here.slept["rolled_back"]) == (0, 1)
     assert "rolled back" in here.warnings[0]
     assert scores(rows, "pre").equals(scores(rows, "post_1"))
+
+
+def test_the_store_of_another_model_is_refused(cell):
+    here = cell()
+    method = PRESET.method(here.language_model, PRESET.settings)
+    other = SimpleNamespace(identity=lambda: replace(method.identity(), weights="0" * 64))
+    with pytest.raises(LabError, match="was written with another model or memory"):
+        run.read_store(other, here.store, WORLDS)
 
 
 def test_what_is_rehearsed_is_what_the_store_says(cell):

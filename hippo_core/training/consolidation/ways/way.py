@@ -8,10 +8,10 @@ from typing import Any, ClassVar, TypeVar
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, write_bytes
 from hippo_core.models.language_model import LanguageModel
 
 T = TypeVar("T")
@@ -93,8 +93,8 @@ class Way(ABC):
             weight.copy_(tensors[name])
 
     def save(self, folder: Path) -> None:
-        """Write the trained tensors into a folder."""
-        save_file({name: tensor.contiguous().float() for name, tensor in self.kept().items()}, folder / FILE)
+        """Write the trained tensors into a folder. OSError where the disk is full."""
+        write_bytes(folder / FILE, save({name: tensor.contiguous().float() for name, tensor in self.kept().items()}))
 
     def load(self, folder: Path) -> None:
         """Read what `save` wrote. LabError where the file is missing, cut, or of another way, rank or model."""
