@@ -96,7 +96,7 @@ class Sleep:
         self.order = [place for order in orders for place in order if self.questions[place]]
         if not self.order:
             raise LabError(f"none of {len(traces)} traces says anything that could be asked for; teach the store first")
-        self.encoder = Encoder(lm.tokenizer, lm.template)
+        self.encoder = Encoder(lm.tokenizer, lm.template, device=lm.device)
         with way.unchanged():
             self.texts = torch.cat([kept.own_text(lm, recipe.seed), kept.plain_text(lm, recipe.seed)])
         self.text_states = kept.last_states(way, self.texts) if recipe.texts else None
