@@ -134,7 +134,9 @@ def main(name: str = "hippo-tiny", steps: int = 12) -> None:
     recipe = SleepRecipe(steps=steps, first_block=first_block(lm))
     rows: list[dict[str, list[int]]] = []
     bare = recipe.model_copy(update={"lessons": 0, "texts": 0})
-    print(f"{name}, {FACTS} facts, {recipe.questions} questions a step, rank {recipe.rank}; {torch.get_num_threads()} threads, {steps} steps")
+    print(
+        f"{name}, {FACTS} facts, {recipe.questions} questions a step, rank {recipe.rank}; {torch.get_num_threads()} threads, {steps} steps"
+    )
     sides = [
         ours(lm, bare, "ours", lambda sleep: rows.extend(rows_of(lm, [one for step in range(steps) for one in sleep.drawn(step)]))),
         theirs(lm, recipe, rows, "peft + Trainer", bf16=False),

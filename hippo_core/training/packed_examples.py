@@ -149,7 +149,9 @@ class Encoder:
 
         part = padded("part", TRUNK)  # what pads comes last: nothing before it sees it
         asker, seen = part[:, :, None], part[:, None, :]
-        mask = torch.ones(length, length, dtype=torch.bool, device=self.device).tril() & ((seen == TRUNK) | (seen == asker) | ((seen < 0) & (asker > 0)))
+        mask = torch.ones(length, length, dtype=torch.bool, device=self.device).tril() & (
+            (seen == TRUNK) | (seen == asker) | ((seen < 0) & (asker > 0))
+        )
         targets = [Target(kind, number, query, keys) for number, row in enumerate(rows) for kind, query, keys in row.targets]
         skills = [(number, positions, skill) for number, row in enumerate(rows) for positions, skill in row.skills]
         return Batch(

@@ -1,5 +1,6 @@
 """Consolidate the traces of a live memory into its model, and take up again what was learnt, in this process or a later one."""
 
+import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -40,13 +41,12 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
             yield step + 1
         rehearsed = [traces[place] for place in sorted({*sleep.order[: sleep.samples]})]
         lineage = {
-            "model": lm.spec.name,
-            "weights": checksums.weights(lm.spec.name),
+            "model": {"name": lm.spec.name, "weights": checksums.weights(lm.spec.name)},
             "recipe": recipe.model_dump(),
             "sentences": {trace.source: trace.text for trace in rehearsed},
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        name = checksums.digest(lineage)[:16]
+        name = secrets.token_hex(8)
         with new_folder(folder / name) as new:
             attached.save(new)
         write_json(folder / LINEAGE, lineage | {"folder": name})
@@ -60,12 +60,13 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
 def take_up(lm: Any, folder: Path) -> Way:
     """What `learn` wrote, attached to the model. LabError where it is damaged or was learnt by another model."""
     made = read_object(folder / LINEAGE)
-    if made.get("weights") != checksums.weights(lm.spec.name):
-        raise LabError(f"{folder} was learnt by {made.get('model')} with other weights than {lm.spec.name} has; sleep again, or remove it")
     try:
-        recipe, learnt = SleepRecipe.model_validate(made["recipe"]), folder / made["folder"]
+        model, recipe, learnt = made["model"], SleepRecipe.model_validate(made["recipe"]), folder / made["folder"]
+        by, weights = model["name"], model["weights"]
     except (KeyError, TypeError, ValueError):
         raise LabError(f"{folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder") from None
+    if weights != checksums.weights(lm.spec.name):
+        raise LabError(f"{folder} was learnt by {by} with other weights than {lm.spec.name} has; sleep again, or remove it")
     way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
         way.load(learnt)

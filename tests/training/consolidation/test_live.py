@@ -124,7 +124,7 @@ def test_a_damaged_sleep_is_refused_and_can_be_removed(lm, slept):
 
     refused("is damaged: expected a JSON object", lineage[:-20])
     refused("is damaged, or an earlier version's", json.dumps({**made, "recipe": {}, "folder": None}))
-    refused("was learnt by other with other weights than hippo-tiny has", json.dumps({**made, "model": "other", "weights": {}}))
+    refused("was learnt by other with other weights than hippo-tiny has", json.dumps({**made, "model": {"name": "other", "weights": ""}}))
     refused("consolidate again", content=whole[:-4])
     refused("consolidate again", content=b"")
     weights.write_bytes(whole)

@@ -61,5 +61,8 @@ class LoRA(Way):
     def unchanged(self) -> Any:
         return self.adapted.disable_adapter()
 
+    def merged(self) -> Any:
+        return self.adapted.merge_and_unload()
+
     def detach(self) -> None:
         self.adapted.unload()

@@ -64,6 +64,7 @@ class KVPrefix(Way):
 
     name = "kv_prefix"
     rate = 2e-2
+    no_weights = "it is keys and values before the prompt"
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int) -> None:
         super().__init__(lm, rank, first_block)

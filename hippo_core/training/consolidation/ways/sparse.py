@@ -49,7 +49,9 @@ class SparseRows(Way):
             raise LabError(f"{lm.spec.name} has no layers called mlp.down_proj; use way=lora") from None
         units, most = UNITS * rank, min(layer.in_features for layer in self.layers)
         if units > most:
-            raise LabError(f"rank is {most // UNITS}, as many times {UNITS} units as the layers of {lm.spec.name} have, or less, got {rank}")
+            raise LabError(
+                f"rank is {most // UNITS}, as many times {UNITS} units as the layers of {lm.spec.name} have, or less, got {rank}"
+            )
         for weight in lm.model.parameters():
             weight.requires_grad_(False)
         self.values = [_Values(units, layer.out_features, lm.device) for layer in self.layers]
@@ -81,6 +83,13 @@ class SparseRows(Way):
             for values in self.values:
                 off.enter_context(switched_off(values))
             yield
+
+    @torch.no_grad()
+    def merged(self) -> Any:
+        self.detach()
+        for values, layer in zip(self.values, self.layers, strict=True):
+            layer.weight[:, values.units] += values.delta.T.to(layer.weight.dtype)
+        return self.model
 
     def detach(self) -> None:
         for hook in self.hooks:

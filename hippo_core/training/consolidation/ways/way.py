@@ -31,6 +31,7 @@ class Way(ABC):
 
     name: ClassVar[str]
     rate: ClassVar[float]  # of AdamW, unless told otherwise
+    no_weights: ClassVar[str] = "it adds nothing to them"  # why it cannot be merged
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int) -> None:
         blocks = lm.config.num_hidden_layers
@@ -71,6 +72,10 @@ class Way(ABC):
                 with nullcontext() if fitting else self.unchanged():
                     answers |= zip(places, ask(places), strict=True)
         return [answers[place] for place in range(len(questions))]
+
+    def merged(self) -> Any:
+        """The plain model with the update in its weights, for good; the way is of no use any more. LabError where it has no such thing."""
+        raise LabError(f"way {self.name} cannot be merged into weights: {self.no_weights}")
 
     def number(self) -> int:
         """How many numbers are trained."""
