@@ -72,6 +72,12 @@ def test_time_left_falls_as_fast_as_time_goes_where_cells_take_what_was_expected
     assert now == whole
 
 
+@pytest.mark.parametrize("needed", ["a", "b"])
+def test_the_name_of_a_cell_that_ends_together_with_another_has_no_say(needed):
+    cells = [cell("a"), cell("b"), cell("c", {needed}), cell("d", {needed}), cell("e")]
+    assert eta.seconds_left(cells, {}, {"a": 1, "b": 1, "c": 1, "d": 3, "e": 1}, 2) == 4
+
+
 @given(st.integers(1, 40), st.integers(1, 8), SECONDS)
 def test_equal_cells_take_as_many_rounds_as_the_workers_need(count, jobs, seconds):
     cells = [cell(f"c{place}") for place in range(count)]

@@ -174,7 +174,7 @@ def import_llama2c(checkpoint: Path, tokenizer: Path, out: Path) -> None:
 
 @app.command(cls=OfCheckout)
 def bench() -> None:
-    """Our generation, scores and memory beside their peers, and the speed of the suites, as ratios of one run."""
+    """Our generation, scores, steps of sleep and memory beside their peers, and the speed of the suites, as ratios of one run."""
     folder = root() / "benchmarks"
     of_memory = (folder / "memory" / f"{name}.py" for name in ("recall", "completion", "questions", "costs", "live", "gpu"))
     for script in [*sorted(folder.glob("*.py")), *of_memory]:

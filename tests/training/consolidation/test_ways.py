@@ -183,7 +183,7 @@ def test_blocks_below_the_first_one_stay_as_they_are(name, trained, lm):
 @pytest.mark.parametrize("name", [name for name in WAYS if name != "gated_groups"])  # whose layers are those of gated_lora
 def test_an_answer_is_the_same_alone_in_a_batch_and_behind_a_shared_beginning(name, trained, lm):
     way = trained(name)
-    drawn = list(worlds("consolidation", "default", 8, 1337, "val"))
+    drawn = list(worlds("consolidation", "default", 4, 1337, "val"))
     for preset in ("baselines/span_short", "baselines/longctx"):
         chosen = load_preset(preset)
         method = chosen.method(lm, chosen.settings)
