@@ -34,7 +34,7 @@ def asked(lm, suite, some, name, regime="delayed", **more):
 def test_a_dry_run_gives_a_whole_table(lm, suite, preset, regime):
     five = list(worlds(suite, "default", 5, 1337, "test", lm.spec.context_limit))
     rows = asked(lm, suite, five, preset, regime)
-    assert tuple(rows.columns) == COLUMNS
+    assert tuple(rows.columns) == (*COLUMNS, *load_preset(preset).method.columns.get("test", ()))
     assert len(rows) == 5
     assert rows["score"].between(0, 1).all()
     assert (rows["em_raw"] <= rows["em_norm"]).all()

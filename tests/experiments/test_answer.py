@@ -24,7 +24,7 @@ TIMES = ["latency_ms", "retrieval_ms"]
 ROUNDING = 1e-5  # nats
 COSTS = [*TIMES, "computed_tokens"]  # what is run once for several rows is divided among them, so it depends on the batch
 PRESETS = [load_preset(name) for name in preset_names()]
-UNTAUGHT = [preset.name for preset in PRESETS if not preset.method.weights and not preset.settings.requires]
+UNTAUGHT = [preset.name for preset in PRESETS if not (preset.taught or preset.method.weights or preset.settings.requires)]
 WINDOWED = [name for name in UNTAUGHT if not load_preset(name).method.ignores_window]
 
 

@@ -1,10 +1,11 @@
 """Retrieval over a graph of names: HippoRAG's recipe (Gutierrez et al. 2024, arXiv 2405.14831, section 2.3) without a large model.
 
-Passages and the names that they mention are nodes. A walk starts again and again at the passages that are most like the question and at
-the names that it mentions; passages are ranked by how often it is there (personalised PageRank). There the graph is of triples that a
-language model extracts, here of mentions.
+Passages and the names that they mention are nodes; the title of a passage is a name of it, and is found in other texts as whole words. A
+walk starts again and again at the passages that are most like the question and at the names that it mentions; passages are ranked by
+how often it is there (personalised PageRank). There the graph is of triples that a language model extracts, here of mentions.
 """
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -13,10 +14,10 @@ from scipy.sparse import csr_array
 
 from hippo_core.methods.base import Count, Query
 from hippo_core.methods.rag.rankers import Rag, Sum, SumSettings
-from hippo_core.methods.relational.mentions import mentions
+from hippo_core.methods.relational.mentions import key_of, mentions
+from hippo_core.methods.relational.passages import PassageGraph, pagerank, title_of, walk
 from hippo_core.retrieval.world_index import WorldIndex
-
-ROUNDS = 50  # of the walk; with damping .5 what is left by then is below 1e-15
+from hippo_core.store.trace import Trace
 
 
 class GraphSettings(SumSettings):
@@ -32,26 +33,32 @@ class Graph(Rag):
     Settings = GraphSettings
 
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
-        walk, names = index.once(("graph", query.taught), lambda: walk_of([index.passages[source].text for source in query.taught]))
+        names = index.once(("names", query.taught), lambda: Names([index.passages[source] for source in query.taught]))
         alike = Sum(self.lm, SumSettings(encoder=self.settings.encoder)).scores(index, query)
-        start = np.zeros(walk.shape[0])
+        start = np.zeros(names.steps.shape[0])
         best = np.argsort(-alike, kind="stable")[: self.settings.seeds]
         start[best] = np.maximum(alike[best] - alike.min(), 1e-9) / len(best)
-        asked = [names[mention.key] for mention in mentions(query.text) if mention.key in names]
-        start[asked] = start.max()
-        start /= start.sum()
-        rank = start
-        for _ in range(ROUNDS):
-            rank = (1 - self.settings.damping) * start + self.settings.damping * (walk @ rank)
-        return rank[: len(query.taught)]
+        start[names.of(query.text)] = start.max()
+        return pagerank(names.steps, start / start.sum(), self.settings.damping)[: len(query.taught)]
 
 
-def walk_of(texts: list[str]) -> tuple[csr_array, dict[str, int]]:
-    """The steps of a walk over passages [N] and names [M], columns adding up to 1, [N + M, N + M]; and the node of each name."""
-    names: dict[str, int] = {}
-    pairs = {(number, names.setdefault(one.key, len(texts) + len(names))) for number, text in enumerate(texts) for one in mentions(text)}
-    size = len(texts) + len(names)
-    rows = [node for pair in pairs for node in pair]
-    columns = [node for passage, name in pairs for node in (name, passage)]
-    steps = csr_array((np.ones(len(rows)), (rows, columns)), shape=(size, size))
-    return csr_array(steps / np.maximum(steps.sum(0), 1.0)), names
+class Names:
+    """The names of passages as nodes behind these: `nodes` by name; `steps`: the walk over N passages and M names, [N + M, N + M]."""
+
+    def __init__(self, passages: Sequence[Trace]) -> None:
+        self.nodes: dict[str, int] = {}
+        self._titles = [key_of(title_of(passage)) for passage in passages]
+        self._graph = PassageGraph.of(passages)
+        pairs = set()
+        for number, passage in enumerate(passages):
+            for name in self._in(passage.text):
+                pairs.add((number, self.nodes.setdefault(name, len(passages) + len(self.nodes))))
+        self.steps: csr_array = walk(sorted(pairs), len(passages) + len(self.nodes))
+
+    def of(self, text: str) -> list[int]:
+        """The nodes of the names in a text."""
+        return sorted({self.nodes[name] for name in self._in(text) if name in self.nodes})
+
+    def _in(self, text: str) -> list[str]:
+        titled = [self._titles[number] for number in sorted(self._graph.named(text))]
+        return [*dict.fromkeys([*(mention.key for mention in mentions(text)), *titled])]

@@ -2,11 +2,13 @@
 
     listen -> mentions -> relation -> graph          question -> names -> path -> one block, in the path's order
 
-Where no path is found the statements that are most like the question are shown, as a rag does.
+Where no path is found the statements that are most like the question are shown, as a rag does. Passages that open with their titles are
+no statements: these are ranked by their likeness to the question, by its names and by who names whom, and the k best are one block.
 """
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,7 +29,7 @@ class SgcRss(Memory):
     Settings = SgcRssSettings
     says_confidence = True
     columns: ClassVar = {"test": ("path_hops",)}
-    test_settings = (*Memory.test_settings, "relational.search", "relational.resolve")
+    test_settings = (*Memory.test_settings, "relational.search", "relational.resolve", "relational.passages")
 
     @property
     def writes(self) -> bool:
@@ -36,6 +38,8 @@ class SgcRss(Memory):
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         if self.settings.traces == "off":
             return lambda query: Retrieved((), ())
+        if ranked := self._passages(traces, questions):
+            return lambda query: replace(ranked(query), columns={"path_hops": 0.0}, together=bool(query.taught))
         search = self._search(traces)
         index, episodic = WorldIndex(self.lm, traces, tuple(questions)), self._episodic()
 
@@ -76,12 +80,20 @@ class SgcRss(Memory):
 
     def pictures(self, question: str, best: Trace | None, traces: Sequence[Trace]) -> Sequence[Picture]:
         """The path that answers a question, with the statements that lost against it."""
-        if self.settings.traces == "off":
+        if self.settings.traces == "off" or self._passages(traces):
             return ()
         from hippo_core.methods.relational.pictures import drawn
 
         search = self._search(traces)
         return [drawn(search.graph, path) for path in search.best(question)[:1]]
+
+    def _passages(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve | None:
+        """What ranks these where they are passages."""
+        from hippo_core.methods.relational.passages import LinkedPassages, LinkedSettings, are_passages
+
+        encoder, settings = "minilm" if self.settings.encoder == "minilm" else None, self.settings
+        chosen = LinkedSettings(k=settings.k, encoder=encoder, passages=settings.relational.passages)
+        return LinkedPassages(self.lm, chosen).open(traces, questions) if are_passages(traces) else None
 
     def _episodic(self) -> Any:
         """What ranks statements by themselves."""

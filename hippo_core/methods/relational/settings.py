@@ -15,16 +15,39 @@ class SearchSettings(SettingsModel):
     beam: Count = 12
 
 
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class PassagesSection(SettingsModel):
+    """What counts where statements are passages with titles, in standard deviations of their likeness to the question.
+
+    `named`: that the question names a passage's title (q); `linked`: that a seed names it (s); 0 leaves either out. `hub`: how much less a
+    link counts of a seed with many (h); `seeds`: so many of the likest passages are seeds, besides those that the question names; `fade`:
+    how much less each next seed counts. `search`: hop, one link; pagerank, a walk that goes on with probability `damping`.
+    """
+
+    named: Weight = 6.0
+    linked: Weight = 8.0
+    hub: Weight = 0.3
+    seeds: Annotated[int, Field(ge=0)] = 5
+    fade: Weight = 0.3
+    search: Literal["hop", "pagerank"] = "hop"
+    damping: Annotated[float, Field(gt=0, lt=1)] = 0.5
+
+
 class RelationalSection(SettingsModel):
-    """`resolve`: whether a contested statement is replaced by the one that holds; `search`: how paths are found."""
+    """`resolve`: whether a contested statement is replaced by the one that holds; `search`: how paths are found; `passages`: how passages
+    with titles are ranked, which have no paths."""
 
     resolve: bool = True
     search: SearchSettings = SearchSettings()
+    passages: PassagesSection = PassagesSection()
 
 
 class SgcRssSettings(MemorySettings):
     """`traces` off: nothing is stored and nothing recalled. `encoder`: what says which words mean the same; minilm: its vectors and the
-    spelling; own: the spelling alone; auto: minilm where it is on the disk. `k`: traces that are shown where no path is found."""
+    spelling; own: the spelling alone; auto: minilm where it is on the disk. `k`: traces that are
+    shown where no path is found, and of passages."""
 
     encoder: Encoder = Field(default="auto", validate_default=True)  # type: ignore[assignment]
     delivery: str = "kv"

@@ -63,7 +63,7 @@ class KVPrefix(Way):
     """`rank` times eight tokens."""
 
     name = "kv_prefix"
-    rate = 2e-2
+    rate = 4e-2
     no_weights = "it is keys and values before the prompt"
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int) -> None:
