@@ -163,10 +163,10 @@ def test_a_sleep_puts_what_is_stored_into_the_model_until_it_is_forgotten(tmp_pa
         assert slept and (slept.way, slept.steps, slept.sentences) == ("lora", steps, dict(enumerate(told, start=1)))
         with Memory(memory.language_model) as other:
             assert str(other.ask(question)) == str(before)
-        with pytest.raises(InterruptedError):
+        with pytest.raises(InterruptedError) as stopped:
             memory.sleep(consolidate="lora", progress=_stop)
         assert memory.consolidated == slept
-        assert str(memory.ask(question, recall=False)) == "guitar"
+        assert str(memory.ask(question, recall=False)) == "guitar" and stopped.tb  # which holds the frames of the sleep
     with Memory().open(tmp_path, read_only=True) as again:
         assert str(again.ask(question, recall=False)) == "guitar"
         assert again.consolidated == slept

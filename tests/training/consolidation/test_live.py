@@ -131,3 +131,37 @@ def test_a_damaged_sleep_is_refused_and_can_be_removed(lm, slept):
     assert unchanged()
     Consolidation(lm, folder).remove()
     assert not folder.exists()
+
+
+def test_memories_that_share_a_model_take_turns(lm, tmp_path):
+    """The update of one is neither beneath nor in place of the other's."""
+    told, alone, found, before, weights = ((TRACES[0],), TRACES[1:]), [], [], logits(lm), weights_of(lm)
+    for traces in told:
+        learn(lm, tmp_path / "alone", traces, "lora")
+        alone.append(asleep(lm, tmp_path / "alone"))
+    memories = [Consolidation(lm, tmp_path / name) for name in "ab"]
+    for memory, traces in zip(memories, told, strict=True):
+        list(memory.learn(traces, "lora", 1))
+    for memory in (*memories, *memories):
+        assert memory.fits("Who?")
+        with memory.on():
+            found.append(logits(lm))
+        assert torch.equal(logits(lm), before)
+    assert not torch.equal(*alone) and all(map(torch.equal, found, [*alone, *alone]))
+    for memory in memories:
+        memory.detach()
+    left = weights_of(lm)
+    assert left.keys() == weights.keys() and all(torch.equal(weight, weights[name]) for name, weight in left.items())
+
+
+def test_a_model_that_is_busy_says_so(lm, tmp_path):
+    one, other = (Consolidation(lm, tmp_path / name) for name in "ab")
+    before, learning = logits(lm), one.learn(TRACES, "sparse", 2)
+    assert [next(learning), next(learning)] == [0, 1]
+    for ask in (one.fits, other.fits, lambda _: next(other.learn(TRACES, "lora", 1)), lambda _: one.detach()):
+        with pytest.raises(LabError, match="hippo-tiny is busy: a sleep rehearses into it"):
+            ask("Who?")
+    learning.close()
+    assert torch.equal(logits(lm), before) and not one.fits("Who?") and not other.fits("Who?")
+    with one.on(), pytest.raises(LabError, match="hippo-tiny is busy: it answers as a sleep made it"):
+        other.fits("Who?")

@@ -1,5 +1,7 @@
 """Ask, sleep, ask again: what a cell's rows say follows from its store and from whether anything was trained."""
 
+import errno
+import os
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -7,7 +9,9 @@ from typing import get_args
 
 import pandas as pd
 import pytest
+import torch
 
+from hippo_core import files
 from hippo_core.experiments.consolidation.table import ABOUT_STORE, ROWS, SPENT
 from hippo_core.files import LabError, read_object
 from hippo_core.methods.episodic.settings import Policy
@@ -16,6 +20,7 @@ from hippo_core.training.consolidation.ledger import FILE as LEDGER
 from hippo_core.training.consolidation.ledger import Ledger
 from hippo_core.training.consolidation.sleep import PASSES, Spent
 from tests.training.consolidation.conftest import PRESET, WORLDS
+from tests.training.consolidation.test_ways import logits
 
 
 def scores(rows, stage):
@@ -53,6 +58,23 @@ def test_a_sleep_changes_the_model_for_its_probes_alone_and_leaves_what_it_learn
     way = make_way("lora", lm, 16, 2)
     way.load(here.record / "consolidated")
     way.detach()
+
+
+@pytest.mark.parametrize(("writes", "file"), [(0, "checkpoint.safetensors"), (1, "consolidated.safetensors"), (2, "lineage.json")])
+def test_a_full_disk_says_which_file_and_leaves_the_model_and_nothing_half_written(cell, lm, monkeypatch, writes, file):
+    here, before, left = cell(way="sparse", steps=1), logits(lm), iter(range(writes))
+
+    def sync(_):
+        if next(left, None) is None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(run, "probe", lambda *_: iter(()))
+    monkeypatch.setattr(files.os, "fsync", sync)
+    with pytest.raises(OSError, match=rf"No space left on device: '.*/{file}'"):
+        run.consolidate(here, say=lambda line: None)
+    assert torch.equal(logits(lm), before)
+    assert {path.name for path in here.record.rglob("*") if path.is_file()} <= {"log.jsonl", "checkpoint.safetensors"}
+    assert not list(here.record.glob("*consolidated*"))
 
 
 @pytest.mark.parametrize("way", ["lora", "kv_prefix"])
