@@ -20,10 +20,10 @@ def drawn(atlas: Atlas, said: Said | None) -> Picture:
     passed = said.way.places if said and said.way else ()
     on_way = {frozenset(pair) for pair in pairwise(passed)}
     links = {frozenset((a, b)) for a, near in atlas.map.steps.items() for b in near.values()}
-    rows = [
-        _link(*(at[place] for place in sorted(link)), link in on_way)
-        for link in sorted(links, key=lambda link: (link in on_way, *sorted(link)))
-    ]
+    rows = []
+    for link in sorted(links, key=lambda link: (link in on_way, *sorted(link))):
+        a, b = sorted(link)
+        rows.append(_link(at[a], at[b], link in on_way))
     rows += [_place(at[place], atlas.map.labels[place], place in passed, place == (passed or ("",))[-1]) for place in atlas.map.steps]
     width, height = (max(values, default=0) + 2 * MARGIN for values in (zip(*at.values(), strict=True) if at else ((), ())))
     alt = f"a map of {len(at)} places and {len(links)} links" + (f" with a way of {len(passed) - 1} steps" if passed else "")
@@ -48,7 +48,7 @@ def positions(place_map: PlaceMap) -> dict[str, tuple[int, int]]:
     graph.add_nodes_from(names)
     number = {name: index for index, name in enumerate(names)}
     graph.add_edges_from_no_data([(number[a], number[b]) for a, near in place_map.steps.items() for b in near.values() if a < b])
-    spread = rustworkx.graph_spring_layout(graph, seed=0, num_iter=200)
+    spread = rustworkx.spring_layout(graph, num_iter=200, seed=0)
     columns, rows = [x for x, _ in spread.values()] or [0.0], [y for _, y in spread.values()] or [0.0]
     wide, high = max(max(columns) - min(columns), 1e-9), max(max(rows) - min(rows), 1e-9)
     inner = SIZE - 2 * MARGIN
