@@ -99,7 +99,7 @@ class Search:
         for _ in range(self.hops):
             wider: dict[tuple[tuple[int, ...], str], Path] = {}
             for path in beam:
-                for number in self.graph.at[path.end]:
+                for number in self.graph.at.get(path.end, ()):
                     number = self.graph.holds(number) if self.resolve and self.graph.contested(number) else number
                     if number in path.statements or (allowed is not None and number not in allowed):
                         continue
