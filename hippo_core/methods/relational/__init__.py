@@ -78,14 +78,20 @@ class SgcRss(Memory):
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         if self.settings.traces == "off":
             return lambda query: Retrieved((), ())
+        stored = {trace.source for trace in traces}  # not what was told again, which is a telling of its edge
+
+        def kept(query: Query) -> Query:
+            return replace(query, taught=tuple(source for source in query.taught if source in stored))
+
         if ranked := self._passages(traces, questions):
-            return lambda query: replace(ranked(query), columns={"path_hops": 0.0, "duplicate_rate": 0.0}, together=bool(query.taught))
+            none = {"path_hops": 0.0, "duplicate_rate": 0.0}
+            return lambda query: replace(ranked(kept(query)), columns=none, together=bool(query.taught))
         search = self._search(traces)
         repeated = search.graph.repeated
         index, episodic = WorldIndex(self.lm, traces, tuple(questions)), self._episodic()
 
         def retrieve(query: Query) -> Retrieved:
-            begin = time.perf_counter()
+            begin, query = time.perf_counter(), kept(query)
             taught = set(query.taught)
             paths = search.best(query.text, {number for number, trace in enumerate(traces) if trace.source in taught})
             found = [traces[number] for path in paths for number in path.statements]

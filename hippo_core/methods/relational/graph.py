@@ -11,7 +11,7 @@ from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 from hippo_core.methods.relational.edge import Edge, Telling
 from hippo_core.methods.relational.gate import Terms, hub, recency
@@ -132,7 +132,20 @@ class Claim(NamedTuple):
 
     number: int
     tail: str
-    telling: Telling
+    said: Telling
+
+    @property
+    def teller(self) -> str:
+        return self.said.teller
+
+    @property
+    def confidence(self) -> float | None:
+        return self.said.confidence
+
+    @classmethod
+    def deciding(cls, claims: Sequence["Claim"]) -> int:
+        """The number of the statement that decides."""
+        return decided(claims, [claim.number for claim in claims])
 
 
 class Period(NamedTuple):
@@ -275,17 +288,17 @@ class Graph:
             return number if at is None or self.told[number].trace.time <= at else None
         if at is None:
             if group.winner is None:
-                group.winner = decided(self._claims(group))
+                group.winner = Claim.deciding(self._claims(group))
             return group.winner
-        claims = [claim for claim in self._claims(group) if claim.telling.time <= at]
-        return decided(claims) if claims else None
+        claims = [claim for claim in self._claims(group) if claim.said.time <= at]
+        return Claim.deciding(claims) if claims else None
 
     def history(self, number: int) -> list[Period]:
         """What held when, of this statement and those that say otherwise. A period ends where another tail holds."""
         group, periods = self._group(number), list[Period]()
         claims = self._claims(group) if group else []
-        for time in dict.fromkeys(claim.telling.time for claim in claims):
-            winner = decided([claim for claim in claims if claim.telling.time <= time])
+        for time in dict.fromkeys(claim.said.time for claim in claims):
+            winner = Claim.deciding([claim for claim in claims if claim.said.time <= time])
             if periods and self.told[periods[-1].number].tail == self.told[winner].tail:
                 continue
             if periods:
@@ -297,7 +310,7 @@ class Graph:
         """All tellings of a group, in order."""
         told = ((number, self.told[number]) for number in group.numbers)
         claims = [Claim(number, one.tail, telling) for number, one in told for telling in one.tellings]
-        return sorted(claims, key=lambda claim: (claim.telling.time, claim.number))
+        return sorted(claims, key=lambda claim: (claim.said.time, claim.number))
 
     @property
     def repeated(self) -> float:
@@ -306,19 +319,19 @@ class Graph:
         return 1 - len(set(keys)) / len(keys) if keys else 0.0
 
 
-def decided(claims: Sequence[Claim]) -> int:
-    """Of claims in order of telling the number of the statement that decides."""
-    begin = max((place for place, one in enumerate(claims) if one.telling.replaces), default=0)
-    left = [*enumerate(claims)][begin:]
-    left = [(place, one) for place, one in left if one.telling.confidence != HEARSAY] or left
-    last = {one.telling.teller: (place, one) for place, one in left}
-    most = max(one.telling.confidence or 0.0 for _, one in last.values())
-    sides: dict[str, list[tuple[int, Claim]]] = defaultdict(list)
+def decided(told: Sequence[Any], numbers: Sequence[int]) -> int:
+    """Of what was told, in order, the number of what decides. Each has a `tail`, a `teller`, a `confidence` and `said.replaces`."""
+    begin = max((place for place, one in enumerate(told) if one.said.replaces), default=0)
+    left = [*enumerate(told)][begin:]
+    left = [(place, one) for place, one in left if one.confidence != HEARSAY] or left
+    last = {one.teller: (place, one) for place, one in left}
+    most = max(one.confidence or 0.0 for _, one in last.values())
+    sides: dict[str, list[int]] = defaultdict(list)
     for place, one in last.values():
-        if (one.telling.confidence or 0.0) == most:
-            sides[one.tail].append((place, one))
-    winner = max(sides.values(), key=lambda side: (len(side), max(place for place, _ in side)))
-    return max(winner)[1].number
+        if (one.confidence or 0.0) == most:
+            sides[one.tail].append(place)
+    winner = max(sides.values(), key=lambda side: (len(side), max(side)))
+    return numbers[max(winner)]
 
 
 def _pair(one: str, other: str) -> tuple[str, str]:
