@@ -246,7 +246,7 @@ class Graph:
         return Slots(self._kind(told.head, told.relation.head_type), self._kind(told.tail, told.relation.tail_type))
 
     def _kind(self, name: str, said: str) -> str:
-        return said or ("number" if name[:1].isdigit() else min(self.types.get(name, ()), default=""))
+        return "number" if name[:1].isdigit() else said or min(self.types.get(name, ()), default="")
 
     def fit(self, number: int) -> float:
         """How well a statement fits what its relation is told of others, 0 to 1 (`Schema.score`); 0 for one that joins no two names."""
