@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, overload
 from hippo_core.methods.relational.edge import Edge, Telling
 from hippo_core.methods.relational.gate import Terms, hub, recency
 from hippo_core.methods.relational.mentions import Mention, mentions
+from hippo_core.methods.relational.names import Names
 from hippo_core.methods.relational.relations import Relation, relation_of
 from hippo_core.methods.relational.schema import Schema, Slots, Tails
 from hippo_core.methods.relational.speech import HEARSAY, Said, listen
@@ -160,7 +161,8 @@ class Period(NamedTuple):
 class Graph:
     """`told` in order of telling; `at`: of each name the numbers of the statements that mention it and do not wait; `types`: what each name
     is said to be; `groups`: edges by head, relation and context; `schemas`: what relations are like; `names`: each name as it was first
-    written; `edges`, `waiting`: of each edge the statement that stands for it; `pairs`: which names are joined."""
+    written; `edges`, `waiting`: of each edge the statement that stands for it; `pairs`: which names are joined; `nodes`: the names of
+    `at`; `kinds`: all that names are said to be."""
 
     told: list[Told] = field(default_factory=list)
     at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -171,6 +173,8 @@ class Graph:
     edges: dict[Key, int] = field(default_factory=dict)
     waiting: dict[Key, int] = field(default_factory=dict)
     pairs: set[tuple[str, str]] = field(default_factory=set)
+    nodes: Names = field(default_factory=Names)
+    kinds: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, traces: Iterable[Trace]) -> "Graph":
@@ -203,9 +207,11 @@ class Graph:
             self.names.setdefault(key, name)
             if not told.waits:
                 self.at[key].append(number)
+                self.nodes.add(key)
         if (relation := told.relation) and (key := told.key):
             self.types[told.head] |= {relation.head_type} - {""}
             self.types[told.tail] |= {relation.tail_type} - {""}
+            self.kinds |= {relation.head_type, relation.tail_type} - {""}
             group = self.groups.setdefault((key.head, key.relation, key.context), Group())
             group.numbers.append(number)
             group.tails[key.tail] = group.tails.get(key.tail, 0) + 1
@@ -224,6 +230,7 @@ class Graph:
         if before.waits and not told.waits:
             for name in {mention.key for mention in told.mentions}:
                 insort(self.at[name], number)
+                self.nodes.add(name)
             if key := told.key:
                 self.waiting.pop(key, None)
                 self.edges.setdefault(key, number)
