@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hippo_core.files import LabError
-from hippo_core.methods.base import Observation, Query
+from hippo_core.methods.base import Observation, Query, Retrieved
+from hippo_core.methods.controls import controlled
 from hippo_core.methods.relational.edge import Edge, EdgeCodec, Telling, retold, sureness
 from hippo_core.methods.relational.gate import Terms, hub, recency
 from hippo_core.methods.relational.graph import Graph
@@ -13,6 +14,7 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement
+from hippo_core.suites.types import Item
 from tests.methods.asking import bound
 from tests.methods.relational.test_graph import CHAIN
 
@@ -140,6 +142,25 @@ def test_deciding_does_not_depend_on_whether_tellings_are_added_up(lm, tmp_path)
         place = next(n for n, told in enumerate(graph.told) if told.trace.text == said[0])
         assert graph.contested(place)
         assert graph.told[graph.holds(place)].tail == "oslo"
+
+
+def test_the_oracle_finds_what_was_added_to_another_telling(lm, tmp_path):
+    lab = Lab(lm, tmp_path, control="oracle")
+    lab.teach(CHAIN[3], AGAIN, CHAIN[1])
+    item = Item("q", "w", LAMP, ("Lima",), ("f1", "f2"), "hops_2", taught=("f0", "f1", "f2"), retold={"f0": "f1"})
+    shown = controlled(lab.method, item, Retrieved(()), lab.store.traces("w"), ()).shown
+    assert [trace.text for trace in shown] == [CHAIN[3], CHAIN[1]]
+
+
+def test_a_store_that_was_cut_is_one_line(lm, tmp_path):
+    lab = Lab(lm, tmp_path)
+    lab.teach(*CHAIN)
+    lab.store.close()
+    whole = lab.store.path.read_bytes()
+    lab.store.path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(LabError) as error:
+        TraceStore.open(tmp_path, "s", lab.method.identity(), read_only=True).traces()
+    assert "\n" not in str(error.value)
 
 
 TOLD = (*CHAIN, AGAIN, RUMOR, VAGUE, "Later the Finch shop moved to Oslo.", "Omar.", "")
