@@ -33,13 +33,13 @@ def controlled(method: Method, item: Item, retrieved: Retrieved, own: Sequence[T
     if control == "empty":
         return replace(retrieved, confidence=None)
     if control == "oracle":
-        return replace(retrieved, shown=_gold(item, own), confidence=None)
+        return retrieved.with_shown(_gold(item, own), None)
     if control == "random":
-        return replace(retrieved, shown=_random(method, item, own), confidence=None)
+        return retrieved.with_shown(_random(method, item, own), None)
     if control == "shuffled":
         if not others or others[0].world == item.world:
             raise LabError("control shuffled needs a second world to take the contents from; give more questions (n)")
-        return replace(retrieved, shown=in_order(others[trace.id % len(others)] for trace in retrieved.shown))
+        return retrieved.with_shown(in_order(others[trace.id % len(others)] for trace in retrieved.shown), retrieved.confidence)
     return retrieved
 
 
