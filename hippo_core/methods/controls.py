@@ -33,7 +33,8 @@ def controlled(method: Method, item: Item, retrieved: Retrieved, own: Sequence[T
     if control == "empty":
         return replace(retrieved, confidence=None)
     if control == "oracle":
-        return retrieved.with_shown(_gold(item, own), None)
+        gold = _gold(item, own)
+        return retrieved.with_shown(gold, None)
     if control == "random":
         return retrieved.with_shown(_random(method, item, own), None)
     if control == "shuffled":
