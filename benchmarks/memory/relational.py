@@ -1,12 +1,13 @@
 """The relational memory's graph: what it costs to tell it up to 100,000 facts and to ask it, and how well it notices contradictions.
 
-    python benchmarks/memory/relational.py cost [--facts 1000 --facts 10000 --facts 100000]
+    python benchmarks/memory/relational.py cost [--facts 1000 --facts 10000 --facts 100000] [--no-hubs]
     python benchmarks/memory/relational.py contradictions
     python benchmarks/memory/relational.py gate
 
 `cost`: made-up people, firms and cities, told to a store in a temporary folder, beside networkx's MultiDiGraph of the same edges: seconds
 to read and index, bytes in memory (tracemalloc) and on disk, milliseconds a question of two hops, medians. networkx reads no text: it is
-given the edges, a name and a city, and lists the ways of two edges between them.
+given the edges, a name and a city, and lists the ways of two edges between them. All firms are in a few dozen cities, which become hubs;
+`--no-hubs`: there are more cities where there are more firms.
 
 `contradictions`: validation worlds of `semantic`. A statement contradicts when an earlier one of its world says another city of the same
 firm, by the suite's labels, which the memory never sees. `when told`: what was noticed at once; `in the end`: with all that was told. What
@@ -48,12 +49,13 @@ IDENTITY = Identity("benchmark", "0" * 64, "benchmark:SgcRss", EDGES)
 app = typer.Typer(add_completion=False)
 
 
-def facts(count: int) -> Iterator[str]:
-    """Half of them say for which firm a person works, half in which city a firm is."""
+def facts(count: int, hubs: bool) -> Iterator[str]:
+    """Half say for which firm a person works, half in which city a firm is: one of a few, or of one for twenty firms."""
     random = Random("facts")
     for number in range(count // 2):
         name = f"{lexicon.SURNAMES[number % len(lexicon.SURNAMES)]}{number}"
-        yield f"The {name} company is in {random.choice(lexicon.CITIES)}."
+        city = random.choice(lexicon.CITIES)
+        yield f"The {name} company is in {city if hubs else f'{city}{number // 20}'}."
         yield f"Person{number} works for the {name} company."
 
 
@@ -80,14 +82,14 @@ def told(texts: Sequence[str], folder: Path) -> tuple[float, int]:
 
 
 @app.command()
-def cost(facts_: Annotated[list[int], typer.Option("--facts")] = [1000, 10_000]) -> None:  # noqa: B006
+def cost(facts_: Annotated[list[int], typer.Option("--facts")] = [1000, 10_000], hubs: bool = True) -> None:  # noqa: B006
     """Seconds, bytes and milliseconds a question."""
     print(
         "| facts | told, s | ms a fact | on disk, B a fact | graph, s | in memory, B a fact | ms a question | networkx: s | B a fact | ms |"
     )
     print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for count in facts_:
-        texts = list(facts(count))
+        texts = list(facts(count, hubs))
         with tempfile.TemporaryDirectory() as place:
             seconds, size = told(texts, Path(place))
             with TraceStore.open(place, "s", IDENTITY, read_only=True) as store:
