@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hippo_core.methods.relational.graph import Graph, Told
-from hippo_core.methods.relational.likeness import Likeness, by_spelling, spelling
+from hippo_core.methods.relational.likeness import Likeness, by_spelling
 from hippo_core.methods.relational.mentions import COMMON, mentions
 from hippo_core.retrieval.lexicon import words
 
@@ -50,27 +50,15 @@ class Search:
     def __init__(self, graph: Graph, alike: Likeness = by_spelling, resolve: bool = True, hops: int = 3, beam: int = 12) -> None:
         self.graph, self.alike, self.resolve, self.hops, self.beam = graph, alike, resolve, hops, beam
         self.words = [[word for word in words(_text(told)) if word not in COMMON] for told in graph.told]
-        self.known = list(dict.fromkeys(word for own in self.words for word in own))
         self.held = Counter(word for own in self.words for word in set(own))
         self.usual = float(np.median(list(self.held.values()))) if self.held else 1.0  # how often a word counts that is in none
-        place = {word: number for number, word in enumerate(self.known)}
-        self.places = [[place[word] for word in own] for own in self.words]
 
     def link(self, question: str) -> list[str]:
         """The nodes that a question names: by their whole name, a part of it, or nearly so."""
         found: list[str] = []
         for mention in mentions(question):
-            key = mention.key
-            if key in self.graph.at:
+            if key := self.graph.nodes.nearest(mention.key):
                 found.append(key)
-                continue
-            near = [(spelling(key, node), node) for node in self.graph.at]
-            part = [node for node in self.graph.at if set(key.split()) <= set(node.split()) or set(node.split()) <= set(key.split())]
-            best = max(near, default=(0.0, ""))
-            if part:
-                found.append(min(part, key=len))
-            elif best[0] >= 0.5:
-                found.append(best[1])
         return list(dict.fromkeys(found))
 
     def best(self, question: str, allowed: set[int] | None = None) -> list[Path]:
@@ -80,14 +68,13 @@ class Search:
             return []
         own = {word for seed in seeds for word in seed.split()}
         kind = wanted(question)
-        own |= {kind} if any(kind in types for types in self.graph.types.values()) else set()
+        own |= {kind} & self.graph.kinds
         asked = [word for word in dict.fromkeys(words(question)) if word not in COMMON and word not in own]
         idf = np.array([np.log(1 + len(self.words) / self.held.get(word, self.usual)) for word in asked])
-        table = self.alike(asked, self.known)
-        rows = np.stack([table[:, own].max(1) if own else np.zeros(len(asked)) for own in self.places]) if asked else None
+        rows = Rows(self.alike, asked, self.words)
 
         def score(statements: Sequence[int], nodes: Sequence[str]) -> float:
-            covered = float(rows[list(statements)].max(0) @ idf / idf.sum()) if rows is not None else 0.0
+            covered = float(rows.of(statements).max(0) @ idf / idf.sum()) if asked else 0.0
             fits = float(bool(kind) and kind in self.graph.types.get(nodes[-1], ()))
             said = {mention.key for one in statements for mention in self.graph.told[one].mentions}
             seen = sum(seed in said for seed in seeds) / len(seeds)
@@ -98,8 +85,9 @@ class Search:
         found: list[Path] = []
         for _ in range(self.hops):
             wider: dict[tuple[tuple[int, ...], str], Path] = {}
+            rows.meet(number for path in beam for number in self.graph.at.get(path.end, ()))
             for path in beam:
-                for number in self.graph.at[path.end]:
+                for number in self.graph.at.get(path.end, ()):
                     number = self.graph.holds(number) if self.resolve and self.graph.contested(number) else number
                     if number in path.statements or (allowed is not None and number not in allowed):
                         continue
@@ -110,6 +98,33 @@ class Search:
             beam = sorted(wider.values(), key=lambda path: -path.score)[: self.beam]
             found += beam
         return sorted(found, key=lambda path: -path.score)
+
+
+class Rows:
+    """How alike each word that is asked is to the likest word of a statement, worked out for the statements that are met.
+
+    Args:
+        words: of each statement.
+    """
+
+    def __init__(self, alike: Likeness, asked: Sequence[str], words: Sequence[Sequence[str]]) -> None:
+        self.alike, self.asked, self.words = alike, asked, words
+        self._words: dict[str, np.ndarray] = {}
+        self._rows: dict[int, np.ndarray] = {}
+
+    def meet(self, statements: Iterable[int]) -> None:
+        """Work these out together."""
+        new = [number for number in dict.fromkeys(statements) if number not in self._rows]
+        unknown = [word for word in dict.fromkeys(word for number in new for word in self.words[number]) if word not in self._words]
+        self._words.update(zip(unknown, self.alike(self.asked, unknown).T, strict=True))
+        for number in new:
+            known = [self._words[word] for word in self.words[number]]
+            self._rows[number] = np.max(known, 0) if known else np.zeros(len(self.asked))
+
+    def of(self, statements: Sequence[int]) -> np.ndarray:
+        """Of each of these, 0 to 1, [statements, asked]."""
+        self.meet(statements)
+        return np.stack([self._rows[number] for number in statements])
 
 
 def wanted(question: str) -> str:
