@@ -10,8 +10,7 @@ from hippo_core.methods.spatial.place_map import PlaceMap, beside, labelled_map,
 from hippo_core.methods.spatial.planner import Planner, Way
 from hippo_core.methods.spatial.reading import Observation, Route, There, Visit, Walk, read
 from hippo_core.methods.spatial.settings import SpatialSection
-from hippo_core.suites.spatial.map import MOVES
-from hippo_core.suites.spatial.words import NUMBERS
+from hippo_core.spoken import MOVES, NUMBERS
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hippo_core.methods.spatial.reading import FROM, GENERIC, directions
-from hippo_core.suites.spatial.map import MOVES
+from hippo_core.spoken import MOVES
 
 Kind = Literal["way", "count", "by", "neighbor", "exits", "where", "there", "route"]
 PLACE = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+)(?P<next> next to the (?P<near>[^\W\d_]+))?")

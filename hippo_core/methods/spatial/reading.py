@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from hippo_core.suites.spatial.map import MOVES
+from hippo_core.spoken import MOVES
 
 DIRECTION = re.compile(rf"\b({'|'.join(MOVES)})(?:ward|wards|ern)?\b", re.IGNORECASE)
 NOUN = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+)")
