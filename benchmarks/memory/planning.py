@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.asked import asked
+from hippo_core.methods.spatial.names import mark
 from hippo_core.methods.spatial.reading import Link, read
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.results.scores import score_item
@@ -23,25 +24,25 @@ from hippo_core.suites.types import Fact, Item, World
 PROFILES = ("default", "hard", "labeled", "paths_5", "paths_7", "paths_9", "explore", "explore_hard")
 
 
-def is_read(fact: Fact) -> bool:
+def is_read(fact: Fact, names: dict[str, str]) -> bool:
     """Whether the link that a statement's slots `a` and `b` name is read from its text; without them, whether none is."""
-    link = read(fact.text)
+    link = read(mark(fact.text, names))
     open_link = isinstance(link, Link) and not link.closed
     if "a" not in fact.slots:
         return not open_link
     named = {fact.slots["a"].lower(), fact.slots["b"].lower()}
-    return isinstance(link, Link) and open_link and {link.origin, link.goal} == named and bool(link.word) == ("way" in fact.slots)
+    return isinstance(link, Link) and open_link and {names.get(at, at).lower() for at in (link.origin, link.goal)} == named and bool(link.word) == ("way" in fact.slots)
 
 
-def cause(world: World, item: Item) -> str:
+def cause(world: World, item: Item, names: dict[str, str]) -> str:
     """What a question was missed by, the first thing in the order of the work: a link, an invented link, the question, the plan."""
     facts = {fact.id: fact for fact in world.facts}
-    if not all(is_read(facts[told]) for told in item.gold_facts):
+    if not all(is_read(facts[told], names) for told in item.gold_facts):
         return "a link of the way was not read"
-    wanted = asked(item.question)
+    wanted = asked(mark(item.question, names))
     if wanted is None or wanted.kind != "way" or wanted.goal is None:
         return "the question was not read"
-    if not all(is_read(fact) for fact in world.facts if "a" not in fact.slots):
+    if not all(is_read(fact, names) for fact in world.facts if "a" not in fact.slots):
         return "a link was invented"
     return "the plan, or its words"
 
@@ -50,12 +51,12 @@ def show_causes(suite: str, split: str, n: int, settings: SpatialSection) -> Non
     """Links read and misses by cause, of a suite whose slots `a`, `b` and `way` say its links."""
     links, causes = Counter[tuple[str, bool]](), Counter[str]()
     for world in worlds(suite, "default", n, split=split):
-        links.update(("links" if "a" in fact.slots else "no links", is_read(fact)) for fact in world.facts)
         atlas = Atlas([fact.text for fact in world.facts], settings)
+        links.update(("links" if "a" in fact.slots else "no links", is_read(fact, atlas.names)) for fact in world.facts)
         for item in world.items:
             one = atlas.say(item.question)
             if not score_item(get_suite(suite), world, item, one.answer if one else "")["score"]:
-                causes[cause(world, item)] += 1
+                causes[cause(world, item, atlas.names)] += 1
     print("| what | all | right |\n|---|--:|--:|")
     for kind in ("links", "no links"):
         print(f"| statements that tell {kind} | {links[kind, True] + links[kind, False]} | {links[kind, True]} |")
