@@ -31,7 +31,12 @@ def is_read(fact: Fact, names: dict[str, str]) -> bool:
     if "a" not in fact.slots:
         return not open_link
     named = {fact.slots["a"].lower(), fact.slots["b"].lower()}
-    return isinstance(link, Link) and open_link and {names.get(at, at).lower() for at in (link.origin, link.goal)} == named and bool(link.word) == ("way" in fact.slots)
+    return (
+        isinstance(link, Link)
+        and open_link
+        and {names.get(at, at).lower() for at in (link.origin, link.goal)} == named
+        and bool(link.word) == ("way" in fact.slots)
+    )
 
 
 def cause(world: World, item: Item, names: dict[str, str]) -> str:

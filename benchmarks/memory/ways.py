@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,7 @@ def compass_map(names: list[str], rng: random.Random) -> nx.Graph:
     graph = nx.Graph()
     graph.add_node(names[0])
     for name in names[1:]:
-        free = [
-            ((x, y), (x + dx, y + dy))
-            for x, y in cells
-            for dx, dy in COMPASS
-            if (x + dx, y + dy) not in cells
-        ]
+        free = [((x, y), (x + dx, y + dy)) for x, y in cells for dx, dy in COMPASS if (x + dx, y + dy) not in cells]
         here, there = rng.choice(free)
         cells[there] = name
         for (dx, dy), way in COMPASS.items():
@@ -114,7 +110,7 @@ def build(words: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, A
             slots = {"a": bare(a), "b": bare(b)}
             said = next((d for d in (way, BACK.get(way, "")) if d and d in text), "")
             told.append((text, slots | ({"way": said} if said else {}), frozenset((a, b))))
-        apart = [p for p in nx.non_edges(graph) if nx.shortest_path_length(graph, *p) > 2]
+        apart = [p for p in combinations(names, 2) if not graph.has_edge(*p) and nx.shortest_path_length(graph, *p) > 2]
         for a, b in rng.sample(apart, min(2, len(apart))):
             told.append((fill(next(turn["closed"]), a=a, b=b), {}, frozenset()))
         for _ in range(4):

@@ -15,7 +15,10 @@ Kind = Literal["way", "count", "by", "neighbor", "exits", "where", "there", "rou
 PLACE = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+(?:_[^\W\d_]+)*)\b(?P<next> next to the (?P<near>[^\W\d_]+))?")
 COUNT = re.compile(r"\bhow (?:many|far|long)\b|\bnumber of\b", re.IGNORECASE)
 BY = re.compile(r"^(?:By what|What|Over what|Along what)\b", re.IGNORECASE)
-WAY = re.compile(r"\b(?:ways?|routes?|paths?|directions?|turns?|places|place by place|stops|moves|steps|walks?|go|goes|going|get|lead|leads|reach|travels?)\b", re.IGNORECASE)
+WAY = re.compile(
+    r"\b(?:ways?|routes?|paths?|directions?|turns?|places|place by place|stops|moves|steps|walks?|go|goes|going|get|lead|leads|reach|travels?)\b",
+    re.IGNORECASE,
+)
 SIDES = re.compile(r"\bdirections?\b|\bsides?\b|\bways? out\b|\bexits?\b", re.IGNORECASE)
 WHERE = re.compile(r"\bwhere\b|\bwhich place\b|\bend\b", re.IGNORECASE)
 PLACES = re.compile(r"\bplaces\b|\bplace by place\b|\bstops\b", re.IGNORECASE)

@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from hippo_core.methods.spatial.reading import ROUTE, STEP
 from hippo_core.suites.spatial.map import MOVES
 
 PAIR = re.compile(r"\b[Tt]he ([a-z]+)(?: ([a-z]+)\b)?(?=( [a-z]+)?)")
@@ -15,16 +16,17 @@ BEFORE = re.compile(r"\b(?:from|at|to|of|between|beside|behind|into|opposite|lea
 TITLES = frozenset(("Mr", "Mrs", "Miss", "Ms", "Dr", "Doctor", "Sir", "Lady", "Aunt", "Uncle", "Widow", "Old"))
 # Words that follow a name, or begin a sentence, and are no part of one.
 CLOSED = frozenset((
-    "a", "across", "after", "against", "and", "are", "as", "at", "before", "behind", "beside", "between", "but", "by", "can", "comes", "east",
-    "for", "from", "going", "has", "have", "head", "heading", "in", "into", "is", "it", "leave", "next", "no", "north", "nothing", "of", "off", "on",
-    "one", "only", "opposite", "or", "out", "over", "right", "since", "south", "than", "that", "the", "there", "to", "was", "way", "west",
+    "a", "across", "after", "against", "and", "are", "as", "at", "before", "behind", "beside", "between", "but", "by", "can", "comes",
+    "east", "for", "from", "going", "has", "have", "head", "heading", "in", "into", "is", "it", "leave", "next", "no", "north", "nothing", "of",
+    "off", "on", "one", "only", "opposite", "or", "out", "over", "right", "since", "south", "than", "that", "the", "there", "to", "was", "way", "west",
     "what", "where", "which", "who", "whoever", "will", "with", "without", "you",
 ))  # fmt: skip
 
 
 def place_names(texts: Sequence[str]) -> dict[str, str]:
     """The names of several words, and proper names, in the statements of one world: the noun that each is marked as, and the name."""
-    found = _pairs(texts) | _proper(texts)
+    plain = [text for text in texts if not STEP.match(text) and not ROUTE.match(text)]
+    found = _pairs(plain) | _proper(plain)
     return {re.sub(r"['’]", "", name.lower()).replace(" ", "_"): name for name in sorted(found, key=lambda name: (-len(name), name))}
 
 

@@ -30,8 +30,8 @@ NOT = re.compile(r"\b(?:no|not|never|closed|shut|locked|blocked|barred|bricked|g
 OPEN = re.compile(r"\bno (?:time|distance)\b", re.IGNORECASE)
 LINKS = re.compile(
     r"\b(?:between|links?|joins?|connects?|paths?|lanes?|roads?|tracks?|neighbou?rs?|next to|beside|adjacent|borders?|adjoins?|"
-    r"touch(?:es)?|leads?|ways?|walks?|gets?|goes|go|comes?|steps?|reach(?:es)?|reached|behind|opposite|across|against|next door|share|paces?|"
-    r"opens?|gives on|runs?|follows?|after|in front|leaves?|meets?|beyond|at once|stands?|minutes?|through|out of)\b",
+    r"touch(?:es)?|leads?|ways?|walks?|gets?|goes|go|comes?|steps?|reach(?:es)?|reached|behind|opposite|across|against|next door|share|"
+    r"paces?|opens?|gives on|runs?|follows?|after|in front|leaves?|meets?|beyond|at once|stands?|minutes?|through|out of)\b",
     re.IGNORECASE,
 )
 STARTS = re.compile(r"\b(?:starts?|started|begins?|began|sets? out|stands?|stood)\b", re.IGNORECASE)
