@@ -1,6 +1,7 @@
 """What the map of the spatial memory answers by itself, without a model: the planner alone, an upper bound of what a model can say of it.
 
-    python benchmarks/memory/planning.py [--suite folder:data/ways] [--split val] [--n 200] [--profiles default,explore_hard] [--without-path-integration]
+    python benchmarks/memory/planning.py [--suite folder:data/ways]
+        [--split val] [--n 200] [--profiles default,explore_hard] [--without-path-integration]
 
 For a suite other than `spatial` a first table says of its statements which links were read, and of its questions why one was missed.
 Success of ways, whose legality is judged on the true map, and exact match of other kinds; and how many questions the map had an answer to.
