@@ -16,10 +16,11 @@ BEFORE = re.compile(r"\b(?:from|at|to|of|between|beside|behind|into|opposite|lea
 TITLES = frozenset(("Mr", "Mrs", "Miss", "Ms", "Dr", "Doctor", "Sir", "Lady", "Aunt", "Uncle", "Widow", "Old"))
 # Words that follow a name, or begin a sentence, and are no part of one.
 CLOSED = frozenset((
-    "a", "across", "after", "against", "and", "are", "as", "at", "before", "behind", "beside", "between", "but", "by", "can", "comes",
-    "east", "for", "from", "going", "has", "have", "head", "heading", "in", "into", "is", "it", "leave", "next", "no", "north", "nothing", "of",
-    "off", "on", "one", "only", "opposite", "or", "out", "over", "right", "since", "south", "than", "that", "the", "there", "to", "was", "way", "west",
-    "what", "where", "which", "who", "whoever", "will", "with", "without", "you",
+    "a", "across", "after", "against", "and", "are", "as", "at", "before", "behind", "beside", "between", "but", "by", "can",
+    "comes", "east", "for", "from", "going", "has", "have", "head", "heading", "in", "into", "is", "it", "leave", "next", "no",
+    "north", "nothing", "of", "off", "on", "one", "only", "opposite", "or", "out", "over", "right", "since", "south", "than",
+    "that", "the", "there", "to", "was", "way", "west", "what", "where", "which", "who", "whoever", "will", "with", "without",
+    "you",
 ))  # fmt: skip
 
 
