@@ -16,7 +16,8 @@ PLACE = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+(?:_[
 COUNT = re.compile(r"\bhow (?:many|far|long)\b|\bnumber of\b", re.IGNORECASE)
 BY = re.compile(r"^(?:By what|What|Over what|Along what)\b", re.IGNORECASE)
 WAY = re.compile(
-    r"\b(?:ways?|routes?|paths?|directions?|turns?|places|place by place|stops|moves|steps|walks?|go|goes|going|get|lead|leads|reach|travels?)\b",
+    r"\b(?:ways?|routes?|paths?|directions?|turns?|places|"
+    r"place by place|stops|moves|steps|walks?|go|goes|going|get|lead|leads|reach|travels?)\b",
     re.IGNORECASE,
 )
 SIDES = re.compile(r"\bdirections?\b|\bsides?\b|\bways? out\b|\bexits?\b", re.IGNORECASE)
