@@ -94,7 +94,7 @@ def cell(lm, store, tmp_path, monkeypatch):
     monkeypatch.setattr(run, "home", lambda: tmp_path)
     monkeypatch.setattr(run, "PARAGRAPHS", 2)
     monkeypatch.setattr(run, "LESSONS", 4)
-    keep_little(monkeypatch)
+    keep_little(monkeypatch, own=True)
 
     def make(kind=ConsolidationParameters, **parameters):
         told: dict[str, Any] = {"n": 4, "steps": 1, "in_context": 4, "wordings": 4} | parameters
