@@ -296,9 +296,14 @@ class Memory:
             raise LabError(f"{self.folder} is open read-only; open it for writing to change what sleep has put into the model")
 
     def close(self) -> None:
-        """Give the folder back. Everything is on the disk already."""
-        if self._consolidation is not None:
-            self._consolidation.detach()
+        """Give the folder back. Everything is on the disk already. LabError, when that is done, where the model is in mid-sleep."""
+        try:
+            if self._consolidation is not None:
+                self._consolidation.detach()
+        finally:
+            self._close_stores()
+
+    def _close_stores(self) -> None:
         self._opened, stores, held = {}, list(self._stores.values()), self._held
         self._stores, self._held = {}, ExitStack()
         for store in stores:
