@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from hippo_core.methods.relational.mentions import Mention, mentions
 from hippo_core.methods.relational.relations import Relation, relation_of
 from hippo_core.methods.relational.speech import HEARSAY, Said, listen
+from hippo_core.methods.relational.voices import heard
 from hippo_core.store.trace import Trace
 
 
@@ -45,6 +46,7 @@ class Told:
 def read(trace: Trace) -> Told:
     """A statement's text, read."""
     said = listen(trace.text)
+    said = heard(said, mentions(said.core))
     found = tuple(mentions(said.core))
     return Told(trace, said, found, relation_of(said.core, found))
 
