@@ -85,11 +85,11 @@ def test_gold_facts_lead_from_the_questions_name_to_its_answer_and_the_contested
 
 def check_settled(part, item, facts):
     """The contested gold fact's tail is what most tellers hold to at the end, among all that is said of its head in that relation."""
-    gold = {fact.id: fact for fact in facts if fact.id in item.gold_facts}
     again = set(item.retold) | set(item.retold.values())
-    [deciding] = {gold[one] for one in item.retold.values()} if item.retold else [None]
-    if deciding is None:
+    if not item.retold:
         return
+    [decides] = set(item.retold.values())
+    [deciding] = [fact for fact in facts if fact.id == decides]
     relation = relation_in(part, deciding.text)
     said = [fact for fact in facts if fact.slots["head"] == deciding.slots["head"] and relation_in(part, fact.text) == relation]
     tellers = [Said(teller_in(part, fact), fact.slots["tail"]) for fact in said]

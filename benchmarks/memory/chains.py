@@ -1,0 +1,113 @@
+"""Whether all facts that an answer follows from are shown, on worlds of relations that no pattern knows; weights chosen on their development part.
+
+    python benchmarks/memory/chains.py choose           every weight of a path's score, one after another, on the development part
+    python benchmarks/memory/chains.py show --split val     the relational memory beside rags; `--split test` once, at the end
+
+`found`: the share of questions with all gold facts shown, or what tells them again; `right`: of paths alone, that the last name is the answer.
+No model answers; the suite `semantic` (validation worlds) stands beside, so that what helps the one does not cost the other. One thread.
+"""
+
+import argparse
+from dataclasses import replace
+from statistics import mean
+
+from retrieval import method_of, opened
+
+from hippo_core.experiments.answer.run import passages_of
+from hippo_core.methods.base import Query
+from hippo_core.methods.relational.graph import Graph
+from hippo_core.methods.relational.likeness import Meaning
+from hippo_core.methods.relational.paths import Search, Weights
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.build import worlds
+
+CHAINS = "folder:data/chains"
+GRID = {
+    "covered": (0.25, 0.5, 1.0, 1.5),
+    "clauses": (0.0, 0.5, 1.0, 2.0),
+    "chance": (0.1, 0.2, 0.3),
+    "seen": (0.25, 0.5, 1.0),
+    "same": (0.4, 0.5, 0.6, 0.7),
+    "schema": (0.0, 0.1, 0.3),
+    "hop": (0.0, 0.05, 0.1, 0.2),
+}
+RAGS = tuple(f"{name}[k={k}]" for k in (3, 5) for name in ("rag_bm25", "rag_sum", "rag_graph"))
+
+
+def found(item, sources) -> float:
+    """Whether all gold facts are among these, or what tells them again."""
+    return float(set(item.gold_facts) <= {item.retold.get(source, source) for source in sources})
+
+
+def paths_found(asked, alike, weights: Weights) -> tuple[float, float]:
+    """The share of questions whose best path holds all gold facts, and of those whose last name is the answer."""
+    shown, right = [], []
+    for world in asked:
+        traces = passages_of(world)
+        search = Search(Graph.of(traces), alike, weights=weights)
+        for item in world.items:
+            best = next(iter(search.best(item.question)), None)
+            shown.append(found(item, [traces[number].source for number in best.statements]) if best else 0.0)
+            right.append(float(best is not None and best.end in item.answers[0].casefold()))
+    return mean(shown), mean(right)
+
+
+def choose() -> None:
+    """Coordinate by coordinate, twice over the grid: what is best by the mean of the two suites."""
+    alike, weights = Meaning(), Weights()
+    parts = {"chains": list(worlds(CHAINS, n=200, split="val")), "semantic": list(worlds("semantic", n=100, split="val"))}
+
+    def score(weights: Weights) -> tuple[float, str]:
+        values = {name: paths_found(asked, alike, weights) for name, asked in parts.items()}
+        return mean(shown for shown, _ in values.values()), " | ".join(f"{shown:.3f}, {right:.3f}" for shown, right in values.values())
+
+    best, text = score(weights)
+    print(f"development part: {', '.join(parts)}; found, right\nas it is: {text}", flush=True)
+    for name, values in GRID.items():
+        for value in values:
+            if value != getattr(weights, name):
+                own, text = score(replace(weights, **{name: value}))
+                print(f"{name}={value}: {text}", flush=True)
+                if own > best + 1e-9:
+                    best, chosen = own, value
+                    weights = replace(weights, **{name: chosen})
+        print(f"-> {weights}", flush=True)
+
+
+def show(split: str, n: int) -> None:
+    """A row a method."""
+    lm, suite = load(load_spec("hippo-tiny"), threads=1), get_suite(CHAINS)
+    asked = list(worlds(CHAINS, n=n, split=split))
+    kinds = sorted({(item.kind == "contradiction", item.hops) for world in asked for item in world.items})
+    heads = [f"{'contested, ' if contested else ''}{hops} hops" for contested, hops in kinds]
+    print(f"chains, {split}: {sum(len(world.items) for world in asked)} questions\n| method | shown | all | {' | '.join(heads)} |")
+    print("|---|" + "--:|" * (2 + len(heads)))
+    for name in ("memory/sgc_rss[encoder=minilm]", "memory/sgc_rss[encoder=minilm;relational.resolve=false]", *RAGS):
+        _, method = method_of(lm, name)
+        rows = []
+        for world in asked:
+            retrieve = opened(method, suite, world)
+            for item in world.items:
+                sources = [trace.source for trace in retrieve(Query(item.question, item.taught)).shown]
+                rows.append(((item.kind == "contradiction", item.hops), found(item, sources), len(sources)))
+            method.forget()
+        cells = [f"{mean(value for kind, value, _ in rows if kind == one):.2f}" for one in kinds]
+        print(f"| {name} | {mean(count for *_, count in rows):.1f} | {mean(value for _, value, _ in rows):.3f} | {' | '.join(cells)} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("choose", "show"))
+    parser.add_argument("--split", default="val", choices=("val", "test"))
+    parser.add_argument("--n", type=int, default=200)
+    told = parser.parse_args()
+    if told.what == "choose":
+        choose()
+    else:
+        show(told.split, told.n)
+
+
+if __name__ == "__main__":
+    main()
