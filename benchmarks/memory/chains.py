@@ -57,7 +57,7 @@ def paths_found(asked, alike, weights: Weights) -> tuple[float, float]:
 def choose() -> None:
     """Coordinate by coordinate, twice over the grid: what is best by the mean of the two suites."""
     alike, weights = Meaning(), Weights()
-    parts = {"chains": list(worlds(CHAINS, n=200, split="val")), "semantic": list(worlds("semantic", n=100, split="val"))}
+    parts = {"chains": list(worlds(CHAINS, n=120, split="val")), "semantic": list(worlds("semantic", n=60, split="val"))}
 
     def score(weights: Weights) -> tuple[float, str]:
         values = {name: paths_found(asked, alike, weights) for name, asked in parts.items()}

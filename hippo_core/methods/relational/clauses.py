@@ -6,7 +6,7 @@ What describes the next thing stands around what describes the last one. So of t
 the name say, and the last what the outermost say; each statement gets parts in a row, and no part is left out.
 """
 
-import re
+import re, os
 from collections.abc import Sequence
 
 import numpy as np
@@ -53,7 +53,14 @@ class Clauses:
         self.texts = list(texts)
         self.steps = np.full((len(remainders), self.size, self.size), NONE)
         if steps and remainders:
-            table = alike.texts(self.texts, remainders) - chance
+            table = alike.texts(self.texts, remainders)
+            mode = os.environ.get("MODE", "")
+            if "r" in mode: table = table - table.mean(1, keepdims=True) + .2
+            if "c" in mode: table = table - table.mean(0, keepdims=True) + .2
+            if "z" in mode: table = (table - table.mean(1, keepdims=True))/table.std(1, keepdims=True)*.12
+            if "s" in mode:
+                e=np.exp(table/0.08); table=np.log(e/e.sum(1,keepdims=True))*.08+.3
+            table = table - chance
             weight = 1.0
             for state, following, text in steps:
                 self.steps[:, state, following] = np.maximum(self.steps[:, state, following], table[text] * weight)
