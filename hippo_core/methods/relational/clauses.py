@@ -15,6 +15,7 @@ from hippo_core.methods.relational.likeness import Likeness
 from hippo_core.methods.relational.mentions import Mention
 
 CUT = re.compile(r"\s+(?=(?:the|a|an|which|what|who|whom|whose|where|when|that)\b)", re.IGNORECASE)
+JUST = re.compile(r"(?:who|what|where|which) (?:is|are|was|were)", re.IGNORECASE)
 NONE = -1e9
 
 
@@ -39,6 +40,7 @@ class Clauses:
         before = [part for part in before if part][::-1]
         behind = blank(question[named.end :], [one for one in others if one.start >= named.end], named.end).strip(" ?.!'’")
         behind = re.sub(r"^s\b", "", behind).strip()
+        self.hops = hops_of(before)
         self.parts = len(before)
         self.start, self.end = 0, self._state(self.parts, 1)
         self.size = 2 * (self.parts + 1)
@@ -48,6 +50,7 @@ class Clauses:
             for last in range(first, self.parts + 1):
                 for used, then in ((0, 0), (0, 1), (1, 1)):
                     text = " ".join([*before[first:last][::-1], *([behind] if then > used and behind else [])])
+                    if text and os.environ.get("QB"): text = text + " " + os.environ["QB"]
                     if text:
                         steps.append((self._state(first, used), self._state(last, then), texts.setdefault(text, len(texts))))
         self.texts = list(texts)
@@ -61,8 +64,9 @@ class Clauses:
             if "s" in mode:
                 e=np.exp(table/0.08); table=np.log(e/e.sum(1,keepdims=True))*.08+.3
             table = table - chance
-            weight = 1.0
+            L=os.environ.get("LEN","")
             for state, following, text in steps:
+                n=len(self.texts[text].split()); weight = {"":1.0,"sq":n**.5/1.7,"l":n/3}[L]
                 self.steps[:, state, following] = np.maximum(self.steps[:, state, following], table[text] * weight)
         if not behind:
             self.end = self._state(self.parts, 0)
@@ -79,6 +83,13 @@ class Clauses:
     def after(self, worth: np.ndarray, statement: int) -> np.ndarray:
         """The worth of each state after one more statement, [S]."""
         return (worth[:, None] + self.steps[statement]).max(0)
+
+
+def hops_of(parts: Sequence[str]) -> int:
+    """How many statements a question's parts, outermost last, ask for: one for each thing that is described, and one for what is asked of
+    the last of them, unless that is just what it is."""
+    described = sum(part.lower().startswith("the ") for part in parts)
+    return max(1, described + (not described or not JUST.fullmatch(parts[-1])))
 
 
 def blank(text: str, names: Sequence[Mention], offset: int, word: str = "") -> str:

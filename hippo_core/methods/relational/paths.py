@@ -34,6 +34,7 @@ class Weights:
     fits: float = 1.0
     seen: float = 0.5
     same: float = 0.5
+    asked: float = 0.2
     schema: float = 0.1
     hop: float = 0.05
 
@@ -178,6 +179,7 @@ class Search:
                 + weights.seen * seen
                 + weights.schema * schema
                 - weights.hop * len(statements)
+                - weights.asked * abs(len(statements) - clauses[nodes[0]].hops)
             )
 
         beam = [Path((), (seed,), 0.0, clauses[seed].begin()) for seed in seeds]
@@ -215,4 +217,4 @@ def _text(told: Told) -> str:
 
 def _remainder(told: Told) -> str:
     """What a statement says, without names and without who says it."""
-    return blank(told.said.core, told.mentions, 0)
+    return blank(told.said.core, told.mentions, 0, __import__('os').environ.get('RB',''))
