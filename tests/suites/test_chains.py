@@ -31,7 +31,9 @@ def test_the_files_are_what_the_words_make(part):
 def test_the_parts_share_no_relation_no_frame_and_no_name():
     val, test = map(words_of, PARTS)
     assert not val.relations.keys() & test.relations.keys()
-    frames = [{frame for row in one.relations.values() for frame in (*row.told, *row.described, *row.asked, *row.back)} for one in (val, test)]
+    frames = [
+        {frame for row in one.relations.values() for frame in (*row.told, *row.described, *row.asked, *row.back)} for one in (val, test)
+    ]
     assert not frames[0] & frames[1]
     assert not {*val.tellers, *val.distractors} & {*test.tellers, *test.distractors}
     names = [{word for own in one.names.values() for name in own for word in name.lower().split()} - {"&"} for one in (val, test)]

@@ -50,23 +50,32 @@ class Clauses:
             for last in range(first, self.parts + 1):
                 for used, then in ((0, 0), (0, 1), (1, 1)):
                     text = " ".join([*before[first:last][::-1], *([behind] if then > used and behind else [])])
-                    if text and os.environ.get("QB"): text = text + " " + os.environ["QB"]
+                    if text and os.environ.get("QB"):
+                        text = text + " " + os.environ["QB"]
                     if text:
                         steps.append((self._state(first, used), self._state(last, then), texts.setdefault(text, len(texts))))
         self.texts = list(texts)
+        self.list = steps
+        self.ctx = {}
         self.steps = np.full((len(remainders), self.size, self.size), NONE)
         if steps and remainders:
             table = alike.texts(self.texts, remainders)
             mode = os.environ.get("MODE", "")
-            if "r" in mode: table = table - table.mean(1, keepdims=True) + .2
-            if "c" in mode: table = table - table.mean(0, keepdims=True) + .2
-            if "z" in mode: table = (table - table.mean(1, keepdims=True))/table.std(1, keepdims=True)*.12
+            if "r" in mode:
+                table = table - table.mean(1, keepdims=True) + 0.2
+            if "c" in mode:
+                table = table - table.mean(0, keepdims=True) + 0.2
+            if "z" in mode:
+                table = (table - table.mean(1, keepdims=True)) / table.std(1, keepdims=True) * 0.12
             if "s" in mode:
-                e=np.exp(table/0.08); table=np.log(e/e.sum(1,keepdims=True))*.08+.3
+                e = np.exp(table / 0.08)
+                table = np.log(e / e.sum(1, keepdims=True)) * 0.08 + 0.3
             table = table - chance
-            L=os.environ.get("LEN","")
+            self.table = table
+            L = os.environ.get("LEN", "")
             for state, following, text in steps:
-                n=len(self.texts[text].split()); weight = {"":1.0,"sq":n**.5/1.7,"l":n/3}[L]
+                n = len(self.texts[text].split())
+                weight = {"": 1.0, "sq": n**0.5 / 1.7, "l": n / 3}[L]
                 self.steps[:, state, following] = np.maximum(self.steps[:, state, following], table[text] * weight)
         if not behind:
             self.end = self._state(self.parts, 0)
@@ -80,8 +89,21 @@ class Clauses:
         worth[self.start] = 0.0
         return worth
 
-    def after(self, worth: np.ndarray, statement: int) -> np.ndarray:
+    def after(self, worth: np.ndarray, statement: int, node: str = "", at=()) -> np.ndarray:
         """The worth of each state after one more statement, [S]."""
+        B = float(os.environ.get("CTX", "0"))
+        if B and len(self.list):
+            key = (node, statement)
+            if key not in self.ctx:
+                rest = [n for n in at if n != statement]
+                m = np.zeros((self.size, self.size))
+                if rest:
+                    f = {"mean": np.mean, "max": np.max}[os.environ.get("CTXF", "mean")]
+                    v = f(self.table[:, rest], axis=1)
+                    for a, b, t in self.list:
+                        m[a, b] = v[t]
+                self.ctx[key] = m
+            return (worth[:, None] + self.steps[statement] + B * self.ctx[key]).max(0)
         return (worth[:, None] + self.steps[statement]).max(0)
 
 

@@ -29,14 +29,14 @@ class Weights:
     the question's names are met; `schema`: that others are told of likewise; `hop`: what each statement costs."""
 
     covered: float = 1.0
-    clauses: float = 1.0
-    chance: float = 0.2
+    clauses: float = 2.0
+    chance: float = 0.15
     fits: float = 1.0
     seen: float = 0.5
     same: float = 0.5
     asked: float = 0.2
     schema: float = 0.1
-    hop: float = 0.05
+    hop: float = 0.15
 
     @property
     def most(self) -> float:
@@ -191,9 +191,9 @@ class Search:
                     number = self._holding(path.end, number)
                     if number in path.statements or (allowed is not None and number not in allowed):
                         continue
-                    worth = clauses[path.nodes[0]].after(path.worth, number)
                     for mention in self.graph.told[number].mentions:
                         if mention.key not in path.nodes:
+                            worth = clauses[path.nodes[0]].after(path.worth, number, mention.key, self.graph.at[mention.key])
                             statements, nodes = (*path.statements, number), (*path.nodes, mention.key)
                             longer = Path(statements, nodes, score(statements, nodes, worth), worth)
                             hope = longer.score + weights.clauses * max(0.0, float(worth.max() - max(0.0, worth[clauses[nodes[0]].end])))
@@ -217,4 +217,4 @@ def _text(told: Told) -> str:
 
 def _remainder(told: Told) -> str:
     """What a statement says, without names and without who says it."""
-    return blank(told.said.core, told.mentions, 0, __import__('os').environ.get('RB',''))
+    return blank(told.said.core, told.mentions, 0, __import__("os").environ.get("RB", ""))

@@ -1,7 +1,7 @@
 """Who says a sentence, in words that no pattern of speech knows.
 
-    Ann maintains that the Ost winds past Saxby.            ->  Ann: the Ost winds past Saxby
-    The Ost winds past Saxby, or so Ann told the others.    ->  Ann: The Ost winds past Saxby
+Ann maintains that the Ost winds past Saxby.            ->  Ann: the Ost winds past Saxby
+The Ost winds past Saxby, or so Ann told the others.    ->  Ann: The Ost winds past Saxby
 """
 
 import re
