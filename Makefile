@@ -116,7 +116,7 @@ mutants: .venv/.ready ## break the lab on purpose in many ways, one at a time, a
 peers: .venv/.ready ## install what `make bench` compares with: lm-evaluation-harness, faiss, hnswlib (built by a C++ compiler); the lab's lock stays as it is
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements-peers.lock
 
-bench: .venv/.ready ## our generation, log-likelihoods, memory (after `make peers`) and suites beside their peers, as ratios of one run
+bench: .venv/.ready ## our generation, log-likelihoods, steps of sleep, memory (after `make peers`) and suites beside their peers, as ratios of one run
 	@$(LAB) bench
 
 bench-grid: .venv/.ready ## what a cell costs besides its work, and the smoke grid, in ordinary and in warm kernels (after `make peers`; some 20 minutes)

@@ -150,4 +150,4 @@ def main(name: str = "hippo-tiny", steps: int = 12) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2], *map(int, sys.argv[2:3]))
+    main(*sys.argv[1:2], *map(int, sys.argv[2:3]))  # type: ignore[arg-type]

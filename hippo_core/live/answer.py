@@ -26,7 +26,8 @@ class Taught:
 
     Args:
         id: its number, by which it can be forgotten.
-        action: insert, aggregate (it was known in the same words, which are more certain now) or refuse (the gate let it go).
+        action: insert, aggregate (it was known in the same words, which are more certain now), route (it is recalled by
+            itself, and joined with others when there is more evidence) or refuse (the gate let it go).
         salience: S of the gate, which `terms` add up to; 0 without a gate.
         terms: what each term of the gate contributes.
     """

@@ -32,7 +32,7 @@ class OpenWorld:
         begin = time.perf_counter()
         retrieved = self._retrieved(question, gold) if recall else Retrieved(())
         penalty = penalty_of(self.method, retrieved)
-        asked = Question(question, retrieved.shown, penalty, retrieved.together)
+        asked = Question(retrieved.rephrased or question, retrieved.delivered, penalty, retrieved.together)
         masked = self.method.settings.control == "empty"
         [delivered] = self.method.delivery.ask([asked], tokens, masked=masked)
         total = (time.perf_counter() - begin) * 1e3

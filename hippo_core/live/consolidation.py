@@ -1,7 +1,7 @@
 """What sleep has put into a language model, kept in a folder. The model is changed only while it is asked so: at rest it is as it was."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import LabError, read_object
+from hippo_core.live.lazy_model import LazyModel
 from hippo_core.plugins import imported
 from hippo_core.store.trace import Trace
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 TRAINING = "hippo_core.training.consolidation.live"  # a layer above: loaded when something is learnt, or taken up
 LINEAGE = "lineage.json"
+HOLDER = "hippo_consolidation"  # of a model: the consolidation that is attached to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,10 @@ class Consolidated:
 class Consolidation:
     """What sleep puts into a model.
 
+    Several may share a model: one is attached at a time, and lets go when another one is asked.
+
     Args:
-        lm: the model, or one that is loaded when it is needed (`LazyModel`). Only one consolidation of a model may be attached at a time.
+        lm: the model, or one that is loaded when it is needed (`LazyModel`).
         folder: where what is learnt lies; it need not be there.
     """
 
@@ -49,6 +53,7 @@ class Consolidation:
         self._way: Any = None
         self._attached: tuple[int, ...] | None = None  # the version that is
         self._off = ExitStack()  # holds the model unchanged at rest
+        self._use = ""  # what keeps the model busy
 
     @property
     def version(self) -> tuple[int, ...] | None:
@@ -71,55 +76,90 @@ class Consolidation:
         except (KeyError, TypeError, ValueError, AttributeError):
             raise LabError(f"{self.folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder") from None
 
-    def learn(self, traces: Sequence[Trace], way: str, steps: int) -> Iterator[int]:
+    def learn(self, traces: Sequence[Trace], way: str, steps: int) -> Generator[int, None, None]:
         """Rehearse traces into the model, in place of what an earlier sleep put there; yields how many steps are done, from 0. Left before
         its end, or ended by an error, everything is as it was before.
 
         Raises:
-            LabError: an unknown way, steps below 1, or nothing can be asked about any of the traces.
+            LabError: an unknown way, steps below 1, nothing can be asked about any of the traces, or the model is busy.
         """
-        self.detach()
-        yield from imported(f"{TRAINING}:learn", "consolidation")(self._real, traces, way, steps, self.folder)
+        lm = self._held()
+        with self._busy("a sleep rehearses into it"):
+            yield from imported(f"{TRAINING}:learn", "consolidation")(lm, traces, way, steps, self.folder)
 
     def fits(self, question: str) -> bool:
-        """Whether what was learnt has a say in this question's answer; a gate keeps it out of strangers'. LabError where it is damaged."""
+        """Whether what was learnt has a say in this question's answer; a gate keeps it out of strangers'. LabError where it is damaged, or
+        the model is busy."""
         way = self._taken_up()
         return way is not None and way.fits([question])[0]
 
     @contextmanager
     def on(self) -> Iterator[None]:
-        """Within the block the model is as the sleep made it."""
+        """Within the block the model is as the sleep made it. LabError where it is damaged, or the model is busy."""
         way = self._taken_up()
         self._off.close()
         try:
-            yield
+            with self._busy("it answers as a sleep made it"):
+                yield
         finally:
             if way is not None:
                 self._off.enter_context(way.unchanged())
 
     def detach(self) -> None:
-        """Take nothing from the folder, and leave the model as it was found; it is attached again when it is needed."""
+        """Take nothing from the folder, and leave the model as it was found; it is attached again when it is needed. LabError where it is
+        busy."""
+        self._require_idle()
         self._off.close()
         if self._way is not None:
             self._way.detach()
         self._way = self._attached = None
+        if self._holder is self:
+            delattr(self._real.model, HOLDER)
 
     def remove(self) -> None:
         """Leave the model as it was before any sleep, for good."""
         self.detach()
+        (self.folder / LINEAGE).unlink(missing_ok=True)  # first: without it there is nothing, wherever this ends
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
     def _real(self) -> "LanguageModel":
         return getattr(self._lm, "loaded", self._lm)
 
+    @property
+    def _holder(self) -> "Consolidation | None":
+        """What is attached to the model: this, another memory's, or nothing."""
+        loaded = self._lm.present if isinstance(self._lm, LazyModel) else self._lm
+        return getattr(loaded.model, HOLDER, None) if loaded else None
+
+    def _held(self) -> "LanguageModel":
+        """The model, with nothing attached to it, for this alone: what holds it lets go."""
+        (self._holder or self).detach()
+        lm = self._real
+        setattr(lm.model, HOLDER, self)
+        return lm
+
     def _taken_up(self) -> Any:
         """The way that holds what the folder has now, attached; None where it has nothing."""
+        if (holder := self._holder) is not None:
+            holder._require_idle()
         version = self.version
         if version != self._attached:
             self.detach()
             if version is not None:
-                self._way = imported(f"{TRAINING}:take_up", "consolidation")(self._real, self.folder)
+                self._way = imported(f"{TRAINING}:take_up", "consolidation")(self._held(), self.folder)
                 self._off.enter_context(self._way.unchanged())
             self._attached = version
         return self._way
+
+    @contextmanager
+    def _busy(self, use: str) -> Iterator[None]:
+        self._use = use
+        try:
+            yield
+        finally:
+            self._use = ""
+
+    def _require_idle(self) -> None:
+        if self._use:
+            raise LabError(f"{self._lm.spec.name} is busy: {self._use} ({self.folder}); try again when that has ended")

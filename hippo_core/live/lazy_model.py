@@ -22,6 +22,11 @@ class LazyModel:
 
         return load(self.spec)
 
+    @property
+    def present(self) -> "LanguageModel | None":
+        """The model where it is loaded by now."""
+        return vars(self).get("loaded")
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

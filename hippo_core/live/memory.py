@@ -11,7 +11,7 @@ as many readers as one likes; a reader sees what the writer has finished.
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -262,9 +262,10 @@ class Memory:
         learnt = self._learnt
         self._require_writer()
         if consolidate:
-            for done in learnt.learn(self.traces(), consolidate, steps):
-                if progress:
-                    progress(done, steps)
+            with closing(learnt.learn(self.traces(), consolidate, steps)) as learning:  # also where what `progress` raises is kept
+                for done in learning:
+                    if progress:
+                        progress(done, steps)
         for name, writer in sleeping.items():
             own = list(writer.replay(WORLD, self.stores[name]))
             self.stores[name].note("replay", {"items": len(own), "cycles": len({row["cycle"] for row in own})})

@@ -7,7 +7,7 @@ is taught in another process: `teach` writes traces to a store, and `open` gets 
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -65,6 +65,8 @@ class Retrieved:
         columns: numbers of the method's own, by the names that it declares for the step test.
         confidence: how sure the method is that what it shows holds the answer, from 0 to 1; None where it does not say.
         together: whether what is shown is one text in the order in which it stands in `shown`, as the statements of a path are.
+        restated: what the method says in the place of the words of what it shows, such as a way that it found on a map; "": those words.
+        rephrased: the question as the model is asked it, in words that go with `restated`; "": as it was put.
     """
 
     shown: tuple[Trace, ...]
@@ -79,6 +81,8 @@ class Retrieved:
     columns: Mapping[str, float] = field(default_factory=dict)
     confidence: float | None = None
     together: bool = False
+    restated: str = ""
+    rephrased: str = ""
 
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0 <= self.confidence <= 1:
@@ -88,6 +92,17 @@ class Retrieved:
     def retrieval_ms(self) -> float:
         """The time of the whole query."""
         return self.recall_ms + self.completion_ms
+
+    @property
+    def delivered(self) -> tuple[Trace, ...]:
+        """What reaches the model: the traces in their words, or one in the words of the method."""
+        if not (self.restated and self.shown):
+            return self.shown
+        return (replace(self.shown[0], text=self.restated, id=0, source="", payload=None),)
+
+    def with_shown(self, shown: tuple[Trace, ...], confidence: float | None) -> Self:
+        """The same with other traces in the place of what it shows, in their own words, to the question as it was put."""
+        return replace(self, shown=shown, confidence=confidence, restated="", rephrased="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,8 +148,9 @@ def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, flo
     """What several memories brought for one question, as one: a fact of several (`source`) counts once, as the first that has it tells it.
 
     First comes what memories show that are sure (a confidence of .5 or more), the surest first; then the rankings of all, the first of
-    each, the second of each, and so on. Of these at most `k` are shown. Scores of different memories cannot be compared: there are none.
-    Costs add up; the confidence is the largest that one says.
+    each, the second of each, and so on. Of these at most `k` are shown. But a path of several statements or a way, of a memory that is sure
+    of it, is shown whole and alone: single traces could not say it. Scores of different memories cannot be compared: there are none. Costs
+    add up; the confidence is the largest that one says.
     """
     sure = sorted((one for one in brought if (one.confidence or 0.0) >= SURE), key=lambda one: one.confidence or 0.0, reverse=True)
     first = [trace for one in sure for trace in _ranked(one) if trace in one.shown]
@@ -157,8 +158,9 @@ def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, flo
     ranking = tuple(_facts([*first, *interleaved]))
     said = [one.confidence for one in brought if one.confidence is not None]
     searched = [one.recall_ms for one in brought if not math.isnan(one.recall_ms)]
+    whole = next((one for one in sure if one.restated or (one.together and len(one.shown) > 1)), None)
     return Retrieved(
-        in_order(ranking[:k]),
+        whole.shown if whole else in_order(ranking[:k]),
         ranking,
         recall_ms=math.fsum(searched) if searched else math.nan,
         completion_ms=math.fsum(one.completion_ms for one in brought),
@@ -167,6 +169,9 @@ def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, flo
         once_tokens=math.fsum(one.once_tokens for one in brought),
         columns=columns or {},
         confidence=max(said, default=None),
+        together=whole.together if whole else False,
+        restated=whole.restated if whole else "",
+        rephrased=whole.rephrased if whole else "",
     )
 
 

@@ -33,13 +33,14 @@ def controlled(method: Method, item: Item, retrieved: Retrieved, own: Sequence[T
     if control == "empty":
         return replace(retrieved, confidence=None)
     if control == "oracle":
-        return replace(retrieved, shown=tuple(trace for trace in _taught(item, own) if trace.source in item.gold_facts), confidence=None)
+        gold = _gold(item, own)
+        return retrieved.with_shown(gold, None)
     if control == "random":
-        return replace(retrieved, shown=_random(method, item, own), confidence=None)
+        return retrieved.with_shown(_random(method, item, own), None)
     if control == "shuffled":
         if not others or others[0].world == item.world:
             raise LabError("control shuffled needs a second world to take the contents from; give more questions (n)")
-        return replace(retrieved, shown=in_order(others[trace.id % len(others)] for trace in retrieved.shown))
+        return retrieved.with_shown(in_order(others[trace.id % len(others)] for trace in retrieved.shown), retrieved.confidence)
     return retrieved
 
 
@@ -47,6 +48,16 @@ def _taught(item: Item, own: Sequence[Trace]) -> list[Trace]:
     """Those of what was taught for the item; what several memories hold, as the first of them does."""
     taught, first = set(item.taught), dict[str, str]()
     return [trace for trace in own if trace.source in taught and first.setdefault(trace.source, trace.memory) == trace.memory]
+
+
+def _gold(item: Item, own: Sequence[Trace]) -> tuple[Trace, ...]:
+    """The gold passages; of one that a memory has added to another telling of the same, the first that tells it."""
+    taught = _taught(item, own)
+    first: dict[str, Trace] = {trace.source: trace for trace in taught if trace.source in item.gold_facts}
+    for trace in taught:
+        if (gold := item.retold.get(trace.source)) in item.gold_facts:
+            first.setdefault(gold, trace)
+    return in_order(first.values())
 
 
 def _random(method: Method, item: Item, own: Sequence[Trace]) -> tuple[Trace, ...]:

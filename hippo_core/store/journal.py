@@ -67,7 +67,7 @@ class Journal:
     def _undo(self, batch: int) -> None:
         for trace, field, value in self.file.rows("SELECT trace, field, value FROM undo WHERE batch = ? ORDER BY id DESC", (batch,)):
             if field == "payload":
-                self._write_payloads({trace: self.file.codec.decode(value)})
+                self.write_payloads({trace: self.file.codec.decode(value)})
                 continue
             before = "?" if field == "salience" else f"{field} - ?"
             self.file.rows(f"UPDATE traces SET {field} = {before} WHERE id = ?", (value, trace))
@@ -95,7 +95,8 @@ class Journal:
         table_rows = self.file.rows(f"{rows.SELECT} WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id", (json.dumps(list(ids)),))
         return [rows.row_trace(row, self.file.codec) for row in table_rows]
 
-    def _write_payloads(self, payloads: Mapping[int, Any]) -> None:
+    def write_payloads(self, payloads: Mapping[int, Any]) -> None:
+        """Give traces other payloads, which have been checked; nothing is remembered."""
         changed = [replace(trace, payload=payloads[trace.id]) for trace in self.all_of(list(payloads))]
         self.file.many(rows.REPAYLOAD, [rows.payload_row(trace, self.file.codec) for trace in changed])
 
@@ -119,7 +120,7 @@ class Journal:
             rows.check(replace(trace, payload=payloads[trace.id]), self.file.codec)
         with self.maintenance("payloads"):
             self._remember("payload", {trace.id: self.file.codec.encode(trace.payload) for trace in before})
-            self._write_payloads(payloads)
+            self.write_payloads(payloads)
 
     def _remember(self, field: Field, values: Mapping[int, float | bytes]) -> None:
         undo_rows = ((self.batch, trace, field, value) for trace, value in values.items())

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Action = Literal["insert", "aggregate", "refuse"]
+Action = Literal["insert", "aggregate", "route", "refuse"]  # route: kept as an episodic trace, until evidence promotes it
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -147,6 +148,15 @@ class TraceStore:
         self.journal.living([trace])
         with self.together():
             self.file.rows("UPDATE traces SET evidence = evidence + ? WHERE id = ?", (times, int(trace)))
+
+    def retell(self, trace: int, payload: Any) -> None:
+        """Told again: its evidence rises by one, and its payload takes the telling in. As what was told stays, no batch is made of it.
+        LabError, before anything changes, for a trace that is not there or a payload that is not of the store's kind."""
+        [before] = self.journal.all_of(self.journal.living([trace]))
+        rows.check(replace(before, payload=payload), self.file.codec)
+        with self.together():
+            self.file.rows("UPDATE traces SET evidence = evidence + 1 WHERE id = ?", (int(trace),))
+            self.journal.write_payloads({int(trace): payload})
 
     def raise_salience(self, ids: Sequence[int], by: float) -> None:
         """Add `by` to the salience of each."""

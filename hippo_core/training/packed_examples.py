@@ -12,11 +12,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from hippo_core.files import LabError
 from hippo_core.models.prompt import INSTRUCTION
 from hippo_core.models.template import Template, chat
 from hippo_core.training.guidance import Target
 from hippo_core.training.lessons import Branch, Lesson
 
+CPU = torch.device("cpu")
 IGNORE = -100
 RESTATEMENT_WEIGHT, STORY_WEIGHT, STORY_LENGTH = 0.5, 0.3, 256
 FULL_WEIGHT_TOKENS = 6  # the tokens of a longer answer (a spoken path) share the weight of this many
@@ -55,13 +57,21 @@ class Encoded(NamedTuple):
 
 
 class Encoder:
-    """Turns lessons into batches with a given tokenizer and chat template; `guided` adds the targets of guided attention."""
+    """Turns lessons into batches with a given tokenizer and chat template; `guided` adds the targets of guided attention.
 
-    def __init__(self, tokenizer, template: Template, guided: bool = False, restate: bool = False):
+    LabError where the template ends an answer by no special token.
+    """
+
+    def __init__(self, tokenizer, template: Template, guided: bool = False, restate: bool = False, device: torch.device = CPU):
         self.backend = tokenizer.backend_tokenizer
-        self.pad, self.guided, self.restate = tokenizer.pad_token_id, guided, restate
+        self.pad, self.guided, self.restate, self.device = tokenizer.pad_token_id, guided, restate, device
         turns = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": MARK}]
         head, lead = chat(tokenizer, template.text, turns).split(MARK)
+        if not template.end_ids:
+            raise LabError(
+                f"the model's {template.origin} chat template ends an answer by no special token, as training needs; "
+                "use a model whose template does, such as hippo-tiny or smollm2-135m-reader"
+            )
         self.begin = self.ids(template.begin)
         self.head, self.lead = self.ids(head), self.ids(lead)
         self.stop = template.end_ids[0]
@@ -135,11 +145,13 @@ class Encoder:
         length = max(len(row.ids) for row in rows)
 
         def padded(name: str, fill: float) -> Tensor:
-            return torch.tensor([getattr(row, name) + [fill] * (length - len(row.ids)) for row in rows])
+            return torch.tensor([getattr(row, name) + [fill] * (length - len(row.ids)) for row in rows], device=self.device)
 
         part = padded("part", TRUNK)  # what pads comes last: nothing before it sees it
         asker, seen = part[:, :, None], part[:, None, :]
-        mask = torch.ones(length, length, dtype=torch.bool).tril() & ((seen == TRUNK) | (seen == asker) | ((seen < 0) & (asker > 0)))
+        mask = torch.ones(length, length, dtype=torch.bool, device=self.device).tril() & (
+            (seen == TRUNK) | (seen == asker) | ((seen < 0) & (asker > 0))
+        )
         targets = [Target(kind, number, query, keys) for number, row in enumerate(rows) for kind, query, keys in row.targets]
         skills = [(number, positions, skill) for number, row in enumerate(rows) for positions, skill in row.skills]
         return Batch(

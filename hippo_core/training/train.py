@@ -14,16 +14,21 @@ from typing import Any, Protocol
 
 import torch
 from pydantic import BaseModel
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, write_bytes
 from hippo_core.models.matmul import quicken_products
 from hippo_core.training import packed_examples
 
 Log = dict[str, float]
+CHECKPOINT = "checkpoint.safetensors"
+
+
+class Diverged(LabError):
+    """A loss, or its gradient, is no number. It is raised before anything is changed by it."""
 
 
 class Trainee(Protocol):
@@ -37,7 +42,7 @@ class Trainee(Protocol):
         ...
 
     def learn(self, step: int) -> Log:
-        """Draw the batch of a step and learn from it; numbers for the log."""
+        """Draw the batch of a step and learn from it; numbers for the log. `Diverged` where the loss is no number."""
         ...
 
     def examine(self) -> Log:
@@ -48,7 +53,8 @@ class Trainee(Protocol):
 def train(trainee: Trainee, folder: Path, say: Callable[[str], None] = print, every: int = 200) -> None:
     """Train to the recipe's last step, with a checkpoint every `every` steps in `folder`, from which a second call goes on.
 
-    The log is `folder/log.jsonl`. LabError where the folder holds another recipe's checkpoint.
+    The log is `folder/log.jsonl`. LabError where the folder holds another recipe's checkpoint, or a damaged one, and where the training
+    diverges: the checkpoint is then of the last step that was good.
     """
     recipe = trainee.recipe
     torch.set_num_threads(recipe.threads)
@@ -57,7 +63,11 @@ def train(trainee: Trainee, folder: Path, say: Callable[[str], None] = print, ev
     started = time.perf_counter() - seconds
     with keep_freed_memory():
         for step in range(first, recipe.steps):
-            numbers = trainee.learn(step)
+            try:
+                numbers = trainee.learn(step)
+            except Diverged as error:
+                checkpoint(trainee, step, time.perf_counter() - started, folder)
+                raise LabError(f"{error}; what was learnt before it is kept in {folder / CHECKPOINT}") from None
             done, seconds = step + 1, time.perf_counter() - started
             last = done == recipe.steps
             examined = done % every == 0 or last
@@ -106,7 +116,7 @@ def set_rates(optimizers: list[torch.optim.Optimizer], full: tuple[float, ...], 
 
 def answer_loss(model: Any, batch: packed_examples.Batch, **options: Any) -> tuple[Tensor, Tensor]:
     """The weighted mean loss of a batch's targets, and the mean loss of the answers alone; logits only where there is a loss."""
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast(batch.ids.device.type, torch.bfloat16):
         hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False, **options)[0]
         chosen = batch.labels != packed_examples.IGNORE
         logits = model.lm_head(hidden[chosen])
@@ -118,7 +128,7 @@ def answer_loss(model: Any, batch: packed_examples.Batch, **options: Any) -> tup
 @torch.inference_mode()
 def right_answers(model: Any, batch: packed_examples.Batch) -> list[tuple[str, bool]]:
     """Of every answer its skill, and whether each of its tokens is the likeliest: greedy decoding gives the answer just then."""
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast(batch.ids.device.type, torch.bfloat16):
         hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False)[0]
         answers = [
             (skill, bool((model.lm_head(hidden[row, positions]).argmax(-1) == batch.labels[row, positions]).all()))
@@ -140,18 +150,20 @@ def checkpoint(trainee: Trainee, step: int, seconds: float, folder: Path) -> Non
         for index, state in optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{number}.{index}.{key}": torch.as_tensor(value).clone() for key, value in state.items()}
     facts = {"step": str(step), "seconds": str(seconds), "recipe": trainee.recipe.model_dump_json()}
-    save_file(tensors, folder / "checkpoint.part", metadata=facts)
-    (folder / "checkpoint.part").replace(folder / "checkpoint.safetensors")
+    write_bytes(folder / CHECKPOINT, save(tensors, facts))
 
 
 def resume(trainee: Trainee, folder: Path) -> tuple[int, float]:
     """Load the folder's checkpoint, where there is one: (its step, the seconds spent so far). LabError for another recipe's."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "checkpoint.safetensors"
+    path = folder / CHECKPOINT
     if not path.exists():
         return 0, 0.0
-    with safe_open(path, "pt") as file:
-        facts = file.metadata()
+    try:
+        with safe_open(path, "pt") as file:
+            facts = file.metadata()
+    except SafetensorError as error:
+        raise LabError(f"{path} is damaged ({error}); delete {folder} to train anew") from None
     recipe: BaseModel = trainee.recipe
     if facts["recipe"] != recipe.model_dump_json():
         raise LabError(f"{path} is of another recipe; delete {folder} to train anew, or go on with {facts['recipe']}")

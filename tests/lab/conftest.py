@@ -116,10 +116,10 @@ write_json(root() / "reports" / run_id / "criteria.json", {"criteria": [{"verdic
 )
 GRID = """
 title: a few cells
-later: [memory/smpd]
+later: [memory/later]
 blocks:
   - suites: [episodic, episodic_cross]
-    presets: [baselines/span_short, baselines/rag_bm25, memory/smpd]
+    presets: [baselines/span_short, baselines/rag_bm25, memory/later]
     models: [model]
     sizes: [4]
 """

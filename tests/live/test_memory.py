@@ -11,7 +11,7 @@ import pytest
 from hippo_core import Memory
 from hippo_core.files import LabError
 from hippo_core.live.memory import BLOCK
-from hippo_core.training.consolidation import kept
+from hippo_core.training.consolidation import SleepRecipe, kept, live
 from tests.training.consolidation.conftest import few
 
 TOLD = (
@@ -135,12 +135,20 @@ def test_a_sleep_rehearses_what_is_stored(memory):
         rag.sleep()
 
 
+class Quick(SleepRecipe):
+    """A sleep that learns alone: what must not be lost takes most of a step."""
+
+    lessons: int = 0
+    texts: int = 0
+
+
 def test_a_sleep_puts_what_is_stored_into_the_model_until_it_is_forgotten(tmp_path, monkeypatch):
-    monkeypatch.setattr(kept, "FACTS", 2)  # and shorter texts, so that a step takes a third of the time
+    monkeypatch.setattr(live, "SleepRecipe", Quick)
+    short = partial(few, kept.own_text)  # in place of Python's modules too, which take two seconds to read
     for name in ("own_text", "plain_text"):
-        monkeypatch.setattr(kept, name, partial(few, getattr(kept, name)))
+        monkeypatch.setattr(kept, name, short)
     told = ["On Friday, Carla sold a guitar at the market.", "In May, Otto found a lamp at the school."]
-    question, steps = "What did Carla sell at the market on Friday?", 40
+    question, steps = "What did Carla sell at the market on Friday?", 20
     with Memory().open(tmp_path) as memory:
         memory.teach(told)
         before = memory.ask(question, recall=False)
@@ -155,10 +163,10 @@ def test_a_sleep_puts_what_is_stored_into_the_model_until_it_is_forgotten(tmp_pa
         assert slept and (slept.way, slept.steps, slept.sentences) == ("lora", steps, dict(enumerate(told, start=1)))
         with Memory(memory.language_model) as other:
             assert str(other.ask(question)) == str(before)
-        with pytest.raises(InterruptedError):
+        with pytest.raises(InterruptedError) as stopped:
             memory.sleep(consolidate="lora", progress=_stop)
         assert memory.consolidated == slept
-        assert str(memory.ask(question, recall=False)) == "guitar"
+        assert str(memory.ask(question, recall=False)) == "guitar" and stopped.tb  # which holds the frames of the sleep
     with Memory().open(tmp_path, read_only=True) as again:
         assert str(again.ask(question, recall=False)) == "guitar"
         assert again.consolidated == slept

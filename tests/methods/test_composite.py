@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from hippo_core.methods.presets import load_preset, settings_of
 from hippo_core.store.trace import Trace
 
 OWN = """
+from dataclasses import replace
 from typing import ClassVar
 from hippo_core.methods.base import Memory, MemorySettings, Retrieved
 
@@ -85,6 +87,20 @@ def test_what_a_sure_part_shows_comes_first_the_surest_before_and_the_rest_is_fi
     surer = brought("c", "f5", "f9", confidence=0.8)
     assert names(put_together([unsure, sure, surer], 3).ranking)[:3] == ["c.f5", "b.f9", "b.f8"]
     assert len(put_together([unsure, sure, surer], 9).shown) == 6
+
+
+def test_a_path_or_a_way_of_which_a_part_is_sure_is_shown_whole_and_alone():
+    surer = brought("a", "f1", "f2", confidence=0.9)
+    path = Retrieved(traces("b", "f7", "f8"), traces("b", "f7", "f8"), confidence=0.6, together=True)
+    both = put_together([surer, path], 1)
+    assert (names(both.shown), both.together) == (["b.f7", "b.f8"], True)
+    way = replace(path, together=False, restated="The barn walk goes from the mill: north.", rephrased="How does the barn walk go?")
+    said = put_together([surer, way], 1)
+    assert [trace.text for trace in said.delivered] == [way.restated] and said.rephrased == way.rephrased
+    unsure = put_together([surer, replace(path, confidence=0.4)], 1)
+    assert (names(unsure.shown), unsure.together) == (["a.f1"], False)
+    single = replace(path, shown=path.shown[:1])  # one statement is no more than a trace
+    assert names(put_together([surer, single], 1).shown) == ["a.f1"]
 
 
 def test_what_is_shown_without_a_rank_is_not_lost():

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from hippo_core.files import root
+from hippo_core.files import LabError, root
 from hippo_core.models.prompt import INSTRUCTION
 from hippo_core.models.template import template_for
 from hippo_core.training import guidance, tiny
@@ -145,3 +145,8 @@ def test_guided_attention_is_causal_attention_where_no_mask_is_given(length):
     shared = (key[:, :2].repeat_interleave(2, 1), value[:, :2].repeat_interleave(2, 1))
     wanted = torch.nn.functional.scaled_dot_product_attention(query, *shared, is_causal=True, scale=0.3).transpose(1, 2)
     assert all(torch.allclose(one, wanted, atol=1e-5) for one in found)
+
+
+def test_a_template_that_ends_an_answer_by_no_token_of_its_own_is_refused(tokenizer):
+    with pytest.raises(LabError, match="generic chat template ends an answer by no special token"):
+        Encoder(tokenizer, template_for(tokenizer, "generic"))

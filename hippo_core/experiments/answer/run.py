@@ -68,7 +68,10 @@ def ask(
     keeps = bool(method.steps) or method.settings.delivery != "text"
     for together in groups(worlds, batch_size if keeps else None):
         drawn = [one for number in together for one in _retrieved(worlds, number, method, regime, passages)]
-        questions = [Question(item.question, result.shown, penalty_of(method, result), result.together) for _, item, result in drawn]
+        questions = [
+            Question(result.rephrased or item.question, result.delivered, penalty_of(method, result), result.together)
+            for _, item, result in drawn
+        ]
         ready = method.delivery.make_ready(questions) if method.steps else Once()
         once = math.fsum(method.index_tokens(passages.get(worlds[number].id, ())) for number in together)
         once += math.fsum(result.once_tokens for _, _, result in drawn) + ready.tokens
@@ -113,7 +116,7 @@ def texts_of(world: World) -> Texts:
 def check_no_leak(answered: AnsweredItem, texts: Texts, method: Method, regime: Regime) -> None:
     """Raise LabError where the text of a fact stands in the item's own prompt that was not put there: text is, keys and values are not;
     and in another session the window is not, unless a control chose it. `texts` are those of the item's world."""
-    allowed = [] if method.settings.delivery in BESIDE_PROMPT else [trace.text for trace in answered.retrieved.shown]
+    allowed = [] if method.settings.delivery in BESIDE_PROMPT else [trace.text for trace in answered.retrieved.delivered]
     if not method.ignores_window and regime == "delayed" and method.settings.control not in CHOOSING:
         allowed = []
     prompt = answered.answer.prompt

@@ -5,10 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from hippo_core.experiments.asking.parameters import check, forget
-from hippo_core.experiments.asking.plan import AXES
-from hippo_core.experiments.base import Experiment
-from hippo_core.experiments.consolidation.sleeping import SleepingCell, SleepingParameters, plan, variants
+from hippo_core.experiments.consolidation.sleeping import SleepingParameters, sleeping
 from hippo_core.experiments.consolidation.table import ROWS, TITLES
 from hippo_core.methods.episodic.settings import Policy
 
@@ -54,20 +51,5 @@ def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
     return found(tables)
 
 
-CONSOLIDATION = Experiment(
-    name="consolidation",
-    notebook="04_consolidation",
-    parameters=ConsolidationParameters,
-    run="hippo_core.training.consolidation.run",
-    tables=(ROWS,),
-    cell=SleepingCell,
-    checks=check,
-    plans=plan,
-    variants=variants,
-    always_said=("suite", "preset", "model", "n", "seed", "way"),
-    axes=AXES,
-    sentence=sentence,
-    figure=figure,
-    sections=sections,
-    forget=forget,
-)
+RUN = "hippo_core.training.consolidation.run"
+CONSOLIDATION = sleeping("consolidation", ConsolidationParameters, RUN, ROWS, sentence, figure, sections)

@@ -1,20 +1,20 @@
-"""What experiments share in which a model sleeps on the store that a memory was taught: parameters, the open cell, the plan.
+"""What experiments share in which a model sleeps on the store that a memory was taught: parameters, the open cell, the plan, the rest.
 
 teach <- sleep
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from hippo_core.experiments.asking.cell import AskingCell
-from hippo_core.experiments.asking.parameters import AskingParameters, check, resolve
-from hippo_core.experiments.asking.plan import asking_plan, dataset_plan
+from hippo_core.experiments.asking.parameters import AskingParameters, check, forget, resolve
+from hippo_core.experiments.asking.plan import AXES, asking_plan, dataset_plan
 from hippo_core.experiments.base import Experiment
 from hippo_core.experiments.memory.experiment import MEMORY, STORE, MemoryParameters, canonical
 from hippo_core.experiments.memory.experiment import plan as memory_plan
@@ -22,7 +22,14 @@ from hippo_core.experiments.parameters import Parameters, Positive
 from hippo_core.experiments.plan import CellPlan
 from hippo_core.files import LabError
 from hippo_core.methods.presets import Preset
+from hippo_core.results.records.table import Table
 from hippo_core.store.paths import existing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hippo_core.results.criteria import TableRows
+    from hippo_core.results.report.sections import Section
 
 
 class SleepingParameters(AskingParameters):
@@ -88,3 +95,32 @@ def variants(experiment: Experiment, values: dict[str, Any], where: str) -> Iter
     """The parameters of a grid's values."""
     values = {name: value for name, value in values.items() if name not in ("regime", "encoder")}
     yield check(experiment, values, where)
+
+
+def sleeping(
+    name: str,
+    parameters: type[SleepingParameters],
+    run: str,
+    rows: Table,
+    sentence: Callable[[Any, Mapping[str, Any]], str],
+    figure: "Callable[[Any, pd.DataFrame], bytes]",
+    sections: "Callable[[Sequence[TableRows]], Sequence[Section]]",
+) -> Experiment:
+    """An experiment in which a model sleeps: of one table, `rows`, in the notebook `04_` with its name. The others are `Experiment`'s."""
+    return Experiment(
+        name=name,
+        notebook=f"04_{name}",
+        parameters=parameters,
+        run=run,
+        tables=(rows,),
+        cell=SleepingCell,
+        checks=check,
+        plans=plan,
+        variants=variants,
+        always_said=("suite", "preset", "model", "n", "seed", "way"),
+        axes=AXES,
+        sentence=sentence,
+        figure=figure,
+        sections=sections,
+        forget=forget,
+    )

@@ -44,7 +44,8 @@ def sentence(parameters: "MemoryParameters", metrics: Mapping[str, Any]) -> str:
     who = f"{parameters.model} with {parameters.preset}"
     if parameters.step == "teach":
         [gate] = metrics["gates"].values()
-        counts = f"{gate['inserted']} stored, {gate['aggregated']} added to a trace, {gate['refused']} refused"
+        waiting = f"{gate['routed']} kept until there is more evidence, " if gate["routed"] else ""
+        counts = f"{gate['inserted']} stored, {gate['aggregated']} added to a trace, {waiting}{gate['refused']} refused"
         return f"{who} was told {gate['attempts']} facts of {parameters.suite}: {counts}."
     telemetry = metrics["telemetry"]
     recalled = "" if telemetry["recalled"] is None else f", {telemetry['recalled']:.0%} of them recalled from a noisy cue"

@@ -38,7 +38,7 @@ def teach_telemetry(rows: Frame) -> dict[str, Any]:
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 TERMS = ("surprise", "novelty", "reward", "pin")  # of a gate, as hippo_core.methods.episodic.gate weighs them
-_ACTIONS = {"inserted": "insert", "aggregated": "aggregate", "refused": "refuse"}
+_ACTIONS = {"inserted": "insert", "aggregated": "aggregate", "routed": "route", "refused": "refuse"}
 
 
 def _correlation(rows: Frame, term: str) -> float | None:

@@ -5,10 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from hippo_core.experiments.asking.parameters import check, forget
-from hippo_core.experiments.asking.plan import AXES
-from hippo_core.experiments.base import Experiment
-from hippo_core.experiments.consolidation.sleeping import SleepingCell, SleepingParameters, plan, variants
+from hippo_core.experiments.consolidation.sleeping import SleepingParameters, sleeping
 from hippo_core.experiments.parameters import Positive
 from hippo_core.experiments.sleeps.table import ROWS
 
@@ -61,20 +58,4 @@ def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
     return found(tables)
 
 
-SLEEPS = Experiment(
-    name="sleeps",
-    notebook="04_sleeps",
-    parameters=SleepsParameters,
-    run="hippo_core.training.consolidation.stream",
-    tables=(ROWS,),
-    cell=SleepingCell,
-    checks=check,
-    plans=plan,
-    variants=variants,
-    always_said=("suite", "preset", "model", "n", "seed", "way"),
-    axes=AXES,
-    sentence=sentence,
-    figure=figure,
-    sections=sections,
-    forget=forget,
-)
+SLEEPS = sleeping("sleeps", SleepsParameters, "hippo_core.training.consolidation.stream", ROWS, sentence, figure, sections)

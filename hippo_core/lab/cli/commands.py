@@ -130,6 +130,18 @@ def consolidation_gate(
     raise typer.Exit(int(not all(one.passed for one in judged)))
 
 
+@app.command("consolidation-merge")
+def consolidation_merge(
+    consolidated: Annotated[Path, typer.Argument(help="the folder `consolidated` of a record, or of a live memory")],
+    out: Annotated[Path, typer.Argument(help="a new folder")],
+) -> None:
+    """Write a copy of the model with what its sleep learnt in its weights, as safetensors."""
+    from hippo_core.training.consolidation.merged import merge
+
+    name = merge(consolidated, out)
+    print(f"written: {out}; use it as model={out}, or as source: in a copy of params/models/{name}.yaml (less its adapter:)")
+
+
 @app.command(cls=OfCheckout)
 def datasets(words: Words = None) -> None:
     """Build the data sets of all suites, or of one: suite=, n=, seed=, profile=, model= (for its context limit)."""
@@ -162,9 +174,9 @@ def import_llama2c(checkpoint: Path, tokenizer: Path, out: Path) -> None:
 
 @app.command(cls=OfCheckout)
 def bench() -> None:
-    """Our generation, scores and memory beside their peers, and the speed of the suites, as ratios of one run."""
+    """Our generation, scores, steps of sleep and memory beside their peers, and the speed of the suites, as ratios of one run."""
     folder = root() / "benchmarks"
-    of_memory = (folder / "memory" / f"{name}.py" for name in ("recall", "completion", "questions", "costs", "live", "gpu"))
+    of_memory = (folder / "memory" / f"{name}.py" for name in ("recall", "completion", "questions", "costs", "relational", "live", "gpu"))
     for script in [*sorted(folder.glob("*.py")), *of_memory]:
         if code := subprocess.run([sys.executable, str(script)], cwd=root(), check=False).returncode:
             raise typer.Exit(code)

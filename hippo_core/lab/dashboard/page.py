@@ -23,6 +23,7 @@ ORIGINS = {  # of an answer
     "recall and consolidation": "from memory, and from what sleep put into the model",
     "model": "from the model alone",
 }
+DECISIONS = {"insert": "written", "aggregate": "known already", "route": "waits for more evidence", "refuse": "refused"}
 LISTED = 200  # decisions, or items where two answers differ, that are shown
 
 
@@ -79,12 +80,7 @@ def decided(taught: Sequence[Taught]) -> str:
         return ""
     head = "<tr><th></th><th>sentence</th><th>decision</th><th>S</th><th>terms</th></tr>"
     row = Markup('<tr><td class="number">#{}</td><td>{}</td><td>{}</td><td class="number">{:+.2f}</td><td class="quiet">{}</td></tr>')
-    rows = [
-        row.format(
-            one.id, one.text, {"insert": "written", "aggregate": "known already", "refuse": "refused"}[one.action], one.salience, _said(one)
-        )
-        for one in taught[:LISTED]
-    ]
+    rows = [row.format(one.id, one.text, DECISIONS[one.action], one.salience, _said(one)) for one in taught[:LISTED]]
     more = f"<div class='quiet'>{len(taught) - LISTED} more</div>" if len(taught) > LISTED else ""
     return framed(f"<h4>What the gate decided</h4><table>{head}{''.join(rows)}</table>{more}")
 

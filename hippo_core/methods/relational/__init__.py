@@ -1,50 +1,97 @@
 """SGC-RSS, the relational memory: statements are read as edges between names, and a question is answered by a path.
 
-    listen -> mentions -> relation -> graph          question -> names -> path -> one block, in the path's order
+    listen -> mentions -> relation -> gate -> graph          question -> names -> path -> one block, in the path's order
 
-Where no path is found the statements that are most like the question are shown, as a rag does. Passages that open with their titles are
+What is not sure enough for how well it fits waits among the episodic traces, until a replay promotes it (writing.py). Where no path is
+found the statements that are most like the question are shown, as a rag does. Passages that open with their titles are
 no statements: these are ranked by their likeness to the question, by its names and by who names whom, and the k best are one block.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hippo_core.methods.base import Memory, Picture, Query, Retrieve, Retrieved, in_order
+from hippo_core.methods.base import Memory, Observation, Picture, Query, Retrieve, Retrieved, in_order
 from hippo_core.methods.rag.rankers import Grams, Sum, SumSettings
+from hippo_core.methods.relational.edge import EdgeCodec
 from hippo_core.methods.relational.settings import SgcRssSettings
 from hippo_core.retrieval.world_index import WorldIndex
-from hippo_core.store.trace import Trace
+from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
+    from hippo_core.methods.relational.graph import Graph
     from hippo_core.methods.relational.likeness import Likeness
     from hippo_core.methods.relational.paths import Search
+    from hippo_core.methods.relational.writing import Writer
+    from hippo_core.store import TraceStore
+
+EDGES = EdgeCodec()
 
 
 class SgcRss(Memory):
     """The relational memory of a loaded model."""
 
     Settings = SgcRssSettings
+    steps = ("teach", "replay")
     says_confidence = True
-    columns: ClassVar = {"test": ("path_hops",)}
+    columns: ClassVar = {"test": ("path_hops", "duplicate_rate")}
     test_settings = (*Memory.test_settings, "relational.search", "relational.resolve", "relational.passages")
+    replay_settings = ("replay",)
+
+    _writer: "Writer | None" = None
+    _graph: "Graph | None" = None
+
+    @property
+    def codec(self) -> EdgeCodec:
+        return EDGES
+
+    @property
+    def replay_cycles(self) -> int:
+        return self.settings.replay.cycles if self.settings.replay.enabled else 0
 
     @property
     def writes(self) -> bool:
         return super().writes and self.settings.traces == "semantic"
 
+    def write(self, observation: Observation, store: "TraceStore", calibration: Mapping[str, Any] | None = None) -> Decision:
+        """See `Memory`."""
+        return self._written(store).write(observation)
+
+    def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
+        """Weigh again what waits, and promote what passes by now, which `recalled` says; no question is seen, and nothing trained."""
+        return self._written(store).replay(world, self.settings.replay)
+
+    def _written(self, store: "TraceStore") -> "Writer":
+        """The writer of a store. It is reused until another store is written to."""
+        from hippo_core.methods.relational.writing import Writer
+
+        if self._writer is None or self._writer.store is not store:
+            self._writer = Writer(self.settings.relational, store)
+        return self._writer
+
+    def forget(self) -> None:
+        super().forget()
+        self._writer = self._graph = None
+
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         if self.settings.traces == "off":
             return lambda query: Retrieved((), ())
+        stored = {trace.source for trace in traces}  # not what was told again, which is a telling of its edge
+
+        def kept(query: Query) -> Query:
+            return replace(query, taught=tuple(source for source in query.taught if source in stored))
+
         if ranked := self._passages(traces, questions):
-            return lambda query: replace(ranked(query), columns={"path_hops": 0.0}, together=bool(query.taught))
+            none = {"path_hops": 0.0, "duplicate_rate": 0.0}
+            return lambda query: replace(ranked(kept(query)), columns=none, together=bool(query.taught))
         search = self._search(traces)
+        repeated = search.graph.repeated
         index, episodic = WorldIndex(self.lm, traces, tuple(questions)), self._episodic()
 
         def retrieve(query: Query) -> Retrieved:
-            begin = time.perf_counter()
+            begin, query = time.perf_counter(), kept(query)
             taught = set(query.taught)
             paths = search.best(query.text, {number for number, trace in enumerate(traces) if trace.source in taught})
             found = [traces[number] for path in paths for number in path.statements]
@@ -58,7 +105,7 @@ class SgcRss(Memory):
                 ranking,
                 recall_ms=(time.perf_counter() - begin) * 1e3,
                 confidence=best.confidence if best else None,
-                columns={"path_hops": float(len(best.statements)) if best else 0.0},
+                columns={"path_hops": float(len(best.statements)) if best else 0.0, "duplicate_rate": repeated},
                 together=best is not None,
             )
 
@@ -76,7 +123,8 @@ class SgcRss(Memory):
         from hippo_core.methods.relational.paths import Search
 
         relational = self.settings.relational
-        return Search(Graph.of(traces), self.alike, relational.resolve, relational.search.hops, relational.search.beam)
+        self._graph = (self._graph or Graph()).follow(traces)
+        return Search(self._graph, self.alike, relational.resolve, relational.search.hops, relational.search.beam)
 
     def pictures(self, question: str, best: Trace | None, traces: Sequence[Trace]) -> Sequence[Picture]:
         """The path that answers a question, with the statements that lost against it."""

@@ -2,12 +2,12 @@
 
     Which river runs by | the place where | the football team of | the music teacher of | Anna | trains?
 
-What describes the next thing stands around what describes the last one. So of the statements on a path the first is what the parts next to
-the name say, and the last what the outermost say; each statement gets parts in a row, and no part is left out.
+What describes the next thing stands around what describes the last one. So of the statements on a path the first says what the parts next
+to the name say, and the last what the outermost say; each statement gets parts in a row, and no part is left out.
 """
 
-import re, os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,106 +16,88 @@ from hippo_core.methods.relational.mentions import Mention
 
 CUT = re.compile(r"\s+(?=(?:the|a|an|which|what|who|whom|whose|where|when|that)\b)", re.IGNORECASE)
 JUST = re.compile(r"(?:who|what|where|which) (?:is|are|was|were)", re.IGNORECASE)
+SOMETHING = "something"  # in the place of a name
 NONE = -1e9
 
 
 class Clauses:
     """How well the parts of a question, from one of its names outward, say what statements say.
 
-    A state is how many parts before the name are used up, and whether what stands behind it is: `end` is the one where all is.
+    A state is how many parts before the name are used up, and whether what stands behind it is; `end` is the one where all is. `hops`: how
+    many statements the parts ask for.
 
     Args:
         question: its text.
         named: the name where it begins.
-        others: all of its names.
-        remainders: what each statement says without its names.
+        names: all of its names.
         alike: how alike texts are.
-        chance: how alike texts are that have nothing to do with each other; what a part counts begins there.
     """
 
-    def __init__(
-        self, question: str, named: Mention, others: Sequence[Mention], remainders: Sequence[str], alike: Likeness, chance: float
-    ) -> None:
-        before = CUT.split(blank(question[: named.start], [one for one in others if one.start < named.start], 0).strip())
-        before = [part for part in before if part][::-1]
-        behind = blank(question[named.end :], [one for one in others if one.start >= named.end], named.end).strip(" ?.!'’")
-        behind = re.sub(r"^s\b", "", behind).strip()
+    def __init__(self, question: str, named: Mention, names: Sequence[Mention], alike: Likeness) -> None:
+        self.alike = alike
+        before = [part for part in CUT.split(blank(question, names, 0, named.start)) if part][::-1]
+        behind = re.sub(r"^['’]s?\b", "", blank(question, names, named.end, len(question))).strip(" ?.!")
         self.hops = hops_of(before)
-        self.parts = len(before)
-        self.start, self.end = 0, self._state(self.parts, 1)
-        self.size = 2 * (self.parts + 1)
+        self.size = 2 * (len(before) + 1)
+        self.end = self.size - (1 if behind else 2)
+        self.steps: list[tuple[int, int, int]] = []  # from a state to another, by a text
         texts: dict[str, int] = {}
-        steps: list[tuple[int, int, int]] = []
-        for first in range(self.parts + 1):
-            for last in range(first, self.parts + 1):
+        for first in range(len(before) + 1):
+            for last in range(first, len(before) + 1):
                 for used, then in ((0, 0), (0, 1), (1, 1)):
-                    text = " ".join([*before[first:last][::-1], *([behind] if then > used and behind else [])])
-                    if text and os.environ.get("QB"):
-                        text = text + " " + os.environ["QB"]
-                    if text:
-                        steps.append((self._state(first, used), self._state(last, then), texts.setdefault(text, len(texts))))
+                    parts = [*before[first:last][::-1], *([behind] if then > used else [])]
+                    if text := " ".join(part for part in parts if part):
+                        number = texts.setdefault(f"{text} {SOMETHING}", len(texts))
+                        self.steps.append((2 * first + used, 2 * last + then, number))
         self.texts = list(texts)
-        self.list = steps
-        self.ctx = {}
-        self.steps = np.full((len(remainders), self.size, self.size), NONE)
-        if steps and remainders:
-            table = alike.texts(self.texts, remainders)
-            mode = os.environ.get("MODE", "")
-            if "r" in mode:
-                table = table - table.mean(1, keepdims=True) + 0.2
-            if "c" in mode:
-                table = table - table.mean(0, keepdims=True) + 0.2
-            if "z" in mode:
-                table = (table - table.mean(1, keepdims=True)) / table.std(1, keepdims=True) * 0.12
-            if "s" in mode:
-                e = np.exp(table / 0.08)
-                table = np.log(e / e.sum(1, keepdims=True)) * 0.08 + 0.3
-            table = table - chance
-            self.table = table
-            L = os.environ.get("LEN", "")
-            for state, following, text in steps:
-                n = len(self.texts[text].split())
-                weight = {"": 1.0, "sq": n**0.5 / 1.7, "l": n / 3}[L]
-                self.steps[:, state, following] = np.maximum(self.steps[:, state, following], table[text] * weight)
-        if not behind:
-            self.end = self._state(self.parts, 0)
+        self._tables: dict[int, np.ndarray] = {}
 
-    def _state(self, used: int, behind: int) -> int:
-        return 2 * used + behind
+    def meet(self, remainders: Mapping[int, str]) -> None:
+        """Work out together how well the parts say what these statements say, by number; `remainders`: what they say without names."""
+        new = [number for number in remainders if number not in self._tables]
+        if not new:
+            return
+        alike = self.alike.texts(self.texts, [remainders[number] for number in new])
+        for column, number in enumerate(new):
+            table = self._tables[number] = np.full((self.size, self.size), NONE)
+            for state, following, text in self.steps:
+                table[state, following] = alike[text, column]
 
     def begin(self) -> np.ndarray:
         """The worth of each state before the first statement, [S]."""
-        worth = np.full(self.size, NONE)
-        worth[self.start] = 0.0
-        return worth
+        return np.array([0.0, *[NONE] * (self.size - 1)])
 
-    def after(self, worth: np.ndarray, statement: int, node: str = "", at=()) -> np.ndarray:
-        """The worth of each state after one more statement, [S]."""
-        B = float(os.environ.get("CTX", "0"))
-        if B and len(self.list):
-            key = (node, statement)
-            if key not in self.ctx:
-                rest = [n for n in at if n != statement]
-                m = np.zeros((self.size, self.size))
-                if rest:
-                    f = {"mean": np.mean, "max": np.max}[os.environ.get("CTXF", "mean")]
-                    v = f(self.table[:, rest], axis=1)
-                    for a, b, t in self.list:
-                        m[a, b] = v[t]
-                self.ctx[key] = m
-            return (worth[:, None] + self.steps[statement] + B * self.ctx[key]).max(0)
-        return (worth[:, None] + self.steps[statement]).max(0)
+    def after(self, worth: np.ndarray, statement: int) -> np.ndarray:
+        """The worth of each state after one more statement that was met, [S]."""
+        return (worth[:, None] + self._tables[statement]).max(0)
+
+    def shares(self, statements: Sequence[int]) -> list[tuple[int, int]]:
+        """Which parts each of these statements gets, as the states before and after it, where all of them are worth most."""
+        worths = [self.begin()]
+        for statement in statements:
+            worths.append(self.after(worths[-1], statement))
+        states = [self.end]
+        for statement, worth in zip(reversed(statements), reversed(worths[:-1]), strict=True):
+            states.append(int((worth + self._tables[statement][:, states[-1]]).argmax()))
+        return [*zip(states[:0:-1], states[-2::-1], strict=True)]
+
+    def says(self, statement: int, share: tuple[int, int]) -> float:
+        """How well these parts say what a statement says that was met."""
+        return float(self._tables[statement][share])
 
 
-def hops_of(parts: Sequence[str]) -> int:
+def hops_of(parts: Iterable[str]) -> int:
     """How many statements a question's parts, outermost last, ask for: one for each thing that is described, and one for what is asked of
     the last of them, unless that is just what it is."""
+    parts = [*parts]
     described = sum(part.lower().startswith("the ") for part in parts)
     return max(1, described + (not described or not JUST.fullmatch(parts[-1])))
 
 
-def blank(text: str, names: Sequence[Mention], offset: int, word: str = "") -> str:
-    """A text without its names."""
-    for name in sorted(names, key=lambda one: -one.start):
-        text = text[: name.start - offset] + word + text[name.end - offset :]
-    return " ".join(text.split())
+def blank(text: str, names: Iterable[Mention], start: int, end: int, word: str = "") -> str:
+    """A part of a text without its names, `word` in the place of each."""
+    pieces, at = [], start
+    for name in sorted((name for name in names if start <= name.start and name.end <= end), key=lambda name: name.start):
+        pieces += [text[at : name.start], word]
+        at = name.end
+    return " ".join("".join([*pieces, text[at:end]]).split())

@@ -1,24 +1,43 @@
 """The graph of a world's statements: nodes are names, edges what statements say of two of them, with who says so and when.
 
-Statements that say the same are one edge with several supporters. Of edges that exclude each other all stay, and the one that holds is
-worked out: what is said to have become so begins a new time; of the rest the surest count, each teller by the last word, then the most
-tellers, then the latest.
+A statement that is told again is an edge with several tellings, where a gate has added them up, or several edges. Of edges that exclude
+each other all stay, and the one that holds is worked out: what is said to have become so begins a new time; of the rest the surest count,
+each teller by the last word, then the most tellers, then the latest. Edges exclude each other where their relation has one tail at a time,
+which is learned (schema.py). An edge that waits for more evidence has a voice in that, but no path leads to it.
 """
 
+import re
+from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, overload
 
+from hippo_core.methods.relational.edge import Edge, Telling
+from hippo_core.methods.relational.gate import Terms, hub, recency
 from hippo_core.methods.relational.mentions import Mention, mentions
+from hippo_core.methods.relational.names import Names
 from hippo_core.methods.relational.relations import Relation, relation_of
+from hippo_core.methods.relational.schema import Schema, Slots, Tails
 from hippo_core.methods.relational.speech import HEARSAY, Said, listen
 from hippo_core.methods.relational.voices import heard
 from hippo_core.store.trace import Trace
 
+WHEN = re.compile(r" (?:in|on|at) (?P<when>[a-z]\w*)$")
+
+
+class Key(NamedTuple):
+    """What makes two statements one edge; `context`: further names, and a time."""
+
+    head: str
+    relation: str
+    tail: str
+    context: frozenset[str]
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A statement as an edge: what was heard, the names in it, and what it says of two of them (None: it mentions fewer)."""
+    """A statement as an edge: what was heard, the names in it, and what it says of two of them (None: it joins no two names)."""
 
     trace: Trace
     said: Said
@@ -42,27 +61,122 @@ class Told:
     def tail(self) -> str:
         return self.mentions[self.relation.tail].key if self.relation else ""
 
+    @property
+    def key(self) -> Key | None:
+        if self.relation is None:
+            return None
+        when = WHEN.search(self.said.core)
+        others = {mention.key for mention in self.mentions} - {self.head, self.tail}
+        return Key(self.head, self.relation.name, self.tail, frozenset(others | ({when["when"]} if when else set())))
+
+    @property
+    def telling(self) -> Telling:
+        """Its own."""
+        return Telling(self.teller, self.trace.time, self.confidence, self.said.replaces)
+
+    @property
+    def tellings(self) -> tuple[Telling, ...]:
+        """All that a gate has added up, in order."""
+        return self.trace.payload.tellings if isinstance(self.trace.payload, Edge) else (self.telling,)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is kept as an episodic trace alone, until a replay promotes it."""
+        return isinstance(self.trace.payload, Edge) and self.trace.payload.waits and not self.trace.uses
+
+    def became(self, trace: Trace) -> bool:
+        """Whether a trace is that of this statement, told again or promoted since; not where it is another one, or waits again."""
+        same = (trace.id, trace.source, trace.text) == (self.trace.id, self.trace.source, self.trace.text)
+        return same and (self.waits or not replace(self, trace=trace).waits)
+
 
 def read(trace: Trace) -> Told:
-    """A statement's text, read."""
+    """A statement's text, read. A statement of fewer than two names joins nothing, nor does one of a name and itself."""
     said = listen(trace.text)
     said = heard(said, mentions(said.core))
     found = tuple(mentions(said.core))
-    return Told(trace, said, found, relation_of(said.core, found))
+    relation = relation_of(said.core, found)
+    joins = relation is not None and found[relation.head].key != found[relation.tail].key
+    return Told(trace, said, found, relation if joins else None)
+
+
+@dataclass
+class Group:
+    """Edges of one head, relation and context: `numbers` of statements, by tail."""
+
+    numbers: list[int] = field(default_factory=list)
+    tails: dict[str, int] = field(default_factory=dict)  # how many of them have it
+    said: dict[str, set[str]] = field(default_factory=dict)  # by teller, but for hearsay
+    known: set[str] = field(default_factory=set)  # by any teller, but for hearsay
+    moved: bool = False
+    winner: int | None = None  # kept until something is told
+
+    def take(self, tail: str, tellings: Iterable[Telling]) -> None:
+        """What was told of a tail."""
+        self.winner = None
+        for one in tellings:
+            self.moved = self.moved or one.replaces
+            if one.confidence != HEARSAY:
+                self.said.setdefault(one.teller, set()).add(tail)
+                self.known.add(tail)
+
+    @property
+    def state(self) -> Tails:
+        """How many tails the head has at a time, as far as this tells."""
+        if len(self.known) < 2:
+            return "one" if self.known else ""
+        if self.moved:
+            return "moved"
+        return "several" if len(self.said) == 1 else "open"
+
+
+class Claim(NamedTuple):
+    """One telling of a statement."""
+
+    number: int
+    tail: str
+    said: Telling
+
+    @property
+    def teller(self) -> str:
+        return self.said.teller
+
+    @property
+    def confidence(self) -> float | None:
+        return self.said.confidence
+
+    @classmethod
+    def deciding(cls, claims: Sequence["Claim"]) -> int:
+        """The number of the statement that decides."""
+        return decided(claims, [claim.number for claim in claims])
+
+
+class Period(NamedTuple):
+    """That a statement held from one time on until another, in the order of telling (None: it holds)."""
+
+    number: int
+    since: int
+    until: int | None
 
 
 @dataclass
 class Graph:
-    """`told` in order of telling; `at`: of each name the numbers of the statements that mention it; `types`: what each name is said to
-    be; `groups`: statements by head and relation; `heads`: of which names a relation is told; `names`:
-    each name as it was first written."""
+    """`told` in order of telling; `at`: of each name the numbers of the statements that mention it and do not wait; `types`: what each name
+    is said to be; `groups`: edges by head, relation and context; `schemas`: what relations are like; `names`: each name as it was first
+    written; `edges`, `waiting`: of each edge the statement that stands for it; `pairs`: which names are joined; `nodes`: the names of
+    `at`; `kinds`: all that names are said to be."""
 
     told: list[Told] = field(default_factory=list)
     at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     types: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    groups: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
-    heads: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    groups: dict[tuple[str, str, frozenset[str]], Group] = field(default_factory=dict)
+    schemas: dict[str, Schema] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    edges: dict[Key, int] = field(default_factory=dict)
+    waiting: dict[Key, int] = field(default_factory=dict)
+    pairs: set[tuple[str, str]] = field(default_factory=set)
+    nodes: Names = field(default_factory=Names)
+    kinds: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, traces: Iterable[Trace]) -> "Graph":
@@ -72,54 +186,162 @@ class Graph:
             graph.add(read(trace))
         return graph
 
+    def follow(self, traces: Sequence[Trace]) -> "Graph":
+        """The graph of these traces: this one, grown, where they begin with its own, which may have been told again or promoted; else
+        another."""
+        if len(traces) < len(self.told):
+            return Graph.of(traces)
+        for number, (told, trace) in enumerate(zip(self.told, traces, strict=False)):
+            if told.trace == trace:
+                continue
+            if not told.became(trace):
+                return Graph.of(traces)
+            self.renew(number, trace)
+        for trace in traces[len(self.told) :]:
+            self.add(read(trace))
+        return self
+
     def add(self, told: Told) -> None:
         """One more statement."""
         number = len(self.told)
         self.told.append(told)
         for key, name in {mention.key: mention.name for mention in told.mentions}.items():
-            self.at[key].append(number)
             self.names.setdefault(key, name)
-        if relation := told.relation:
-            self.groups[told.head, relation.name].append(number)
-            self.heads[relation.name].add(told.head)
+            if not told.waits:
+                self.at[key].append(number)
+                self.nodes.add(key)
+        if (relation := told.relation) and (key := told.key):
             self.types[told.head] |= {relation.head_type} - {""}
             self.types[told.tail] |= {relation.tail_type} - {""}
+            self.kinds |= {relation.head_type, relation.tail_type} - {""}
+            group = self.groups.setdefault((key.head, key.relation, key.context), Group())
+            group.numbers.append(number)
+            group.tails[key.tail] = group.tails.get(key.tail, 0) + 1
+            self._take(group, told, told.tellings)
+            self.schemas[key.relation].learn(key.head, self.slots(told))
+            (self.waiting if told.waits else self.edges).setdefault(key, number)
+            if not told.waits:
+                self.pairs.add(_pair(key.head, key.tail))
+
+    def renew(self, number: int, trace: Trace) -> None:
+        """The trace of a statement after it was told again, or promoted, so that it waits no more."""
+        before = self.told[number]
+        told = self.told[number] = replace(before, trace=trace)
+        if (group := self._group(number)) is not None:
+            self._take(group, told, told.tellings)
+        if before.waits and not told.waits:
+            for name in {mention.key for mention in told.mentions}:
+                insort(self.at[name], number)
+                self.nodes.add(name)
+            if key := told.key:
+                self.waiting.pop(key, None)
+                self.edges.setdefault(key, number)
+                self.pairs.add(_pair(key.head, key.tail))
+
+    def _take(self, group: Group, told: Told, tellings: Iterable[Telling]) -> None:
+        assert told.relation is not None
+        schema = self.schemas.setdefault(told.relation.name, Schema())
+        schema.tails[group.state] -= 1
+        group.take(told.tail, tellings)
+        schema.tails[group.state] += 1
+
+    def _group(self, number: int) -> Group | None:
+        key = self.told[number].key
+        return self.groups[key.head, key.relation, key.context] if key else None
+
+    def slots(self, told: Told) -> Slots:
+        """Of what kinds the two names of an edge are, by its own words, else by what was told of them before."""
+        assert told.relation is not None
+        return Slots(self._kind(told.head, told.relation.head_type), self._kind(told.tail, told.relation.tail_type))
+
+    def _kind(self, name: str, said: str) -> str:
+        return "number" if name[:1].isdigit() else said or min(self.types.get(name, ()), default="")
 
     def fit(self, number: int) -> float:
-        """How well a statement fits what is told of others, 0 to 1: n / (n + 1), where its relation is told of n heads besides its own."""
-        told = self.told[number]
-        others = len(self.heads[told.relation.name] - {told.head}) if told.relation else 0
-        return others / (others + 1)
+        """How well a statement fits what its relation is told of others, 0 to 1 (`Schema.score`); 0 for one that joins no two names."""
+        return self.fits(self.told[number])
+
+    def fits(self, told: Told) -> float:
+        """The same of a statement that need not be in the graph."""
+        schema = self.schemas.get(told.relation.name) if told.relation else None
+        return schema.score(told.head, self.slots(told)) if schema else 0.0
+
+    def terms(self, told: Told, sure: float, now: bool = True) -> Terms:
+        """What a gate weighs of an edge. `sure`: how sure its tellers are; `now`: whether it is being told, or replayed long after."""
+        names, key = (told.head, told.tail), told.key
+        places = [self.at[name] for name in names if self.at.get(name)]
+        gap = min((len(self.told) - numbers[-1] for numbers in places), default=None)
+        novelty = 0.0 if key in self.edges else 0.5 if _pair(*names) in self.pairs else 1.0
+        degree = max((len(numbers) for numbers in places), default=0)
+        return Terms(sure, self.fits(told), novelty, recency(gap) if now else 1.0, hub(degree))
 
     def rivals(self, number: int) -> list[int]:
-        """The statements that say the same relation of the same head, this one among them."""
-        told = self.told[number]
-        return self.groups[told.head, told.relation.name] if told.relation else [number]
+        """The statements that say the same relation of the same head in the same context, this one among them."""
+        group = self._group(number)
+        return group.numbers if group else [number]
 
     def contested(self, number: int) -> bool:
-        """Whether others say otherwise: another tail for the same head and relation, by another teller, as a rumor, or later."""
-        rivals = [self.told[one] for one in self.rivals(number)]
-        if len({one.tail for one in rivals}) < 2:
-            return False
-        return len({one.teller for one in rivals}) > 1 or any(one.said.replaces or one.confidence == HEARSAY for one in rivals)
+        """Whether others say otherwise: another tail, where the relation has one tail at a time."""
+        group, relation = self._group(number), self.told[number].relation
+        return group is not None and relation is not None and len(group.tails) > 1 and self.schemas[relation.name].functional
 
-    def holds(self, number: int) -> int:
-        """The statement that decides what holds, of this one and those that say otherwise."""
-        rivals = sorted(self.rivals(number), key=lambda one: (self.told[one].trace.time, one))
-        return decided([self.told[one] for one in rivals], rivals)
+    @overload
+    def holds(self, number: int) -> int: ...
+    @overload
+    def holds(self, number: int, at: int | None) -> int | None: ...
+    def holds(self, number: int, at: int | None = None) -> int | None:
+        """The statement that decides what holds, of this one and those that say otherwise; `at`: of what was told until this time, in the
+        order of telling, None where nothing was."""
+        group = self._group(number)
+        if group is None:
+            return number if at is None or self.told[number].trace.time <= at else None
+        if at is None:
+            if group.winner is None:
+                group.winner = Claim.deciding(self._claims(group))
+            return group.winner
+        claims = [claim for claim in self._claims(group) if claim.said.time <= at]
+        return Claim.deciding(claims) if claims else None
+
+    def history(self, number: int) -> list[Period]:
+        """What held when, of this statement and those that say otherwise. A period ends where another tail holds."""
+        group, periods = self._group(number), list[Period]()
+        claims = self._claims(group) if group else []
+        for time in dict.fromkeys(claim.said.time for claim in claims):
+            winner = Claim.deciding([claim for claim in claims if claim.said.time <= time])
+            if periods and self.told[periods[-1].number].tail == self.told[winner].tail:
+                continue
+            if periods:
+                periods[-1] = periods[-1]._replace(until=time)
+            periods.append(Period(winner, time, None))
+        return periods or [Period(number, self.told[number].trace.time, None)]
+
+    def _claims(self, group: Group) -> list[Claim]:
+        """All tellings of a group, in order."""
+        told = ((number, self.told[number]) for number in group.numbers)
+        claims = [Claim(number, one.tail, telling) for number, one in told for telling in one.tellings]
+        return sorted(claims, key=lambda claim: (claim.said.time, claim.number))
+
+    @property
+    def repeated(self) -> float:
+        """The share of its edges that repeat another; 0 without edges."""
+        keys = [told.key for told in self.told if told.relation]
+        return 1 - len(set(keys)) / len(keys) if keys else 0.0
 
 
-def decided(told: Sequence[Told], numbers: Sequence[int]) -> int:
-    """Of statements in order of telling the number of the one that decides."""
+def decided(told: Sequence[Any], numbers: Sequence[int]) -> int:
+    """Of what was told, in order, the number of what decides. Each has a `tail`, a `teller`, a `confidence` and `said.replaces`."""
     begin = max((place for place, one in enumerate(told) if one.said.replaces), default=0)
-    left = [(one, number) for one, number in zip(told[begin:], numbers[begin:], strict=True)]
-    left = [pair for pair in left if pair[0].confidence != HEARSAY] or left
-    last = {one.teller: (one, number) for one, number in left}
-    most = max(one.confidence or 0.0 for one, _ in last.values())
-    surest = [pair for pair in last.values() if (pair[0].confidence or 0.0) == most]
+    left = [*enumerate(told)][begin:]
+    left = [(place, one) for place, one in left if one.confidence != HEARSAY] or left
+    last = {one.teller: (place, one) for place, one in left}
+    most = max(one.confidence or 0.0 for _, one in last.values())
     sides: dict[str, list[int]] = defaultdict(list)
-    for one, number in surest:
-        sides[one.tail].append(number)
-    place = {number: at for at, number in enumerate(numbers)}
-    winner = max(sides.values(), key=lambda side: (len(side), max(place[number] for number in side)))
-    return max(winner, key=lambda number: place[number])
+    for place, one in last.values():
+        if (one.confidence or 0.0) == most:
+            sides[one.tail].append(place)
+    winner = max(sides.values(), key=lambda side: (len(side), max(side)))
+    return numbers[max(winner)]
+
+
+def _pair(one: str, other: str) -> tuple[str, str]:
+    return (one, other) if one <= other else (other, one)

@@ -1,22 +1,22 @@
 """Paths through the graph: from the names of a question over statements that share a name, to what is asked for."""
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
-from hippo_core.methods.relational.clauses import Clauses, blank
+from hippo_core.methods.relational.clauses import NONE, SOMETHING, Clauses, blank
 from hippo_core.methods.relational.graph import Graph, Told, decided
-from hippo_core.methods.relational.likeness import Likeness, spelling
+from hippo_core.methods.relational.likeness import Likeness
 from hippo_core.methods.relational.mentions import COMMON, Mention, mentions
+from hippo_core.methods.relational.relations import TYPES
 from hippo_core.methods.relational.speech import Said
 from hippo_core.retrieval.lexicon import words
 
+KINDS = {kind for pair in TYPES.values() for kind in pair} - {""}  # that patterns tell of names
 ASKED = re.compile(
     r"\b(?:which|what) (?P<a>[a-z]+)|\bthe (?P<b>[a-z]+) (?:where|in which|that|who|which)\b|\b(?P<c>where|who|whom|when)\b", re.IGNORECASE
 )
@@ -24,34 +24,36 @@ ASKED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What counts of a path. `covered`: the share of the question's words that it has; `clauses`: how well its statements say in order
-    what the question's parts say, each from a likeness of `chance` on; `fits`: that its end is of the kind that is asked for; `seen`: that
-    the question's names are met; `schema`: that others are told of likewise; `hop`: what each statement costs."""
+    """What counts of a path: `covered`, the share of the question's words that it has; `seen`, that the question's names are met; `schema`,
+    that others are told of likewise. Where what is asked for is of a kind that patterns tell: `fits`, that the end is of it, and `hop`, what
+    each statement costs. Elsewhere: `clauses`, how well its statements say in order what the question's parts say, and `asked`, what each
+    statement costs that it has more or less than the parts ask for. Who speaks of a name in words that fit the same parts, not worse than by
+    `near`, speaks of the same."""
 
     covered: float = 1.0
-    clauses: float = 2.0
-    chance: float = 0.15
-    fits: float = 1.0
     seen: float = 0.5
-    same: float = 0.5
-    asked: float = 0.2
     schema: float = 0.1
-    hop: float = 0.15
+    fits: float = 1.0
+    hop: float = 0.05
+    clauses: float = 3.0
+    asked: float = 1.0
+    near: float = 0.1
 
     @property
     def most(self) -> float:
-        """The largest score that there is."""
+        """The largest score that there is where patterns tell the kind."""
         return self.covered + self.fits + self.seen + self.schema - self.hop
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Statements by number, in the order in which they lead from a name of the question to `end`; `score` says how well they fit."""
+    """Statements by number, in the order in which they lead from a name of the question to `end`; `score` says how well they fit, `worth`
+    what parts of the question they say (`Clauses`)."""
 
     statements: tuple[int, ...]
     nodes: tuple[str, ...]
     score: float
-    worth: np.ndarray = field(compare=False, repr=False)  # see Clauses
+    worth: np.ndarray = field(compare=False, repr=False)
 
     @property
     def end(self) -> str:
@@ -72,10 +74,10 @@ class Claim(NamedTuple):
     said: Said
 
     @classmethod
-    def of(cls, told: Told, name: str) -> Self:
-        """What this statement of two names says of one of them."""
-        [tail] = {mention.key for mention in told.mentions} - {name}
-        return cls(tail, told.teller, told.confidence, told.said)
+    def of(cls, told: Told, name: str) -> Self | None:
+        """What a statement says of one of its two names that somebody says in words of no pattern; None for any other one."""
+        others = {mention.key for mention in told.mentions} - {name}
+        return cls(*others, told.teller, told.confidence, told.said) if told.teller and len(others) == 1 else None
 
 
 class Search:
@@ -86,7 +88,6 @@ class Search:
         resolve: whether a contested statement is replaced by the one that holds.
         hops: statements of a path, at most.
         beam: paths that are followed further at each hop.
-        weights: what counts of a path.
     """
 
     def __init__(
@@ -101,107 +102,122 @@ class Search:
         self.graph, self.alike, self.resolve, self.hops, self.beam = graph, alike or Likeness(), resolve, hops, beam
         self.weights = weights or Weights()
         self.words = [[word for word in words(_text(told)) if word not in COMMON] for told in graph.told]
-        self.known = list(dict.fromkeys(word for own in self.words for word in own))
         self.held = Counter(word for own in self.words for word in set(own))
         self.usual = float(np.median(list(self.held.values()))) if self.held else 1.0  # how often a word counts that is in none
-        place = {word: number for number, word in enumerate(self.known)}
-        self.places = [[place[word] for word in own] for own in self.words]
-        self.remainders = [_remainder(told) for told in graph.told]
-        self._settled = self._disputes() if resolve else {}
 
     def link(self, question: str) -> dict[str, Mention]:
-        """The nodes that a question names, with where: by their whole name, a part of it, or nearly so."""
+        """The nodes that a question names, and where: by their whole name, a part of it, or nearly so."""
         found: dict[str, Mention] = {}
         for mention in mentions(question):
-            key = mention.key
-            if key not in self.graph.at:
-                near = [(spelling(key, node), node) for node in self.graph.at]
-                part = [node for node in self.graph.at if set(key.split()) <= set(node.split()) or set(node.split()) <= set(key.split())]
-                best = max(near, default=(0.0, ""))
-                key = min(part, key=len) if part else best[1] if best[0] >= 0.5 else ""
-            if key:
+            if key := self.graph.nodes.nearest(mention.key):
                 found.setdefault(key, mention)
         return found
 
-    def _holding(self, node: str, number: int) -> int:
-        """The statement that holds of a name, in the place of one that others contest."""
-        if self.resolve and self.graph.contested(number):
-            return self.graph.holds(number)
-        return self._settled.get((node, number), number)
-
-    def _disputes(self) -> dict[tuple[str, int], int]:
-        """Of what several people say of a name in words that are alike, and not of the same other name, the statement that holds."""
-        spoken: dict[str, list[int]] = defaultdict(list)
-        for number, told in enumerate(self.graph.told):
-            names = {mention.key for mention in told.mentions}
-            if told.teller and len(names) == 2 and not self.graph.contested(number):
-                for name in names:
-                    spoken[name].append(number)
-        settled: dict[tuple[str, int], int] = {}
-        for name, numbers in spoken.items():
-            numbers = sorted(set(numbers), key=lambda number: (self.graph.told[number].trace.time, number))
-            texts = [self.remainders[number] for number in numbers]
-            _, labels = connected_components(csr_array(self.alike.texts(texts, texts) >= self.weights.same), directed=False)
-            for label in set(labels.tolist()):
-                group = [number for number, own in zip(numbers, labels, strict=True) if own == label]
-                claims = [Claim.of(self.graph.told[number], name) for number in group]
-                if len({claim.tail for claim in claims}) > 1 and len({claim.teller for claim in claims}) > 1:
-                    settled |= dict.fromkeys([(name, number) for number in group], decided(claims, group))
-        return settled
-
     def best(self, question: str, allowed: set[int] | None = None) -> list[Path]:
         """Paths, best first; none where the question names nothing that is known."""
-        seeds = self.link(question)
+        seeds, weights, graph = self.link(question), self.weights, self.graph
         if not seeds:
             return []
-        weights = self.weights
         own = {word for seed in seeds for word in seed.split()}
         kind = wanted(question)
-        own |= {kind} if any(kind in types for types in self.graph.types.values()) else set()
+        own |= {kind} & graph.kinds
         asked = [word for word in dict.fromkeys(words(question)) if word not in COMMON and word not in own]
         idf = np.array([np.log(1 + len(self.words) / self.held.get(word, self.usual)) for word in asked])
-        table = self.alike.words(asked, self.known)
-        rows = np.stack([table[:, own].max(1) if own else np.zeros(len(asked)) for own in self.places]) if asked else None
+        rows = Rows(self.alike, asked, self.words)
+        told_by_patterns = kind in KINDS & graph.kinds
         names = mentions(question)
-        clauses = {seed: Clauses(question, mention, names, self.remainders, self.alike, weights.chance) for seed, mention in seeds.items()}
+        clauses = {seed: Clauses(question, mention, names, self.alike) for seed, mention in seeds.items()}
 
         def score(statements: Sequence[int], nodes: Sequence[str], worth: np.ndarray) -> float:
-            covered = float(rows[list(statements)].max(0) @ idf / idf.sum()) if rows is not None else 0.0
-            fits = float(bool(kind) and kind in self.graph.types.get(nodes[-1], ()))
-            said = {mention.key for one in statements for mention in self.graph.told[one].mentions}
+            covered = float(rows.of(statements).max(0) @ idf / idf.sum()) if asked else 0.0
+            said = {mention.key for one in statements for mention in graph.told[one].mentions}
             seen = sum(seed in said for seed in seeds) / len(seeds)
-            schema = min(self.graph.fit(one) for one in statements)
-            ordered = max(0.0, float(worth[clauses[nodes[0]].end]))
-            return (
-                weights.covered * covered
-                + weights.clauses * ordered
-                + weights.fits * fits
-                + weights.seen * seen
-                + weights.schema * schema
-                - weights.hop * len(statements)
-                - weights.asked * abs(len(statements) - clauses[nodes[0]].hops)
-            )
+            schema = min(graph.fit(one) for one in statements)
+            score = weights.covered * covered + weights.seen * seen + weights.schema * schema
+            if told_by_patterns:
+                return score + weights.fits * (kind in graph.types.get(nodes[-1], ())) - weights.hop * len(statements)
+            parts = clauses[nodes[0]]
+            return score + weights.clauses * max(0.0, worth[parts.end]) - weights.asked * abs(len(statements) - parts.hops)
 
         beam = [Path((), (seed,), 0.0, clauses[seed].begin()) for seed in seeds]
         found: list[Path] = []
         for _ in range(self.hops):
-            wider: dict[tuple[tuple[int, ...], str], tuple[Path, float]] = {}
+            wider: dict[tuple[tuple[int, ...], str], Path] = {}
+            rows.meet(number for path in beam for number in graph.at.get(path.end, ()))
             for path in beam:
-                for number in self.graph.at[path.end]:
-                    number = self._holding(path.end, number)
-                    if number in path.statements or (allowed is not None and number not in allowed):
-                        continue
-                    for mention in self.graph.told[number].mentions:
+                numbers = dict.fromkeys(self._holding(number) for number in graph.at.get(path.end, ()))
+                numbers = [number for number in numbers if number not in path.statements and (allowed is None or number in allowed)]
+                parts = clauses[path.nodes[0]]
+                if not told_by_patterns:
+                    parts.meet({number: _remainder(graph.told[number]) for number in numbers})
+                for number in numbers:
+                    worth = path.worth if told_by_patterns else parts.after(path.worth, number)
+                    for mention in graph.told[number].mentions:
                         if mention.key not in path.nodes:
-                            worth = clauses[path.nodes[0]].after(path.worth, number, mention.key, self.graph.at[mention.key])
                             statements, nodes = (*path.statements, number), (*path.nodes, mention.key)
-                            longer = Path(statements, nodes, score(statements, nodes, worth), worth)
-                            hope = longer.score + weights.clauses * max(0.0, float(worth.max() - max(0.0, worth[clauses[nodes[0]].end])))
-                            wider[statements, mention.key] = longer, hope
-            ordered = sorted(wider.values(), key=lambda pair: -pair[1])[: self.beam]
-            beam = [path for path, _ in ordered]
-            found += [path for path, _ in wider.values()]
-        return sorted(found, key=lambda path: -path.score)
+                            wider[statements, mention.key] = Path(statements, nodes, score(statements, nodes, worth), worth)
+            beam = sorted(wider.values(), key=lambda path: -(path.score if told_by_patterns else path.worth.max()))[: self.beam]
+            found += beam
+        found.sort(key=lambda path: -path.score)
+        if self.resolve and found and not told_by_patterns:
+            best = self._settled(found, clauses)
+            found.remove(best)
+            found.insert(0, best)
+        return found
+
+    def _holding(self, number: int) -> int:
+        """The statement that holds, in the place of one that others contest in the words of the same relation."""
+        return self.graph.holds(number) if self.resolve and self.graph.contested(number) else number
+
+    def _settled(self, found: Sequence[Path], clauses: Mapping[str, Clauses]) -> Path:
+        """The best path, but where people disagree in other words the best that goes the same way up to there and on by what holds.
+
+        Statements of a name by several tellers contest each other where all of them fit the same parts of the question.
+        """
+        best, parts = found[0], clauses[found[0].nodes[0]]
+        for place in range(len(best.statements)):
+            if place >= len(best.statements) or best.worth[parts.end] <= NONE / 2:
+                break
+            node, number = best.nodes[place], best.statements[place]
+            share = parts.shares(best.statements)[place]
+            before = best.statements[:place]
+            alike = [path for path in found if len(path.statements) > place and path.statements[:place] == before and path.nodes[place] == node]
+            met = {path.statements[place] for path in alike}
+            group = sorted(met, key=lambda one: (self.graph.told[one].trace.time, one))
+            least = parts.says(number, share) - self.weights.near
+            claims = {one: claim for one in group if parts.says(one, share) >= least and (claim := Claim.of(self.graph.told[one], node))}
+            if number not in claims or len({claim.tail for claim in claims.values()}) < 2 or len({claim.teller for claim in claims.values()}) < 2:
+                continue
+            winner = decided([*claims.values()], [*claims])
+            best = best if winner == number else next(path for path in alike if path.statements[place] == winner)
+        return best
+
+
+class Rows:
+    """How alike each word that is asked is to the likest word of a statement, worked out for the statements that are met.
+
+    Args:
+        words: of each statement.
+    """
+
+    def __init__(self, alike: Likeness, asked: Sequence[str], words: Sequence[Sequence[str]]) -> None:
+        self.alike, self.asked, self.words = alike, asked, words
+        self._words: dict[str, np.ndarray] = {}
+        self._rows: dict[int, np.ndarray] = {}
+
+    def meet(self, statements: Iterable[int]) -> None:
+        """Work these out together."""
+        new = [number for number in dict.fromkeys(statements) if number not in self._rows]
+        unknown = [word for word in dict.fromkeys(word for number in new for word in self.words[number]) if word not in self._words]
+        self._words.update(zip(unknown, self.alike.words(self.asked, unknown).T, strict=True))
+        for number in new:
+            known = [self._words[word] for word in self.words[number]]
+            self._rows[number] = np.max(known, 0) if known else np.zeros(len(self.asked))
+
+    def of(self, statements: Sequence[int]) -> np.ndarray:
+        """Of each of these, 0 to 1, [statements, asked]."""
+        self.meet(statements)
+        return np.stack([self._rows[number] for number in statements])
 
 
 def wanted(question: str) -> str:
@@ -216,5 +232,5 @@ def _text(told: Told) -> str:
 
 
 def _remainder(told: Told) -> str:
-    """What a statement says, without names and without who says it."""
-    return blank(told.said.core, told.mentions, 0, __import__("os").environ.get("RB", ""))
+    """What a statement says, without its names and without who says it."""
+    return blank(told.said.core, told.mentions, 0, len(told.said.core), SOMETHING)

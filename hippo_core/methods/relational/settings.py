@@ -35,10 +35,31 @@ class PassagesSection(SettingsModel):
     damping: Annotated[float, Field(gt=0, lt=1)] = 0.5
 
 
+class EdgeGateSettings(SettingsModel):
+    """`enabled`: false: every statement is an edge of its own, none is added to another. `threshold`: from which S on an edge is inserted
+    (gate.py)."""
+
+    enabled: bool = True
+    threshold: Annotated[float, Field(ge=0, le=1)] = 0.6
+
+
+class ReplaySection(SettingsModel):
+    """What happens in a sleep: `cycles` times those edges that wait are weighed again which have the most evidence, at most `max_items` of
+    them (None: all)."""
+
+    enabled: bool = True
+    cycles: Count = 1
+    max_items: Annotated[int, Field(ge=0)] | None = None
+
+
 class RelationalSection(SettingsModel):
-    """`resolve`: whether a contested statement is replaced by the one that holds; `search`: how paths are found; `passages`: how passages
+    """`schema_fasttrack`: whether an edge that fits what its relation was told of, and is sure enough for that, is inserted at once; false:
+    all wait for a replay. `gate`: what is inserted, and what waits.
+    `resolve`: whether a contested statement is replaced by the one that holds; `search`: how paths are found; `passages`: how passages
     with titles are ranked, which have no paths."""
 
+    schema_fasttrack: bool = True
+    gate: EdgeGateSettings = EdgeGateSettings()
     resolve: bool = True
     search: SearchSettings = SearchSettings()
     passages: PassagesSection = PassagesSection()
@@ -47,7 +68,7 @@ class RelationalSection(SettingsModel):
 class SgcRssSettings(MemorySettings):
     """`traces` off: nothing is stored and nothing recalled. `encoder`: what says which words mean the same; minilm: its vectors and the
     spelling; own: the spelling alone; auto: minilm where it is on the disk. `k`: traces that are
-    shown where no path is found, and of passages."""
+    shown where no path is found, and of passages. `replay`: what a sleep does with what waits."""
 
     encoder: Encoder = Field(default="auto", validate_default=True)  # type: ignore[assignment]
     delivery: str = "kv"
@@ -55,6 +76,7 @@ class SgcRssSettings(MemorySettings):
     traces: Annotated[Literal["semantic", "off"], OFF] = "semantic"
     k: Count = 3
     relational: RelationalSection = RelationalSection()
+    replay: ReplaySection = ReplaySection()
 
     @field_validator("encoder", mode="before")
     @classmethod

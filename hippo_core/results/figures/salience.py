@@ -10,7 +10,12 @@ from hippo_core.results.figures.drawing import STYLE, Margins, grid
 from hippo_core.results.figures.palette import INK, QUIET, RULE
 from hippo_core.results.frames import Frame
 
-ACTIONS = {"insert": ("stored", "#0072b2"), "aggregate": ("added to a trace", "#56b4e9"), "refuse": ("refused", "#a3a8b0")}
+ACTIONS = {
+    "insert": ("stored", "#0072b2"),
+    "aggregate": ("added to a trace", "#56b4e9"),
+    "route": ("kept until there is more evidence", "#e69f00"),
+    "refuse": ("refused", "#a3a8b0"),
+}
 BINS = 30
 
 
@@ -37,10 +42,11 @@ def gate_spread(rows: Frame) -> Figure:
 def _actions(rows: Frame) -> Figure:
     """How many facts became what, where none was weighed."""
     counts = {action: int((rows["action"] == action).sum()) for action in ACTIONS}
+    counts = {action: count for action, count in counts.items() if count or action != "route"}
     title = f"{counts['insert']} of {len(rows)} facts were stored; no gate weighed them"
     figure, (panel,) = grid(title, 1, 1, 1.4, Margins(1.4, 0.3))
     with matplotlib.rc_context(STYLE):
-        labels, colours = zip(*ACTIONS.values(), strict=True)
+        labels, colours = zip(*(ACTIONS[action] for action in counts), strict=True)
         bars = panel.barh(labels, list(counts.values()), 0.6, color=colours)
         panel.bar_label(bars, padding=4, fontsize=10)
         panel.invert_yaxis()

@@ -24,6 +24,7 @@ LIBRARY = Path(os.__file__).parent  # Python's own modules, whose docstrings eve
 LONG = 150  # characters of a paragraph
 FACTS = 12  # of a lesson, at most
 TEXTS, TOKENS = 48, 96  # of the model's own text
+TOGETHER = 8  # texts that the unchanged model reads at once
 
 
 def lessons(random: Random, count: int, split: Split = "train") -> list[Lesson]:
@@ -83,10 +84,18 @@ def context_divergence(way: Any, informed: Batch, batch: Batch) -> Tensor:
     return _kl(wanted, _predicted(way.model, batch))
 
 
-def text_divergence(way: Any, text: Tensor) -> Tensor:
-    """The same over all tokens of plain text [texts, tokens]."""
+@torch.no_grad()
+def last_states(way: Any, texts: Tensor) -> Tensor:
+    """The unchanged model's last states [texts, tokens, hidden] of plain text [texts, tokens]: what it predicts follows from them, and
+    they take less room than that."""
+    with way.unchanged():
+        return torch.cat([way.model.model(part, use_cache=False)[0] for part in texts.split(TOGETHER)])
+
+
+def text_divergence(way: Any, text: Tensor, states: Tensor) -> Tensor:
+    """The same over all tokens of plain text [texts, tokens], of which the unchanged model's last states are known."""
     with torch.no_grad(), way.unchanged():
-        wanted = way.model(text, use_cache=False).logits
+        wanted = way.model.lm_head(states)
     return _kl(wanted, way.model(text, use_cache=False).logits)
 
 

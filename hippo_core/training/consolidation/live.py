@@ -1,5 +1,6 @@
 """Consolidate the traces of a live memory into its model, and take up again what was learnt, in this process or a later one."""
 
+import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -18,9 +19,13 @@ A_TRACE = 8  # questions a step, at most
 
 def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) -> Iterator[int]:
     """Rehearse the traces into the model by a way, and write what was learnt to `folder`, in place of what lies there. Yields how many
-    steps are done, from 0. Left before its end it writes nothing. The model is as it was when it ends, however it ends: `take_up` attaches.
+    steps are done, from 0. The model is as it was when it ends, however it ends: `take_up` attaches.
 
-    LabError for an unknown way, for steps below 1, and where nothing can be asked about the traces.
+    What was learnt lies in a folder of its own, which `lineage.json` names: until that is replaced, in one go, the earlier sleep's is there
+    whole, also where this process is left, fails or is killed.
+
+    LabError for an unknown way, for steps below 1, where nothing can be asked about the traces, and where the training diverges. OSError
+    where the disk is full.
     """
     if steps < 1:
         raise LabError(f"steps is 1 or more, got {steps}")
@@ -36,16 +41,18 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
             yield step + 1
         rehearsed = [traces[place] for place in sorted({*sleep.order[: sleep.samples]})]
         lineage = {
-            "model": lm.spec.name,
-            "weights": checksums.weights(lm.spec.name),
+            "model": {"name": lm.spec.name, "weights": checksums.weights(lm.spec.name)},
             "recipe": recipe.model_dump(),
             "sentences": {trace.source: trace.text for trace in rehearsed},
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        with new_folder(folder) as new:
+        name = secrets.token_hex(8)
+        with new_folder(folder / name) as new:
             attached.save(new)
-            write_json(new / LINEAGE, lineage)
-            shutil.rmtree(folder, ignore_errors=True)
+        write_json(folder / LINEAGE, lineage | {"folder": name})
+        for earlier in folder.iterdir():
+            if earlier.is_dir() and earlier.name != name:
+                shutil.rmtree(earlier, ignore_errors=True)
     finally:
         attached.detach()
 
@@ -53,12 +60,16 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
 def take_up(lm: Any, folder: Path) -> Way:
     """What `learn` wrote, attached to the model. LabError where it is damaged or was learnt by another model."""
     made = read_object(folder / LINEAGE)
-    if made.get("weights") != checksums.weights(lm.spec.name):
-        raise LabError(f"{folder} was learnt by {made.get('model')} with other weights than {lm.spec.name} has; sleep again, or remove it")
-    recipe = SleepRecipe.model_validate(made["recipe"])
+    try:
+        model, recipe, learnt = made["model"], SleepRecipe.model_validate(made["recipe"]), folder / made["folder"]
+        by, weights = model["name"], model["weights"]
+    except (KeyError, TypeError, ValueError):
+        raise LabError(f"{folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder") from None
+    if weights != checksums.weights(lm.spec.name):
+        raise LabError(f"{folder} was learnt by {by} with other weights than {lm.spec.name} has; sleep again, or remove it")
     way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
-        way.load(folder)
+        way.load(learnt)
     except BaseException:
         way.detach()
         raise

@@ -16,8 +16,8 @@ from hippo_core.training.consolidation import kept
 from hippo_core.training.consolidation.rehearsal import Rehearsed, rehearse, restatements
 from hippo_core.training.consolidation.ways import Way
 from hippo_core.training.lessons import Branch, Lesson
-from hippo_core.training.packed_examples import Batch, Encoder
-from hippo_core.training.train import Log, answer_loss, set_rates
+from hippo_core.training.packed_examples import IGNORE, Batch, Encoder
+from hippo_core.training.train import Diverged, Log, answer_loss, set_rates
 
 PASSES = 8  # orders that are drawn of the traces; then they come round again
 KEY_BLOCKS = 3  # a key is made in the first third of the blocks, which stay as they are
@@ -96,9 +96,10 @@ class Sleep:
         self.order = [place for order in orders for place in order if self.questions[place]]
         if not self.order:
             raise LabError(f"none of {len(traces)} traces says anything that could be asked for; teach the store first")
-        self.encoder = Encoder(lm.tokenizer, lm.template)
+        self.encoder = Encoder(lm.tokenizer, lm.template, device=lm.device)
         with way.unchanged():
             self.texts = torch.cat([kept.own_text(lm, recipe.seed), kept.plain_text(lm, recipe.seed)])
+        self.text_states = kept.last_states(way, self.texts) if recipe.texts else None
         self.told = {trace.id: trace.text for trace in (*earlier, *traces)}
         if prepare:
             asked = [[one.question for one in questions] for questions in (*known, *self.questions)]
@@ -152,28 +153,31 @@ class Sleep:
         questions = self.drawn(step)
         if recipe.distilled:
             batch, informed = self.informed(questions)
-            given = kept.context_divergence(self.way, informed, batch)
-        else:
-            [batch], given = self.encoder.batches(self.rows(questions), [], 1), None
-        loss, answers = answer_loss(self.way.model, batch)
-        if given is not None:
-            loss = (1 - recipe.distilled) * loss + recipe.distilled * given
+            loss = recipe.distilled * kept.context_divergence(self.way, informed, batch)
+            if recipe.distilled < 1:
+                loss = loss + (1 - recipe.distilled) * answer_loss(self.way.model, batch)[0]
             answers = loss.detach()
+        else:
+            [batch] = self.encoder.batches(self.rows(questions), [], 1)
+            loss, answers = answer_loss(self.way.model, batch)
         random = Random(f"kept/{recipe.seed}/{step}")
         lost, of_text = loss.new_zeros(()), loss.new_zeros(())
         if recipe.lessons:
             parts = self.encoder.batches(kept.lessons(random, recipe.lessons), [], 2)
             lost = torch.stack([kept.divergence(self.way, part) for part in parts]).mean()
-        if recipe.texts:
-            of_text = kept.text_divergence(self.way, self.texts[random.sample(range(len(self.texts)), recipe.texts)])
+        if self.text_states is not None:
+            chosen = random.sample(range(len(self.texts)), recipe.texts)
+            of_text = kept.text_divergence(self.way, self.texts[chosen], self.text_states[chosen])
         total = loss + recipe.kept_weight * (lost + of_text)
         if not total.isfinite():
-            raise LabError(f"the loss of step {step} is {total.item()}: lower the rate ({self.rate}); the last checkpoint is kept")
+            raise Diverged(f"the loss of step {step} is {total.item()}: lower the rate ({self.rate})")
         total.backward()
-        torch.nn.utils.clip_grad_norm_(self.weights().values(), 1.0)
+        norm = torch.nn.utils.clip_grad_norm_(self.weights().values(), 1.0)
+        if not norm.isfinite():
+            raise Diverged(f"the gradient of step {step} is {norm.item()}: lower the rate ({self.rate})")
         self.optimizers[0].step()
         self.optimizers[0].zero_grad(set_to_none=True)
-        self.samples, self.tokens = self.samples + len(questions), self.tokens + int((batch.labels != -100).sum())
+        self.samples, self.tokens = self.samples + len(questions), self.tokens + int((batch.labels != IGNORE).sum())
         self.rehearsed |= {one.trace for one in questions}
         self.loss = float(answers)
         return {"answers": float(answers), "reading": float(lost.detach()), "text": float(of_text.detach())}

@@ -25,6 +25,8 @@ TOLD = {
     "cycles": 1,
     "policy": "uniform",
     "wordings": 40,
+    "restatements": 0.0,
+    "distilled": 0.0,
     "steps": 100,
 }
 
@@ -133,6 +135,14 @@ def test_criteria_follow_what_was_won_and_lost_and_pool_no_numbers_of_facts_or_s
     found = {one.id: one.verdict for one in verdicts}
     assert {name for name, verdict in found.items() if verdict == "met"} == met, found
     assert len(found) == 6
+
+
+@pytest.mark.parametrize("other", [{"restatements": 0.25}, {"distilled": 1.0}])
+def test_criteria_are_about_questions_alone(other):
+    plain, failed = rows_of(**FIFTY), rows_of("other", **FIFTY, **other, off=0.0, in_context=0.0, nats=4.0)
+    alone, both, without = (judge_tables(load_criteria(), [table(*cells)]) for cells in ([plain], [plain, failed], [failed]))
+    assert [(one.id, one.verdict) for one in both] == [(one.id, one.verdict) for one in alone]
+    assert {one.verdict for one in without} == {"not judged"}
 
 
 def test_a_report_has_a_line_for_each_way_with_its_seeds_pooled():

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hippo_core.files import LabError
 from hippo_core.lab.dashboard.ask import AskPanel
 from hippo_core.lab.dashboard.bench import Setup, command, own_sentences, python
 from hippo_core.lab.dashboard.sleep import WAYS
+from hippo_core.live.consolidation import LINEAGE
 from hippo_core.training.consolidation import WAYS as ALL
 from tests.lab.dashboard.test_ask import words
 
@@ -40,17 +42,26 @@ def test_a_sleep_says_what_it_rehearsed_and_what_it_brought(panel):
     assert words(panel.sleep.brought.value) in words(panel.html())
 
 
-def test_with_the_memory_off_the_model_that_slept_answers(panel):
-    [tensors] = Path(panel.bench._folder.name).rglob("*.safetensors")
+@contextmanager
+def learnt_times(panel, factor):
+    """Within the block, what the panel's model has learnt is so many times as strong."""
+    [tensors], [lineage] = (list(Path(panel.bench._folder.name).rglob(name)) for name in ("*.safetensors", LINEAGE))
     learnt = load_file(tensors)
-    save_file({name: 300 * tensor for name, tensor in learnt.items()}, tensors)
-    (tensors.parent / "lineage.json").touch()
-    panel.sleep.off.value = True
-    assert re.search("^(?!unknown).*from what sleep put into the model", words(panel.answer.value))
-    unchanged = panel.bench.uplift(panel.scene, panel.setup, QUESTION)
-    assert (str(unchanged.memory), str(unchanged.before)) == ("lamp", "unknown")
-    save_file(learnt, tensors)
-    (tensors.parent / "lineage.json").touch()
+    save_file({name: factor * tensor for name, tensor in learnt.items()}, tensors)
+    lineage.touch()
+    try:
+        yield
+    finally:
+        save_file(learnt, tensors)
+        lineage.touch()
+
+
+def test_with_the_memory_off_the_model_that_slept_answers(panel):
+    with learnt_times(panel, 300):
+        panel.sleep.off.value = True
+        assert re.search("^(?!unknown).*from what sleep put into the model", words(panel.answer.value))
+        unchanged = panel.bench.uplift(panel.scene, panel.setup, QUESTION)
+        assert (str(unchanged.memory), str(unchanged.before)) == ("lamp", "unknown")
     panel.ask.click()
     [brought] = panel.sleep.uplifts
     assert re.search(f"^{brought.after} .*from what sleep put into the model", words(panel.answer.value))

@@ -24,6 +24,7 @@ from hippo_core.results.records.archive import Archive
 from tests.lab.conftest import make_lab
 from tests.lab.running import lab
 
+MEMORIES = ("memory/hei_nw", "memory/sgc_rss", "memory/smpd")
 SHARING = ["controls/empty_store", "controls/shuffled_store", "controls/oracle_store", "controls/random_traces"]
 SHARING += ["ablations/predictive", "ablations/hopfield", "ablations/no_replay", "memory/hei_nw_text"]
 TAUGHT_APART = ["memory/hei_nw_gated", "ablations/no_sparsity", "ablations/no_writes", "ablations/traces_off"]
@@ -47,7 +48,7 @@ def of_step(grid, step) -> list[Cell]:
 
 
 def test_every_preset_of_a_memory_is_in_one_of_the_lists():
-    assert {*SHARING, *TAUGHT_APART, "memory/hei_nw", "memory/sgc_rss"} == {name for name in preset_names() if load_preset(name).taught}
+    assert {*SHARING, *TAUGHT_APART, *MEMORIES, "memory/all"} == {name for name in preset_names() if load_preset(name).taught}
 
 
 @pytest.mark.parametrize("preset", SHARING)
@@ -138,11 +139,12 @@ def test_a_grid_adds_what_memories_need_once_and_baselines_do_not_sleep(place):
     assert materials(grid.cells) == Materials(("model",), ())
 
 
-def test_the_full_grid_runs_the_memories_that_are_there_and_leaves_the_others_for_later(place):
+def test_the_full_grid_runs_all_memories_and_all_of_them_together_from_the_same_stores(place):
     grid = expand("full", models=("model",))
-    assert set(grid.not_there) == {"memory/smpd", "memory/all"}
+    assert not grid.not_there
     tests, teaches = of_step(grid, "test"), of_step(grid, "teach")
-    assert len(tests) == len(teaches) == 2 * (3 * 3 + 4) * 9
+    assert len(teaches) == 3 * (3 * 3 + 4) * 9 + 9  # ways on 5 x 5 grids for the spatial one besides
+    assert len(tests) == len(teaches) + (3 * 3 + 4) * 9
     assert {need for cell in tests for need in cell.needed} >= {cell.id for cell in teaches}
 
 

@@ -1,12 +1,17 @@
 """Ask, sleep, ask again: what a cell's rows say follows from its store and from whether anything was trained."""
 
+import errno
+import os
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import get_args
 
 import pandas as pd
 import pytest
+import torch
 
+from hippo_core import files
 from hippo_core.experiments.consolidation.table import ABOUT_STORE, ROWS, SPENT
 from hippo_core.files import LabError, read_object
 from hippo_core.methods.episodic.settings import Policy
@@ -15,6 +20,7 @@ from hippo_core.training.consolidation.ledger import FILE as LEDGER
 from hippo_core.training.consolidation.ledger import Ledger
 from hippo_core.training.consolidation.sleep import PASSES, Spent
 from tests.training.consolidation.conftest import PRESET, WORLDS
+from tests.training.consolidation.test_ways import logits
 
 
 def scores(rows, stage):
@@ -54,6 +60,23 @@ def test_a_sleep_changes_the_model_for_its_probes_alone_and_leaves_what_it_learn
     way.detach()
 
 
+@pytest.mark.parametrize(("writes", "file"), [(0, "checkpoint.safetensors"), (1, "consolidated.safetensors"), (2, "lineage.json")])
+def test_a_full_disk_says_which_file_and_leaves_the_model_and_nothing_half_written(cell, lm, monkeypatch, writes, file):
+    here, before, left = cell(way="sparse", steps=1), logits(lm), iter(range(writes))
+
+    def sync(_):
+        if next(left, None) is None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(run, "probe", lambda *_: iter(()))
+    monkeypatch.setattr(files.os, "fsync", sync)
+    with pytest.raises(OSError, match=rf"No space left on device: '.*/{file}'"):
+        run.consolidate(here, say=lambda line: None)
+    assert torch.equal(logits(lm), before)
+    assert {path.name for path in here.record.rglob("*") if path.is_file()} <= {"log.jsonl", "checkpoint.safetensors"}
+    assert not list(here.record.glob("*consolidated*"))
+
+
 @pytest.mark.parametrize("way", ["lora", "kv_prefix"])
 def test_a_cycle_that_loses_too_much_is_taken_back(cell, monkeypatch, way):
     monkeypatch.setattr(run, "reading", lambda sleep, consolidated: 0.2 if consolidated else 0.9)
@@ -62,6 +85,14 @@ def test_a_cycle_that_loses_too_much_is_taken_back(cell, monkeypatch, way):
     assert (here.slept["cycles"], here.slept["rolled_back"]) == (0, 1)
     assert "rolled back" in here.warnings[0]
     assert scores(rows, "pre").equals(scores(rows, "post_1"))
+
+
+def test_the_store_of_another_model_is_refused(cell):
+    here = cell()
+    method = PRESET.method(here.language_model, PRESET.settings)
+    other = SimpleNamespace(identity=lambda: replace(method.identity(), weights="0" * 64))
+    with pytest.raises(LabError, match="was written with another model or memory"):
+        run.read_store(other, here.store, WORLDS)
 
 
 def test_what_is_rehearsed_is_what_the_store_says(cell):

@@ -1,14 +1,19 @@
 """A sleep rehearses traces in the order that it is told, and says so where it cannot."""
 
+import errno
 import math
+import os
 
 import pytest
 import torch
 
+from hippo_core import files
 from hippo_core.files import LabError
 from hippo_core.store.trace import Trace
-from hippo_core.training.consolidation import make_way
+from hippo_core.training.consolidation import kept, make_way
+from hippo_core.training.consolidation import sleep as sleeping
 from hippo_core.training.packed_examples import IGNORE
+from hippo_core.training.train import answer_loss, checkpoint, resume, train
 from tests.training.consolidation.conftest import TEXTS
 
 EARLIER = ("At dawn, Zora bought a kite at the castle.", "Bruno found a ladder at the mill in May.")
@@ -40,6 +45,73 @@ def test_a_loss_that_is_no_number_names_its_step(lm, way, sleep, wrong):
         next(iter(way.weights().values())).fill_(wrong)
     with pytest.raises(LabError, match=r"loss of step 1 is nan: lower the rate \(0.01\)"):
         trainee.learn(1)
+
+
+def falls_apart(step, gradient):
+    """An answers' loss that is no number in a step, or whose gradient is none."""
+    losses = iter(range(step + 1))
+
+    def loss(model, batch):
+        [weight, *_] = [weight for weight in model.parameters() if weight.requires_grad]
+        good = next(losses) < step
+        wrong = (0 * weight).sum().sqrt() if gradient else weight.sum() * math.nan
+        return (weight**2).sum() if good else wrong, torch.tensor(1.0)
+
+    return loss
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+def test_a_training_that_diverges_stops_at_its_last_good_state_and_keeps_it(lm, sleep, monkeypatch, tmp_path, gradient):
+    way = make_way("lora", lm, 2, 0)
+    trainee = sleep(lm, way, lessons=0, texts=0)
+    monkeypatch.setattr(sleeping, "answer_loss", falls_apart(2, gradient))
+    with pytest.raises(LabError, match=r"the (loss|gradient) of step 2 is nan: lower the rate \(0.01\); .* kept in .*checkpoint"):
+        train(trainee, tmp_path, lambda _: None, every=50)
+    good = way.kept()
+    assert all(weight.isfinite().all() for weight in good.values())
+    way.put({name: weight + 1 for name, weight in good.items()})
+    assert resume(trainee, tmp_path)[0] == 2
+    assert all(torch.equal(weight, good[name]) for name, weight in way.kept().items())
+    way.detach()
+
+
+def test_a_checkpoint_is_written_whole_or_not_at_all_and_a_cut_one_is_refused(lm, way, sleep, monkeypatch, tmp_path):
+    trainee = sleep(lm, way, lessons=0, texts=0)
+    checkpoint(trainee, 1, 0.0, tmp_path)
+    with monkeypatch.context() as broken:
+        broken.setattr(files.os, "fsync", no_space)
+        with pytest.raises(OSError, match="No space left"):
+            checkpoint(trainee, 2, 0.0, tmp_path)
+    assert resume(trainee, tmp_path)[0] == 1
+    [file] = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:-4])
+    with pytest.raises(LabError, match=r"checkpoint.safetensors is damaged .* delete .* to train anew"):
+        resume(trainee, tmp_path)
+
+
+def no_space(_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_text_is_held_against_what_the_unchanged_model_makes_of_it(lm, way, sleep):
+    trainee = sleep(lm, way, texts=4)
+    with torch.no_grad():
+        for weight in way.weights().values():
+            weight += 0.1
+        with way.unchanged():
+            before = lm.model(trainee.texts).logits.log_softmax(-1)
+        now = lm.model(trainee.texts).logits.log_softmax(-1)
+        lost = kept.text_divergence(way, trainee.texts, trainee.text_states)
+    assert lost.item() == pytest.approx((before.exp() * (before - now)).sum(-1).mean().item(), rel=1e-5)
+    assert lost > 1e-3
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_what_is_distilled_has_its_share_of_the_loss(lm, way, sleep, share):
+    trainee = sleep(lm, way, distilled=share, lessons=0, texts=0)
+    batch, informed = trainee.informed(trainee.drawn(0))
+    given, own = kept.context_divergence(way, informed, batch).item(), answer_loss(lm.model, batch)[0].item()
+    assert trainee.learn(0)["answers"] == pytest.approx(share * given + (1 - share) * own, rel=1e-5)
 
 
 def test_questions_follow_from_seed_and_step_alone(lm, way, sleep):

@@ -19,6 +19,7 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.training.consolidation import WAYS, make_way
 from hippo_core.training.consolidation.ways import gated, groups
+from hippo_core.training.consolidation.ways.lora import LoRA
 from hippo_core.training.consolidation.ways.way import FILE
 from tests.training.consolidation.conftest import TEXTS
 
@@ -182,7 +183,7 @@ def test_blocks_below_the_first_one_stay_as_they_are(name, trained, lm):
 @pytest.mark.parametrize("name", [name for name in WAYS if name != "gated_groups"])  # whose layers are those of gated_lora
 def test_an_answer_is_the_same_alone_in_a_batch_and_behind_a_shared_beginning(name, trained, lm):
     way = trained(name)
-    drawn = list(worlds("consolidation", "default", 8, 1337, "val"))
+    drawn = list(worlds("consolidation", "default", 4, 1337, "val"))
     for preset in ("baselines/span_short", "baselines/longctx"):
         chosen = load_preset(preset)
         method = chosen.method(lm, chosen.settings)
@@ -278,3 +279,18 @@ def test_a_broken_gate_is_refused(attached, tmp_path, broken):
     (tmp_path / gated.GATE).unlink()
     with pytest.raises(LabError, match="consolidate again"):
         way.load(tmp_path)
+
+
+@EVERY
+def test_a_rank_above_what_the_model_has_is_refused_and_nothing_is_attached(name, lm):
+    before, weights = logits(lm), weights_of(lm)
+    with pytest.raises(LabError, match=r"rank is \d+, .* or less, got 100000"):
+        make_way(name, lm, 100_000, 0)
+    assert torch.equal(logits(lm), before) and weights_of(lm).keys() == weights.keys()
+
+
+def test_a_layer_that_the_model_lacks_is_named(lm):
+    weights = weights_of(lm)
+    with pytest.raises(LabError, match="hippo-tiny has no layers called c_fc, which way=lora changes"):
+        LoRA(lm, RANK, 0, ("up_proj", "c_fc"))
+    assert weights_of(lm).keys() == weights.keys()

@@ -45,7 +45,9 @@ def pace(ended: Sequence[tuple[Cell, float]], earlier: Mapping[str, float]) -> f
 
 def seconds_left(waiting: Sequence[Cell], running: Mapping[str, float], takes: Mapping[str, float], jobs: int) -> float:
     """Seconds until the last cell ends, where `jobs` workers take the waiting cells in their order, each when its needs are met. `running`:
-    the seconds that running cells have had; `takes`: what each cell takes in all (nothing, where it is not there)."""
+    the seconds that running cells have had; `takes`: what each cell takes in all (nothing, where it is not there).
+
+    Cells that end at one time end before any worker takes another, so that their names have no say in what is taken."""
     there = {cell.id for cell in waiting} | set(running)
     position = {cell.id: number for number, cell in enumerate(waiting)}
     needs = TopologicalSorter({cell.id: there.intersection(cell.needs) for cell in waiting} | dict.fromkeys(running, ()))
@@ -57,8 +59,9 @@ def seconds_left(waiting: Sequence[Cell], running: Mapping[str, float], takes: M
         while ready and len(busy) < jobs:
             name = waiting[heapq.heappop(ready)].id
             heapq.heappush(busy, (now + takes.get(name, 0.0), name))
-        now, name = heapq.heappop(busy)
-        needs.done(name)
+        now = busy[0][0]
+        while busy and busy[0][0] == now:
+            needs.done(heapq.heappop(busy)[1])
         for name in needs.get_ready():
             heapq.heappush(ready, position[name])
     return now

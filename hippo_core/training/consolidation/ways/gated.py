@@ -17,6 +17,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.retrieval.lexicon import Lexicon, grams, words
 from hippo_core.training.consolidation import kept
 from hippo_core.training.consolidation.ways.lora import LAYERS, LoRA
+from hippo_core.training.consolidation.ways.way import Way
 
 GATE = "gate.json"
 LESSONS, SEED = 200, 1337  # whose questions are strangers
@@ -91,6 +92,7 @@ class GatedLoRA(LoRA):
     """`rank` is that of the updates. `fits` says which questions they are for."""
 
     name = "gated_lora"
+    no_weights = "it acts on some questions only, and weights act on all"
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int, layers: tuple[str, ...] = LAYERS) -> None:
         super().__init__(lm, rank, first_block, layers)
@@ -103,6 +105,9 @@ class GatedLoRA(LoRA):
 
     def fits(self, questions: Sequence[str]) -> list[bool]:
         return [self.gate.nearness(question) >= self.gate.threshold for question in questions]
+
+    def merged(self) -> Any:
+        return Way.merged(self)
 
     def save(self, folder: Path) -> None:
         super().save(folder)

@@ -41,18 +41,28 @@ class LoRA(Way):
         self.config = LoraConfig(
             r=rank, lora_alpha=2 * rank, target_modules=list(layers), layers_to_transform=list(self.blocks), task_type="CAUSAL_LM"
         )
+        self._check(layers)
         with beginning():
-            try:
-                self.adapted: Any = get_peft_model(lm.model, self.config)
-            except ValueError as error:
-                raise LabError(f"{lm.spec.name} lacks {', '.join(layers)}: {error}") from None
+            self.adapted: Any = get_peft_model(lm.model, self.config)
         self.adapted.eval()
+
+    def _check(self, layers: tuple[str, ...]) -> None:
+        """LabError where the model lacks one of the layers, or they are smaller than the rank."""
+        has: dict[str, Any] = {name.rpartition(".")[2]: layer for name, layer in self.model.named_modules()}
+        if lacking := [layer for layer in layers if layer not in has]:
+            raise LabError(f"{self.lm.spec.name} has no layers called {', '.join(lacking)}, which way={self.name} changes; use kv_prefix")
+        most = min(size for layer in layers for size in (has[layer].in_features, has[layer].out_features))
+        if self.rank > most:
+            raise LabError(f"rank is {most}, the width of the layers of {self.lm.spec.name}, or less, got {self.rank}")
 
     def weights(self) -> dict[str, Tensor]:
         return {name: weight for name, weight in self.adapted.named_parameters() if ".lora_" in name}
 
     def unchanged(self) -> Any:
         return self.adapted.disable_adapter()
+
+    def merged(self) -> Any:
+        return self.adapted.merge_and_unload()
 
     def detach(self) -> None:
         self.adapted.unload()

@@ -16,6 +16,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
+from hippo_core.files import LabError
 from hippo_core.models.kv import encode
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.training.consolidation.ways.way import Way, switched_off
@@ -63,9 +64,13 @@ class KVPrefix(Way):
 
     name = "kv_prefix"
     rate = 4e-2
+    no_weights = "it is keys and values before the prompt"
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int) -> None:
         super().__init__(lm, rank, first_block)
+        if TOKENS * rank > lm.spec.context_limit:
+            most = lm.spec.context_limit // TOKENS
+            raise LabError(f"rank is {most}, as many times {TOKENS} tokens as {lm.spec.name} reads, or less, got {rank}")
         for weight in lm.model.parameters():
             weight.requires_grad_(False)
         heads, dim = lm.config.num_key_value_heads, lm.model.model.layers[0].self_attn.head_dim

@@ -47,9 +47,13 @@ class SparseRows(Way):
             self.layers = [lm.model.model.layers[block].mlp.down_proj for block in self.blocks]
         except AttributeError:
             raise LabError(f"{lm.spec.name} has no layers called mlp.down_proj; use way=lora") from None
+        units, most = UNITS * rank, min(layer.in_features for layer in self.layers)
+        if units > most:
+            raise LabError(
+                f"rank is {most // UNITS}, as many times {UNITS} units as the layers of {lm.spec.name} have, or less, got {rank}"
+            )
         for weight in lm.model.parameters():
             weight.requires_grad_(False)
-        units = min(UNITS * rank, self.layers[0].in_features)
         self.values = [_Values(units, layer.out_features, lm.device) for layer in self.layers]
         self.hooks = [layer.register_forward_hook(values) for layer, values in zip(self.layers, self.values, strict=True)]
 
@@ -79,6 +83,13 @@ class SparseRows(Way):
             for values in self.values:
                 off.enter_context(switched_off(values))
             yield
+
+    @torch.no_grad()
+    def merged(self) -> Any:
+        self.detach()
+        for values, layer in zip(self.values, self.layers, strict=True):
+            layer.weight[:, values.units] += values.delta.T.to(layer.weight.dtype)
+        return self.model
 
     def detach(self) -> None:
         for hook in self.hooks:

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, TypeVar
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, write_bytes
 from hippo_core.models.language_model import LanguageModel
 
 T = TypeVar("T")
@@ -31,6 +31,7 @@ class Way(ABC):
 
     name: ClassVar[str]
     rate: ClassVar[float]  # of AdamW, unless told otherwise
+    no_weights: ClassVar[str] = "it adds nothing to them"  # why it cannot be merged
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int) -> None:
         blocks = lm.config.num_hidden_layers
@@ -72,6 +73,10 @@ class Way(ABC):
                     answers |= zip(places, ask(places), strict=True)
         return [answers[place] for place in range(len(questions))]
 
+    def merged(self) -> Any:
+        """The plain model with the update in its weights, for good; the way is of no use any more. LabError where it has no such thing."""
+        raise LabError(f"way {self.name} cannot be merged into weights: {self.no_weights}")
+
     def number(self) -> int:
         """How many numbers are trained."""
         return sum(weight.numel() for weight in self.weights().values())
@@ -93,8 +98,8 @@ class Way(ABC):
             weight.copy_(tensors[name])
 
     def save(self, folder: Path) -> None:
-        """Write the trained tensors into a folder."""
-        save_file({name: tensor.contiguous().float() for name, tensor in self.kept().items()}, folder / FILE)
+        """Write the trained tensors into a folder. OSError where the disk is full."""
+        write_bytes(folder / FILE, save({name: tensor.contiguous().float() for name, tensor in self.kept().items()}))
 
     def load(self, folder: Path) -> None:
         """Read what `save` wrote. LabError where the file is missing, cut, or of another way, rank or model."""

@@ -1,0 +1,260 @@
+"""The relational memory's graph: what it costs to tell it up to 100,000 facts and to ask it, and how well it notices contradictions.
+
+    python benchmarks/memory/relational.py cost [--facts 1000 --facts 10000 --facts 100000] [--no-hubs]
+    python benchmarks/memory/relational.py contradictions
+    python benchmarks/memory/relational.py gate
+
+`cost`: made-up people, firms and cities, told to a store in a temporary folder, beside networkx's MultiDiGraph of the same edges: seconds
+to read and index, bytes in memory (tracemalloc) and on disk, milliseconds a question of two hops, medians. networkx reads no text: it is
+given the edges, a name and a city, and lists the ways of two edges between them. All firms are in a few dozen cities, which become hubs;
+`--no-hubs`: there are more cities where there are more firms.
+
+`contradictions`: validation worlds of `semantic`. A statement contradicts when an earlier one of its world says another city of the same
+firm, by the suite's labels, which the memory never sees. `when told`: what was noticed at once; `in the end`: with all that was told. What
+a wrong supersession costs: in each question's world one firm that people disagree about is settled the other way, drawn at random.
+
+`gate`: the same worlds told to stores with the gate and without: what was decided, the share of stored edges that repeat another, nodes and
+edges of the graph for 1,000 facts, the edges of a world's largest name, ms a write with its share of a commit (medians of three rounds in
+turn), how often the best path is the right one. Then without the fast-track: how many promotions that takes, two a world and cycle.
+"""
+
+import statistics
+import tempfile
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Annotated
+
+import networkx as nx
+import typer
+
+from hippo_core.experiments.answer.run import passages_of
+from hippo_core.methods.base import Observation
+from hippo_core.methods.relational import EDGES
+from hippo_core.methods.relational.graph import Graph, Told, read
+from hippo_core.methods.relational.paths import Search
+from hippo_core.methods.relational.settings import RelationalSection, ReplaySection
+from hippo_core.methods.relational.writing import Writer
+from hippo_core.store import Identity, TraceStore
+from hippo_core.store.trace import Statement
+from hippo_core.suites import lexicon, settings_for
+from hippo_core.suites.datasets.build import cut, drawn_worlds
+from hippo_core.suites.types import World
+
+QUESTIONS, BLOCK, ITEMS = 20, 1000, 300
+IDENTITY = Identity("benchmark", "0" * 64, "benchmark:SgcRss", EDGES)
+app = typer.Typer(add_completion=False)
+
+
+def facts(count: int, hubs: bool) -> Iterator[str]:
+    """Half say for which firm a person works, half in which city a firm is: one of a few, or of one for twenty firms."""
+    random = Random("facts")
+    for number in range(count // 2):
+        name = f"{lexicon.SURNAMES[number % len(lexicon.SURNAMES)]}{number}"
+        city = random.choice(lexicon.CITIES)
+        yield f"The {name} company is in {city if hubs else f'{city}{number // 20}'}."
+        yield f"Person{number} works for the {name} company."
+
+
+def median_ms(act, times: Sequence[object]) -> float:
+    """Of acting on each."""
+    spent = []
+    for one in times:
+        begin = time.perf_counter()
+        act(one)
+        spent.append((time.perf_counter() - begin) * 1e3)
+    return statistics.median(spent)
+
+
+def told(texts: Sequence[str], folder: Path) -> tuple[float, int]:
+    """Seconds in which a store is told these, a thousand at a time, and the bytes of its file."""
+    with TraceStore.create(folder, "s", IDENTITY) as store:
+        writer, begin = Writer(RelationalSection(), store), time.perf_counter()
+        for start in range(0, len(texts), BLOCK):
+            with store.together():
+                for number, text in enumerate(texts[start : start + BLOCK], start):
+                    writer.write(Observation(Statement(f"f{number}", "w", text, number)))
+        seconds = time.perf_counter() - begin
+    return seconds, store.path.stat().st_size
+
+
+@app.command()
+def cost(facts_: Annotated[list[int], typer.Option("--facts")] = [1000, 10_000], hubs: bool = True) -> None:  # noqa: B006
+    """Seconds, bytes and milliseconds a question."""
+    print(
+        "| facts | told, s | ms a fact | on disk, B a fact | graph, s | in memory, B a fact | ms a question | networkx: s | B a fact | ms |"
+    )
+    print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for count in facts_:
+        texts = list(facts(count, hubs))
+        with tempfile.TemporaryDirectory() as place:
+            seconds, size = told(texts, Path(place))
+            with TraceStore.open(place, "s", IDENTITY, read_only=True) as store:
+                traces = store.traces("w")
+        begin = time.perf_counter()
+        graph = Graph.of(traces)
+        built = time.perf_counter() - begin
+        asked = [f"Person{number * (count // 2) // QUESTIONS}" for number in range(QUESTIONS)]
+        search = Search(graph)
+        ms = median_ms(lambda who, search=search: search.best(f"In which city does {who} work?"), asked)
+        other, other_s = peer(graph.told)
+        other_ms = median_ms(
+            lambda who, other=other: list(nx.all_simple_edge_paths(other, who.lower(), lexicon.CITIES[0].lower(), 2)), asked
+        )
+        del search, graph, other
+        ours = allocated(lambda traces=traces: Graph.of(traces))
+        read_once = [read(trace) for trace in traces]
+        theirs = allocated(lambda read_once=read_once: peer(read_once))
+        told_in = f"{seconds:.2f} | {seconds / count * 1e3:.2f} | {size / count:.0f}"
+        other_told = f"{other_s:.2f} | {theirs / count:.0f} | {other_ms:.2f}"
+        print(f"| {count:,} | {told_in} | {built:.2f} | {ours / count:.0f} | {ms:.1f} | {other_told} |")
+
+
+def peer(statements: Sequence[Told]) -> tuple[nx.MultiDiGraph, float]:
+    """The same edges in networkx, and the seconds to add them."""
+    begin, graph = time.perf_counter(), nx.MultiDiGraph()
+    for number, one in enumerate(statements):
+        if one.relation:
+            graph.add_edge(one.head, one.tail, relation=one.relation.name, number=number, teller=one.teller, time=one.trace.time)
+    return graph, time.perf_counter() - begin
+
+
+def allocated(build) -> int:
+    """Bytes of what is built, and what it keeps."""
+    tracemalloc.start()
+    kept = build()
+    size = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    del kept
+    return size
+
+
+@app.command()
+def contradictions() -> None:
+    """How well contradictions are noticed, and what a wrong supersession costs."""
+    head = ("profile", "statements", "contradict", "when told: precision", "recall", "in the end: precision", "recall")
+    print(f"| {' | '.join((*head, 'path right', 'one settled wrongly'))} |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for profile in ("default", "hard"):
+        worlds = list(cut(drawn_worlds("semantic", profile, ITEMS, 1337, "val", settings_for("semantic", profile)), ITEMS))
+        pairs = [pair for world in worlds for pair in noticed(world)]
+        truth = sum(true for true, _, _ in pairs)
+        scores = []
+        for place in (1, 2):
+            flagged = sum(pair[place] for pair in pairs)
+            hits = sum(pair[0] and pair[place] for pair in pairs)
+            scores += [f"{hits / flagged:.3f}" if flagged else "–", f"{hits / truth:.3f}"]
+        right, flipped = (sum(found(worlds, wrongly)) / ITEMS for wrongly in (False, True))
+        print(f"| {profile} | {len(pairs):,} | {truth} | {' | '.join(scores)} | {right:.3f} | {flipped:.3f} |")
+
+
+def noticed(world: World) -> Iterator[tuple[bool, bool, bool]]:
+    """Of each fact whether it contradicts an earlier one, whether that was noticed when it was told, and in the end."""
+    graph, said = Graph(), dict[str, set[str]]()
+    truth, at_once = [], []
+    for fact, trace in zip(world.facts, passages_of(world), strict=True):
+        site = fact.schema_fit and "city" in fact.slots
+        before = said.setdefault(fact.slots["firm"], set()) if site else set()
+        truth.append(bool(before - {fact.slots.get("city", "")}))
+        if site:
+            before.add(fact.slots["city"])
+        graph.add(read(trace))
+        at_once.append(otherwise(graph, len(at_once), len(at_once)))
+    yield from ((true, once, otherwise(graph, number, number)) for number, (true, once) in enumerate(zip(truth, at_once, strict=True)))
+
+
+def otherwise(graph: Graph, number: int, until: int) -> bool:
+    """Whether a statement is contested by one that was told before it."""
+    tail = graph.told[number].tail
+    return graph.contested(number) and any(graph.told[one].tail != tail for one in graph.rivals(number) if one < until)
+
+
+def found(worlds: Sequence[World], wrongly: bool = False, graphs: Sequence[Graph] | None = None) -> Iterator[bool]:
+    """Of each question whether the best path is the right facts, all of them and no other."""
+    for world, graph in zip(worlds, graphs or [Graph.of(passages_of(world)) for world in worlds], strict=True):
+        traces, search = [told.trace for told in graph.told], Search(graph)
+        for item in world.items:
+            if wrongly:
+                flip(search.graph, Random(item.id))
+            best = search.best(item.question)[:1]
+            shown = {traces[number].source for path in best for number in path.statements}
+            yield {item.retold.get(source, source) for source in shown} == set(item.gold_facts)
+            for group in search.graph.groups.values():
+                group.winner = None
+
+
+def flip(graph: Graph, random: Random) -> None:
+    """Settle one contested group for a statement that lost."""
+    groups = [group for group in graph.groups.values() if graph.contested(group.numbers[0])]
+    if groups:
+        group = random.choice(groups)
+        held = graph.told[graph.holds(group.numbers[0])].tail
+        group.winner = random.choice([number for number in group.numbers if graph.told[number].tail != held])
+
+
+SETTINGS = {
+    "with the gate": {},
+    "without": {"gate": {"enabled": False}},
+    "threshold .5": {"gate": {"threshold": 0.5}},
+    "threshold .7": {"gate": {"threshold": 0.7}},
+    "no fast-track": {"schema_fasttrack": False},
+}
+
+
+@app.command()
+def gate() -> None:
+    """What the gate does to the store, to paths and to the time of a write."""
+    for profile in ("default", "hard", "hedged"):
+        worlds = list(cut(drawn_worlds("semantic", profile, ITEMS, 1337, "val", settings_for("semantic", profile)), ITEMS))
+        print(f"semantic {profile}, {len(worlds)} worlds, {sum(len(world.facts) for world in worlds):,} facts, {ITEMS} questions")
+        print("| | inserted | added | waiting | repeat | nodes | edges | largest | ms a write | path right |")
+        print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+        rounds = [{name: taught(worlds, RelationalSection.model_validate(one)) for name, one in SETTINGS.items()} for _ in range(3)]
+        for name in SETTINGS:
+            graphs, actions, _ = rounds[0][name]
+            ms = statistics.median(one[name][2] for one in rounds)
+            count = sum(actions.values())
+            nodes = sum(len(graph.at) for graph in graphs) / count * 1e3
+            edges = [told for graph in graphs for told in graph.told if told.relation and not told.waits]
+            largest = statistics.mean(max(map(len, graph.at.values()), default=0) for graph in graphs)
+            repeated = statistics.mean(graph.repeated for graph in graphs)
+            right = sum(found(worlds, graphs=graphs)) / ITEMS
+            decided = f"{actions['insert']} | {actions['aggregate']} | {actions['route']}"
+            grown = f"{repeated:.3f} | {nodes:.0f} | {len(edges) / count * 1e3:.0f} | {largest:.1f}"
+            print(f"| {name} | {decided} | {grown} | {ms:.3f} | {right:.3f} |")
+    worlds = list(cut(drawn_worlds("semantic", "default", ITEMS, 1337, "val", settings_for("semantic", "default")), ITEMS))
+    print("default, no fast-track: promotions a world and paths that are right")
+    print("| promotions | path right |")
+    print("|--:|--:|")
+    for most in range(0, 25, 2):
+        graphs, _, _ = taught(worlds, RelationalSection(schema_fasttrack=False), most)
+        print(f"| {most} | {sum(found(worlds, graphs=graphs)) / ITEMS:.3f} |")
+
+
+def taught(worlds: Sequence[World], section: RelationalSection, promoted: int | None = None) -> tuple[list[Graph], Counter[str], float]:
+    """The graphs of worlds as a store has them, what was decided, and ms a write; `promoted`: edges that are promoted afterwards."""
+    with tempfile.TemporaryDirectory() as place, TraceStore.create(Path(place), "s", IDENTITY) as store:
+        writer, actions, begin = Writer(section, store), Counter[str](), time.perf_counter()
+        for world in worlds:
+            with store.together():
+                actions.update(writer.write(Observation.of(fact)).action for fact in world.facts)
+        ms = (time.perf_counter() - begin) * 1e3 / actions.total()
+        if promoted is not None:
+            for world in worlds:
+                list(writer.replay(world.id, ReplaySection(max_items=promoted)))
+        return [Graph.of(store.traces(world.id)) for world in worlds], actions, ms
+
+
+@app.callback(invoke_without_command=True)
+def both(context: typer.Context) -> None:
+    """Both, small, as `make bench` runs it."""
+    if context.invoked_subcommand is None:
+        cost([1000, 10_000])
+        contradictions()
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,79 @@
+"""What the store keeps of an edge besides its text: who has told it, when and how surely, and whether it waits for more evidence."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hippo_core.files import LabError
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """That an edge was told: by whom ("" where the text just tells it), when in the order of telling, how surely (0 to 1; None: plainly),
+    and whether it is said to have become so."""
+
+    teller: str
+    time: int
+    confidence: float | None = None
+    replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The payload of a trace. `waits`: it was routed to the episodic traces; a replay that promotes it counts as its first use."""
+
+    tellings: tuple[Telling, ...]
+    waits: bool = False
+
+
+def retold(tellings: Sequence[Telling], telling: Telling) -> tuple[Telling, ...]:
+    """Tellings and one more. Of what one teller says again as surely the first and the last are kept: it counts once, as of its first
+    time, and what that one said in between is still taken back by it."""
+    same = [one for one in tellings if (one.teller, one.confidence, one.replaces) == (telling.teller, telling.confidence, telling.replaces)]
+    between = same[-1] if len(same) > 1 else None
+    return (*(one for one in tellings if one is not between), telling)
+
+
+def sureness(tellings: Sequence[Telling]) -> float:
+    """How sure an edge is: 1 less the chance that each of its tellers errs, who are independent; each counts by the last word, and a plain
+    word is sure."""
+    last = {one.teller: 1.0 if one.confidence is None else one.confidence for one in tellings}
+    return 1.0 - math.prod(1.0 - sure for sure in last.values())
+
+
+@dataclass(frozen=True)
+class EdgeCodec:
+    """The codec of edges: JSON, `{"waits": false, "tellings": [["Lea", 3, 0.6, false]]}`."""
+
+    settings: Mapping[str, Any] = field(default_factory=lambda: {"payload": "edge"})
+
+    def check(self, payload: Any) -> None:
+        if not isinstance(payload, Edge) or not payload.tellings:
+            raise LabError(f"expected an edge with one telling or more, got {payload!r}; teach the relational memory, which makes it")
+
+    def encode(self, payload: Edge) -> bytes:
+        return json.dumps(self.to_json(payload), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+    def decode(self, data: bytes) -> Edge:
+        return self.from_json(json.loads(data))
+
+    def to_json(self, payload: Edge, dense: bool = False) -> dict[str, Any]:
+        tellings = [[one.teller, one.time, one.confidence, one.replaces] for one in payload.tellings]
+        return {"waits": payload.waits, "tellings": tellings}
+
+    def from_json(self, values: Mapping[str, Any]) -> Edge:
+        try:
+            tellings = tuple(Telling(str(who), int(time), _share(sure), bool(new)) for who, time, sure, new in values["tellings"])
+            edge = Edge(tellings, bool(values["waits"]))
+        except (KeyError, TypeError, ValueError):
+            raise LabError(f"an edge is kept as waits and tellings, got {str(values)[:80]}; teach anew") from None
+        self.check(edge)
+        return edge
+
+
+def _share(sure: Any) -> float | None:
+    if sure is None or 0 <= sure <= 1:
+        return sure
+    raise ValueError(sure)

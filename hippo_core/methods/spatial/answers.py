@@ -1,0 +1,134 @@
+"""What a map says to a question: in a sentence, with the statements that it rests on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from hippo_core.methods.spatial.asked import Asked, Place, asked
+from hippo_core.methods.spatial.localise import explored_map, localise
+from hippo_core.methods.spatial.place_map import PlaceMap, beside, labelled_map, told_map
+from hippo_core.methods.spatial.planner import Planner, Way
+from hippo_core.methods.spatial.reading import Observation, Route, There, Visit, Walk, read
+from hippo_core.methods.spatial.settings import SpatialSection
+from hippo_core.suites.spatial.map import MOVES
+from hippo_core.suites.spatial.words import NUMBERS
+
+
+@dataclass(frozen=True)
+class Said:
+    """A sentence ("": the statements say it themselves), the question that it answers in its own words ("": as it was put), the answer in
+    it, if it is known, the numbers of the statements that they rest on, and the way, if it is of one."""
+
+    sentence: str
+    question: str
+    answer: str
+    told: tuple[int, ...]
+    way: Way | None = None
+
+
+class Atlas:
+    """The map of what was told, and what it says.
+
+    Args:
+        texts: the statements of one world, in order of telling; those that tell nothing of places are passed over.
+    """
+
+    def __init__(self, texts: Sequence[str], settings: SpatialSection | None = None) -> None:
+        self.settings = settings or SpatialSection()
+        told = [(number, one) for number, text in enumerate(texts) if (one := read(text)) is not None]
+        self.routes = {one.name: (number, one) for number, one in told if isinstance(one, Route)}
+        self.there: dict[str, list[int]] = {}
+        for number, one in told:
+            if isinstance(one, There):
+                self.there.setdefault(one.place, []).append(number)
+        self.walks: dict[str, list[tuple[int, Walk]]] = {}
+        for number, one in told:
+            if isinstance(one, Walk):
+                self.walks.setdefault(one.who, []).append((number, one))
+        self.map = self._map(told)
+        self.planner = Planner(self.map)
+
+    def _map(self, told: Sequence[tuple[int, Observation]]) -> PlaceMap:
+        visits = [(number, one) for number, one in told if isinstance(one, Visit)]
+        if not visits:
+            return told_map(told, self.settings.keep)
+        if not self.settings.path_integration:
+            return labelled_map(visits, self.settings.keep)
+        walked = localise([visit for _, visit in visits], self.settings.particles)
+        return explored_map(visits, walked, self.settings.keep)
+
+    def say(self, question: str) -> Said | None:
+        """What the map says to a question; None where it does not ask of the map, or the map does not know."""
+        wanted = asked(question, self.walks.keys(), self.routes.keys())
+        if wanted is None:
+            return None
+        if wanted.kind == "route":
+            number, told = self.routes[wanted.start.label]
+            return Said("", f"How does the {told.name} go from the {told.origin}?" if told.origin else "", "", (number,))
+        if wanted.kind == "there":
+            numbers = self.there.get(wanted.start.label, ())
+            return Said("", "", "", tuple(numbers)) if numbers else None
+        start = self._place(wanted.start)
+        if start is None:
+            return None
+        if wanted.kind == "where":
+            return self._where(wanted)
+        if wanted.kind in ("neighbor", "exits"):
+            return self._around(wanted, start)
+        goal = self._place(wanted.goal) if wanted.goal else None
+        way = self.planner.way(start, goal) if goal else None
+        return self._way(wanted, way) if way and way.words else None
+
+    def _place(self, place: Place) -> str | None:
+        return self.map.find(place.label, place.next_to)
+
+    def _way(self, wanted: Asked, way: Way) -> Said | None:
+        start, goal = self.map.labels[way.places[0]], self.map.labels[way.places[-1]]
+        told = tuple(dict.fromkeys(self.map.links[frozenset(pair)].told[-1] for pair in pairwise(way.places)))
+        in_places = wanted.in_places or not self.map.is_grid
+        if wanted.kind == "count":
+            spoken = NUMBERS[len(way.words)] if len(way.words) < len(NUMBERS) else str(len(way.words))
+        elif wanted.kind == "by":
+            over = self.map.links[frozenset(way.places)].by if len(way.places) == 2 else None
+            spoken = over.most_common(1)[0][0] if over else ""
+        else:
+            spoken = ", ".join([self.map.labels[place] for place in way.places[1:]] if in_places else way.words)
+        return Said(*route(goal, start, spoken), spoken, told, way) if spoken else None
+
+    def _around(self, wanted: Asked, place: str) -> Said | None:
+        near, label = self.map.steps[place], self.map.labels[place]
+        if wanted.kind == "exits":
+            spoken = ", ".join(word for word in MOVES if word in near)
+            return Said(*route(label, label, spoken), spoken, tuple(self.map.told[place][-1:])) if spoken else None
+        if wanted.word not in near or not (other := self.map.labels[near[wanted.word]]):
+            return None
+        told = tuple(self.map.links[frozenset((place, near[wanted.word]))].told[-1:])
+        sentence = f"The {label} has a {other} in the {wanted.word}."
+        return Said(sentence, f"What does the {label} have in the {wanted.word}?", other, told)
+
+    def _where(self, wanted: Asked) -> Said | None:
+        """Where a walker is: the steps summed, put right by the links that are known."""
+        walk = self.walks[wanted.who]
+        here: str | None = None
+        told: list[int] = []
+        for number, step in walk:
+            told.append(number)
+            if step.place:
+                here = self.map.find(step.place)
+            elif here is not None:
+                near = self.map.steps[here].get(step.word)
+                if near is None and here in self.map.cells:
+                    cell = beside(self.map.cells[here], step.word)
+                    near = next((place for place, at in self.map.cells.items() if at == cell), None)
+                if near and (link := self.map.links.get(frozenset((here, near)))):
+                    told.append(link.told[-1])
+                here = near
+        if here is None:
+            return None
+        label = self.map.labels[here]
+        return Said(f"{wanted.who} is at the {label} now.", "", label, tuple(dict.fromkeys(told)))
+
+
+def route(name: str, start: str, spoken: str) -> tuple[str, str]:
+    """A sentence in the wording of a told route, and its question."""
+    return f"The {name} walk goes from the {start}: {spoken}.", f"How does the {name} walk go from the {start}?"

@@ -1,0 +1,68 @@
+"""What a question asks of a map, from its words.
+
+A way, its length, by what it leads; what lies beside a place, its open sides, what is there; where somebody is; a route that has a name.
+"""
+
+import re
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import Literal
+
+from hippo_core.methods.spatial.reading import FROM, GENERIC, directions
+from hippo_core.suites.spatial.map import MOVES
+
+Kind = Literal["way", "count", "by", "neighbor", "exits", "where", "there", "route"]
+PLACE = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+)(?P<next> next to the (?P<near>[^\W\d_]+))?")
+COUNT = re.compile(r"\bhow (?:many|far|long)\b|\bnumber of\b", re.IGNORECASE)
+BY = re.compile(r"^(?:By what|What|Over what|Along what)\b", re.IGNORECASE)
+WAY = re.compile(r"\b(?:ways?|routes?|paths?|directions?|turns?|places|walk|go|get|reach|travel)\b", re.IGNORECASE)
+SIDES = re.compile(r"\bdirections?\b|\bsides?\b|\bways? out\b|\bexits?\b", re.IGNORECASE)
+WHERE = re.compile(r"\bwhere\b|\bwhich place\b|\bend\b", re.IGNORECASE)
+PLACES = re.compile(r"\bplaces\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place as it is named: its label, and the label of one beside it where that tells it apart."""
+
+    label: str
+    next_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of a map. `start`, `goal`: the places that it names; `word`: its direction; `who`: whom it is about; `in_places`: whether
+    the way is wanted as places and not as directions."""
+
+    kind: Kind
+    start: Place
+    goal: Place | None = None
+    word: str = ""
+    who: str = ""
+    in_places: bool = False
+
+
+def asked(question: str, walkers: Set[str] = frozenset(), routes: Set[str] = frozenset()) -> Asked | None:
+    """What a question asks of a map; None where it asks nothing of one. `walkers`: names of those whose steps were told; `routes`: names
+    of routes that were told."""
+    if route := next((name for name in sorted(routes) if re.search(rf"\b{re.escape(name)}\b", question, re.IGNORECASE)), ""):
+        return Asked("route", Place(route))
+    found = [(match["before"] or "", Place(match["noun"].lower(), (match["near"] or "").lower())) for match in PLACE.finditer(question)]
+    named = [(before.lower(), place) for before, place in found if place.label not in GENERIC and place.label not in MOVES]
+    words = directions(question)
+    if len(named) == 1:
+        [(_, start)] = named
+        who = next((name for name in walkers if re.search(rf"\b{re.escape(name)}\b", question)), "")
+        if who and WHERE.search(question):
+            return Asked("where", start, who=who)
+        if len(words) == 1:
+            return Asked("neighbor", start, word=words[0])
+        return Asked("exits" if SIDES.search(question) else "there", start) if not words else None
+    if len(named) != 2 or words:
+        return None
+    start, goal = (place for _, place in named) if named[0][0] in FROM or named[1][0] not in FROM else (place for _, place in named[::-1])
+    if COUNT.search(question):
+        return Asked("count", start, goal)
+    if BY.search(question):
+        return Asked("by", start, goal)
+    return Asked("way", start, goal, in_places=bool(PLACES.search(question))) if WAY.search(question) else None

@@ -1,0 +1,161 @@
+"""Where an explorer is, step by step: a filter over walks, each with the map that it makes of what was seen.
+
+A particle is a walk on an unbounded grid of cells. At each step every particle goes on in all four directions, and the best are kept, by
+the sum of logarithms of how likely are
+
+    the told direction      told wrong with the probability `move_error`; summing moves alone is path integration, and drifts
+    the label and sights    of a cell the majority of what it has shown; this is where a place is recognised, and drift ends
+    the open sides          as they were last told, but for the share `changed` that opens or closes
+
+Each particle has its own map, as in FastSLAM (Montemerlo et al. 2002, section 3), where particles are drawn and here the best are kept.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import log
+
+from hippo_core.methods.spatial.place_map import Cell, Evidence, PlaceMap, beside
+from hippo_core.methods.spatial.reading import Visit
+from hippo_core.suites.spatial.map import MOVES, OPPOSITE
+
+Side = tuple[Cell, str]
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How likely a told direction is wrong, a label is; a side is another than it was last told; a new cell shares a label; `labels`: how
+    many labels there are, about."""
+
+    move: float = 0.06
+    label: float = 0.08
+    changed: float = 0.04
+    shared: float = 0.02
+    labels: int = 20
+
+
+@dataclass
+class Particle:
+    """A walk up to now (`trail`, the cell of each step), and its map: of cells what they showed, of sides whether they were last open."""
+
+    score: float = 0.0
+    trail: tuple[Cell, ...] = ()
+    shown: dict[Cell, Counter[str]] = field(default_factory=dict)
+    open: dict[Side, bool] = field(default_factory=dict)
+
+    @property
+    def here(self) -> Cell:
+        return self.trail[-1] if self.trail else (0, 0)
+
+
+@dataclass(frozen=True)
+class Walked:
+    """What a filter makes of a walk: the cell of each step, and how far the particles spread at each (cells, root mean square): its
+    uncertainty."""
+
+    cells: tuple[Cell, ...]
+    spread: tuple[float, ...]
+    shown: dict[Cell, Counter[str]]
+
+
+def side(cell: Cell, word: str) -> Side:
+    """A side by the name that it has from both of its cells."""
+    return (cell, word) if word in ("south", "east") else (beside(cell, word), OPPOSITE[word])
+
+
+def localise(visits: Sequence[Visit], particles: int = 16, errors: Errors | None = None) -> Walked:
+    """The likeliest walk, and its spread."""
+    likely = errors or Errors()
+    beam = [Particle()]
+    spread: list[float] = []
+    for number, visit in enumerate(visits):
+        ways = [(particle, word) for particle in beam for word in (MOVES if number else ("",))]
+        scored: dict[tuple[int, Cell], tuple[float, Particle, str, Cell]] = {}
+        for particle, word in ways:
+            cell = beside(particle.here, word) if word else (0, 0)
+            score = particle.score + fit(particle, cell, visit, word, likely)
+            scored[id(particle), cell] = (score, particle, word, cell)
+        best = sorted(scored.values(), key=lambda one: -one[0])[:particles]
+        beam = [_went_on(particle, cell, score, visit) for score, particle, _, cell in best]
+        spread.append(_spread(beam))
+    return Walked(beam[0].trail, tuple(spread), beam[0].shown)
+
+
+def integrate(visits: Sequence[Visit]) -> Walked:
+    """The walk by its told moves alone, without recognising a place: path integration that is never put right."""
+    cells: list[Cell] = []
+    shown: dict[Cell, Counter[str]] = {}
+    for visit in visits:
+        here = cells[-1] if cells else (0, 0)
+        cells.append(beside(here, visit.move) if visit.move else here)
+        if visit.place:
+            shown.setdefault(cells[-1], Counter())[visit.place] += 1
+    return Walked(tuple(cells), (0.0,) * len(cells), shown)
+
+
+def fit(particle: Particle, cell: Cell, visit: Visit, word: str, likely: Errors) -> float:
+    """The logarithm of how likely a step's words are, if it led to this cell in this direction ("" for the first step)."""
+    total = 0.0
+    if word:
+        total += log(1 - likely.move if word == visit.move else likely.move / 3)
+        total += 0.0 if particle.open.get(side(particle.here, word), True) else log(likely.changed)
+        total += 0.0 if OPPOSITE[word] in visit.open else log(likely.changed)
+    for way in MOVES:
+        known = particle.open.get(side(cell, way))
+        if known is not None:
+            total += log(1 - likely.changed if known == (way in visit.open) else likely.changed)
+    labels = {cell: visit.place} if visit.place else {}
+    labels |= {beside(cell, way): label for way, label in visit.seen.items()}
+    return total + sum(_label_fit(particle, where, label, likely) for where, label in labels.items())
+
+
+def explored_map(numbered: Iterable[tuple[int, Visit]], walked: Walked, keep: float = 0.5) -> PlaceMap:
+    """The map of a walk: its cells are the places; a link is open by what is told from its two ends, the last counting most."""
+    found, last = PlaceMap(), dict[frozenset[str], Evidence]()
+    visited = dict.fromkeys(walked.cells)
+    name = {cell: str(number) for number, cell in enumerate(visited)}
+    here: Cell | None = None
+    for (number, visit), cell in zip(numbered, walked.cells, strict=True):
+        found.told[name[cell]].append(number)
+        for word in MOVES:
+            if near := name.get(beside(cell, word)):
+                came = here is not None and beside(cell, word) == here
+                by = visit.by if came else ""
+                last.setdefault(frozenset((name[cell], near)), Evidence()).hear(number, word in visit.open, by, keep)
+        here = cell
+    found.links = {link: evidence for link, evidence in last.items() if evidence.open > 0}
+    found.cells = {place: cell for cell, place in name.items()}
+    found.labels = {place: walked.shown[cell].most_common(1)[0][0] if cell in walked.shown else "" for cell, place in name.items()}
+    at = {cell: place for place, cell in found.cells.items()}
+    found.steps = {
+        place: {
+            word: near for word in MOVES if (near := at.get(beside(cell, word))) is not None and frozenset((place, near)) in found.links
+        }
+        for place, cell in found.cells.items()
+    }
+    return found
+
+
+def _label_fit(particle: Particle, cell: Cell, label: str, likely: Errors) -> float:
+    counts = particle.shown.get(cell)
+    if counts:
+        return log(counts[label] / counts.total() * (1 - likely.label) + likely.label / likely.labels)
+    taken = any(label == other.most_common(1)[0][0] for other in particle.shown.values())
+    return log((likely.shared + likely.label if taken else 1) / likely.labels)
+
+
+def _went_on(particle: Particle, cell: Cell, score: float, visit: Visit) -> Particle:
+    shown, opened = dict(particle.shown), dict(particle.open)
+    labels = {cell: visit.place} if visit.place else {}
+    labels |= {beside(cell, way): label for way, label in visit.seen.items()}
+    for where, label in labels.items():
+        shown[where] = shown.get(where, Counter()) + Counter([label])
+    opened |= {side(cell, way): way in visit.open for way in MOVES}
+    return Particle(score, (*particle.trail, cell), shown, opened)
+
+
+def _spread(beam: Sequence[Particle]) -> float:
+    rows = [particle.here[0] for particle in beam]
+    columns = [particle.here[1] for particle in beam]
+    mean = sum(rows) / len(rows), sum(columns) / len(columns)
+    return (sum((row - mean[0]) ** 2 + (column - mean[1]) ** 2 for row, column in zip(rows, columns, strict=True)) / len(beam)) ** 0.5

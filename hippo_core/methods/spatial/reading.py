@@ -1,0 +1,159 @@
+"""What a sentence tells of places, from its words alone: what lies beside what, what bars the way, where one walks, and what one meets.
+
+    The barn lies east of the well.                        ->  Link(well, barn, east)
+    Between the pier and the cabin one goes by the ferry.  ->  Link(pier, cabin), by the ferry
+    A hedge blocks the way north of the mill.              ->  Barrier(mill, north)
+    Step 7: I went north and came to the mill. It was open to the east, and blocked to the north. ...  ->  Visit(7, ...)
+
+A place is a noun with "the" before it. Of two places and a direction, the place behind "of", "from" or "leaving" is where one stands.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from hippo_core.suites.spatial.map import MOVES
+
+DIRECTION = re.compile(rf"\b({'|'.join(MOVES)})(?:ward|wards|ern)?\b", re.IGNORECASE)
+NOUN = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+)")
+# Nouns that tell of the way and name no place.
+GENERIC = frozenset((
+    "directions", "direction", "way", "ways", "path", "paths", "road", "lane", "route", "routes", "walk", "walks", "step", "steps", "side",
+    "sides", "map", "shortest", "end", "start", "turn", "turns", "number", "order", "name", "places", "place", "goal", "origin", "other",
+    "first", "last", "next", "right", "left",
+))  # fmt: skip
+FROM = frozenset(("from", "of", "leaving", "left", "off"))
+THROUGH = frozenset(("along", "across", "over", "through", "by", "via"))
+BARS = re.compile(r"\b(?:block|bar|obstruct|clos|shut|stop|cut)(?:s|es|ed|e|red)?\b|\bno way\b|\bcannot\b", re.IGNORECASE)
+NOT = re.compile(r"\b(?:no|not|never|closed|shut|locked|blocked|barred|gone)\b", re.IGNORECASE)
+LINKS = re.compile(
+    r"\b(?:between|links?|joins?|connects?|paths?|lanes?|roads?|tracks?|neighbou?rs?|next to|beside|adjacent|borders?|adjoins?|"
+    r"touch(?:es)?|leads?|ways?|walks?|gets?|goes|go|comes?|steps?|reach(?:es)?)\b",
+    re.IGNORECASE,
+)
+STARTS = re.compile(r"\b(?:starts?|started|begins?|began|sets? out|stands?|stood)\b", re.IGNORECASE)
+PERSON = re.compile(r"^(?P<who>[A-Z][\w'’-]*) (?P<rest>.+)$")
+STEP = re.compile(r"^Step (?P<number>\d+): (?P<told>.+)$", re.DOTALL)
+ROUTE = re.compile(r"^The (?P<name>[^\W\d_]+ [^\W\d_]+) [^:]+: .+")
+WALLED = re.compile(r",? (?:and|but) (?:blocked|barred|closed|shut|walled|not|no way|a wall)\b", re.IGNORECASE)
+NOWHERE: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One gets from `origin` to `goal`, by a step in the direction `word` ("" where none is said), over what `by` names. `closed`: not
+    any more."""
+
+    origin: str
+    goal: str
+    word: str = ""
+    by: str = ""
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """Nobody gets in the direction `word` from `place`."""
+
+    place: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """`who` stands at `place`, or goes a step in the direction `word`."""
+
+    who: str
+    place: str = ""
+    word: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A step of an explorer: `move` that led there ("" at first), over what `by` names; the label of the `place` ("" where it shows none),
+    its `open` sides, and the labels `seen` beyond some of them."""
+
+    number: int
+    move: str
+    by: str
+    place: str
+    open: frozenset[str]
+    seen: Mapping[str, str] = field(default_factory=lambda: NOWHERE)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A way that has a name, "the milk round", whose statement says its steps from `origin`."""
+
+    name: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class There:
+    """Something else that is told of a place, such as what is there."""
+
+    place: str
+
+
+Observation = Link | Barrier | Walk | Visit | Route | There
+
+
+def read(text: str) -> Observation | None:
+    """What a statement tells of places; None where it tells nothing of them."""
+    if step := STEP.match(text.strip()):
+        return _visit(int(step["number"]), step["told"])
+    if ":" in text:
+        route = ROUTE.match(text.strip())
+        return Route(route["name"].lower(), next((noun for noun, before in _nouns(text) if before in FROM), "")) if route else None
+    nouns, words = list(_nouns(text)), directions(text)
+    places = [noun for noun in nouns if noun[1] not in THROUGH] if len(nouns) > 2 else nouns
+    if len(places) == 2 and (len(words) == 1 or (not words and LINKS.search(text))):
+        return _link(text, places, words, nouns)
+    if len(nouns) == 1 and len(words) == 1 and BARS.search(text):
+        return Barrier(nouns[0][0], words[0])
+    if person := PERSON.match(text.strip()):
+        if not nouns and len(words) == 1:
+            return Walk(person["who"], word=words[0])
+        if len(nouns) == 1 and not words and STARTS.search(person["rest"]):
+            return Walk(person["who"], place=nouns[0][0])
+    return There(nouns[0][0]) if len(nouns) == 1 and not words else None
+
+
+def directions(text: str) -> list[str]:
+    """The directions that a text names, in order."""
+    return [match[1].lower() for match in DIRECTION.finditer(text)]
+
+
+def _nouns(text: str) -> Iterator[tuple[str, str]]:
+    """Each noun behind "the", with the word before that."""
+    for match in NOUN.finditer(text):
+        noun = match["noun"].lower()
+        if noun not in GENERIC and noun not in MOVES:
+            yield noun, (match["before"] or "").lower()
+
+
+def _link(text: str, places: list[tuple[str, str]], words: list[str], nouns: list[tuple[str, str]]) -> Link | None:
+    by = next((noun for noun, before in nouns if before in THROUGH and (noun, before) not in places), "")
+    origin, goal = places if places[0][1] in FROM or places[1][1] not in FROM else reversed(places)
+    if origin[0] == goal[0]:
+        return None
+    closed = bool(NOT.search(text))
+    return Link(origin[0], goal[0], words[0] if words else "", by, closed)
+
+
+def _visit(number: int, told: str) -> Visit:
+    """A step of an explorer, sentence by sentence: first where it led, then its sides, then what is seen."""
+    sentences = [sentence for sentence in re.split(r"(?<=[.!?])\s+", told) if sentence]
+    came, rest = sentences[0], sentences[1:]
+    nouns, moved = list(_nouns(came)), directions(came)
+    place = next((noun for noun, before in nouns if before not in THROUGH), "")
+    by = next((noun for noun, before in nouns if before in THROUGH), "")
+    sides = next((sentence for sentence in rest if not list(_nouns(sentence))), "")
+    seen = {}
+    for sentence in rest:
+        labels, words = list(_nouns(sentence)), directions(sentence)
+        if labels and words:
+            seen[words[0]] = labels[-1][0]
+    return Visit(number, moved[0] if moved else "", by, place, frozenset(directions(WALLED.split(sides)[0])), seen)

@@ -1,0 +1,36 @@
+"""The settings of SMPD. This module does not import torch."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from hippo_core.methods.base import OFF, Abstention, Count, MemorySettings, SettingsModel
+from hippo_core.methods.episodic.settings import Encoder, usual_encoder
+
+
+class SpatialSection(SettingsModel):
+    """`path_integration`: whether an explorer's position is filtered from its moves and what it sees; without it a place is its label.
+    `particles`: walks that are kept at each step. `keep`: how much of what was told of a link counts once it is told again.
+    `wording`: how the model is told what the map says, as a told route, whose steps it is asked for in the place of the question; or in the
+    words of the question, which stays as it is."""
+
+    path_integration: bool = True
+    particles: Count = 16
+    keep: Annotated[float, Field(ge=0, le=1)] = 0.5
+    wording: Literal["route", "question"] = "route"
+
+
+class SmpdSettings(MemorySettings):
+    """`traces` off: nothing is stored and nothing recalled. `k`: statements that are shown where the map has no answer."""
+
+    encoder: Encoder = Field(default="auto", validate_default=True)  # type: ignore[assignment]
+    delivery: str = "kv"
+    abstention: Abstention = "either"
+    traces: Annotated[Literal["spatial", "off"], OFF] = "spatial"
+    k: Count = 3
+    spatial: SpatialSection = SpatialSection()
+
+    @field_validator("encoder", mode="before")
+    @classmethod
+    def _chosen(cls, encoder: object) -> object:
+        return usual_encoder() if encoder == "auto" else encoder

@@ -1,0 +1,93 @@
+"""What relations are like, as far as what is told of them says; what held when."""
+
+import pytest
+
+from hippo_core.methods.relational.graph import Graph, Period
+from tests.methods.relational.test_graph import traces
+
+FRIENDS = ("Omar is a friend of Lea.", "Omar is a friend of Tom.", "Ida is a friend of Ann.", "Ida is a friend of Max.")
+SITES = ("The Finch shop is in Lima.", "The Marlow shop is in Oslo.", "The Ash shop is in Rome.")
+NEWS = ("Lea says that the Dale shop is in Lima.", "Tom says that the Dale shop is in Oslo.", "Ida says that the Dale shop is in Oslo.")
+
+
+def graph_of(*texts):
+    return Graph.of(traces(*texts))
+
+
+def test_a_person_with_two_friends_is_no_contradiction():
+    graph = graph_of(*FRIENDS)
+    assert not any(graph.contested(number) for number in range(4))
+    assert not graph.schemas["friend"].functional
+    told = graph_of(
+        *FRIENDS, "Lea says that Max is a friend of Kim.", "Tom says that Max is a friend of Eve.", "Later Max is a friend of Ben."
+    )
+    assert not any(told.contested(number) for number in range(7))
+
+
+def test_a_relation_that_was_told_once_says_nothing_about_how_many_tails_there_are():
+    assert not any(map(graph_of(*NEWS).contested, range(3)))
+
+
+def test_that_heads_have_one_tail_is_learned():
+    graph = graph_of(*SITES, *NEWS)
+    assert graph.schemas["is in"].functional
+    assert [graph.contested(number) for number in range(6)] == [False] * 3 + [True] * 3
+    several = graph_of(*SITES, *(text.replace("Lima", city) for text in SITES[:1] for city in ("Bern", "Kyiv")))
+    assert not several.schemas["is in"].functional or several.schemas["is in"].tails["several"] == 1
+
+
+def test_a_move_says_that_a_head_has_one_tail_at_a_time():
+    assert graph_of("The Finch shop is in Lima.", "Later the Finch shop moved to Oslo.", "The Ash shop is in Rome.").contested(0)
+
+
+def test_what_is_told_of_one_never_retires_what_is_told_of_another():
+    graph = graph_of(*SITES, *FRIENDS, *NEWS)
+    assert {graph.told[graph.holds(number)].head for number in (0, 1, 2)} == {"finch", "marlow", "ash"}
+    assert [graph.holds(number) for number in range(3)] == [0, 1, 2]
+
+
+def test_a_schema_grows_with_heads_of_its_kinds_and_not_with_what_is_repeated():
+    graph = graph_of(SITES[0], *["The Finch shop is in Lima."] * 5)
+    assert graph.fit(0) == 0
+    graph = graph_of(*SITES)
+    assert graph.fit(0) == pytest.approx(2 / 3)
+    graph = graph_of(*SITES, "The Dale mill is in Bern.", "The Dale shop is in 1999.")
+    assert graph.fit(3) == 0  # no other mill
+    assert graph.fit(4) == 0  # a number where cities are
+    assert graph.fit(0) == pytest.approx(2 / 3)
+    assert all(0 <= graph.fit(number) < 1 for number in range(5))
+
+
+def test_what_held_at_a_time():
+    told = (*SITES, *NEWS, "Later the Dale shop moved to Bern.")
+    graph = graph_of(*told)  # told from time 1 on
+    assert graph.holds(3, at=3) is None
+    assert [graph.told[graph.holds(3, at=time)].tail for time in (4, 5, 6, 7)] == ["lima", "oslo", "oslo", "bern"]
+    assert graph.holds(3) == graph.holds(3, at=99) == 6
+    assert graph.history(3) == [Period(3, 4, 5), Period(4, 5, 7), Period(6, 7, None)]
+    assert graph.history(0) == [Period(0, 1, None)]
+    assert graph.holds(0, at=0) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "edge"),
+    [
+        ("Omar knows Omar.", None),  # a self-loop
+        ("Omar met nobody.", None),  # an empty slot
+        ("", None),
+        ("Łukasz is a friend of 李明.", None),  # a script without capitals has no names
+        ("Łukasz is a friend of Zoë.", ("zoë", "friend", "łukasz")),
+        ("Omar is a friend of Will.", ("will", "friend", "omar")),  # a name that is a stop word
+        ("Omar frobnicates Lea.", ("omar", "H frobnicates T", "lea")),  # an unseen relation
+    ],
+)
+def test_edges_of_odd_texts(text, edge):
+    [told] = graph_of(text).told
+    assert (told.key and (told.head, told.relation.name, told.tail)) in (edge, edge and (edge[2], edge[1], edge[0]))
+
+
+def test_a_cycle_ends():
+    graph = graph_of("Omar is a friend of Lea.", "Lea is a friend of Tom.", "Tom is a friend of Omar.")
+    from hippo_core.methods.relational.paths import Search
+
+    assert Search(graph).best("Who is the friend of the friend of Omar?")

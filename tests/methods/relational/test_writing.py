@@ -1,0 +1,240 @@
+"""What a gate does with what is told: one edge for what is told again, a wait for what is unsure, and a replay that promotes it."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hippo_core.files import LabError
+from hippo_core.methods.base import Observation, Query, Retrieved
+from hippo_core.methods.controls import controlled
+from hippo_core.methods.relational.edge import Edge, EdgeCodec, Telling, retold, sureness
+from hippo_core.methods.relational.gate import Terms, hub, recency
+from hippo_core.methods.relational.graph import Graph
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+from hippo_core.store import TraceStore
+from hippo_core.store.trace import Statement
+from hippo_core.suites.types import Item
+from tests.methods.asking import bound
+from tests.methods.relational.test_graph import CHAIN
+
+AGAIN = "You find the Finch shop in Lima."
+RUMOR = "Rumor has it that the Finch shop is in Bern."
+VAGUE = "Lea has a vague idea that the Marlow shop is in Oslo."
+LAMP = "In which city did Omar buy a lamp?"
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return load(load_spec("hippo-tiny"), threads=1)
+
+
+class Lab:
+    """A relational memory with a store of its own."""
+
+    def __init__(self, lm, folder, **overrides):
+        self.method = bound("memory/sgc_rss", lm, encoder="own", **overrides)
+        self.store = TraceStore.create(folder, "s", self.method.identity())
+
+    def teach(self, *texts, start=0, provenance=""):
+        told = [Observation(Statement(f"f{n}", "w", text, n), provenance=provenance) for n, text in enumerate(texts, start)]
+        return self.method.teach(told, self.store)
+
+    def actions(self, *texts, **more):
+        return [decision.action for decision in self.teach(*texts, **more)]
+
+    @property
+    def graph(self):
+        return Graph.of(self.store.traces("w"))
+
+    def sleep(self):
+        return list(self.method.replay("w", self.store))
+
+    def shown(self, question=LAMP):
+        sources = tuple(f"f{n}" for n in range(50))
+        return [trace.text for trace in self.method.open(self.store.traces("w"))(Query(question, sources)).shown]
+
+
+def edges(graph):
+    """What there is, but for the numbers of traces."""
+    return [(told.trace.text, told.tellings, told.waits, told.trace.evidence) for told in graph.told], graph.schemas, graph.at, graph.groups
+
+
+def test_what_is_told_again_is_one_edge_with_more_tellings(lm, tmp_path):
+    lab = Lab(lm, tmp_path)
+    assert (
+        lab.actions(*CHAIN, AGAIN, "Tom says that the Finch shop is in Lima.", "Tom says that the Finch shop is in Lima.")[-3:]
+        == ["aggregate"] * 3
+    )
+    [edge] = [told for told in lab.graph.told if told.tail == "lima" and told.head == "finch"]
+    assert [one.teller for one in edge.tellings] == ["", "", "Tom", "Tom"]
+    assert edge.trace.evidence == 4
+    assert lab.graph.repeated == 0
+
+
+def test_without_the_gate_each_telling_is_an_edge(lm, tmp_path):
+    lab = Lab(lm, tmp_path, **{"relational.gate.enabled": False})
+    assert set(lab.actions(*CHAIN, AGAIN, RUMOR)) == {"insert"}
+    assert lab.graph.repeated > 0
+
+
+def test_the_same_at_another_time_is_another_edge(lm, tmp_path):
+    lab = Lab(lm, tmp_path)
+    assert "aggregate" not in lab.actions("Omar bought a lamp at the Finch shop in May.", "Omar bought a lamp at the Finch shop in June.")
+
+
+@pytest.mark.parametrize(("threshold", "waiting"), [(0.5, {RUMOR}), (0.6, {RUMOR, VAGUE}), (0.7, {RUMOR, VAGUE, CHAIN[7], CHAIN[5]})])
+def test_each_threshold_makes_another_store(lm, tmp_path, threshold, waiting):
+    lab = Lab(lm, tmp_path, **{"relational.gate.threshold": threshold})
+    told = (
+        *CHAIN[:4],
+        CHAIN[6],
+        *(f"The {name} shop is in {city}." for name, city in zip(("Ash", "Bell", "Cole"), ("Rome", "Kyiv", "Turin"), strict=True)),
+    )
+    vague = VAGUE.replace("Marlow", "Dale")
+    decisions = lab.teach(*told, CHAIN[7], CHAIN[5], *["Nobody came."] * 20, RUMOR, vague)
+    kept = {decision.statement.text for decision in decisions if decision.action == "route"} - {"Nobody came."}
+    assert {VAGUE if text == vague else text for text in kept} & {RUMOR, VAGUE, CHAIN[7], CHAIN[5]} == waiting
+
+
+def test_what_waits_is_recalled_by_itself_and_joined_after_a_sleep(lm, tmp_path):
+    lab = Lab(lm, tmp_path, **{"relational.schema_fasttrack": False})
+    assert set(lab.actions(*CHAIN)) == {"route"}
+    assert CHAIN[1] in lab.shown()
+    assert lab.shown() != [CHAIN[1], CHAIN[3]]
+    assert {row["recalled"] for row in lab.sleep()} == {1.0}
+    assert lab.shown() == [CHAIN[1], CHAIN[3]]
+    lab.store.rollback()
+    assert lab.shown() != [CHAIN[1], CHAIN[3]]
+
+
+def test_a_sleep_weighs_no_more_than_it_may(lm, tmp_path):
+    lab = Lab(lm, tmp_path, **{"relational.schema_fasttrack": False, "replay.max_items": 2, "replay.cycles": 3})
+    lab.teach(*CHAIN)
+    assert [row["cycle"] for row in lab.sleep()] == [1, 1, 2, 2, 3, 3]
+    assert sum(not told.waits for told in lab.graph.told) == 6
+
+
+def test_another_speaker_promotes_what_waits_and_the_same_one_does_not(lm, tmp_path):
+    for number, (second, promoted) in enumerate([("Tom", True), ("Lea", False)]):
+        lab = Lab(lm, tmp_path / str(number))
+        lab.teach("Lea has a vague idea that the Dale shop is in Oslo.", f"{second} has a vague idea that the Dale shop is in Oslo.")
+        lab.teach(*CHAIN, start=2)
+        lab.sleep()
+        assert lab.graph.told[0].waits != promoted
+
+
+def test_a_plain_word_does_not_vanish_in_a_rumor(lm, tmp_path):
+    lab = Lab(lm, tmp_path)
+    assert lab.actions(RUMOR, RUMOR.replace("Rumor has it that the", "The")) == ["route", "insert"]
+
+
+def test_deciding_does_not_depend_on_whether_tellings_are_added_up(lm, tmp_path):
+    said = [
+        "Lea says that the Dale shop is in Lima.",
+        "Tom says that the Dale shop is in Oslo.",
+        "According to Ida, the Dale shop stands in Oslo.",
+    ]
+    for number, on in enumerate([True, False]):
+        lab = Lab(lm, tmp_path / str(number), **{"relational.gate.enabled": on})
+        lab.teach(*CHAIN, *said, *said[:1] * 3)
+        graph = lab.graph
+        place = next(n for n, told in enumerate(graph.told) if told.trace.text == said[0])
+        assert graph.contested(place)
+        assert graph.told[graph.holds(place)].tail == "oslo"
+
+
+def test_the_oracle_finds_what_was_added_to_another_telling(lm, tmp_path):
+    lab = Lab(lm, tmp_path, control="oracle")
+    lab.teach(CHAIN[3], AGAIN, CHAIN[1])
+    item = Item("q", "w", LAMP, ("Lima",), ("f1", "f2"), "hops_2", taught=("f0", "f1", "f2"), retold={"f0": "f1"})
+    shown = controlled(lab.method, item, Retrieved(()), lab.store.traces("w"), ()).shown
+    assert [trace.text for trace in shown] == [CHAIN[3], CHAIN[1]]
+
+
+def test_a_store_that_was_cut_is_one_line(lm, tmp_path):
+    lab = Lab(lm, tmp_path)
+    lab.teach(*CHAIN)
+    lab.store.close()
+    whole = lab.store.path.read_bytes()
+    lab.store.path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(LabError) as error:
+        TraceStore.open(tmp_path, "s", lab.method.identity(), read_only=True).traces()
+    assert "\n" not in str(error.value)
+
+
+TOLD = (*CHAIN, AGAIN, RUMOR, VAGUE, "Later the Finch shop moved to Oslo.", "Omar.", "")
+
+
+@settings(max_examples=8, deadline=None)
+@given(order=st.lists(st.sampled_from(range(len(TOLD))), min_size=1, max_size=10), gone=st.sets(st.integers(0, 9)))
+def test_a_store_without_a_provenance_equals_one_that_was_never_told(lm, tmp_path_factory, order, gone):
+    whole, never = (Lab(lm, tmp_path_factory.mktemp("store")) for _ in range(2))
+    for place, number in enumerate(order):
+        whole.teach(TOLD[number], start=place, provenance="b" if place in gone else "a")
+        if place not in gone:
+            never.teach(TOLD[number], start=place, provenance="a")
+    whole.method.delete(whole.store, provenance="b")
+    assert edges(whole.graph) == edges(never.graph)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    order=st.lists(st.sampled_from(range(len(TOLD))), min_size=1, max_size=10),
+    later=st.lists(st.sampled_from(range(len(TOLD))), max_size=4),
+)
+def test_a_sleep_that_is_undone_leaves_what_would_be_without_it(lm, tmp_path_factory, order, later):
+    slept, awake = (Lab(lm, tmp_path_factory.mktemp("store"), **{"relational.schema_fasttrack": False}) for _ in range(2))
+    for lab in (slept, awake):
+        lab.teach(*(TOLD[number] for number in order))
+    slept.sleep()
+    slept.store.rollback()
+    for lab in (slept, awake):
+        lab.teach(*(TOLD[number] for number in later), start=len(order))
+    assert edges(slept.graph) == edges(awake.graph)
+
+
+def test_a_graph_that_follows_its_traces_is_one_made_anew(lm, tmp_path):
+    lab = Lab(lm, tmp_path)
+    followed = Graph()
+    for number, text in enumerate((*TOLD, VAGUE.replace("Lea", "Tom"), AGAIN)):
+        lab.teach(text, start=number)
+        followed = followed.follow(lab.store.traces("w"))
+    lab.sleep()
+    followed = followed.follow(lab.store.traces("w"))
+    assert edges(followed) == edges(lab.graph)
+    assert edges(followed.follow(lab.store.traces("w")[1:])) == edges(Graph.of(lab.store.traces("w")[1:]))
+
+
+def test_ten_thousand_duplicates_are_one_edge_of_a_few_tellings():
+    tellings = ()
+    for time in range(10_000):
+        tellings = retold(tellings, Telling("Lea", time))
+    assert tellings == (Telling("Lea", 0), Telling("Lea", 9999))
+
+
+def test_how_sure_several_are_together():
+    assert sureness([Telling("Lea", 1, 0.6), Telling("Tom", 2, 0.6)]) == pytest.approx(0.84)
+    assert sureness([Telling("Lea", 1, 0.6), Telling("Lea", 2, 0.6)]) == pytest.approx(0.6)
+    assert sureness([Telling("Lea", 1)]) == 1
+
+
+def test_terms_lie_between_nothing_and_all():
+    assert Terms(1, 1, 1, 1, 0).score == pytest.approx(1)
+    assert Terms(1, 0, 0.5, 0.5, 0).passes(0.6)
+    assert not Terms(1, 0, 0.5, 0.5, 0.1).passes(0.6)
+    assert (recency(None), recency(1), hub(64), hub(96), hub(1000)) == (1, 0.5, 0, 0.5, 1)
+
+
+@pytest.mark.parametrize(
+    "data", [b"{}", b'{"waits":false,"tellings":[]}', b'{"waits":false,"tellings":[["Lea",1,7,false]]}', b'{"tellings":3,"waits":0}']
+)
+def test_a_payload_that_is_no_edge_is_one_line(data):
+    with pytest.raises(LabError, match="teach") as error:
+        EdgeCodec().decode(data)
+    assert "\n" not in str(error.value)
+
+
+def test_an_edge_comes_back_as_it_was():
+    edge = Edge((Telling("Zoë", 3, 0.6, True), Telling("", 4)), waits=True)
+    assert EdgeCodec().decode(EdgeCodec().encode(edge)) == edge

@@ -1,0 +1,112 @@
+"""Maps that are remembered, where an explorer is on them, and ways."""
+
+from random import Random
+
+import networkx as nx
+import pytest
+
+from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.localise import integrate, localise
+from hippo_core.methods.spatial.place_map import told_map
+from hippo_core.methods.spatial.planner import Planner
+from hippo_core.methods.spatial.reading import Link, read
+from hippo_core.methods.spatial.settings import SpatialSection
+from hippo_core.suites.datasets.build import worlds
+
+SQUARE = [
+    "The well is north of the mill.",
+    "The barn lies east of the well.",
+    "The pier is south of the barn.",
+    "The pier is east of the mill.",
+]
+WAY = "Which directions lead from the mill to the barn?"
+
+
+def answer(told, question, **settings):
+    said = Atlas(told, SpatialSection(**settings)).say(question)
+    return said.answer if said else None
+
+
+def test_a_closed_link_changes_the_way_and_an_opened_one_changes_it_back():
+    assert answer(SQUARE, WAY) in ("north, east", "east, north")
+    closed = [*SQUARE, "The lane between the mill and the well is closed."]
+    assert Atlas(closed).map.steps["mill"] == {"east": "pier"}
+    assert answer(closed, WAY) == "east, north"
+    assert answer([*SQUARE, "The lane between the mill and the pier is closed."], WAY) == "north, east"
+    assert answer([*closed, SQUARE[0], "The lane between the mill and the pier is closed."], WAY) == "north, east"
+
+
+def test_what_was_told_more_often_loses_to_what_is_told_last():
+    told = [SQUARE[0], *SQUARE, "The lane between the mill and the well is closed."]
+    assert answer(told, WAY) == "east, north"
+    assert answer(told, WAY, keep=1.0) in ("north, east", "east, north")  # here all count alike, and it was told twice
+
+
+def test_a_barrier_bars_one_side():
+    barred = Atlas([*SQUARE, "A hedge blocks the way north of the mill."])
+    assert barred.map.steps["mill"] == {"east": "pier"}
+    assert barred.map.steps["well"] == {"south": "mill", "east": "barn"}
+
+
+def test_what_the_map_does_not_know_it_does_not_say():
+    assert answer(SQUARE, "Which directions lead from the mill to the abbey?") is None  # an unknown place
+    assert answer([*SQUARE, "The fen is north of the dune."], "Which directions lead from the mill to the fen?") is None  # no way there
+    assert answer(SQUARE, "Which directions lead from the mill to the mill?") is None  # no steps
+    assert answer([], WAY) is None
+    assert Atlas(["Ben gave Anna the lamp."]).map.steps == {}
+
+
+def test_a_walker_is_where_the_steps_lead():
+    told = [*SQUARE, "Lea starts at the mill.", "Lea walks north.", "Lea strolls east."]
+    assert answer(told, "Where is Lea now, having left the mill?") == "barn"
+    assert answer([*told, "Lea runs south."], "Where is Lea now, having left the mill?") == "pier"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ways_are_as_long_as_those_of_networkx(seed):
+    random = Random(seed)
+    cells = [(row, column) for row in range(8) for column in range(8)]
+    told, graph = [], nx.Graph()
+    for row, column in cells:
+        for word, near in (("south", (row + 1, column)), ("east", (row, column + 1))):
+            if near in cells and random.random() < 0.6:
+                told.append(Link(f"p{row}{column}", f"p{near[0]}{near[1]}", word))
+                graph.add_edge(told[-1].origin, told[-1].goal)
+    planner = Planner(told_map(enumerate(told)))
+    for a, b in [random.sample(sorted(graph), 2) for _ in range(40)]:
+        way = planner.way(a, b)
+        if way is None:
+            assert not nx.has_path(graph, a, b)
+        else:
+            assert len(way.words) == nx.shortest_path_length(graph, a, b)
+            assert all(graph.has_edge(*pair) for pair in zip(way.places, way.places[1:], strict=False))
+
+
+@pytest.fixture(scope="module")
+def walked():
+    [world] = worlds("spatial", "explore_hard", 5, seed=3, split="val")
+    return [fact.text for fact in world.facts], world
+
+
+def test_an_explorer_finds_itself_where_moves_are_told_wrong(walked):
+    visits = [read(text) for text in walked[0]]
+    found, alone = localise(visits), integrate(visits)
+    true = Atlas(walked[0]).map
+    assert len(set(found.cells)) == len(true.steps) < len(set(alone.cells))  # alone, one place is drawn several times
+    assert max(found.spread) > 0
+
+
+def test_without_path_integration_places_of_one_label_are_one(walked):
+    labels = [label for label in Atlas(walked[0]).map.labels.values() if label]
+    assert len(set(labels)) < len(labels)
+    flat = Atlas(walked[0], SpatialSection(path_integration=False)).map
+    assert set(flat.steps) <= set(labels)
+
+
+def test_the_map_of_a_walk_answers_all_its_questions(walked):
+    texts, world = walked
+    atlas = Atlas(texts)
+    for item in world.items:
+        assert atlas.say(item.question).answer.replace(" and ", ", ") in [
+            one.replace(" and ", ", ") for one in item.answers
+        ] or item.kind.endswith("path")

@@ -1,0 +1,89 @@
+"""The spatial memory as a method: what it shows for a question, and in which words."""
+
+import pytest
+
+from hippo_core.delivery.types import Question
+from hippo_core.methods.base import Query
+from hippo_core.methods.controls import controlled
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+from hippo_core.suites.types import Item
+from tests.methods.asking import bound
+from tests.methods.relational.test_graph import traces
+from tests.methods.spatial.test_maps import SQUARE, WAY
+
+TOLD = [
+    *SQUARE,
+    "There is a lamp at the mill.",
+    "A hedge blocks the way north of the mill.",
+    "The milk round goes from the pier: west, north.",
+]
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return load(load_spec("hippo-tiny"), threads=1)
+
+
+def brought(lm, told=TOLD, question=WAY, **overrides):
+    told = traces(*told)
+    method = bound("memory/smpd", lm, **{"encoder": "own", **overrides})
+    return method, method.open(told)(Query(question, tuple(trace.source for trace in told)))
+
+
+def asked(method, found, question=WAY):
+    [answer] = method.delivery.ask([Question(found.rephrased or question, found.delivered, float("inf"))], 8)
+    return answer.text
+
+
+def test_a_way_reaches_the_model_as_one_sentence_and_comes_back(lm):
+    method, found = brought(lm)
+    assert [trace.text for trace in found.shown] == [SQUARE[3], SQUARE[2]]  # what it rests on, along the way
+    assert [trace.text for trace in found.delivered] == ["The barn walk goes from the mill: east, north."]
+    assert (found.confidence, found.columns["planned_steps"], found.columns["places"]) == (1.0, 2.0, 4.0)
+    assert asked(method, found) == "east, north"
+
+
+def test_the_question_may_stay_as_it_is(lm):
+    _, found = brought(lm, **{"spatial.wording": "question"})
+    assert found.rephrased == ""
+    assert found.restated == "Which directions lead from the mill to the barn: east, north."
+
+
+def test_the_answer_follows_what_is_stored(lm):
+    method, found = brought(lm, [*SQUARE, "The lane between the mill and the pier is closed."])
+    assert asked(method, found) == "north, east"
+
+
+def test_statements_are_shown_as_they_are_where_the_map_has_nothing_to_say(lm):
+    _, found = brought(lm, question="What does the mill hold?")
+    assert [trace.text for trace in found.delivered] == ["There is a lamp at the mill."]
+    assert found.confidence is None
+    _, route = brought(lm, question="Tell me the milk round from the pier.")
+    assert (route.delivered, route.rephrased) == (route.shown, "How does the milk round go from the pier?")
+    _, other = brought(lm, question="Who is Ben?")
+    assert (len(other.shown), other.restated, other.confidence) == (3, "", None)
+
+
+def test_it_says_nothing_where_it_is_switched_off_or_was_told_nothing(lm):
+    assert brought(lm, traces="off")[1].shown == ()
+    assert brought(lm, [])[1].shown == ()
+
+
+def test_a_control_takes_the_sentence_away_with_what_it_replaces(lm):
+    own = traces(*TOLD)
+    item = Item("i", own[0].world, WAY, ("east, north",), (own[0].source,), "grid_path", taught=tuple(trace.source for trace in own))
+    for control in ("oracle", "random"):
+        method, found = brought(lm, control=control)
+        shown = controlled(method, item, found, own, ())
+        assert (shown.restated, shown.rephrased, shown.confidence) == ("", "", None)
+        assert shown.delivered == shown.shown
+
+
+def test_the_drawing_shows_the_way_on_the_map(lm):
+    method, _ = brought(lm)
+    [picture] = method.pictures(WAY, None, traces(*TOLD))
+    assert picture.svg.count("<circle") == 4
+    assert picture.svg.count('stroke-width="4"') == 2
+    assert "east, north" in picture.reading
+    assert method.pictures(WAY, None, traces("Ben is a friend of Anna.")) == ()

@@ -1,0 +1,167 @@
+"""What a live memory's sleep leaves in its folder: all of it or what was there before, whatever comes in between."""
+
+import errno
+import json
+import os
+import signal
+from functools import partial
+
+import pytest
+import torch
+
+from hippo_core import files
+from hippo_core.files import LabError
+from hippo_core.live.consolidation import LINEAGE, Consolidation
+from hippo_core.store.trace import Trace
+from hippo_core.training.consolidation import kept, live
+from hippo_core.training.consolidation import sleep as sleeping
+from hippo_core.training.consolidation.ways.way import FILE
+from tests.training.consolidation.conftest import TEXTS, few
+from tests.training.consolidation.test_ways import logits, weights_of
+
+TRACES = [Trace("w", f"{number}", text, id=number) for number, text in enumerate(TEXTS, 1)]
+
+
+@pytest.fixture(autouse=True)
+def little_is_kept(monkeypatch):
+    monkeypatch.setattr(kept, "FACTS", 2)
+    for name in ("own_text", "plain_text"):
+        monkeypatch.setattr(kept, name, partial(few, getattr(kept, name)))
+
+
+def learn(lm, folder, traces=tuple(TRACES[:1]), way="sparse", steps=1):
+    list(live.learn(lm, traces, way, steps, folder))
+
+
+def asleep(lm, folder):
+    way = live.take_up(lm, folder)
+    found = logits(lm)
+    way.detach()
+    return found
+
+
+@pytest.fixture
+def slept(lm, tmp_path):
+    """A folder with an earlier sleep in it, and what must not change: its answers, and the model."""
+    learn(lm, tmp_path / "consolidated")
+    before, weights = asleep(lm, tmp_path / "consolidated"), weights_of(lm)
+
+    def unchanged():
+        assert torch.equal(asleep(lm, tmp_path / "consolidated"), before)
+        found = weights_of(lm)
+        assert found.keys() == weights.keys() and all(torch.equal(weight, weights[name]) for name, weight in found.items())
+        return True
+
+    return tmp_path / "consolidated", unchanged
+
+
+def no_number(model, batch):
+    return batch.weights.sum() * torch.nan, torch.tensor(torch.nan)
+
+
+def test_a_sleep_that_fails_says_why_and_leaves_the_earlier_one(lm, slept, monkeypatch):
+    folder, unchanged = slept
+    for wrong, why in (({"traces": ()}, "none of 0 traces"), ({"way": "loar"}, "unknown way"), ({"steps": 0}, "steps is 1 or more, got 0")):
+        with pytest.raises(LabError, match=why):
+            learn(lm, folder, **wrong)
+    with monkeypatch.context() as broken:
+        broken.setattr(sleeping, "answer_loss", no_number)
+        with pytest.raises(LabError, match="the loss of step 0 is nan: lower the rate"):
+            learn(lm, folder, TRACES)
+    assert unchanged()
+    with monkeypatch.context() as broken:
+        broken.setattr(files.os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            learn(lm, folder, TRACES)
+    assert unchanged()
+    assert sorted(path.name for path in folder.iterdir()) == sorted([LINEAGE, json.loads((folder / LINEAGE).read_text())["folder"]])
+
+
+def full(_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("moment", ["training", "new_folder", "write_json", "rmtree"])
+def test_a_kill_leaves_the_earlier_sleep_or_the_new_one_whole(lm, slept, moment):
+    folder, unchanged = slept
+    child = os.fork()
+    if not child:
+        place = live.shutil if moment == "rmtree" else live
+        if moment != "training":
+            setattr(place, moment, killed)
+        for done in live.learn(lm, TRACES, "sparse", 2, folder):
+            if done and moment == "training":
+                killed()
+        os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    rehearsed = Consolidation(lm, folder).consolidated.sentences
+    if moment == "rmtree":  # what is named is the new one, and the earlier one only takes room
+        assert len(rehearsed) == 3
+        assert asleep(lm, folder).isfinite().all()
+    else:
+        assert len(rehearsed) == 1 and unchanged()
+    learn(lm, folder)
+    assert len([path for path in folder.iterdir() if path.is_dir()]) == 1
+
+
+def killed(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_damaged_sleep_is_refused_and_can_be_removed(lm, slept):
+    folder, unchanged = slept
+    lineage = (folder / LINEAGE).read_text()
+    made = json.loads(lineage)
+    weights = folder / made["folder"] / FILE
+    whole, before = weights.read_bytes(), logits(lm)
+
+    def refused(why, text=lineage, content=whole):
+        (folder / LINEAGE).write_text(text)
+        weights.write_bytes(content)
+        with pytest.raises(LabError, match=why):
+            live.take_up(lm, folder)
+        assert torch.equal(logits(lm), before)
+
+    refused("is damaged: expected a JSON object", lineage[:-20])
+    refused("is damaged, or an earlier version's", json.dumps({**made, "recipe": {}, "folder": None}))
+    refused("was learnt by other with other weights than hippo-tiny has", json.dumps({**made, "model": {"name": "other", "weights": ""}}))
+    refused("consolidate again", content=whole[:-4])
+    refused("consolidate again", content=b"")
+    weights.write_bytes(whole)
+    assert unchanged()
+    Consolidation(lm, folder).remove()
+    assert not folder.exists()
+
+
+def test_memories_that_share_a_model_take_turns(lm, tmp_path):
+    """The update of one is neither beneath nor in place of the other's."""
+    told, alone, found, before, weights = ((TRACES[0],), TRACES[1:]), [], [], logits(lm), weights_of(lm)
+    for traces in told:
+        learn(lm, tmp_path / "alone", traces, "lora")
+        alone.append(asleep(lm, tmp_path / "alone"))
+    memories = [Consolidation(lm, tmp_path / name) for name in "ab"]
+    for memory, traces in zip(memories, told, strict=True):
+        list(memory.learn(traces, "lora", 1))
+    for memory in (*memories, *memories):
+        assert memory.fits("Who?")
+        with memory.on():
+            found.append(logits(lm))
+        assert torch.equal(logits(lm), before)
+    assert not torch.equal(*alone) and all(map(torch.equal, found, [*alone, *alone]))
+    for memory in memories:
+        memory.detach()
+    left = weights_of(lm)
+    assert left.keys() == weights.keys() and all(torch.equal(weight, weights[name]) for name, weight in left.items())
+
+
+def test_a_model_that_is_busy_says_so(lm, tmp_path):
+    one, other = (Consolidation(lm, tmp_path / name) for name in "ab")
+    before, learning = logits(lm), one.learn(TRACES, "sparse", 2)
+    assert [next(learning), next(learning)] == [0, 1]
+    for ask in (one.fits, other.fits, lambda _: next(other.learn(TRACES, "lora", 1)), lambda _: one.detach()):
+        with pytest.raises(LabError, match="hippo-tiny is busy: a sleep rehearses into it"):
+            ask("Who?")
+    learning.close()
+    assert torch.equal(logits(lm), before) and not one.fits("Who?") and not other.fits("Who?")
+    with one.on(), pytest.raises(LabError, match="hippo-tiny is busy: it answers as a sleep made it"):
+        other.fits("Who?")

@@ -1,0 +1,78 @@
+"""A merged model answers as the one to which its update is attached, and the model that it came from stays as it was."""
+
+import json
+
+import pytest
+import torch
+
+from hippo_core.files import LabError, sha256
+from hippo_core.live.consolidation import LINEAGE
+from hippo_core.models import checksums
+from hippo_core.models.generate import generate
+from hippo_core.models.load import load
+from hippo_core.models.prompt import render
+from hippo_core.models.spec import load_spec
+from hippo_core.training.consolidation import WAYS, make_way
+from hippo_core.training.consolidation.merged import merge
+from tests.training.consolidation.test_ways import QUESTIONS, RANK, logits
+
+
+@pytest.fixture
+def learnt(lm, tmp_path):
+    """Writes an update of a way, of numbers drawn at random, as a record holds it; returns the folder and what the model then answers."""
+
+    def write(name):
+        way, folder = make_way(name, lm, RANK, 1), tmp_path / "consolidated"
+        folder.mkdir()
+        torch.manual_seed(1)
+        with torch.no_grad():
+            for weight in way.weights().values():
+                weight += 0.1 * torch.randn_like(weight)
+        way.save(folder)
+        model = {"name": "hippo-tiny", "weights": checksums.weights("hippo-tiny")}
+        recipe = {"way": name, "rank": RANK, "first_block": 1}
+        (folder / LINEAGE).write_text(json.dumps({"store": "f" * 64, "model": model, "recipe": recipe}))
+        found = logits(lm), answers(lm)
+        way.detach()
+        return folder, found
+
+    return write
+
+
+def answers(lm):
+    return [one.tokens for one in generate(lm, [render(lm, [], question, "short") for question in QUESTIONS], 4)]
+
+
+@pytest.mark.parametrize("name", ["lora", "sparse"])
+def test_a_merged_model_answers_as_the_attached_one(name, learnt, lm, tmp_path):
+    before, source = logits(lm), sha256(load_spec("hippo-tiny").path / "model.safetensors")
+    folder, (attached, said) = learnt(name)
+    assert merge(folder, tmp_path / "out") == "hippo-tiny"
+    other = load(load_spec(str(tmp_path / "out")), "cpu")
+    assert torch.allclose(logits(other), attached, atol=1e-3) and not torch.allclose(attached, before, atol=0.1)
+    assert answers(other) == said
+    assert json.loads((tmp_path / "out" / LINEAGE).read_text())["store"] == "f" * 64
+    assert sha256(load_spec("hippo-tiny").path / "model.safetensors") == source
+    with pytest.raises(LabError, match="is there already"):
+        merge(folder, tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", sorted(WAYS.keys() - {"lora", "sparse"}))
+def test_what_is_no_weights_is_refused(name, learnt, tmp_path):
+    folder, _ = learnt(name)
+    with pytest.raises(LabError, match=f"way {name} cannot be merged into weights: it (acts on some questions|is keys and values)"):
+        merge(folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_does_not_belong_to_the_model_is_refused(learnt, tmp_path):
+    folder, _ = learnt("lora")
+    made = json.loads((folder / LINEAGE).read_text())
+    (folder / LINEAGE).write_text(json.dumps(made | {"model": {"name": "hippo-tiny", "weights": "0"}}))
+    with pytest.raises(LabError, match="with other weights than it has now"):
+        merge(folder, tmp_path / "out")
+    (folder / LINEAGE).write_text("{}")
+    with pytest.raises(LabError, match="is damaged; consolidate again"):
+        merge(folder, tmp_path / "out")
+    with pytest.raises(LabError, match=r"holds no lineage\.json"):
+        merge(tmp_path, tmp_path / "out")
