@@ -13,6 +13,7 @@ from hippo_core.methods.relational.speech import Said
 from hippo_core.retrieval.lexicon import words
 
 PLACES = frozenset("at in on by from to near with for of under over behind beside after before during".split())  # begin no clause
+MANY = re.compile(r"[A-Z][a-z]+[^s\W]s of ")
 
 
 def heard(said: Said, found: Sequence[Mention]) -> Said:
@@ -33,6 +34,11 @@ def heard(said: Said, found: Sequence[Mention]) -> Said:
         if _speaks(core[cut + 1 : last.start], core[last.end :]):
             return replace(said, teller=last.name, core=core[:cut])
     return said
+
+
+def lowered(text: str) -> str:
+    """A text that does not begin with several of something as if these were a name: "Lorries of Brock set out" -> "lorries of Brock"."""
+    return text[0].lower() + text[1:] if MANY.match(text) else text
 
 
 def _speaks(before: str, behind: str) -> bool:
