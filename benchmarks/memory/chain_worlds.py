@@ -1,10 +1,11 @@
-"""The worlds of data/chains: facts of relations that the relational memory has no pattern for, and questions that join two or three of them.
+"""The worlds of data/chains: relations that the relational memory has no pattern for, and questions that join two or three of them.
 
     python benchmarks/memory/chain_worlds.py        writes facts.jsonl and items.jsonl of both parts beside their words.yaml
 
-Frames and names were written by hand: of the development part (`val`) in data/chains/val/words.yaml, of the test part in data/chains/words.yaml.
-A world is two chains of relations, told of several things. One of its facts is contested: three to five people say otherwise, and what
-most of them hold to at the end is so (hippo_core/suites/semantic/conflict.py); a quarter of the other facts is told by one of them as well.
+Frames and names were written by hand, before any score of either part was seen: of the development part (`val`) in
+data/chains/val/words.yaml, of the test part in data/chains/words.yaml. A world is two chains of relations, told of several things. One of
+its facts is contested: three to five people say otherwise, and what most of them hold to at the end is so
+(hippo_core/suites/semantic/conflict.py); a quarter of the other facts is told by one of them as well.
 """
 
 import json
@@ -141,7 +142,8 @@ def plan(random: Random, relations: dict[str, Relation]) -> list[str]:
 
 
 def walks(words: Words, links: list[Link], contest: Contest) -> Iterator[tuple[Step, ...]]:
-    """All ways of two and three hops in which every hop has one link to take and nothing is met again. The contested one is not walked back."""
+    """All ways of two and three hops in which every hop has one link to take and nothing is met again. The contested link is not walked
+    back."""
     ends = [((), name) for name in dict.fromkeys(name for link in links for name in (link.head, link.tail))]
     for hop in range(1, max(HOPS) + 1):
         longer = []

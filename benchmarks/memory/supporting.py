@@ -47,7 +47,8 @@ def main() -> None:
             method.forget()
         cells = []
         for task in TASKS:
-            share = cluster_interval(*map(list, zip(*found[task], strict=True)))
+            values, stories = zip(*found[task], strict=True)
+            share = cluster_interval(values, stories)
             cells.append(f"{share.mean:.2f} ({share.low:.2f} to {share.high:.2f}) | {sum(shown[task]) / len(shown[task]):.1f}")
         print(f"| {label} | {' | '.join(cells)} |", flush=True)
 

@@ -35,9 +35,9 @@ class Weights:
     schema: float = 0.1
     fits: float = 1.0
     hop: float = 0.05
-    clauses: float = 3.0
+    clauses: float = 1.0
     asked: float = 1.0
-    near: float = 0.1
+    near: float = 0.5
 
     @property
     def most(self) -> float:
@@ -76,8 +76,8 @@ class Claim(NamedTuple):
     @classmethod
     def of(cls, told: Told, name: str) -> Self | None:
         """What a statement says of one of its two names that somebody says in words of no pattern; None for any other one."""
-        others = {mention.key for mention in told.mentions} - {name}
-        return cls(*others, told.teller, told.confidence, told.said) if told.teller and len(others) == 1 else None
+        others = [*{mention.key for mention in told.mentions} - {name}]
+        return cls(others[0], told.teller, told.confidence, told.said) if told.teller and len(others) == 1 else None
 
 
 class Search:
@@ -181,12 +181,18 @@ class Search:
             node, number = best.nodes[place], best.statements[place]
             share = parts.shares(best.statements)[place]
             before = best.statements[:place]
-            alike = [path for path in found if len(path.statements) > place and path.statements[:place] == before and path.nodes[place] == node]
+            alike = [
+                path for path in found if len(path.statements) > place and path.statements[:place] == before and path.nodes[place] == node
+            ]
             met = {path.statements[place] for path in alike}
             group = sorted(met, key=lambda one: (self.graph.told[one].trace.time, one))
             least = parts.says(number, share) - self.weights.near
             claims = {one: claim for one in group if parts.says(one, share) >= least and (claim := Claim.of(self.graph.told[one], node))}
-            if number not in claims or len({claim.tail for claim in claims.values()}) < 2 or len({claim.teller for claim in claims.values()}) < 2:
+            if (
+                number not in claims
+                or len({claim.tail for claim in claims.values()}) < 2
+                or len({claim.teller for claim in claims.values()}) < 2
+            ):
                 continue
             winner = decided([*claims.values()], [*claims])
             best = best if winner == number else next(path for path in alike if path.statements[place] == winner)
