@@ -221,7 +221,7 @@ def make_world(part: Split, index: int) -> World:
 
 
 def choose(random: Random, found: list[tuple[Step, ...]], contested: Link) -> list[tuple[Step, ...]]:
-    """The questions: of each number of hops every other one about the contested link, with different answers; empty where that cannot be."""
+    """The questions, every other one about the contested link, with different answers; empty where that cannot be."""
     chosen: list[tuple[Step, ...]] = []
     for place, hops in enumerate(HOPS):
         about = place % 2 == 0

@@ -1,9 +1,9 @@
-"""Whether all facts that an answer follows from are shown, on worlds of relations that no pattern knows; weights chosen on their development part.
+"""Whether all facts that an answer follows from are shown, in relations that no pattern knows; weights chosen on a development part.
 
     python benchmarks/memory/chains.py choose           weights of a path's score, on the development part
     python benchmarks/memory/chains.py show --split val     the relational memory beside rags; `--split test` once, at the end
 
-`found`: the share of questions with all gold facts shown, or what tells them again; `right`: of paths alone, that the last name is the answer.
+`found`: the share of questions with all gold facts shown, or what tells them again; `right`: that a path's last name is the answer.
 No model answers; the suite `semantic` (validation worlds) stands beside, so that what helps the one does not cost the other. One thread.
 """
 

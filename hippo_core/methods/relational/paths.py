@@ -4,16 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
 
 import numpy as np
 
 from hippo_core.methods.relational.clauses import NONE, SOMETHING, Clauses, blank
-from hippo_core.methods.relational.graph import Graph, Told, decided
+from hippo_core.methods.relational.graph import Claim, Graph, Told
 from hippo_core.methods.relational.likeness import Likeness
 from hippo_core.methods.relational.mentions import COMMON, Mention, mentions
 from hippo_core.methods.relational.relations import TYPES
-from hippo_core.methods.relational.speech import Said
 from hippo_core.retrieval.lexicon import words
 
 KINDS = {kind for pair in TYPES.values() for kind in pair} - {""}  # that patterns tell of names
@@ -24,11 +22,13 @@ ASKED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What counts of a path: `covered`, the share of the question's words that it has; `seen`, that the question's names are met; `schema`,
-    that others are told of likewise. Where what is asked for is of a kind that patterns tell: `fits`, that the end is of it, and `hop`, what
-    each statement costs. Elsewhere: `clauses`, how well its statements say in order what the question's parts say, and `asked`, what each
-    statement costs that it has more or less than the parts ask for. Who speaks of a name in words that fit the same parts, not worse than by
-    `near`, speaks of the same."""
+    """What counts of a path.
+
+    `covered`: the share of the question's words that it has; `seen`: that the question's names are met; `schema`: that others are told of
+    likewise. Where what is asked for is of a kind that patterns tell: `fits`, that the end is of it; `hop`, what each statement costs.
+    Elsewhere: `clauses`, how well its statements say in order what the question's parts say; `asked`, what each statement costs that is
+    more or less than the parts ask for. `near`: how much less well a statement may say these, to be one of the same matter.
+    """
 
     covered: float = 1.0
     seen: float = 0.5
@@ -63,21 +63,6 @@ class Path:
     def confidence(self) -> float:
         """How sure it is that this is the way to the answer: the score as a share of the largest one that there is."""
         return min(1.0, max(0.0, self.score / Weights().most))
-
-
-class Claim(NamedTuple):
-    """What a statement says of a name: of which other one, who says so, how surely, and whether it is said to have become so."""
-
-    tail: str
-    teller: str
-    confidence: float | None
-    said: Said
-
-    @classmethod
-    def of(cls, told: Told, name: str) -> Self | None:
-        """What a statement says of one of its two names that somebody says in words of no pattern; None for any other one."""
-        others = [*{mention.key for mention in told.mentions} - {name}]
-        return cls(others[0], told.teller, told.confidence, told.said) if told.teller and len(others) == 1 else None
 
 
 class Search:
@@ -181,22 +166,22 @@ class Search:
             node, number = best.nodes[place], best.statements[place]
             share = parts.shares(best.statements)[place]
             before = best.statements[:place]
-            alike = [
-                path for path in found if len(path.statements) > place and path.statements[:place] == before and path.nodes[place] == node
-            ]
-            met = {path.statements[place] for path in alike}
-            group = sorted(met, key=lambda one: (self.graph.told[one].trace.time, one))
+            longer = [path for path in found if path.statements[:place] == before and len(path.statements) > place]
+            there = {path.statements[place]: path for path in reversed(longer) if path.nodes[place] == node}
             least = parts.says(number, share) - self.weights.near
-            claims = {one: claim for one in group if parts.says(one, share) >= least and (claim := Claim.of(self.graph.told[one], node))}
-            if (
-                number not in claims
-                or len({claim.tail for claim in claims.values()}) < 2
-                or len({claim.teller for claim in claims.values()}) < 2
-            ):
+            claims = [claim for one in there if parts.says(one, share) >= least for claim in self._claims(one, node)]
+            if min(len({claim.tail for claim in claims}), len({claim.teller for claim in claims})) < 2 or not self._claims(number, node):
                 continue
-            winner = decided([*claims.values()], [*claims])
-            best = best if winner == number else next(path for path in alike if path.statements[place] == winner)
+            claims.sort(key=lambda claim: (claim.said.time, claim.number))
+            winner = Claim.deciding(claims)
+            best = best if winner == number else there[winner]
         return best
+
+    def _claims(self, number: int, name: str) -> list[Claim]:
+        """All that is said by a statement of a name and one other, where somebody says it."""
+        told = self.graph.told[number]
+        others = [*{mention.key for mention in told.mentions} - {name}]
+        return [Claim(number, others[0], telling) for telling in told.tellings if telling.teller] if len(others) == 1 else []
 
 
 class Rows:

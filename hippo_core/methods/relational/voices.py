@@ -12,7 +12,25 @@ from hippo_core.methods.relational.mentions import COMMON, Mention
 from hippo_core.methods.relational.speech import Said
 from hippo_core.retrieval.lexicon import words
 
-PLACES = frozenset("at in on by from to near with for of under over behind beside after before during".split())  # begin no clause
+PLACES = {
+    "at",
+    "in",
+    "on",
+    "by",
+    "from",
+    "to",
+    "near",
+    "with",
+    "of",
+    "for",
+    "under",
+    "over",
+    "behind",
+    "beside",
+    "after",
+    "before",
+    "during",
+}
 MANY = re.compile(r"[A-Z][a-z]+[^s\W]s of ")
 
 

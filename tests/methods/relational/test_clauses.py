@@ -67,7 +67,7 @@ def test_it_has_as_many_statements_as_the_parts_ask_for():
     ],
 )
 def test_how_many_statements_a_question_asks_for(question, hops):
-    [name] = [mention for mention in mentions(question)]
+    [name] = mentions(question)
     assert Clauses(question, name, [name], Told()).hops == hops
     assert hops_of([]) == 1
 
