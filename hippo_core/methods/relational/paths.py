@@ -110,7 +110,7 @@ class Search:
         asked = [word for word in dict.fromkeys(words(question)) if word not in COMMON and word not in own]
         idf = np.array([np.log(1 + len(self.words) / self.held.get(word, self.usual)) for word in asked])
         rows = Rows(self.alike, asked, self.words)
-        told_by_patterns = kind in KINDS & graph.kinds
+        told_by_patterns = self.known(question)
         names = mentions(question)
         clauses = {seed: Clauses(question, mention, names, self.alike) for seed, mention in seeds.items()}
 
@@ -150,6 +150,10 @@ class Search:
             found.remove(best)
             found.insert(0, replace(best, lost=lost))
         return found
+
+    def known(self, question: str) -> bool:
+        """Whether a question asks for something of a kind that patterns tell of names here."""
+        return wanted(question) in KINDS & self.graph.kinds
 
     def _holding(self, number: int) -> int:
         """The statement that holds, in the place of one that others contest in the words of the same relation."""
