@@ -114,9 +114,9 @@ class SgcRss(Memory):
     @cached_property
     def alike(self) -> "Likeness":
         """How alike words are, with the vectors of those that were met."""
-        from hippo_core.methods.relational.likeness import by_meaning, by_spelling
+        from hippo_core.methods.relational.likeness import Likeness, Meaning
 
-        return by_meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else by_spelling
+        return Meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else Likeness()
 
     def _search(self, traces: Sequence[Trace]) -> "Search":
         from hippo_core.methods.relational.graph import Graph
