@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -48,12 +48,13 @@ class Weights:
 @dataclass(frozen=True, slots=True)
 class Path:
     """Statements by number, in the order in which they lead from a name of the question to `end`; `score` says how well they fit, `worth`
-    what parts of the question they say (`Clauses`)."""
+    what parts of the question they say (`Clauses`); `lost` are statements that say otherwise in other words, and do not hold."""
 
     statements: tuple[int, ...]
     nodes: tuple[str, ...]
     score: float
     worth: np.ndarray = field(compare=False, repr=False)
+    lost: tuple[int, ...] = ()
 
     @property
     def end(self) -> str:
@@ -109,7 +110,7 @@ class Search:
         asked = [word for word in dict.fromkeys(words(question)) if word not in COMMON and word not in own]
         idf = np.array([np.log(1 + len(self.words) / self.held.get(word, self.usual)) for word in asked])
         rows = Rows(self.alike, asked, self.words)
-        told_by_patterns = kind in KINDS & graph.kinds
+        told_by_patterns = self.known(question)
         names = mentions(question)
         clauses = {seed: Clauses(question, mention, names, self.alike) for seed, mention in seeds.items()}
 
@@ -145,21 +146,26 @@ class Search:
             found += beam
         found.sort(key=lambda path: -path.score)
         if self.resolve and found and not told_by_patterns:
-            best = self._settled(found, clauses)
+            best, lost = self._settled(found, clauses)
             found.remove(best)
-            found.insert(0, best)
+            found.insert(0, replace(best, lost=lost))
         return found
+
+    def known(self, question: str) -> bool:
+        """Whether a question asks for something of a kind that patterns tell of names here."""
+        return wanted(question) in KINDS & self.graph.kinds
 
     def _holding(self, number: int) -> int:
         """The statement that holds, in the place of one that others contest in the words of the same relation."""
         return self.graph.holds(number) if self.resolve and self.graph.contested(number) else number
 
-    def _settled(self, found: Sequence[Path], clauses: Mapping[str, Clauses]) -> Path:
-        """The best path, but where people disagree in other words the best that goes the same way up to there and on by what holds.
+    def _settled(self, found: Sequence[Path], clauses: Mapping[str, Clauses]) -> tuple[Path, tuple[int, ...]]:
+        """The best path, but where people disagree in other words the best that goes the same way up to there and on by what holds; and
+        what lost.
 
         Statements of a name by several tellers contest each other where all of them fit the same parts of the question.
         """
-        best, parts = found[0], clauses[found[0].nodes[0]]
+        best, parts, lost = found[0], clauses[found[0].nodes[0]], dict[int, None]()
         for place in range(len(best.statements)):
             if place >= len(best.statements) or best.worth[parts.end] <= NONE / 2:
                 break
@@ -174,8 +180,10 @@ class Search:
                 continue
             claims.sort(key=lambda claim: (claim.said.time, claim.number))
             winner = Claim.deciding(claims)
+            [tail] = {claim.tail for claim in claims if claim.number == winner}
+            lost |= dict.fromkeys(claim.number for claim in claims if claim.tail != tail)
             best = best if winner == number else there[winner]
-        return best
+        return best, tuple(lost)
 
     def _claims(self, number: int, name: str) -> list[Claim]:
         """All that is said by a statement of a name and one other, where somebody says it."""
