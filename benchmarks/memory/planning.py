@@ -1,28 +1,79 @@
 """What the map of the spatial memory answers by itself, without a model: the planner alone, an upper bound of what a model can say of it.
 
-    python benchmarks/memory/planning.py [--split val] [--n 200] [--profiles default,explore_hard] [--without-path-integration]
+    python benchmarks/memory/planning.py [--suite folder:data/ways]
+        [--split val] [--n 200] [--profiles default,explore_hard] [--without-path-integration]
 
+For a suite other than `spatial` a first table says of its statements which links were read, and of its questions why one was missed.
 Success of ways, whose legality is judged on the true map, and exact match of other kinds; and how many questions the map had an answer to.
 One thread.
 """
 
 import argparse
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.asked import asked
+from hippo_core.methods.spatial.names import mark
+from hippo_core.methods.spatial.reading import Link, read
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.types import Fact, Item, World
 
 PROFILES = ("default", "hard", "labeled", "paths_5", "paths_7", "paths_9", "explore", "explore_hard")
 
 
-def show(profile: str, split: str, n: int, settings: SpatialSection, misses: int) -> None:
+def is_read(fact: Fact, names: dict[str, str]) -> bool:
+    """Whether the link that a statement's slots `a` and `b` name is read from its text; without them, whether none is."""
+    link = read(mark(fact.text, names))
+    open_link = isinstance(link, Link) and not link.closed
+    if "a" not in fact.slots:
+        return not open_link
+    named = {fact.slots["a"].lower(), fact.slots["b"].lower()}
+    return (
+        isinstance(link, Link)
+        and open_link
+        and {names.get(at, at).lower() for at in (link.origin, link.goal)} == named
+        and bool(link.word) == ("way" in fact.slots)
+    )
+
+
+def cause(world: World, item: Item, names: dict[str, str]) -> str:
+    """What a question was missed by, the first thing in the order of the work: a link, an invented link, the question, the plan."""
+    facts = {fact.id: fact for fact in world.facts}
+    if not all(is_read(facts[told], names) for told in item.gold_facts):
+        return "a link of the way was not read"
+    wanted = asked(mark(item.question, names))
+    if wanted is None or wanted.kind != "way" or wanted.goal is None:
+        return "the question was not read"
+    if not all(is_read(fact, names) for fact in world.facts if "a" not in fact.slots):
+        return "a link was invented"
+    return "the plan, or its words"
+
+
+def show_causes(suite: str, split: str, n: int, settings: SpatialSection) -> None:
+    """Links read and misses by cause, of a suite whose slots `a`, `b` and `way` say its links."""
+    links, causes = Counter[tuple[str, bool]](), Counter[str]()
+    for world in worlds(suite, "default", n, split=split):
+        atlas = Atlas([fact.text for fact in world.facts], settings)
+        links.update(("links" if "a" in fact.slots else "no links", is_read(fact, atlas.names)) for fact in world.facts)
+        for item in world.items:
+            one = atlas.say(item.question)
+            if not score_item(get_suite(suite), world, item, one.answer if one else "")["score"]:
+                causes[cause(world, item, atlas.names)] += 1
+    print("| what | all | right |\n|---|--:|--:|")
+    for kind in ("links", "no links"):
+        print(f"| statements that tell {kind} | {links[kind, True] + links[kind, False]} | {links[kind, True]} |")
+    for name, count in causes.most_common():
+        print(f"| missed: {name} | {count} | |")
+
+
+def show(name: str, profile: str, split: str, n: int, settings: SpatialSection, misses: int) -> None:
     """One row a kind of question."""
-    suite, scores, subs, answered, seconds = get_suite("spatial"), defaultdict(list), [], defaultdict(int), 0.0
-    for world in worlds("spatial", profile, n, split=split):
+    suite, scores, subs, answered, seconds = get_suite(name), defaultdict(list), [], defaultdict(int), 0.0
+    for world in worlds(name, profile, n, split=split):
         begin = time.perf_counter()
         atlas = Atlas([fact.text for fact in world.facts], settings)
         said = {item.id: atlas.say(item.question) for item in world.items}
@@ -52,16 +103,20 @@ def show(profile: str, split: str, n: int, settings: SpatialSection, misses: int
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--suite", default="spatial")
     parser.add_argument("--split", default="val")
     parser.add_argument("--n", type=int, default=200)
-    parser.add_argument("--profiles", default=",".join(PROFILES))
+    parser.add_argument("--profiles", help="of the suite; default: all of `spatial`, `default` of another")
     parser.add_argument("--without-path-integration", action="store_true")
     parser.add_argument("--misses", type=int, default=0)
     told = parser.parse_args()
     settings = SpatialSection(path_integration=not told.without_path_integration)
+    profiles = told.profiles or (",".join(PROFILES) if told.suite == "spatial" else "default")
+    if told.suite != "spatial":
+        show_causes(told.suite, told.split, told.n, settings)
     print("| profile | kind | questions | answered by the map | right |\n|---|---|--:|--:|--:|")
-    for profile in told.profiles.split(","):
-        show(profile, told.split, told.n, settings, told.misses)
+    for profile in profiles.split(","):
+        show(told.suite, profile, told.split, told.n, settings, told.misses)
 
 
 if __name__ == "__main__":

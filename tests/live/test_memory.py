@@ -4,15 +4,14 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 
 import pytest
 
 from hippo_core import Memory
 from hippo_core.files import LabError
 from hippo_core.live.memory import BLOCK
-from hippo_core.training.consolidation import SleepRecipe, kept, live
-from tests.training.consolidation.conftest import few
+from hippo_core.training.consolidation import SleepRecipe, live
+from tests.training.consolidation.conftest import keep_little
 
 TOLD = (
     "Anna left the bicycle at the station.",
@@ -144,9 +143,7 @@ class Quick(SleepRecipe):
 
 def test_a_sleep_puts_what_is_stored_into_the_model_until_it_is_forgotten(tmp_path, monkeypatch):
     monkeypatch.setattr(live, "SleepRecipe", Quick)
-    short = partial(few, kept.own_text)  # in place of Python's modules too, which take two seconds to read
-    for name in ("own_text", "plain_text"):
-        monkeypatch.setattr(kept, name, short)
+    keep_little(monkeypatch, own=True)
     told = ["On Friday, Carla sold a guitar at the market.", "In May, Otto found a lamp at the school."]
     question, steps = "What did Carla sell at the market on Friday?", 20
     with Memory().open(tmp_path) as memory:

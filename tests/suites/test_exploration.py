@@ -11,13 +11,14 @@ from scipy.stats import binom
 
 from hippo_core.files import LabError
 from hippo_core.results.scores import score_item
+from hippo_core.spoken import MOVES, OPPOSITE
 from hippo_core.suites import lexicon, settings_for
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.jsonl import read_worlds, write_worlds
 from hippo_core.suites.datasets.validate import rules, shared_facts
 from hippo_core.suites.spatial import SPATIAL, draw_map
 from hippo_core.suites.spatial.explore import Visit, explore, maps_of_rounds, misreport, walk, walls_of
-from hippo_core.suites.spatial.map import MOVES, OPPOSITE, Map, read_links
+from hippo_core.suites.spatial.map import Map, read_links
 from hippo_core.suites.spatial.mapper import answer, read_walk
 from hippo_core.suites.spatial.path import score_path
 from hippo_core.suites.spatial.questions import name

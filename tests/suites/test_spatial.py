@@ -9,13 +9,14 @@ import networkx
 import pytest
 
 from hippo_core.files import LabError
+from hippo_core.spoken import MOVES, NUMBERS, OPPOSITE
 from hippo_core.suites import settings_for
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.validate import rules, shared_facts
 from hippo_core.suites.spatial import SPATIAL, allowed_labels, draw_map
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.items import share_out
-from hippo_core.suites.spatial.map import MOVES, OPPOSITE, build_walls, draw_grid, name_places, read_links, read_map, write_links
+from hippo_core.suites.spatial.map import build_walls, draw_grid, name_places, read_links, read_map, write_links
 from hippo_core.suites.spatial.path import FILLER, score_path
 
 PROFILES = ("base", "default", "hard")
@@ -231,7 +232,7 @@ def test_steps_are_counted_along_a_shortest_way():
     found = of_kind(drawn(n=100, step_count_share=2), "step_count")
     for world, item in found:
         assert item.answers[1] == str(networkx.shortest_path_length(as_graph(world), item.cue["from"], item.cue["to"]))
-        assert item.answers[0] == words.NUMBERS[int(item.answers[1])] and 2 <= int(item.answers[1]) <= 4
+        assert item.answers[0] == NUMBERS[int(item.answers[1])] and 2 <= int(item.answers[1]) <= 4
     assert len(found) > 20
 
 

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 from hippo_core.methods.spatial.asked import Asked, Place, asked
 from hippo_core.methods.spatial.localise import explored_map, localise
+from hippo_core.methods.spatial.names import mark, place_names
 from hippo_core.methods.spatial.place_map import PlaceMap, beside, labelled_map, told_map
 from hippo_core.methods.spatial.planner import Planner, Way
 from hippo_core.methods.spatial.reading import Observation, Route, There, Visit, Walk, read
 from hippo_core.methods.spatial.settings import SpatialSection
-from hippo_core.suites.spatial.map import MOVES
-from hippo_core.suites.spatial.words import NUMBERS
+from hippo_core.spoken import MOVES, NUMBERS
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Atlas:
 
     def __init__(self, texts: Sequence[str], settings: SpatialSection | None = None) -> None:
         self.settings = settings or SpatialSection()
-        told = [(number, one) for number, text in enumerate(texts) if (one := read(text)) is not None]
+        self.names = place_names(texts)
+        told = [(number, one) for number, text in enumerate(texts) if (one := read(mark(text, self.names))) is not None]
         self.routes = {one.name: (number, one) for number, one in told if isinstance(one, Route)}
         self.there: dict[str, list[int]] = {}
         for number, one in told:
@@ -59,7 +60,7 @@ class Atlas:
 
     def say(self, question: str) -> Said | None:
         """What the map says to a question; None where it does not ask of the map, or the map does not know."""
-        wanted = asked(question, self.walks.keys(), self.routes.keys())
+        wanted = asked(mark(question, self.names), self.walks.keys(), self.routes.keys())
         if wanted is None:
             return None
         if wanted.kind == "route":
@@ -83,7 +84,8 @@ class Atlas:
         return self.map.find(place.label, place.next_to)
 
     def _way(self, wanted: Asked, way: Way) -> Said | None:
-        start, goal = self.map.labels[way.places[0]], self.map.labels[way.places[-1]]
+        labels = [self.names.get(label, label) for label in (self.map.labels[place] for place in way.places)]
+        start, goal = labels[0], labels[-1]
         told = tuple(dict.fromkeys(self.map.links[frozenset(pair)].told[-1] for pair in pairwise(way.places)))
         in_places = wanted.in_places or not self.map.is_grid
         if wanted.kind == "count":
@@ -92,7 +94,7 @@ class Atlas:
             over = self.map.links[frozenset(way.places)].by if len(way.places) == 2 else None
             spoken = over.most_common(1)[0][0] if over else ""
         else:
-            spoken = ", ".join([self.map.labels[place] for place in way.places[1:]] if in_places else way.words)
+            spoken = ", ".join(labels[1:] if in_places else way.words)
         return Said(*route(goal, start, spoken), spoken, told, way) if spoken else None
 
     def _around(self, wanted: Asked, place: str) -> Said | None:
@@ -100,6 +102,7 @@ class Atlas:
         if wanted.kind == "exits":
             spoken = ", ".join(word for word in MOVES if word in near)
             return Said(*route(label, label, spoken), spoken, tuple(self.map.told[place][-1:])) if spoken else None
+        label = self.names.get(label, label)
         if wanted.word not in near or not (other := self.map.labels[near[wanted.word]]):
             return None
         told = tuple(self.map.links[frozenset((place, near[wanted.word]))].told[-1:])

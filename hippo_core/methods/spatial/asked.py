@@ -9,16 +9,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hippo_core.methods.spatial.reading import FROM, GENERIC, directions
-from hippo_core.suites.spatial.map import MOVES
+from hippo_core.spoken import MOVES
 
 Kind = Literal["way", "count", "by", "neighbor", "exits", "where", "there", "route"]
-PLACE = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+)(?P<next> next to the (?P<near>[^\W\d_]+))?")
+PLACE = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+(?:_[^\W\d_]+)*)\b(?P<next> next to the (?P<near>[^\W\d_]+))?")
 COUNT = re.compile(r"\bhow (?:many|far|long)\b|\bnumber of\b", re.IGNORECASE)
 BY = re.compile(r"^(?:By what|What|Over what|Along what)\b", re.IGNORECASE)
-WAY = re.compile(r"\b(?:ways?|routes?|paths?|directions?|turns?|places|walk|go|get|reach|travel)\b", re.IGNORECASE)
+WAY = re.compile(
+    r"\b(?:ways?|routes?|paths?|directions?|turns?|places|"
+    r"place by place|stops|moves|steps|walks?|go|goes|going|get|lead|leads|reach|travels?)\b",
+    re.IGNORECASE,
+)
 SIDES = re.compile(r"\bdirections?\b|\bsides?\b|\bways? out\b|\bexits?\b", re.IGNORECASE)
 WHERE = re.compile(r"\bwhere\b|\bwhich place\b|\bend\b", re.IGNORECASE)
-PLACES = re.compile(r"\bplaces\b", re.IGNORECASE)
+PLACES = re.compile(r"\bplaces\b|\bplace by place\b|\bstops\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ def asked(question: str, walkers: Set[str] = frozenset(), routes: Set[str] = fro
     found = [(match["before"] or "", Place(match["noun"].lower(), (match["near"] or "").lower())) for match in PLACE.finditer(question)]
     named = [(before.lower(), place) for before, place in found if place.label not in GENERIC and place.label not in MOVES]
     words = directions(question)
+    if set(words) == set(MOVES):  # "North, south, east or west: ..."
+        words = []
     if len(named) == 1:
         [(_, start)] = named
         who = next((name for name in walkers if re.search(rf"\b{re.escape(name)}\b", question)), "")

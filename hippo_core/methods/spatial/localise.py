@@ -17,7 +17,7 @@ from math import log
 
 from hippo_core.methods.spatial.place_map import Cell, Evidence, PlaceMap, beside
 from hippo_core.methods.spatial.reading import Visit
-from hippo_core.suites.spatial.map import MOVES, OPPOSITE
+from hippo_core.spoken import MOVES, OPPOSITE
 
 Side = tuple[Cell, str]
 

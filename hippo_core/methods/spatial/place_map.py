@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hippo_core.methods.spatial.reading import Barrier, Link, Observation, There, Visit
-from hippo_core.suites.spatial.map import MOVES, OPPOSITE
+from hippo_core.spoken import MOVES, OPPOSITE
 
 Cell = tuple[int, int]  # row and column; row 0 is where the first place lies, and rows grow to the south
 

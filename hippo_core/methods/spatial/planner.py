@@ -7,7 +7,7 @@ from itertools import pairwise
 import rustworkx
 
 from hippo_core.methods.spatial.place_map import PlaceMap, beside
-from hippo_core.suites.spatial.map import MOVES
+from hippo_core.spoken import MOVES
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,23 +13,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from hippo_core.suites.spatial.map import MOVES
+from hippo_core.spoken import MOVES
 
 DIRECTION = re.compile(rf"\b({'|'.join(MOVES)})(?:ward|wards|ern)?\b", re.IGNORECASE)
-NOUN = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+)")
+NOUN = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+(?:_[^\W\d_]+)*)\b(?! (?:of|between) the\b)")
 # Nouns that tell of the way and name no place.
 GENERIC = frozenset((
     "directions", "direction", "way", "ways", "path", "paths", "road", "lane", "route", "routes", "walk", "walks", "step", "steps", "side",
     "sides", "map", "shortest", "end", "start", "turn", "turns", "number", "order", "name", "places", "place", "goal", "origin", "other",
-    "first", "last", "next", "right", "left",
+    "first", "last", "next", "right", "left", "thing", "compass", "map", "neighbour", "neighbor", "back", "stops", "moves",
 ))  # fmt: skip
 FROM = frozenset(("from", "of", "leaving", "left", "off"))
 THROUGH = frozenset(("along", "across", "over", "through", "by", "via"))
 BARS = re.compile(r"\b(?:block|bar|obstruct|clos|shut|stop|cut)(?:s|es|ed|e|red)?\b|\bno way\b|\bcannot\b", re.IGNORECASE)
-NOT = re.compile(r"\b(?:no|not|never|closed|shut|locked|blocked|barred|gone)\b", re.IGNORECASE)
+NOT = re.compile(r"\b(?:no|not|never|closed|shut|locked|blocked|barred|bricked|gone|apart|fell|fallen|washed away)\b", re.IGNORECASE)
+OPEN = re.compile(r"\bno (?:time|distance)\b", re.IGNORECASE)
 LINKS = re.compile(
     r"\b(?:between|links?|joins?|connects?|paths?|lanes?|roads?|tracks?|neighbou?rs?|next to|beside|adjacent|borders?|adjoins?|"
-    r"touch(?:es)?|leads?|ways?|walks?|gets?|goes|go|comes?|steps?|reach(?:es)?)\b",
+    r"touch(?:es)?|leads?|ways?|walks?|gets?|goes|go|comes?|steps?|reach(?:es)?|reached|behind|opposite|across|against|next door|share|"
+    r"paces?|opens?|gives on|runs?|follows?|after|in front|leaves?|meets?|beyond|at once|stands?|minutes?|through|out of)\b",
     re.IGNORECASE,
 )
 STARTS = re.compile(r"\b(?:starts?|started|begins?|began|sets? out|stands?|stood)\b", re.IGNORECASE)
@@ -105,8 +107,10 @@ def read(text: str) -> Observation | None:
     if step := STEP.match(text.strip()):
         return _visit(int(step["number"]), step["told"])
     if ":" in text:
-        route = ROUTE.match(text.strip())
-        return Route(route["name"].lower(), next((noun for noun, before in _nouns(text) if before in FROM), "")) if route else None
+        if route := ROUTE.match(text.strip()):
+            return Route(route["name"].lower(), next((noun for noun, before in _nouns(text) if before in FROM), ""))
+        if len(directions(text)) != 1:
+            return None
     nouns, words = list(_nouns(text)), directions(text)
     places = [noun for noun in nouns if noun[1] not in THROUGH] if len(nouns) > 2 else nouns
     if len(places) == 2 and (len(words) == 1 or (not words and LINKS.search(text))):
@@ -139,7 +143,7 @@ def _link(text: str, places: list[tuple[str, str]], words: list[str], nouns: lis
     origin, goal = places if places[0][1] in FROM or places[1][1] not in FROM else reversed(places)
     if origin[0] == goal[0]:
         return None
-    closed = bool(NOT.search(text))
+    closed = bool(NOT.search(OPEN.sub("", text)))
     return Link(origin[0], goal[0], words[0] if words else "", by, closed)
 
 

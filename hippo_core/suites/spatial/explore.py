@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
+from hippo_core.spoken import MOVES, OPPOSITE
 from hippo_core.suites import lexicon
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.facts import Sentence, SpatialSettings, Telling, draw_ways, fact_of
-from hippo_core.suites.spatial.map import MOVES, OPPOSITE, Link, Map
+from hippo_core.suites.spatial.map import Link, Map
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import Split, WorldSpec
 

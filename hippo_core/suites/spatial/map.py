@@ -13,10 +13,8 @@ from random import Random
 import numpy as np
 import rustworkx
 
+from hippo_core.spoken import MOVES, OPPOSITE
 from hippo_core.suites.types import Fact
-
-MOVES = {"north": (-1, 0), "east": (0, 1), "south": (1, 0), "west": (0, -1)}  # (row, column); row 0 is the northernmost
-OPPOSITE = {"north": "south", "south": "north", "east": "west", "west": "east"}
 
 Link = frozenset[str]  # of two places
 

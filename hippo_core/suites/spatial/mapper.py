@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from math import log
 from random import Random
 
+from hippo_core.spoken import MOVES, NUMBERS, OPPOSITE
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.explore import beside
-from hippo_core.suites.spatial.map import MOVES, OPPOSITE, Map
+from hippo_core.suites.spatial.map import Map
 from hippo_core.suites.types import Fact, Item
 
 Cell = tuple[int, int]
@@ -159,4 +160,4 @@ def answer(found: BelievedMap, item: Item) -> str:
     if item.kind == "edge_label":
         return found.by.get(frozenset((start, goal)), "")
     steps = found.map.route(Random(0), start, goal)
-    return ", ".join(steps) if item.kind == "grid_path" else words.NUMBERS[len(steps)]
+    return ", ".join(steps) if item.kind == "grid_path" else NUMBERS[len(steps)]

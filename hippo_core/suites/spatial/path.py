@@ -3,7 +3,8 @@
 import math
 import re
 
-from hippo_core.suites.spatial.map import MOVES, Map, read_links, read_map
+from hippo_core.spoken import MOVES
+from hippo_core.suites.spatial.map import Map, read_links, read_map
 from hippo_core.suites.spatial.words import WAYS
 from hippo_core.suites.types import Item, PathScore, World
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise, permutations
 from random import Random
 
+from hippo_core.spoken import MOVES, NUMBERS
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.facts import SpatialSettings, Telling
-from hippo_core.suites.spatial.map import MOVES, Map, write_links
+from hippo_core.suites.spatial.map import Map, write_links
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ def step_counts(random: Random, settings: SpatialSettings, telling: Telling, tra
         question = wording.format(origin=start.spoken, goal=goal.spoken)
         gold, count = link_facts(telling, start.place, steps), len(steps)
         cue, slices = {**start.slots("from"), **goal.slots("to")}, route_slices(telling, start.place, steps)
-        answer, digits = words.NUMBERS[count], (str(count),)
+        answer, digits = NUMBERS[count], (str(count),)
         yield Draft("step_count", form, held_out, question, answer, gold, cue, count, chance, more_answers=digits, slices=slices)
 
 

@@ -151,10 +151,6 @@ EXIT_QUESTIONS = (
     "On which sides does a way lead out of the {origin}?",
 )
 NEXT_TO = "{place} next to the {neighbor}"  # one of several places that share a label
-NUMBERS = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen",
-    "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
-)  # fmt: skip
 # No training sees these; questions that use them are the slice `new_template`.
 HELD_OUT_QUESTIONS = {
     "recall": "Which thing would one come upon at the {place}?",

@@ -15,6 +15,7 @@ from hippo_core.lab.dashboard.sleep import WAYS
 from hippo_core.live.consolidation import LINEAGE
 from hippo_core.training.consolidation import WAYS as ALL
 from tests.lab.dashboard.test_ask import words
+from tests.training.consolidation.conftest import keep_little
 
 TOLD = "On Monday, Ben sold a lamp at the market.\nIn May, Otto found a guitar at the school."
 QUESTION = "What did Ben sell at the market on Monday?"
@@ -26,8 +27,10 @@ def panel():
     panel = AskPanel()
     panel.sentences.value, panel.question.value = TOLD, QUESTION
     panel.sleep.way.value, panel.sleep.steps.value = "lora", STEPS
-    panel.sleep.sleep.click()
-    yield panel
+    with pytest.MonkeyPatch.context() as patch:
+        keep_little(patch, own=True)
+        panel.sleep.sleep.click()
+        yield panel
     panel.close()
 
 

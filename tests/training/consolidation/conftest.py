@@ -37,11 +37,19 @@ def few(texts, lm, seed):
     return texts(lm, seed, 4, 12)
 
 
+def keep_little(monkeypatch, own=False):
+    """Short lessons and few texts of what must not be lost, which takes most of a sleep's seconds. `own`: the model's own texts also in
+    place of Python's docstrings, which take two seconds to read."""
+    monkeypatch.setattr(kept, "FACTS", 2)
+    texts = {name: getattr(kept, "own_text" if own else name) for name in ("own_text", "plain_text")}
+    for name, made in texts.items():
+        monkeypatch.setattr(kept, name, partial(few, made))
+
+
 @pytest.fixture
 def sleep(monkeypatch):
     """Makes a sleep of a way over traces, with little of what must not be lost."""
-    for name in ("own_text", "plain_text"):
-        monkeypatch.setattr(kept, name, partial(few, getattr(kept, name)))
+    keep_little(monkeypatch)
 
     def make(lm, way, told=TEXTS, orders=None, earlier=(), **recipe):
         traces = [Trace("w", f"f{number}", text, id=number) for number, text in enumerate(told, 1)]
@@ -86,11 +94,10 @@ def cell(lm, store, tmp_path, monkeypatch):
     monkeypatch.setattr(run, "home", lambda: tmp_path)
     monkeypatch.setattr(run, "PARAGRAPHS", 2)
     monkeypatch.setattr(run, "LESSONS", 4)
-    for name in ("own_text", "plain_text"):
-        monkeypatch.setattr(kept, name, partial(few, getattr(kept, name)))
+    keep_little(monkeypatch, own=True)
 
     def make(kind=ConsolidationParameters, **parameters):
-        told: dict[str, Any] = {"n": 4, "steps": 3, "in_context": 4, "wordings": 4} | parameters
+        told: dict[str, Any] = {"n": 4, "steps": 1, "in_context": 4, "wordings": 4} | parameters
         return Cell(kind(**told), lm, store, tmp_path)
 
     return make

@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import signal
-from functools import partial
 
 import pytest
 import torch
@@ -13,10 +12,10 @@ from hippo_core import files
 from hippo_core.files import LabError
 from hippo_core.live.consolidation import LINEAGE, Consolidation
 from hippo_core.store.trace import Trace
-from hippo_core.training.consolidation import kept, live
+from hippo_core.training.consolidation import live
 from hippo_core.training.consolidation import sleep as sleeping
 from hippo_core.training.consolidation.ways.way import FILE
-from tests.training.consolidation.conftest import TEXTS, few
+from tests.training.consolidation.conftest import TEXTS, keep_little
 from tests.training.consolidation.test_ways import logits, weights_of
 
 TRACES = [Trace("w", f"{number}", text, id=number) for number, text in enumerate(TEXTS, 1)]
@@ -24,9 +23,7 @@ TRACES = [Trace("w", f"{number}", text, id=number) for number, text in enumerate
 
 @pytest.fixture(autouse=True)
 def little_is_kept(monkeypatch):
-    monkeypatch.setattr(kept, "FACTS", 2)
-    for name in ("own_text", "plain_text"):
-        monkeypatch.setattr(kept, name, partial(few, getattr(kept, name)))
+    keep_little(monkeypatch, own=True)
 
 
 def learn(lm, folder, traces=tuple(TRACES[:1]), way="sparse", steps=1):

@@ -30,7 +30,7 @@ def begun(monkeypatch):
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_group_after_group_is_slept_on_and_asked(cell, lm, begun, apart):
-    here = cell(SleepsParameters, groups=2, apart=apart, steps=1, in_context=1, rehearse_earlier=0.25)
+    here = cell(SleepsParameters, groups=2, apart=apart, questions=8, in_context=1, rehearse_earlier=0.25)
     before = {name: weight.clone() for name, weight in lm.model.state_dict().items()}
     rows: Frame = ROWS.arranged(stream.sleeps(here, say=lambda line: None))
     assert [texts for texts, *_ in begun] == [[fact.text for fact in world.facts] for world in WORLDS]
