@@ -19,6 +19,7 @@ REPORTS = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
 WITHOUT_ROWS = {  # no report of a run
     "retrieval",  # tables that benchmarks print
     "consolidation",  # a table of its own, compared below
+    "sleeps",  # matrices of each cell
 }
 
 

@@ -23,7 +23,7 @@ from hippo_core.store.trace import Decision, Trace
 if TYPE_CHECKING:
     from hippo_core.methods.relational.graph import Graph
     from hippo_core.methods.relational.likeness import Likeness
-    from hippo_core.methods.relational.paths import Search
+    from hippo_core.methods.relational.paths import Path, Search
     from hippo_core.methods.relational.writing import Writer
     from hippo_core.store import TraceStore
 
@@ -37,7 +37,7 @@ class SgcRss(Memory):
     steps = ("teach", "replay")
     says_confidence = True
     columns: ClassVar = {"test": ("path_hops", "duplicate_rate")}
-    test_settings = (*Memory.test_settings, "relational.search", "relational.resolve", "relational.passages")
+    test_settings = (*Memory.test_settings, "relational.search", "relational.resolve", "relational.wording", "relational.passages")
     replay_settings = ("replay",)
 
     _writer: "Writer | None" = None
@@ -107,6 +107,7 @@ class SgcRss(Memory):
                 confidence=best.confidence if best else None,
                 columns={"path_hops": float(len(best.statements)) if best else 0.0, "duplicate_rate": repeated},
                 together=best is not None,
+                restated=self._restated(search, best, query.text),
             )
 
         return retrieve
@@ -114,9 +115,9 @@ class SgcRss(Memory):
     @cached_property
     def alike(self) -> "Likeness":
         """How alike words are, with the vectors of those that were met."""
-        from hippo_core.methods.relational.likeness import by_meaning, by_spelling
+        from hippo_core.methods.relational.likeness import Likeness, Meaning
 
-        return by_meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else by_spelling
+        return Meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else Likeness()
 
     def _search(self, traces: Sequence[Trace]) -> "Search":
         from hippo_core.methods.relational.graph import Graph
@@ -134,6 +135,13 @@ class SgcRss(Memory):
 
         search = self._search(traces)
         return [drawn(search.graph, path) for path in search.best(question)[:1]]
+
+    def _restated(self, search: "Search", best: "Path | None", question: str) -> str:
+        """The name where a path ends, in the words of the question; "" where the path is told by its statements."""
+        wording = self.settings.relational.wording
+        if best is None or wording == "own" or (wording == "either" and search.known(question)):
+            return ""
+        return f"{question.rstrip(' ?.')}: {search.graph.names[best.end]}."
 
     def _passages(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve | None:
         """What ranks these where they are passages."""

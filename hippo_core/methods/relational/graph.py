@@ -20,6 +20,7 @@ from hippo_core.methods.relational.names import Names
 from hippo_core.methods.relational.relations import Relation, relation_of
 from hippo_core.methods.relational.schema import Schema, Slots, Tails
 from hippo_core.methods.relational.speech import HEARSAY, Said, listen
+from hippo_core.methods.relational.voices import heard, lowered
 from hippo_core.store.trace import Trace
 
 WHEN = re.compile(r" (?:in|on|at) (?P<when>[a-z]\w*)$")
@@ -92,6 +93,7 @@ class Told:
 def read(trace: Trace) -> Told:
     """A statement's text, read. A statement of fewer than two names joins nothing, nor does one of a name and itself."""
     said = listen(trace.text)
+    said = heard(replace(said, core=lowered(said.core)), mentions(lowered(said.core)))
     found = tuple(mentions(said.core))
     relation = relation_of(said.core, found)
     joins = relation is not None and found[relation.head].key != found[relation.tail].key

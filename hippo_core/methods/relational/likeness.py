@@ -1,12 +1,11 @@
-"""How alike two words are: by their spelling, and where there is an encoder by what they mean."""
+"""How alike words are, and texts: by their spelling, and where there is an encoder by what they mean."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from hippo_core.retrieval.lexicon import grams
 
-Likeness = Callable[[Sequence[str], Sequence[str]], np.ndarray]  # words [Q] and words [W] -> 0 to 1, [Q, W]
 FAR = 0.5  # cosine of two words that have nothing to do with each other
 
 
@@ -18,26 +17,36 @@ def spelling(one: str, other: str) -> float:
     return 2 * len(a & b) / (len(a) + len(b)) if a and b else 0.0
 
 
-def by_spelling(asked: Sequence[str], known: Sequence[str]) -> np.ndarray:
-    """See `Likeness`."""
-    return np.array([[spelling(one, other) for other in known] for one in asked]).reshape(len(asked), len(known))
+class Likeness:
+    """By spelling alone."""
+
+    def words(self, asked: Sequence[str], known: Sequence[str]) -> np.ndarray:
+        """How alike each asked word is to each known one, 0 to 1, [Q, W]."""
+        return np.array([[spelling(one, other) for other in known] for one in asked]).reshape(len(asked), len(known))
+
+    def texts(self, asked: Sequence[str], known: Sequence[str]) -> np.ndarray:
+        """How alike each asked text is to each known one, up to 1, [Q, N]."""
+        return self.words(asked, known)
 
 
-def by_meaning(device: str = "cpu") -> Likeness:
-    """The larger one of spelling and MiniLM's cosine, which counts from `FAR` on. Vectors of words are kept."""
-    from hippo_core.models import minilm
+class Meaning(Likeness):
+    """By MiniLM's cosine; of words, where it counts from `FAR` on, the larger one of that and the spelling. Vectors are kept."""
 
-    vectors: dict[str, np.ndarray] = {}
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
+        self._vectors: dict[str, np.ndarray] = {}
 
-    def encoded(texts: Sequence[str]) -> np.ndarray:
-        if new := [text for text in dict.fromkeys(texts) if text not in vectors]:
-            vectors.update(zip(new, minilm.encode(new, device).cpu().numpy(), strict=True))
-        return np.stack([vectors[text] for text in texts])
+    def words(self, asked: Sequence[str], known: Sequence[str]) -> np.ndarray:
+        return np.maximum(super().words(asked, known), np.clip((self.texts(asked, known) - FAR) / (1 - FAR), 0, 1))
 
-    def alike(asked: Sequence[str], known: Sequence[str]) -> np.ndarray:
+    def texts(self, asked: Sequence[str], known: Sequence[str]) -> np.ndarray:
         if not (asked and known):
             return np.zeros((len(asked), len(known)))
-        cosines = encoded(asked) @ encoded(known).T
-        return np.maximum(by_spelling(asked, known), np.clip((cosines - FAR) / (1 - FAR), 0, 1))
+        return self._encoded(asked) @ self._encoded(known).T
 
-    return alike
+    def _encoded(self, texts: Sequence[str]) -> np.ndarray:
+        from hippo_core.models import minilm
+
+        if new := [text for text in dict.fromkeys(texts) if text not in self._vectors]:
+            self._vectors.update(zip(new, minilm.encode(new, self.device).cpu().numpy(), strict=True))
+        return np.stack([self._vectors[text] for text in texts])

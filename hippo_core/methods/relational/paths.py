@@ -2,30 +2,59 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hippo_core.methods.relational.graph import Graph, Told
-from hippo_core.methods.relational.likeness import Likeness, by_spelling
-from hippo_core.methods.relational.mentions import COMMON, mentions
+from hippo_core.methods.relational.clauses import NONE, SOMETHING, Clauses, blank
+from hippo_core.methods.relational.graph import Claim, Graph, Told
+from hippo_core.methods.relational.likeness import Likeness
+from hippo_core.methods.relational.mentions import COMMON, Mention, mentions
+from hippo_core.methods.relational.relations import TYPES
 from hippo_core.retrieval.lexicon import words
 
-# What it counts that the end is of the kind that is asked for, that names are met, that others are told of likewise, and each hop.
-FITS, SEEN, SCHEMA, HOP = 1.0, 0.5, 0.1, 0.05
+KINDS = {kind for pair in TYPES.values() for kind in pair} - {""}  # that patterns tell of names
 ASKED = re.compile(
     r"\b(?:which|what) (?P<a>[a-z]+)|\bthe (?P<b>[a-z]+) (?:where|in which|that|who|which)\b|\b(?P<c>where|who|whom|when)\b", re.IGNORECASE
 )
 
 
 @dataclass(frozen=True, slots=True)
+class Weights:
+    """What counts of a path.
+
+    `covered`: the share of the question's words that it has; `seen`: that the question's names are met; `schema`: that others are told of
+    likewise. Where what is asked for is of a kind that patterns tell: `fits`, that the end is of it; `hop`, what each statement costs.
+    Elsewhere: `clauses`, how well its statements say in order what the question's parts say; `asked`, what each statement costs that is
+    more or less than the parts ask for. `near`: how much less well a statement may say these, to be one of the same matter.
+    """
+
+    covered: float = 1.0
+    seen: float = 0.5
+    schema: float = 0.1
+    fits: float = 1.0
+    hop: float = 0.05
+    clauses: float = 1.0
+    asked: float = 1.0
+    near: float = 0.5
+
+    @property
+    def most(self) -> float:
+        """The largest score that there is where patterns tell the kind."""
+        return self.covered + self.fits + self.seen + self.schema - self.hop
+
+
+@dataclass(frozen=True, slots=True)
 class Path:
-    """Statements by number, in the order in which they lead from a name of the question to `end`; `score` says how well they fit."""
+    """Statements by number, in the order in which they lead from a name of the question to `end`; `score` says how well they fit, `worth`
+    what parts of the question they say (`Clauses`); `lost` are statements that say otherwise in other words, and do not hold."""
 
     statements: tuple[int, ...]
     nodes: tuple[str, ...]
     score: float
+    worth: np.ndarray = field(compare=False, repr=False)
+    lost: tuple[int, ...] = ()
 
     @property
     def end(self) -> str:
@@ -34,70 +63,133 @@ class Path:
     @property
     def confidence(self) -> float:
         """How sure it is that this is the way to the answer: the score as a share of the largest one that there is."""
-        return min(1.0, max(0.0, self.score / (1 + FITS + SEEN + SCHEMA - HOP)))
+        return min(1.0, max(0.0, self.score / Weights().most))
 
 
 class Search:
     """Search over one graph.
 
     Args:
-        alike: how alike words are.
+        alike: how alike words and texts are.
         resolve: whether a contested statement is replaced by the one that holds.
         hops: statements of a path, at most.
         beam: paths that are followed further at each hop.
     """
 
-    def __init__(self, graph: Graph, alike: Likeness = by_spelling, resolve: bool = True, hops: int = 3, beam: int = 12) -> None:
-        self.graph, self.alike, self.resolve, self.hops, self.beam = graph, alike, resolve, hops, beam
+    def __init__(
+        self,
+        graph: Graph,
+        alike: Likeness | None = None,
+        resolve: bool = True,
+        hops: int = 3,
+        beam: int = 12,
+        weights: Weights | None = None,
+    ) -> None:
+        self.graph, self.alike, self.resolve, self.hops, self.beam = graph, alike or Likeness(), resolve, hops, beam
+        self.weights = weights or Weights()
         self.words = [[word for word in words(_text(told)) if word not in COMMON] for told in graph.told]
         self.held = Counter(word for own in self.words for word in set(own))
         self.usual = float(np.median(list(self.held.values()))) if self.held else 1.0  # how often a word counts that is in none
 
-    def link(self, question: str) -> list[str]:
-        """The nodes that a question names: by their whole name, a part of it, or nearly so."""
-        found: list[str] = []
+    def link(self, question: str) -> dict[str, Mention]:
+        """The nodes that a question names, and where: by their whole name, a part of it, or nearly so."""
+        found: dict[str, Mention] = {}
         for mention in mentions(question):
             if key := self.graph.nodes.nearest(mention.key):
-                found.append(key)
-        return list(dict.fromkeys(found))
+                found.setdefault(key, mention)
+        return found
 
     def best(self, question: str, allowed: set[int] | None = None) -> list[Path]:
         """Paths, best first; none where the question names nothing that is known."""
-        seeds = self.link(question)
+        seeds, weights, graph = self.link(question), self.weights, self.graph
         if not seeds:
             return []
         own = {word for seed in seeds for word in seed.split()}
         kind = wanted(question)
-        own |= {kind} & self.graph.kinds
+        own |= {kind} & graph.kinds
         asked = [word for word in dict.fromkeys(words(question)) if word not in COMMON and word not in own]
         idf = np.array([np.log(1 + len(self.words) / self.held.get(word, self.usual)) for word in asked])
         rows = Rows(self.alike, asked, self.words)
+        told_by_patterns = self.known(question)
+        names = mentions(question)
+        clauses = {seed: Clauses(question, mention, names, self.alike) for seed, mention in seeds.items()}
 
-        def score(statements: Sequence[int], nodes: Sequence[str]) -> float:
+        def score(statements: Sequence[int], nodes: Sequence[str], worth: np.ndarray) -> float:
             covered = float(rows.of(statements).max(0) @ idf / idf.sum()) if asked else 0.0
-            fits = float(bool(kind) and kind in self.graph.types.get(nodes[-1], ()))
-            said = {mention.key for one in statements for mention in self.graph.told[one].mentions}
+            said = {mention.key for one in statements for mention in graph.told[one].mentions}
             seen = sum(seed in said for seed in seeds) / len(seeds)
-            schema = min(self.graph.fit(one) for one in statements)
-            return covered + FITS * fits + SEEN * seen + SCHEMA * schema - HOP * len(statements)
+            schema = min(graph.fit(one) for one in statements)
+            score = weights.covered * covered + weights.seen * seen + weights.schema * schema
+            if told_by_patterns:
+                return score + weights.fits * (kind in graph.types.get(nodes[-1], ())) - weights.hop * len(statements)
+            parts = clauses[nodes[0]]
+            return score + weights.clauses * max(0.0, worth[parts.end]) - weights.asked * abs(len(statements) - parts.hops)
 
-        beam = [Path((), (seed,), 0.0) for seed in seeds]
+        beam = [Path((), (seed,), 0.0, clauses[seed].begin()) for seed in seeds]
         found: list[Path] = []
         for _ in range(self.hops):
             wider: dict[tuple[tuple[int, ...], str], Path] = {}
-            rows.meet(number for path in beam for number in self.graph.at.get(path.end, ()))
+            rows.meet(number for path in beam for number in graph.at.get(path.end, ()))
             for path in beam:
-                for number in self.graph.at.get(path.end, ()):
-                    number = self.graph.holds(number) if self.resolve and self.graph.contested(number) else number
-                    if number in path.statements or (allowed is not None and number not in allowed):
-                        continue
-                    for mention in self.graph.told[number].mentions:
+                numbers = dict.fromkeys(self._holding(number) for number in graph.at.get(path.end, ()))
+                numbers = [number for number in numbers if number not in path.statements and (allowed is None or number in allowed)]
+                parts = clauses[path.nodes[0]]
+                if not told_by_patterns:
+                    parts.meet({number: _remainder(graph.told[number]) for number in numbers})
+                for number in numbers:
+                    worth = path.worth if told_by_patterns else parts.after(path.worth, number)
+                    for mention in graph.told[number].mentions:
                         if mention.key not in path.nodes:
                             statements, nodes = (*path.statements, number), (*path.nodes, mention.key)
-                            wider[statements, mention.key] = Path(statements, nodes, score(statements, nodes))
-            beam = sorted(wider.values(), key=lambda path: -path.score)[: self.beam]
+                            wider[statements, mention.key] = Path(statements, nodes, score(statements, nodes, worth), worth)
+            beam = sorted(wider.values(), key=lambda path: -(path.score if told_by_patterns else path.worth.max()))[: self.beam]
             found += beam
-        return sorted(found, key=lambda path: -path.score)
+        found.sort(key=lambda path: -path.score)
+        if self.resolve and found and not told_by_patterns:
+            best, lost = self._settled(found, clauses)
+            found.remove(best)
+            found.insert(0, replace(best, lost=lost))
+        return found
+
+    def known(self, question: str) -> bool:
+        """Whether a question asks for something of a kind that patterns tell of names here."""
+        return wanted(question) in KINDS & self.graph.kinds
+
+    def _holding(self, number: int) -> int:
+        """The statement that holds, in the place of one that others contest in the words of the same relation."""
+        return self.graph.holds(number) if self.resolve and self.graph.contested(number) else number
+
+    def _settled(self, found: Sequence[Path], clauses: Mapping[str, Clauses]) -> tuple[Path, tuple[int, ...]]:
+        """The best path, but where people disagree in other words the best that goes the same way up to there and on by what holds; and
+        what lost.
+
+        Statements of a name by several tellers contest each other where all of them fit the same parts of the question.
+        """
+        best, parts, lost = found[0], clauses[found[0].nodes[0]], dict[int, None]()
+        for place in range(len(best.statements)):
+            if place >= len(best.statements) or best.worth[parts.end] <= NONE / 2:
+                break
+            node, number = best.nodes[place], best.statements[place]
+            share = parts.shares(best.statements)[place]
+            before = best.statements[:place]
+            longer = [path for path in found if path.statements[:place] == before and len(path.statements) > place]
+            there = {path.statements[place]: path for path in reversed(longer) if path.nodes[place] == node}
+            least = parts.says(number, share) - self.weights.near
+            claims = [claim for one in there if parts.says(one, share) >= least for claim in self._claims(one, node)]
+            if min(len({claim.tail for claim in claims}), len({claim.teller for claim in claims})) < 2 or not self._claims(number, node):
+                continue
+            claims.sort(key=lambda claim: (claim.said.time, claim.number))
+            winner = Claim.deciding(claims)
+            [tail] = {claim.tail for claim in claims if claim.number == winner}
+            lost |= dict.fromkeys(claim.number for claim in claims if claim.tail != tail)
+            best = best if winner == number else there[winner]
+        return best, tuple(lost)
+
+    def _claims(self, number: int, name: str) -> list[Claim]:
+        """All that is said by a statement of a name and one other, where somebody says it."""
+        told = self.graph.told[number]
+        others = [*{mention.key for mention in told.mentions} - {name}]
+        return [Claim(number, others[0], telling) for telling in told.tellings if telling.teller] if len(others) == 1 else []
 
 
 class Rows:
@@ -116,7 +208,7 @@ class Rows:
         """Work these out together."""
         new = [number for number in dict.fromkeys(statements) if number not in self._rows]
         unknown = [word for word in dict.fromkeys(word for number in new for word in self.words[number]) if word not in self._words]
-        self._words.update(zip(unknown, self.alike(self.asked, unknown).T, strict=True))
+        self._words.update(zip(unknown, self.alike.words(self.asked, unknown).T, strict=True))
         for number in new:
             known = [self._words[word] for word in self.words[number]]
             self._rows[number] = np.max(known, 0) if known else np.zeros(len(self.asked))
@@ -136,3 +228,8 @@ def wanted(question: str) -> str:
 def _text(told: Told) -> str:
     """What a statement says, and the relation that it tells."""
     return f"{told.said.core} {told.relation.name}" if told.relation else told.said.core
+
+
+def _remainder(told: Told) -> str:
+    """What a statement says, without its names and without who says it."""
+    return blank(told.said.core, told.mentions, 0, len(told.said.core), SOMETHING)

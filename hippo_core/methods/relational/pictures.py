@@ -6,7 +6,7 @@ from hippo_core.methods.base import Picture
 from hippo_core.methods.relational.graph import Graph
 from hippo_core.methods.relational.paths import Path
 
-ACCENT, QUIET = "var(--hippo-accent, #0072b2)", "var(--hippo-quiet, #9aa0a6)"
+ACCENT = "var(--hippo-accent, #0072b2)"
 WIDTH, ROW, LEFT, MOST = 560, 20, 12, 4
 CHARACTERS = 78  # of a statement that fit into a row
 
@@ -19,11 +19,12 @@ def drawn(graph: Graph, path: Path) -> Picture:
         rows.append(_node(len(rows), graph.names[node], number in (0, len(path.statements))))
         if statement is None:
             break
-        rows.append(_line(len(rows), graph.told[statement].trace.text, ACCENT))
-        tail = graph.told[statement].tail
-        against = [graph.told[one] for one in graph.rivals(statement) if graph.told[one].tail != tail] if graph.contested(statement) else []
-        lost += len(against)
-        rows += [_line(len(rows) + place, one.trace.text, QUIET, "line-through") for place, one in enumerate(against[:MOST])]
+        rows.append(_line(len(rows), graph.told[statement].trace.text))
+        tail, numbers = graph.told[statement].tail, [one for one in path.lost if one in graph.at[node]]
+        if graph.contested(statement):
+            numbers = [one for one in graph.rivals(statement) if graph.told[one].tail != tail]
+        lost += len(numbers)
+        rows += [_line(len(rows) + place, graph.told[one].trace.text, lost=True) for place, one in enumerate(numbers[:MOST])]
     height = ROW * len(rows) + 6
     alt = f"a path over {len(path.statements)} statements to {graph.names[path.end]}"
     svg = (
@@ -42,9 +43,9 @@ def _node(row: int, name: str, end: bool) -> str:
     return f'{circle}<text x="{LEFT + 14}" y="{y}" font-size="12" font-weight="600" fill="currentColor">{escape(name)}</text>'
 
 
-def _line(row: int, text: str, colour: str, decoration: str = "none") -> str:
+def _line(row: int, text: str, lost: bool = False) -> str:
     y = ROW * row + ROW - 6
     short = text if len(text) <= CHARACTERS else f"{text[: CHARACTERS - 1]}…"
     bar = f'<line x1="{LEFT}" y1="{ROW * row}" x2="{LEFT}" y2="{ROW * row + ROW}" stroke="{ACCENT}" stroke-width="1.5"/>'
-    style = f'font-size="11" fill="{colour}" text-decoration="{decoration}"'
-    return f'{bar}<text x="{LEFT + 14}" y="{y}" {style}>{escape(short)}</text>'
+    style = 'fill-opacity=".6" text-decoration="line-through"' if lost else ""
+    return f'{bar}<text x="{LEFT + 14}" y="{y}" font-size="11" fill="currentColor" {style}>{escape(short)}</text>'

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from hippo_core.methods.spatial.reading import ROUTE, STEP
-from hippo_core.suites.spatial.map import MOVES
+from hippo_core.spoken import MOVES
 
 PAIR = re.compile(r"\b[Tt]he ([a-z]+)(?: ([a-z]+)\b)?(?=( [a-z]+)?)")
 PROPER = re.compile(r"[A-Z][a-z]+(?:['’]s)?(?: [A-Z][a-z]+(?:['’]s)?)*")

@@ -101,7 +101,7 @@ def test_a_contested_statement_is_replaced_by_the_one_that_holds_unless_that_is_
     told = [*CHAIN[:4], "Later the Finch shop moved to Oslo."]
     assert asked("In which city did Omar buy a lamp?", *told)[-1] == told[-1]
     both = {asked("In which city did Omar buy a lamp?", *order, resolve=False)[-1] for order in (told, [told[-1], *told[:-1]])}
-    assert len(both) == 2
+    assert both != {told[-1]}
 
 
 def test_nothing_is_found_where_no_name_is_known():

@@ -71,3 +71,21 @@ def test_a_walk_over_names_brings_the_second_fact(lm):
     altered = [text.replace("Finch shop is in", "Quill shop is in") for text in CHAIN]
     _, other = brought(lm, altered, name="baselines/rag_graph", seeds=1)
     assert {trace.text: rank for rank, trace in enumerate(other.ranking)}[altered[3]] > ranks[CHAIN[3]]
+
+
+TEAM = ("Ulla wears the shirt of Tarn Rovers.", "The Ost winds past Larkhill.", "Tarn Rovers do their drills at Larkhill.")
+
+
+def test_a_path_in_words_of_no_pattern_is_told_by_its_end_and_follows_the_store(lm):
+    question = "Where do the team of Ulla train?"
+    _, found = brought(lm, TEAM, question)
+    assert [trace.text for trace in found.delivered] == ["Where do the team of Ulla train: Larkhill."]
+    _, altered = brought(lm, [text.replace("Larkhill", "Saxby") for text in TEAM], question)
+    assert altered.delivered[0].text.endswith(": Saxby.")
+    _, own = brought(lm, TEAM, question, **{"relational.wording": "own"})
+    assert [trace.text for trace in own.delivered] == [TEAM[0], TEAM[2]]
+
+
+def test_a_path_that_patterns_know_is_told_by_its_statements(lm):
+    assert [trace.text for trace in brought(lm, CHAIN)[1].delivered] == [CHAIN[1], CHAIN[3]]
+    assert [trace.text for trace in brought(lm, CHAIN, **{"relational.wording": "question"})[1].delivered] == [f"{LAMP[:-1]}: Lima."]

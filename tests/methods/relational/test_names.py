@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hippo_core.methods.relational.graph import Graph
-from hippo_core.methods.relational.likeness import by_spelling, spelling
+from hippo_core.methods.relational.likeness import Likeness, spelling
 from hippo_core.methods.relational.names import NEAR, Names
 from hippo_core.methods.relational.paths import Rows, Search
 from tests.methods.relational.test_graph import CHAIN, traces
@@ -37,19 +37,20 @@ def test_the_index_finds_what_a_look_at_all_finds(seed):
 def test_words_of_statements_that_are_met_are_as_alike_as_all_of_them_together():
     told = Search(Graph.of(traces(*CHAIN, "Omar."))).words
     asked, known = ["buy", "lamp", "friend"], sorted({word for own in told for word in own})
-    table = by_spelling(asked, known)
+    table = Likeness().words(asked, known)
     whole = [np.max([table[:, known.index(word)] for word in own], 0) if own else np.zeros(3) for own in told]
-    rows = Rows(by_spelling, asked, told)
+    rows = Rows(Likeness(), asked, told)
     assert all((rows.of([number])[0] == whole[number]).all() for number in reversed(range(len(told))))
 
 
 def test_a_question_looks_at_no_word_of_statements_that_it_does_not_meet():
     met = set()
 
-    def alike(asked, known):
-        met.update(known)
-        return by_spelling(asked, known)
+    class Met(Likeness):
+        def words(self, asked, known):
+            met.update(known)
+            return super().words(asked, known)
 
-    Search(Graph.of(traces(*CHAIN, "Kim has a zeppelin from Max.")), alike).best("In which city did Omar buy a lamp?")
+    Search(Graph.of(traces(*CHAIN, "Kim has a zeppelin from Max.")), Met()).best("In which city did Omar buy a lamp?")
     assert "lamp" in met
     assert "zeppelin" not in met

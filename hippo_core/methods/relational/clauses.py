@@ -1,0 +1,103 @@
+"""A question's parts from its name outward, matched in order to the statements of a path.
+
+    Which river runs by | the place where | the football team of | the music teacher of | Anna | trains?
+
+What describes the next thing stands around what describes the last one. So of the statements on a path the first says what the parts next
+to the name say, and the last what the outermost say; each statement gets parts in a row, and no part is left out.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from hippo_core.methods.relational.likeness import Likeness
+from hippo_core.methods.relational.mentions import Mention
+
+CUT = re.compile(r"\s+(?=(?:the|a|an|which|what|who|whom|whose|where|when|that)\b)", re.IGNORECASE)
+JUST = re.compile(r"(?:who|what|where|which) (?:is|are|was|were)", re.IGNORECASE)
+SOMETHING = "something"  # in the place of a name
+NONE = -1e9
+
+
+class Clauses:
+    """How well the parts of a question, from one of its names outward, say what statements say.
+
+    A state is how many parts before the name are used up, and whether what stands behind it is; `end` is the one where all is. `hops`: how
+    many statements the parts ask for.
+
+    Args:
+        question: its text.
+        named: the name where it begins.
+        names: all of its names.
+        alike: how alike texts are.
+    """
+
+    def __init__(self, question: str, named: Mention, names: Sequence[Mention], alike: Likeness) -> None:
+        self.alike = alike
+        before = [part for part in CUT.split(blank(question, names, 0, named.start)) if part][::-1]
+        behind = re.sub(r"^['’]s?\b", "", blank(question, names, named.end, len(question))).strip(" ?.!")
+        self.hops = hops_of(before)
+        self.size = 2 * (len(before) + 1)
+        self.end = self.size - (1 if behind else 2)
+        self.steps: list[tuple[int, int, int]] = []  # from a state to another, by a text
+        texts: dict[str, int] = {}
+        for first in range(len(before) + 1):
+            for last in range(first, len(before) + 1):
+                for used, then in ((0, 0), (0, 1), (1, 1)):
+                    parts = [*before[first:last][::-1], *([behind] if then > used else [])]
+                    if text := " ".join(part for part in parts if part):
+                        number = texts.setdefault(f"{text} {SOMETHING}", len(texts))
+                        self.steps.append((2 * first + used, 2 * last + then, number))
+        self.texts = list(texts)
+        self._tables: dict[int, np.ndarray] = {}
+
+    def meet(self, remainders: Mapping[int, str]) -> None:
+        """Work out together how well the parts say what these statements say, by number; `remainders`: what they say without names."""
+        new = [number for number in remainders if number not in self._tables]
+        if not new:
+            return
+        alike = self.alike.texts(self.texts, [remainders[number] for number in new])
+        for column, number in enumerate(new):
+            table = self._tables[number] = np.full((self.size, self.size), NONE)
+            for state, following, text in self.steps:
+                table[state, following] = alike[text, column]
+
+    def begin(self) -> np.ndarray:
+        """The worth of each state before the first statement, [S]."""
+        return np.array([0.0, *[NONE] * (self.size - 1)])
+
+    def after(self, worth: np.ndarray, statement: int) -> np.ndarray:
+        """The worth of each state after one more statement that was met, [S]."""
+        return (worth[:, None] + self._tables[statement]).max(0)
+
+    def shares(self, statements: Sequence[int]) -> list[tuple[int, int]]:
+        """Which parts each of these statements gets, as the states before and after it, where all of them are worth most."""
+        worths = [self.begin()]
+        for statement in statements:
+            worths.append(self.after(worths[-1], statement))
+        states = [self.end]
+        for statement, worth in zip(reversed(statements), reversed(worths[:-1]), strict=True):
+            states.append(int((worth + self._tables[statement][:, states[-1]]).argmax()))
+        return [*zip(states[:0:-1], states[-2::-1], strict=True)]
+
+    def says(self, statement: int, share: tuple[int, int]) -> float:
+        """How well these parts say what a statement says that was met."""
+        return float(self._tables[statement][share])
+
+
+def hops_of(parts: Iterable[str]) -> int:
+    """How many statements a question's parts, outermost last, ask for: one for each thing that is described, and one for what is asked of
+    the last of them, unless that is just what it is."""
+    parts = [*parts]
+    described = sum(part.lower().startswith("the ") for part in parts)
+    return max(1, described + (not described or not JUST.fullmatch(parts[-1])))
+
+
+def blank(text: str, names: Iterable[Mention], start: int, end: int, word: str = "") -> str:
+    """A part of a text without its names, `word` in the place of each."""
+    pieces, at = [], start
+    for name in sorted((name for name in names if start <= name.start and name.end <= end), key=lambda name: name.start):
+        pieces += [text[at : name.start], word]
+        at = name.end
+    return " ".join("".join([*pieces, text[at:end]]).split())

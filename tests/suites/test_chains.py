@@ -1,0 +1,121 @@
+"""The worlds of data/chains: as their words make them, in no pattern's words, and each question follows from what its world tells."""
+
+import re
+from random import Random
+
+import pytest
+
+from benchmarks.memory import chain_worlds
+from benchmarks.memory.chain_worlds import FACTS, HOPS, WORLDS, folder_of, lines, words_of
+from hippo_core.methods.relational.graph import read
+from hippo_core.methods.relational.mentions import COMMON
+from hippo_core.methods.relational.relations import FORMS
+from hippo_core.store.trace import Trace
+from hippo_core.suites.folder import read_folder
+from hippo_core.suites.semantic.conflict import Said, settled
+
+PARTS = ("val", "test")
+PLAIN = COMMON | {"t", "h", "s", "teller", "person", "place", "whom", "which"}
+
+
+def content(text: str) -> set[str]:
+    return {re.sub(r"(?:ing|ed|es|s)$", "", word) for word in re.findall(r"[a-z]+", text.lower()) if word not in PLAIN}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_files_are_what_the_words_make(part):
+    for name, text in lines(part).items():
+        assert (folder_of(part) / name).read_text(encoding="utf-8") == text
+
+
+def test_the_parts_share_no_relation_no_frame_and_no_name():
+    val, test = map(words_of, PARTS)
+    assert not val.relations.keys() & test.relations.keys()
+    frames = [
+        {frame for row in one.relations.values() for frame in (*row.told, *row.described, *row.asked, *row.back)} for one in (val, test)
+    ]
+    assert not frames[0] & frames[1]
+    assert not {*val.tellers, *val.distractors} & {*test.tellers, *test.distractors}
+    names = [{word for own in one.names.values() for name in own for word in name.lower().split()} - {"&"} for one in (val, test)]
+    assert not names[0] & names[1]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_no_frame_is_one_of_a_pattern_and_no_question_repeats_one(part):
+    words = words_of(part)
+    assert len(words.relations) >= 12
+    for row in words.relations.values():
+        assert len(row.told) == 3
+        told = {frame: content(frame) for frame in row.told}
+        for frame in row.told:
+            h, t = (words.mention(kind, words.names[kind][-place]) for place, kind in enumerate((row.head, row.tail), 1))
+            text = frame.format(h=h, t=t)
+            found = read(Trace("w", "f", f"{text[0].upper()}{text[1:]}.")).relation
+            assert found is None or found.name.split(" <")[0] not in FORMS, text
+        for question in (*row.described, *row.asked, *row.back):
+            assert not [frame for frame, own in told.items() if own & content(question)], question
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_worlds_have_their_size_and_questions_their_hops(part):
+    worlds = read_folder(folder_of("test"), part)
+    assert len(worlds) == WORLDS
+    for world in worlds:
+        assert len(world.facts) == FACTS
+        assert [item.hops for item in world.items] == [*HOPS]
+        assert [item.kind == "contradiction" for item in world.items] == [True, False] * 2
+        for item in world.items:
+            assert len(item.gold_facts) == item.hops
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_gold_facts_lead_from_the_questions_name_to_its_answer_and_the_contested_one_is_what_most_hold_to(part):
+    for world in read_folder(folder_of("test"), part):
+        facts = {fact.id: fact for fact in world.facts}
+        for item in world.items:
+            [node] = item.cue.values()
+            assert node in item.question
+            for gold in item.gold_facts:
+                slots = facts[gold].slots
+                assert node in slots.values()
+                node = slots["tail"] if node == slots["head"] else slots["head"]
+            assert node == item.answers[0]
+            assert node not in item.question
+            if item.kind == "contradiction":
+                check_settled(part, item, world.facts)
+
+
+def check_settled(part, item, facts):
+    """The contested gold fact's tail is what most tellers hold to at the end, among all that is said of its head in that relation."""
+    again = set(item.retold) | set(item.retold.values())
+    if not item.retold:
+        return
+    [decides] = set(item.retold.values())
+    [deciding] = [fact for fact in facts if fact.id == decides]
+    relation = relation_in(part, deciding.text)
+    said = [fact for fact in facts if fact.slots["head"] == deciding.slots["head"] and relation_in(part, fact.text) == relation]
+    tellers = [Said(teller_in(part, fact), fact.slots["tail"]) for fact in said]
+    assert settled(tellers) == deciding.slots["tail"]
+    assert again == {fact.id for fact in said if fact.slots["tail"] == deciding.slots["tail"]}
+    assert not set(item.refuted) & set(item.answers)
+
+
+def relation_in(part, text):
+    """The relation whose frame a sentence has."""
+    for name, row in words_of(part).relations.items():
+        for frame in row.told:
+            pattern = re.escape(frame).replace(r"\{h\}", ".+").replace(r"\{t\}", ".+")
+            if re.search(pattern, text, re.IGNORECASE):
+                return name
+    return ""
+
+
+def teller_in(part, fact):
+    """Who says it."""
+    names = [name for name in words_of(part).names["person"] if name in fact.text and name not in fact.slots.values()]
+    return names[0] if names else ""
+
+
+def test_a_world_follows_from_its_number():
+    assert chain_worlds.make_world("val", 3) == chain_worlds.make_world("val", 3) != chain_worlds.make_world("val", 4)
+    assert chain_worlds.words_of("val").tell(Random(0), chain_worlds.Link("home", "Ulla", "Saxby")) != ""
