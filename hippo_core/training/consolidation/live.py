@@ -2,6 +2,7 @@
 
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,7 +55,8 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
             if earlier.is_dir() and earlier.name != name:
                 shutil.rmtree(earlier, ignore_errors=True)
     finally:
-        attached.detach()
+        if not sys.is_finalizing():  # where the model goes too, and peft would wait for a thread that cannot begin any more
+            attached.detach()
 
 
 def take_up(lm: Any, folder: Path) -> Way:
