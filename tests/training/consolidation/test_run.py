@@ -137,14 +137,15 @@ def test_a_cycle_goes_on_from_the_last_that_was_kept_and_begins_anew_where_none_
     here, begun = cell(way="kv_prefix", steps=1, cycles=3), []
     way = make_way("kv_prefix", lm, 1, 2)
     recipe = run.recipe_of(here.parameters, lm, len(told)).model_copy(update={"rank": 1, "lessons": 0, "texts": 1})
-    losses = iter((0.9, 0.2, 0.9, 0.9, 0.9, 0.9))
+    losses = iter((0.9, 0.2, 0.9, 0.9, 0.9, 0.9, 0.9, 0.2))
     monkeypatch.setattr(run, "reading", lambda sleep, consolidated: next(losses))
     slept, ledger = dict.fromkeys(run.TAKEN, 0), Ledger(WORLDS, {"w": told})
     monkeypatch.setattr(run, "train", lambda sleep, *others, **more: begun.append(way.kept()["keys"]) or way.prefix.keys.data.add_(1.0))
-    for cycle in (1, 2, 3):
+    for cycle in (1, 2, 3, 4):
         run.sleep_once(here, way, told, recipe, cycle, slept, ledger, print)
     way.detach()
-    assert (slept["cycles"], slept["rolled_back"]) == (2, 1)
+    assert (slept["cycles"], slept["rolled_back"]) == (2, 2)
+    assert begun[3].equal(begun[2] + 1) and way.kept()["keys"].equal(begun[3])
     assert begun[0].any() and begun[0].equal(begun[1]) and begun[2].equal(begun[1] + 1)
 
 
