@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hippo_core.methods.spatial.asked import Asked, Place, asked
+from hippo_core.methods.spatial.gate import Edges
 from hippo_core.methods.spatial.localise import explored_map, localise
 from hippo_core.methods.spatial.names import mark, place_names
 from hippo_core.methods.spatial.place_map import PlaceMap, beside, labelled_map, told_map
@@ -36,7 +37,7 @@ class Atlas:
     def __init__(self, texts: Sequence[str], settings: SpatialSection | None = None) -> None:
         self.settings = settings or SpatialSection()
         self.names = place_names(texts)
-        told = [(number, one) for number, text in enumerate(texts) if (one := read(mark(text, self.names))) is not None]
+        self.told = told = [(number, one) for number, text in enumerate(texts) if (one := read(mark(text, self.names))) is not None]
         self.routes = {one.name: (number, one) for number, one in told if isinstance(one, Route)}
         self.there: dict[str, list[int]] = {}
         for number, one in told:
@@ -52,11 +53,12 @@ class Atlas:
     def _map(self, told: Sequence[tuple[int, Observation]]) -> PlaceMap:
         visits = [(number, one) for number, one in told if isinstance(one, Visit)]
         if not visits:
-            return told_map(told, self.settings.keep)
+            return told_map(told, Edges(self.settings.keep))  # who tells a map knows it: nothing is weighed
+        edges = Edges(self.settings.keep, self.settings.gate)
         if not self.settings.path_integration:
-            return labelled_map(visits, self.settings.keep)
+            return labelled_map(visits, edges)
         walked = localise([visit for _, visit in visits], self.settings.particles)
-        return explored_map(visits, walked, self.settings.keep)
+        return explored_map(visits, walked, edges)
 
     def say(self, question: str) -> Said | None:
         """What the map says to a question; None where it does not ask of the map, or the map does not know."""

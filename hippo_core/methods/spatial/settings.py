@@ -8,16 +8,25 @@ from hippo_core.methods.base import OFF, Abstention, Count, MemorySettings, Sett
 from hippo_core.methods.episodic.settings import Encoder, usual_encoder
 
 
+class BlockSettings(SettingsModel):
+    """`enabled`: false: the map has all edges that an explorer ever told of. `block_threshold`: from which S on a new edge is blocked
+    (gate.py)."""
+
+    enabled: bool = True
+    block_threshold: Annotated[float, Field(ge=0, le=3)] = 1.2
+
+
 class SpatialSection(SettingsModel):
     """`path_integration`: whether an explorer's position is filtered from its moves and what it sees; without it a place is its label.
     `particles`: walks that are kept at each step. `keep`: how much of what was told of a link counts once it is told again.
     `wording`: how the model is told what the map says, as a told route, whose steps it is asked for in the place of the question; or in the
-    words of the question, which stays as it is."""
+    words of the question, which stays as it is. `gate`: which links that an explorer tells of become edges."""
 
     path_integration: bool = True
     particles: Count = 16
     keep: Annotated[float, Field(ge=0, le=1)] = 0.5
     wording: Literal["route", "question"] = "route"
+    gate: BlockSettings = BlockSettings()
 
 
 class SmpdSettings(MemorySettings):
