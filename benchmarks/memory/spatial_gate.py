@@ -73,7 +73,10 @@ def main() -> None:
         row = measure(told, SpatialSection(path_integration=integrated, gate=gate))
         cells = [f"{row['per_1k']:.0f}", f"{row['open']:.0f}", f"{row['true']:.0f}", f"{row['right']:.3f}", f"{row['success']:.3f}"]
         cells += [f"{row['sub']:.3f}", *(f"{row.get(name, 0):.0f}" for name in ("insert", "aggregate", "block", "drop"))]
-        print(f"| {'recognised' if integrated else 'labels'} | {threshold or 'off'} | {' | '.join(cells)} | {row['plan_us']:.1f} |", flush=True)
+        print(
+            f"| {'recognised' if integrated else 'labels'} | {threshold or 'off'} | {' | '.join(cells)} | {row['plan_us']:.1f} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
