@@ -94,7 +94,7 @@ class Smpd(Memory):
             begin = time.perf_counter()
             passages = [index.passages[source] for source in query.taught]
             if query.taught not in atlases:
-                atlases[query.taught] = self._atlas(passages)
+                atlases[query.taught] = self.atlas(passages)
             atlas = atlases[query.taught]
             planning = time.perf_counter()
             said = atlas.say(query.text)
@@ -130,10 +130,10 @@ class Smpd(Memory):
         """The remembered map, with the way that answers a question."""
         from hippo_core.methods.spatial.pictures import drawn
 
-        atlas = self._atlas(traces)
+        atlas = self.atlas(traces)
         return [drawn(atlas, atlas.say(question))] if self.settings.traces == "spatial" and atlas.map.links else ()
 
-    def _atlas(self, traces: Sequence[Trace]) -> "Atlas":
+    def atlas(self, traces: Sequence[Trace]) -> "Atlas":
         """The map of these traces, with the habits that the last sleep made of them."""
         from hippo_core.methods.spatial.answers import Atlas
 

@@ -9,8 +9,8 @@ One decision is one question "what next?", to the policy or to the planner. A ma
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from hippo_core.methods.spatial.place_map import PlaceMap
@@ -95,35 +95,44 @@ def replayed(route: Route, planner: Planner) -> Trajectory | None:
 
 
 def mined(trajectories: Sequence[Trajectory]) -> list[Macro]:
-    """The macros that trajectories have in common, the best first; none that is part of a longer one with as many successes."""
-    totals, successes, longer = Counter[Key](), Counter[Key](), dict[Key, set[Key]]()
-    ends: dict[Key, str] = {}
+    """The macros that trajectories have in common, the best first: of the sequences that several have, those which cut them into the fewest
+    decisions."""
+    totals, successes, ends = Counter[Key](), Counter[Key](), dict[Key, str]()
     for one in trajectories:
         windows = dict(_windows(one))
-        totals.update(set(windows.values()))
-        if not one.succeeds:
-            continue
-        successes.update(set(windows.values()))
-        for (first, last), key in windows.items():
-            ends[key] = one.places[last]
-            around = (windows.get((first - 1, last)), windows.get((first, last + 1)))
-            longer.setdefault(key, set()).update(filter(None, around))
-    found = [
-        Macro(key[0], ends[key], key[1], count, totals[key])
-        for key, count in successes.items()
-        if count >= REPEATS and all(successes[other] < count for other in longer[key])
-    ]
-    return sorted(
-        (macro for macro in found if macro.rank >= 0.5), key=lambda macro: (-macro.rank, -len(macro.words), macro.start, macro.words)
-    )
+        totals.update(windows.keys())
+        if one.succeeds:
+            successes.update(windows.keys())
+            ends |= windows
+    common = {key for key, count in successes.items() if count >= REPEATS}
+    used = Counter[Key]()
+    for one in trajectories:
+        if one.succeeds:
+            used.update(set(_cut(one, 0, len(one.words), common)))
+    found = [Macro(key[0], ends[key], key[1], successes[key], totals[key]) for key, count in used.items() if count >= REPEATS]
+    good = (macro for macro in found if macro.rank >= 0.5)
+    return sorted(good, key=lambda macro: (-macro.rank, -len(macro.words), macro.start, macro.words))
 
 
-def _windows(one: Trajectory) -> Iterator[tuple[tuple[int, int], Key]]:
-    """The parts of a trajectory that are as long as macros are: the numbers of their first and last place, and what they are."""
-    for first in range(len(one.places)):
+def _windows(one: Trajectory) -> Iterator[tuple[Key, str]]:
+    """The parts of a trajectory that are as long as macros are, and where they end ("": where it does not lead any more)."""
+    for first, here in enumerate(one.places):
         for count in LENGTHS:
             if first + count <= len(one.words):
-                yield (first, first + count), (one.places[first], one.words[first : first + count])
+                yield (here, one.words[first : first + count]), one.places[first + count] if first + count < len(one.places) else ""
+
+
+def _cut(one: Trajectory, first: int, last: int, known: Container[Key]) -> list[Key]:
+    """The macros by which one gets from one place of a trajectory to another in the fewest decisions; the longest first where it is equal."""
+    best: dict[int, tuple[int, list[Key]]] = {last: (0, [])}
+    for here in range(last - 1, first - 1, -1):
+        options = [(best[here + 1][0] + 1, best[here + 1][1])]
+        for count in LENGTHS:
+            key = (one.places[here], one.words[here : here + count])
+            if here + count <= last and key in known:
+                options.append((best[here + count][0] + 1, [key, *best[here + count][1]]))
+        best[here] = min(options[::-1], key=lambda option: option[0])
+    return best[first][1]
 
 
 def examples(trajectories: Sequence[Trajectory], macros: Sequence[Macro]) -> Counter[Example]:
@@ -133,34 +142,50 @@ def examples(trajectories: Sequence[Trajectory], macros: Sequence[Macro]) -> Cou
     for one in trajectories:
         for first, here in enumerate(one.places if one.succeeds else ()):
             for last in range(first + 1, len(one.places)):
-                counts = [count for count in LENGTHS if first + count <= last and (here, one.words[first : first + count]) in number]
-                taken = number[here, one.words[first : first + counts[-1]]] if counts else -1
-                found[here, one.places[last], taken] += 1
+                taken = [key for key in _cut(one, first, last, number)[:1] if key[0] == here]
+                found[here, one.places[last], number[taken[0]] if taken else -1] += 1
     return found
 
 
-def plan(planner: Planner, start: str, goal: str, habits: Proposer | None = None) -> tuple[Way, Trip] | None:
-    """The way from a place to a goal, by macros where they are proposed and by the planner elsewhere; None where none is known.
+@dataclass
+class Guide:
+    """What answers "what next?" on the way to a goal: a macro where one is proposed, else the planner's next step.
 
-    A macro is taken once at most, only as far as the map says that it leads on to its end, and not beyond the goal.
+    A macro is taken once at most, only where the map says that it leads to its end, and not beyond the goal.
     """
-    places, words, decisions, by_macros = [start], list[str](), 0, 0
-    rest: Way | None = None
-    taken: set[Macro] = set()
+
+    planner: Planner
+    goal: str
+    habits: Proposer | None = None
+    taken: set[Macro] = field(default_factory=set)
+    rest: Way | None = None  # what the planner has planned, from the last step that it gave
+
+    def next(self, here: str) -> tuple[tuple[str, ...], bool]:
+        """The next steps from here, and whether they are a macro's; none where no way is known."""
+        macro = self.habits.propose(here, self.goal) if self.habits else None
+        if macro and macro not in self.taken:
+            passed = follow(self.planner.map, here, macro.words)
+            if len(passed) == len(macro.words) + 1:
+                self.taken.add(macro)
+                return macro.words[: passed.index(self.goal) if self.goal in passed else None], True
+        if self.rest is None or self.rest.places[0] != here:
+            self.rest = self.planner.way(here, self.goal)
+        if self.rest is None:
+            return (), False
+        word, self.rest = self.rest.words[0], Way(self.rest.places[1:], self.rest.words[1:])
+        return (word,), False
+
+
+def plan(planner: Planner, start: str, goal: str, habits: Proposer | None = None) -> tuple[Way, Trip] | None:
+    """The way from a place to a goal on the map, as a guide leads; None where none is known."""
+    guide, places, words, decisions, by_macros = Guide(planner, goal, habits), [start], list[str](), 0, 0
     while places[-1] != goal:
-        here, decisions = places[-1], decisions + 1
-        macro = habits.propose(here, goal) if habits else None
-        passed = follow(planner.map, here, macro.words) if macro and macro not in taken else ()
-        if macro and len(passed) == len(macro.words) + 1:
-            taken.add(macro)
-            count = passed.index(goal) if goal in passed else len(macro.words)
-            places, words, by_macros, rest = [*places, *passed[1 : count + 1]], [*words, *macro.words[:count]], by_macros + count, None
-            continue
-        rest = rest or planner.way(here, goal)
-        if rest is None:
+        steps, is_macro = guide.next(places[-1])
+        if not steps:
             return None
-        places, words = [*places, rest.places[1]], [*words, rest.words[0]]
-        rest = Way(rest.places[1:], rest.words[1:])
+        words += steps
+        places += follow(planner.map, places[-1], steps)[1:]
+        decisions, by_macros = decisions + 1, by_macros + is_macro * len(steps)
     return Way(tuple(places), tuple(words)), Trip(len(words), decisions, by_macros)
 
 

@@ -94,11 +94,13 @@ def learn(trajectories: Sequence[Trajectory], seed: int = SEED) -> Habits:
 
 
 def clone(told: Mapping[Example, int], places: Sequence[str], macros: int, seed: int = SEED) -> dict[str, NDArray[np.float32]]:
-    """The head's weights, trained on what was done where, as often as it was."""
+    """The head's weights, trained on what was done where, as often as it was; and, once, on "none" for each goal that nobody went to from
+    there."""
     import torch
 
     number = {place: index for index, place in enumerate(places)}
-    rows = sorted(told.items())
+    gone = {(here, goal) for here, goal, _ in told}
+    rows = sorted({**told, **{(here, goal, -1): 1 for here in places for goal in places if (here, goal) not in gone}}.items())
     here = torch.tensor([number[one[0]] for one, _ in rows])
     goal = torch.tensor([number[one[1]] for one, _ in rows])
     taken = torch.tensor([macros if one[2] < 0 else one[2] for one, _ in rows])
