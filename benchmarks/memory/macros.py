@@ -1,8 +1,8 @@
 """What the macros of the spatial memory save where the same trips are made again and again: moves, decisions and tokens, trip by trip.
 
-    python benchmarks/memory/macros.py [--split val] [--worlds 20] [--episodes 30] [--profile paths_7] [--figure macros.png]
+    python benchmarks/memory/macros.py [--split val] [--worlds 20] [--episodes 40] [--profile paths_7] [--figure macros.png]
 
-A traveller is told a map of the suite `spatial` and goes from place to place on the true one. Three trips of 6 to 12 steps recur, three
+A traveller is told a map of the suite `spatial` and goes from place to place on the true one. Two trips of 6 to 12 steps recur, three
 times in four; the others are new. After each trip that ends at its goal its route is told to the memory, as any statement. The memory sleeps
 after every five. After the half of them a link in the middle of each recurring trip is closed, which the traveller finds out by a move in
 vain, and tells.
@@ -43,7 +43,7 @@ from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.spatial.map import Map, read_map
 from hippo_core.suites.types import World
 
-SLEEP_EVERY, RECURRING, NEW, LONG = 5, 3, 0.25, (6, 12)
+SLEEP_EVERY, RECURRING, NEW, LONG = 5, 2, 0.25, (6, 12)
 PATIENCE = 4  # times as many moves as the fewest, before a trip is given up
 LEARN = ("macros", "table")
 ARMS = ("off", "macros", "table", "whole plan")
@@ -70,7 +70,7 @@ class Table:
 
 
 def drawn(world: World, true: Map, episodes: int) -> Journey | None:
-    """A journey; None where the world has no three long trips, or falls apart where they are closed."""
+    """A journey; None where the world has no such trips, or falls apart where they are closed."""
     random, half = Random(f"macros/{world.id}"), episodes // 2
     pairs = [(a, b) for a in true.places for b in true.places if LONG[0] <= true.distances[a][b] <= LONG[1]]
     if len(pairs) < RECURRING:
@@ -229,7 +229,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--split", default="val")
     parser.add_argument("--worlds", type=int, default=20)
-    parser.add_argument("--episodes", type=int, default=30)
+    parser.add_argument("--episodes", type=int, default=40)
     parser.add_argument("--profile", default="paths_7")
     parser.add_argument("--figure", type=Path)
     asked = parser.parse_args()
