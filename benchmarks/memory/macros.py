@@ -3,8 +3,8 @@
     python benchmarks/memory/macros.py [--split val] [--worlds 20] [--episodes 40] [--profile paths_7] [--figure macros.png]
 
 A traveller is told a map of the suite `spatial` and goes from place to place on the true one. Two trips of 6 to 12 steps recur, three
-times in four; the others are new. After each trip that ends at its goal its route is told to the memory, as any statement. The memory sleeps
-after every five. After the half of them a link in the middle of each recurring trip is closed, which the traveller finds out by a move in
+times in four; the others are new. After each trip that ends at its goal its route is told to the memory, as any statement. The memory
+sleeps after every five. After the half of them a link in the middle of each recurring trip is closed, which the traveller finds out by a move in
 vain, and tells.
 
 All memories make the same trips: without macros; with them; with a table of what was done there, in the place of the policy; and one that
@@ -15,7 +15,7 @@ not. Tokens: of the sentence, the question and the answer of each decision, as h
 import argparse
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -29,8 +29,7 @@ from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.methods.spatial import Smpd
 from hippo_core.methods.spatial.answers import Atlas, route
-from hippo_core.methods.spatial.macros import Guide, Proposer, examples, replayed, table_of
-from hippo_core.methods.spatial.planner import Planner
+from hippo_core.methods.spatial.macros import Example, Guide, Macro, Proposer, examples, replayed, table_of
 from hippo_core.methods.spatial.policy import Habits
 from hippo_core.methods.spatial.reading import Route
 from hippo_core.models.language_model import LanguageModel
@@ -63,9 +62,10 @@ class Journey:
 class Table:
     """What was done on each trip, in the place of a policy."""
 
-    known: dict[tuple[str, str], object] = field(default_factory=dict)
+    known: dict[tuple[str, str], Macro] = field(default_factory=dict)
 
-    def propose(self, here: str, goal: str):  # noqa: ANN201 - as Proposer says
+    def propose(self, here: str, goal: str) -> Macro | None:
+        """See `Proposer`."""
         return self.known.get((here, goal))
 
 
@@ -120,9 +120,9 @@ class Traveller:
         self.trained_s += time.perf_counter() - begin
         self.tell()
         if self.arm == "table" and (learnt := next((one.payload for one in self.store.traces(self.world) if one.payload), None)):
-            self.habits = Table(dict(table_of(self._examples(learnt), learnt.macros)))
+            self.habits = Table(table_of(self._examples(learnt), learnt.macros))
 
-    def _examples(self, learnt: Habits):  # noqa: ANN202
+    def _examples(self, learnt: Habits) -> Mapping[Example, int]:
         told = (replayed(one, self.atlas.planner) for _, one in self.atlas.told if isinstance(one, Route))
         return examples([one for one in told if one], learnt.macros)
 
@@ -182,14 +182,16 @@ def journeys(arm: str, lm: LanguageModel, told: list[tuple[World, Map, Journey]]
     return rows, seconds / max(1, sleeps)
 
 
-def show(rows: pd.DataFrame) -> None:
-    """A line a kind of trip and memory, each beside the memory without macros."""
-    print("| trips | memory | n | success | moves / fewest | moves | decisions | moves and decisions | beside off (95 %) | tokens | beside off |")
+def show(rows: pd.DataFrame, half: int) -> None:
+    """A line a kind of trip and memory, each beside the memory without macros. Settled: the last five trips of each half."""
+    again, new = rows[rows.kind == "again"], rows[rows.kind == "new"]
+    kinds = {"again": again, "again, settled": again[again.episode % half >= half - SLEEP_EVERY], "new": new}
+    print("| trips | memory | n | success | moves / fewest | moves | decisions | both | beside off (95 %) | tokens | beside off |")
     print("|---|---|" + "--:|" * 9)
-    for kind in ("again", "new"):
-        off = rows[(rows.kind == kind) & (rows.arm == "off")]
+    for kind, trips in kinds.items():
+        off = trips[trips.arm == "off"]
         for arm in ARMS:
-            mine = rows[(rows.kind == kind) & (rows.arm == arm)]
+            mine = trips[trips.arm == arm]
             steps, tokens = (ratio_interval(mine[name], off[name], off["world"]) for name in ("steps", "tokens"))
             means = [f"{mine[name].mean():.2f}" for name in ("moves", "decisions", "steps")]
             beside = f"{steps.mean - 1:+.1%} ({steps.low - 1:+.1%} to {steps.high - 1:+.1%})"
@@ -205,7 +207,12 @@ def figure(rows: pd.DataFrame, half: int) -> bytes:
     from hippo_core.results.figures.drawing import STYLE, png
     from hippo_core.results.figures.palette import INK, QUIET
 
-    looks = {"off": (QUIET, "without macros"), "table": ("#d55e00", "a table"), "macros": ("#009e73", "macros"), "whole plan": (INK, "whole plan at once")}
+    looks = {
+        "off": (QUIET, "without macros"),
+        "table": ("#d55e00", "a table"),
+        "macros": ("#009e73", "macros"),
+        "whole plan": (INK, "whole plan at once"),
+    }
     recurring = rows[rows.kind != "new"].assign(block=lambda all_rows: all_rows.episode // SLEEP_EVERY)
     with mpl.rc_context(STYLE):
         drawing = Figure(figsize=(7.2, 3.6), layout="constrained")
@@ -215,12 +222,13 @@ def figure(rows: pd.DataFrame, half: int) -> bytes:
             sums = recurring[recurring.arm == arm].groupby("block")[["steps", "fewest"]].sum()
             x, y = SLEEP_EVERY * (np.asarray(sums.index) + 0.5) + 0.5, sums.steps / sums.fewest
             panel.plot(x, y, color=colour, marker="o", markersize=4, linewidth=1.8, linestyle="--" if arm == "whole plan" else "-")
-            panel.text(x[-1] + 0.8, y.iloc[-1], name, color=colour, va="center", fontsize=10)
+            panel.text(x[-1] + 0.8, y.iloc[-1], name, color=colour, va={"macros": "bottom", "table": "top"}.get(arm, "center"), fontsize=10)
         panel.axvline(half + 0.5, color=QUIET, linewidth=1, linestyle=(0, (4, 3)))
-        panel.text(half + 0.8, panel.get_ylim()[1], "a link of each is closed", color=QUIET, va="top", fontsize=9)
-        panel.set(xlabel="trip (a sleep after every five)", ylabel="moves and decisions,\nfor each move of a shortest way", ylim=(1, None))
+        panel.text(half, 2.4, "a link of each is closed", color=QUIET, va="top", ha="right", fontsize=9)
+        panel.set(xlabel="trip (a sleep after every five)", ylabel="moves and decisions,\nfor each move of a shortest way", ylim=(1, 2.4))
         panel.set_title("Macros take decisions from trips that recur", loc="left", fontsize=12.5, fontweight="bold")
-        panel.set_xlim(0, rows.episode.max() + 1 + 0.28 * rows.episode.max())
+        panel.set_xlim(0, 1.3 * rows.episode.max())
+        panel.spines["bottom"].set_bounds(0, rows.episode.max() + 1)
         panel.set_xticks(range(0, int(rows.episode.max()) + 2, SLEEP_EVERY))
     return png(drawing)
 
@@ -246,7 +254,7 @@ def main() -> None:
         rows += own
         ends.append(f"{arm} {each:.2f} s")
     table = pd.DataFrame(rows)
-    show(table)
+    show(table, asked.episodes // 2)
     macros = table[table.arm == "macros"]
     print(f"share of moves by macros: {macros.macro_moves.sum() / macros.moves.sum():.2f}; a sleep: {', '.join(ends)}")
     if asked.figure:

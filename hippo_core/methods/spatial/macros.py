@@ -123,7 +123,7 @@ def _windows(one: Trajectory) -> Iterator[tuple[Key, str]]:
 
 
 def _cut(one: Trajectory, first: int, last: int, known: Container[Key]) -> list[Key]:
-    """The macros by which one gets from one place of a trajectory to another in the fewest decisions; the longest first where it is equal."""
+    """The macros by which one gets from one place of a trajectory to another in the fewest decisions; the longest first among equals."""
     best: dict[int, tuple[int, list[Key]]] = {last: (0, [])}
     for here in range(last - 1, first - 1, -1):
         options = [(best[here + 1][0] + 1, best[here + 1][1])]

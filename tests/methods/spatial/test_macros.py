@@ -1,5 +1,7 @@
 """Macros: what is learnt from routes that were told, and how it is used on the way."""
 
+from itertools import pairwise
+
 import pytest
 
 from hippo_core.files import LabError
@@ -14,7 +16,7 @@ from tests.methods.asking import bound
 from tests.methods.spatial.test_method import lm as lm
 
 PLACES = ("mill", "well", "barn", "pier", "cabin", "fen", "dune", "abbey", "quay")
-LINE = [f"The {b} lies east of the {a}." for a, b in zip(PLACES, PLACES[1:], strict=False)]
+LINE = [f"The {b} lies east of the {a}." for a, b in pairwise(PLACES)]
 LOOP = ["The forge is south of the mill.", "The shed is east of the forge.", "The shed is south of the well."]
 ALONG = "The quay walk goes from the mill: " + ", ".join(["east"] * 8) + "."
 WAY = "Which directions lead from the mill to the quay?"
@@ -73,7 +75,10 @@ def test_the_policy_does_what_was_done_and_nothing_where_nobody_went():
     assert [habits.propose("mill", goal) for goal in ("barn", "forge", "moor")] == [None] * 3
     assert habits.propose("well", "quay") is None  # no macro starts there
     table = table_of(examples(told, habits.macros), habits.macros)
-    assert {where: table[where].goal for where in (("mill", "quay"), ("cabin", "quay"))} == {("mill", "quay"): "cabin", ("cabin", "quay"): "quay"}
+    assert {where: table[where].goal for where in (("mill", "quay"), ("cabin", "quay"))} == {
+        ("mill", "quay"): "cabin",
+        ("cabin", "quay"): "quay",
+    }
 
 
 def test_the_policy_follows_what_it_is_taught():
