@@ -4,8 +4,8 @@
 
 A traveller is told a map of the suite `spatial` and goes from place to place on the true one. Two trips of 6 to 12 steps recur, three
 times in four; the others are new. After each trip that ends at its goal its route is told to the memory, as any statement. The memory
-sleeps after every five. After the half of them a link in the middle of each recurring trip is closed, which the traveller finds out by a move in
-vain, and tells.
+sleeps after every five. After the half of them a link in the middle of each recurring trip is closed, which the traveller finds out by a
+move in vain, and tells.
 
 All memories make the same trips: without macros; with them; with a table of what was done there, in the place of the policy; and one that
 decides on a whole way at once, which macros cannot beat. A decision is a question "what next?"; a move is a step tried, in vain or
