@@ -348,6 +348,10 @@ class Memory(Method):
         with store.together():
             return [self.write(one, store, calibration) for one in observations]
 
+    def entangles(self, decisions: Sequence[Decision]) -> bool:
+        """Whether what is kept of a world rests on more than one statement at a time, so that it must be taught again without one."""
+        return any(one.raw or one.action != "insert" for one in decisions)
+
     def delete(
         self,
         store: "TraceStore",
@@ -368,7 +372,7 @@ class Memory(Method):
         with store.together():
             for world in worlds:
                 decisions = store.decisions(world)
-                if any(one.raw or one.action != "insert" for one in decisions):
+                if self.entangles(decisions):
                     store.erase_world(world)
                     rest = [Observation(one.statement, **one.told) for one in decisions if one.statement not in statements]
                     self.teach(rest, store, calibration)

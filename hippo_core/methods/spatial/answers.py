@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from hippo_core.methods.spatial.asked import Asked, Place, asked
+from hippo_core.methods.spatial.gate import Edges
 from hippo_core.methods.spatial.localise import explored_map, localise
+from hippo_core.methods.spatial.macros import Trip, of_route, plan
 from hippo_core.methods.spatial.names import mark, place_names
 from hippo_core.methods.spatial.place_map import PlaceMap, beside, labelled_map, told_map
 from hippo_core.methods.spatial.planner import Planner, Way
@@ -13,17 +16,21 @@ from hippo_core.methods.spatial.reading import Observation, Route, There, Visit,
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.spoken import MOVES, NUMBERS
 
+if TYPE_CHECKING:
+    from hippo_core.methods.spatial.policy import Habits
+
 
 @dataclass(frozen=True)
 class Said:
     """A sentence ("": the statements say it themselves), the question that it answers in its own words ("": as it was put), the answer in
-    it, if it is known, the numbers of the statements that they rest on, and the way, if it is of one."""
+    it, if it is known, the numbers of the statements that they rest on, the way, if it is of one, and how that is gone."""
 
     sentence: str
     question: str
     answer: str
     told: tuple[int, ...]
     way: Way | None = None
+    trip: Trip | None = None
 
 
 class Atlas:
@@ -31,12 +38,14 @@ class Atlas:
 
     Args:
         texts: the statements of one world, in order of telling; those that tell nothing of places are passed over.
+        habits: what a sleep made of its routes; None: nothing.
     """
 
-    def __init__(self, texts: Sequence[str], settings: SpatialSection | None = None) -> None:
+    def __init__(self, texts: Sequence[str], settings: SpatialSection | None = None, habits: "Habits | None" = None) -> None:
         self.settings = settings or SpatialSection()
+        self.habits = habits if self.settings.macros else None
         self.names = place_names(texts)
-        told = [(number, one) for number, text in enumerate(texts) if (one := read(mark(text, self.names))) is not None]
+        self.told = told = [(number, one) for number, text in enumerate(texts) if (one := read(mark(text, self.names))) is not None]
         self.routes = {one.name: (number, one) for number, one in told if isinstance(one, Route)}
         self.there: dict[str, list[int]] = {}
         for number, one in told:
@@ -52,11 +61,12 @@ class Atlas:
     def _map(self, told: Sequence[tuple[int, Observation]]) -> PlaceMap:
         visits = [(number, one) for number, one in told if isinstance(one, Visit)]
         if not visits:
-            return told_map(told, self.settings.keep)
+            return told_map(told, Edges(self.settings.keep))  # who tells a map knows it: nothing is weighed
+        edges = Edges(self.settings.keep, self.settings.gate)
         if not self.settings.path_integration:
-            return labelled_map(visits, self.settings.keep)
+            return labelled_map(visits, edges)
         walked = localise([visit for _, visit in visits], self.settings.particles)
-        return explored_map(visits, walked, self.settings.keep)
+        return explored_map(visits, walked, edges)
 
     def say(self, question: str) -> Said | None:
         """What the map says to a question; None where it does not ask of the map, or the map does not know."""
@@ -65,7 +75,8 @@ class Atlas:
             return None
         if wanted.kind == "route":
             number, told = self.routes[wanted.start.label]
-            return Said("", f"How does the {told.name} go from the {told.origin}?" if told.origin else "", "", (number,))
+            trip = of_route(len(told.steps), self.habits is not None and told.name in self.habits.routes)
+            return Said("", f"How does the {told.name} go from the {told.origin}?" if told.origin else "", "", (number,), trip=trip)
         if wanted.kind == "there":
             numbers = self.there.get(wanted.start.label, ())
             return Said("", "", "", tuple(numbers)) if numbers else None
@@ -77,13 +88,13 @@ class Atlas:
         if wanted.kind in ("neighbor", "exits"):
             return self._around(wanted, start)
         goal = self._place(wanted.goal) if wanted.goal else None
-        way = self.planner.way(start, goal) if goal else None
-        return self._way(wanted, way) if way and way.words else None
+        planned = plan(self.planner, start, goal, self.habits if wanted.kind == "way" else None) if goal else None
+        return self._way(wanted, *planned) if planned and planned[0].words else None
 
     def _place(self, place: Place) -> str | None:
         return self.map.find(place.label, place.next_to)
 
-    def _way(self, wanted: Asked, way: Way) -> Said | None:
+    def _way(self, wanted: Asked, way: Way, trip: Trip) -> Said | None:
         labels = [self.names.get(label, label) for label in (self.map.labels[place] for place in way.places)]
         start, goal = labels[0], labels[-1]
         told = tuple(dict.fromkeys(self.map.links[frozenset(pair)].told[-1] for pair in pairwise(way.places)))
@@ -95,7 +106,7 @@ class Atlas:
             spoken = over.most_common(1)[0][0] if over else ""
         else:
             spoken = ", ".join(labels[1:] if in_places else way.words)
-        return Said(*route(goal, start, spoken), spoken, told, way) if spoken else None
+        return Said(*route(goal, start, spoken), spoken, told, way, trip) if spoken else None
 
     def _around(self, wanted: Asked, place: str) -> Said | None:
         near, label = self.map.steps[place], self.map.labels[place]

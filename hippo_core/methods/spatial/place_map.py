@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from hippo_core.methods.spatial.gate import Edges, Evidence
 from hippo_core.methods.spatial.reading import Barrier, Link, Observation, There, Visit
 from hippo_core.spoken import MOVES, OPPOSITE
 
@@ -15,33 +16,17 @@ Cell = tuple[int, int]  # row and column; row 0 is where the first place lies, a
 
 
 @dataclass
-class Evidence:
-    """What was told of a link: `open` above 0 says that it is there; `told`: the numbers of the statements that say so; `by`: over what it
-    leads."""
-
-    open: float = 0.0
-    told: list[int] = field(default_factory=list)
-    by: Counter[str] = field(default_factory=Counter)
-
-    def hear(self, number: int, is_open: bool, by: str = "", keep: float = 0.5) -> None:
-        """One more statement."""
-        self.open = keep * self.open + (1.0 if is_open else -1.0)
-        self.told.append(number)
-        if by:
-            self.by[by] += 1
-
-
-@dataclass
 class PlaceMap:
     """Places by id. `steps[a][word] = b`: what one reaches from a by a step, a direction or on a map without directions the id of b;
     `labels`: what a place goes by; `links`: the evidence of each pair of linked places; `cells`: where places lie, as far as directions
-    say so; `told`: of a place the numbers of the statements that describe it, the latest last."""
+    say so; `told`: of a place the numbers of the statements that describe it, the latest last; `edges`: what was told of links in all."""
 
     steps: dict[str, dict[str, str]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     links: dict[frozenset[str], Evidence] = field(default_factory=dict)
     cells: dict[str, Cell] = field(default_factory=dict)
     told: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    edges: Edges = field(default_factory=Edges)
 
     @property
     def is_grid(self) -> bool:
@@ -61,15 +46,14 @@ def beside(cell: Cell, word: str) -> Cell:
     return cell[0] + down, cell[1] + right
 
 
-def told_map(observations: Iterable[tuple[int, Observation]], keep: float = 0.5) -> PlaceMap:
-    """The map of links that are told one by one, in order of telling; a place is its label."""
-    found = PlaceMap()
+def told_map(observations: Iterable[tuple[int, Observation]], edges: Edges | None = None) -> PlaceMap:
+    """The map of links that are told one by one, in order of telling; a place is its label. `edges`: that they are told to, none so far."""
+    found = PlaceMap(edges=edges or Edges())
     words: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     barred: set[tuple[str, str]] = set()
     for number, one in observations:
         if isinstance(one, Link):
-            pair = frozenset((one.origin, one.goal))
-            found.links.setdefault(pair, Evidence()).hear(number, not one.closed, one.by, keep)
+            found.edges.hear(frozenset((one.origin, one.goal)), number, not one.closed, one.by)
             if one.word:
                 words[one.origin, one.goal][one.word] += 1
                 words[one.goal, one.origin][OPPOSITE[one.word]] += 1
@@ -83,10 +67,8 @@ def told_map(observations: Iterable[tuple[int, Observation]], keep: float = 0.5)
             barred.add((one.place, one.word))
             found.labels[one.place] = one.place
             found.told[one.place].append(number)
-    found.steps = {place: {} for place in found.labels}
-    for pair, evidence in sorted(found.links.items(), key=lambda link: link[1].open):  # the surest last: it keeps the direction
-        if evidence.open <= 0:
-            continue
+    found.steps, found.links = {place: {} for place in found.labels}, found.edges.open
+    for pair, _ in sorted(found.links.items(), key=lambda link: link[1].open):  # the surest last: it keeps the direction
         for a, b in (tuple(pair), tuple(pair)[::-1]):
             word = words[a, b].most_common(1)[0][0] if words[a, b] else b
             if (a, word) not in barred:
@@ -95,7 +77,7 @@ def told_map(observations: Iterable[tuple[int, Observation]], keep: float = 0.5)
     return found
 
 
-def labelled_map(visits: Iterable[tuple[int, Visit]], keep: float = 0.5) -> PlaceMap:
+def labelled_map(visits: Iterable[tuple[int, Visit]], edges: Edges | None = None) -> PlaceMap:
     """The map of an exploration in which a place is its label: what has the same label is one place, and what shows none is left out."""
     told: list[tuple[int, Observation]] = []
     before, known = "", dict[tuple[str, str], str]()
@@ -111,7 +93,7 @@ def labelled_map(visits: Iterable[tuple[int, Visit]], keep: float = 0.5) -> Plac
                     by = visit.by if near == before and word == OPPOSITE.get(visit.move, "") else ""
                     told.append((number, Link(here, near, word, by, closed=word not in visit.open)))
         before = here
-    return told_map(told, keep)
+    return told_map(told, edges)
 
 
 def laid_out(steps: dict[str, dict[str, str]]) -> dict[str, Cell]:
