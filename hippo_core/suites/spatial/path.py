@@ -45,6 +45,8 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
         steps = steps[1:]
     if item.kind == "procedure":
         return PathScore(1.0, 1.0) if steps and steps == read_steps(item.answers[0], step_words) else PathScore(0.0, math.nan)
+    if math.isinf(true_map.distances[start][goal]):
+        return PathScore(float("no path" in prediction.lower()), math.nan)
     passed = true_map.walk(start, steps) if steps else walk_ways(item, prediction)
     if passed is None or passed[-1] != goal:
         return PathScore(0.0, math.nan)
