@@ -1,5 +1,7 @@
 """Ways on a remembered map, by scipy: breadth-first where every step costs one, Dijkstra's where steps have costs of their own.
 
+scipy's search passes through all that can be reached. So on a large map a hundredth of the places, around the start, are looked at first.
+
 A map changes link by link. Each place has a row of slots, and a slot that is free leads back to the place itself, so that a link that is
 told anew or closed changes one row and nothing is built again until a row, or the room for places, is full.
 """
@@ -13,7 +15,8 @@ from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from hippo_core.methods.spatial.place_map import PlaceMap
 
-SLOTS = 4  # of a place with few links: as many as there are directions
+SLOTS = 4  # of a place that is new: as many as there are directions; others have one to spare, hubs a fourth
+AROUND = 100  # one place of so many is looked at before scipy looks at all of them
 ROOM = 1.25  # places there is room for, of each that is there
 
 
@@ -36,6 +39,26 @@ class Planner:
         """A best way; None where none leads there, or a place is not known. The way from a place to itself has no steps."""
         if start not in self.number or goal not in self.number:
             return None
+        most = 0 if self.map.costs else len(self.names) // AROUND
+        places = (most and self._around(start, goal, most)) or self._anywhere(start, goal)
+        return Way(places, tuple(self._word(a, b) for a, b in pairwise(places))) if places else None
+
+    def _around(self, start: str, goal: str, most: int) -> tuple[str, ...]:
+        """The places of a way of fewest steps, if it is found among so many around the start."""
+        before, steps = {start: ""}, self.map.steps
+        for here in (waiting := [start]):
+            if goal in before or len(before) > most:
+                break
+            found = [near for near in steps[here].values() if near not in before]
+            before |= dict.fromkeys(found, here)
+            waiting += found
+        passed = [goal] if goal in before else []
+        while passed and passed[-1] != start:
+            passed.append(before[passed[-1]])
+        return tuple(reversed(passed))
+
+    def _anywhere(self, start: str, goal: str) -> tuple[str, ...]:
+        """The places of a best way; none where there is none."""
         first, last = self.number[start], self.number[goal]
         if self.map.costs:
             _, before = dijkstra(self.matrix, indices=first, return_predecessors=True)
@@ -44,10 +67,9 @@ class Planner:
         passed = [last]
         while passed[-1] != first:
             if (here := before.item(passed[-1])) < 0:
-                return None
+                return ()
             passed.append(here)
-        places = tuple(self.names[number] for number in reversed(passed))
-        return Way(places, tuple(self._word(a, b) for a, b in pairwise(places)))
+        return tuple(self.names[number] for number in reversed(passed))
 
     def update(self, *places: str) -> None:
         """Take over the steps of these places from the map, which have changed there."""
@@ -68,7 +90,7 @@ class Planner:
         rows = int(ROOM * len(self.names)) + SLOTS
         linked = np.zeros(rows, np.int64)
         linked[: len(self.names)] = [len(near) for near in steps.values()]
-        slots = np.where(linked > SLOTS, 2 * linked, SLOTS)
+        slots = np.where(linked > 0, linked + 1 + linked // SLOTS, SLOTS)
         ends = np.concatenate(([0], np.cumsum(slots)))
         leads = np.repeat(np.arange(rows), slots)
         used = np.arange(len(leads)) < np.repeat(ends[:-1] + linked, slots)

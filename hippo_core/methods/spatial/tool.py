@@ -66,7 +66,8 @@ class SpatialTool:
         return mark(f"the {name.removeprefix('the ')}", self.atlas.names).removeprefix("the ").lower()
 
     def _unknown(self, *names: str) -> str:
-        return next((f"The {name.removeprefix('the ')} is not known." for name in names if self.atlas.map.find(self._noun(name)) is None), "")
+        unknown = next((name.removeprefix("the ") for name in names if self.atlas.map.find(self._noun(name)) is None), "")
+        return f"The {unknown} is not known." if unknown else ""
 
 
 def _lies(a: str, word: str, b: str) -> str:
