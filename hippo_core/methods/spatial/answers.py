@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hippo_core.methods.spatial.asked import Asked, Place, asked
-from hippo_core.methods.spatial.localise import explored_map, localise
+from hippo_core.methods.spatial.localise import Walked, explored_map, localise
 from hippo_core.methods.spatial.names import mark, place_names
 from hippo_core.methods.spatial.place_map import PlaceMap, ToldMap, beside, labelled_map, told_map
 from hippo_core.methods.spatial.planner import Planner, Way
 from hippo_core.methods.spatial.reading import Barrier, Link, Observation, Route, There, Visit, Walk, read
 from hippo_core.methods.spatial.settings import SpatialSection
-from hippo_core.spoken import MOVES, NUMBERS
-
-NO_PATH, NO_STEPS = "no path", "no steps"
+from hippo_core.spoken import MOVES, NO_PATH, NO_STEPS, NUMBERS
 
 
 @dataclass(frozen=True)
@@ -79,13 +77,14 @@ class Atlas:
         self.planner = Planner(self.map)
 
     def _map(self, told: Sequence[tuple[int, Observation]]) -> PlaceMap:
-        visits = [(number, one) for number, one in told if isinstance(one, Visit)]
+        self.visits = visits = [(number, one) for number, one in told if isinstance(one, Visit)]
+        self.walked: Walked | None = None  # of an explorer, if its place is filtered
         if not visits:
             return told_map(told, self.settings.keep)
         if not self.settings.path_integration:
             return labelled_map(visits, self.settings.keep)
-        walked = localise([visit for _, visit in visits], self.settings.particles)
-        return explored_map(visits, walked, self.settings.keep)
+        self.walked = localise([visit for _, visit in visits], self.settings.particles)
+        return explored_map(visits, self.walked, self.settings.keep)
 
     def called(self, place: str) -> str:
         """The name of a place, as it was told."""
@@ -127,7 +126,7 @@ class Atlas:
         start, goal = labels[0], labels[-1]
         if way is None:  # what bars it was told of the places, if it was
             told = tuple(dict.fromkeys(number for place in (origin, end) for number in self.map.told[place][-1:]))
-            return Said(*route(goal, start, NO_PATH), NO_PATH, told)
+            return Said(*route(goal, start, NO_PATH[0]), NO_PATH[0], told)
         pairs = pairwise(way.places)
         told = tuple(dict.fromkeys(self.map.links[frozenset(pair)].told[-1] for pair in pairs)) or tuple(self.map.told[origin][-1:])
         in_places = wanted.in_places or not self.map.is_grid
