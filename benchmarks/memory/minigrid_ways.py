@@ -5,7 +5,7 @@
 A walker goes to the neighbour that it has passed least, says what it meets in the words of the suite `spatial` (validation split), and has
 been everywhere twice; between the two rounds one link of a shortest way closes. Labels are repeated where there are more places than
 labels; those that are asked about have one of their own. A way is right if it can be walked on the map as it is in the end and leads to
-the goal; where the closed link cut the goal off, "no path" is. Of each world five questions, told apart by what the closed link does:
+the goal; where the closed link cut the goal off, "none" is. Of each world five questions, told apart by what the closed link does:
 
     same     a way that is as short as before
     round    a longer one, round the closed link
@@ -27,7 +27,7 @@ from typing import Any
 from hippo_core import Memory
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.place_map import Cell, beside
-from hippo_core.spoken import MOVES, OPPOSITE
+from hippo_core.spoken import MOVES, NO_PATH, OPPOSITE
 from hippo_core.suites.spatial import words
 from hippo_core.suites.spatial.explore import Visit, tell_visit
 from hippo_core.suites.spatial.map import Map
@@ -160,7 +160,7 @@ def seen(steps: Steps, labels: dict[Cell, str], move: str | None, here: Cell) ->
 def score(told: Told, start: str, goal: str, fewest: float, answer: str) -> tuple[float, float]:
     """Whether an answer is right, and its steps over the fewest (NaN where it is not a way that leads there)."""
     if math.isinf(fewest):
-        return float("no path" in answer.lower()), math.nan
+        return float(answer.lower().strip(" .") in NO_PATH), math.nan
     steps = read_steps(answer, frozenset(MOVES))
     passed = told.true.walk(start, steps) if steps else None
     right = bool(passed) and passed[-1] == goal

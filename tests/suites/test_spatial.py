@@ -316,7 +316,7 @@ def test_a_detour_succeeds_and_costs(default_worlds):
 def test_to_a_goal_that_no_way_leads_to_the_answer_is_no_path(default_worlds):
     world, item = next(iter(of_kind(default_worlds, "grid_path")))
     cut = replace(item, truth={"links": "mill north well; well south mill; dune north fen; fen south dune", "from": "mill", "to": "fen"})
-    assert [score_path(world, cut, said).success for said in ("No path.", "north", "unknown")] == [1, 0, 0]
+    assert [score_path(world, cut, said).success for said in ("No path.", "none", "north", "unknown")] == [1, 1, 0, 0]
 
 
 def test_an_illegal_step_or_another_end_fails(default_worlds):

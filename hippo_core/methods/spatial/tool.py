@@ -4,7 +4,7 @@ spatial = SpatialTool(["The well is north of the mill.", "The barn lies east of 
 spatial.plan("mill", "barn")                        # The barn walk goes from the mill: north, east.
 spatial.read("well")                                # The mill is south of the well. The barn is east of the well.
 spatial.write("The lane between the mill and the well is closed.")
-spatial.plan("mill", "barn")                        # The barn walk goes from the mill: no path.
+spatial.plan("mill", "barn")                        # The barn walk goes from the mill: none.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class SpatialTool:
         self.atlas = Atlas(texts, settings)
 
     def plan(self, start: str, goal: str) -> str:
-        """A best way between two places, in the wording of a told route; "no path" and "no steps" stand in the place of its steps."""
+        """A best way between two places, in the wording of a told route; "none" where none leads there, "stay" to where one is."""
         said = self.atlas.way(self._noun(start), self._noun(goal))
         return said.sentence if said else self._unknown(start, goal)
 

@@ -3,7 +3,7 @@
 import math
 import re
 
-from hippo_core.spoken import MOVES
+from hippo_core.spoken import MOVES, NO_PATH
 from hippo_core.suites.spatial.map import Map, read_links, read_map
 from hippo_core.suites.spatial.words import WAYS
 from hippo_core.suites.types import Item, PathScore, World
@@ -46,7 +46,7 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
     if item.kind == "procedure":
         return PathScore(1.0, 1.0) if steps and steps == read_steps(item.answers[0], step_words) else PathScore(0.0, math.nan)
     if math.isinf(true_map.distances[start][goal]):
-        return PathScore(float("no path" in prediction.lower()), math.nan)
+        return PathScore(float(prediction.lower().strip(" .") in NO_PATH), math.nan)
     passed = true_map.walk(start, steps) if steps else walk_ways(item, prediction)
     if passed is None or passed[-1] != goal:
         return PathScore(0.0, math.nan)

@@ -20,8 +20,8 @@ CLOSED = "The lane between the mill and the well is closed."
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("Which directions lead from the mill to the fen?", "no path"),  # a part that does not hang together with the rest
-        ("Which directions lead from the mill to the mill?", "no steps"),
+        ("Which directions lead from the mill to the fen?", "none"),  # a part that does not hang together with the rest
+        ("Which directions lead from the mill to the mill?", "stay"),
         ("How many steps lead from the mill to the mill?", "zero"),
         ("Which directions lead from the mill to the abbey?", None),  # nobody told of it
     ],
@@ -35,7 +35,7 @@ def test_what_cannot_be_planned_is_said(question, answer):
 def test_a_one_way_step_is_gone_one_way():
     atlas = Atlas([SQUARE[0], "A hedge blocks the way south of the well."])
     assert atlas.say("Which directions lead from the mill to the well?").answer == "north"
-    assert atlas.say("Which directions lead from the well to the mill?").answer == "no path"
+    assert atlas.say("Which directions lead from the well to the mill?").answer == "none"
 
 
 @pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf")])
