@@ -34,7 +34,8 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
 
     A path succeeds when every step is legal and the last one ends on the goal; a procedure when its steps are exactly the taught
     ones. suboptimality = steps / steps of a shortest route (for a procedure 1), NaN without success. On a graph the start may be
-    named first. To a goal that no way leads to the answer is "none", or "no path". Where links have labels, these may stand beside the steps or in their place.
+    named first. To a goal that no way leads to the answer is "none", or "no path". Where links have labels, these may stand beside
+    the steps or in their place.
     """
     if item.kind not in PATH_KINDS:
         return None
