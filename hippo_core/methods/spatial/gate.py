@@ -97,10 +97,14 @@ class Edges:
         closed = (evidence.weight - evidence.open) / (2 * evidence.weight)
         return Terms(1 / evidence.opened, closed, hub(max(self.degrees[place] for place in link), SIDES))
 
+    def __contains__(self, link: Link) -> bool:
+        """Whether one can go there."""
+        return link in self.held and self.evidence[link].open > 0
+
     @property
     def open(self) -> dict[Link, Evidence]:
         """Those that one can go."""
-        return {link: evidence for link, evidence in self.evidence.items() if link in self.held and evidence.open > 0}
+        return {link: evidence for link, evidence in self.evidence.items() if link in self}
 
     def _change(self, link: Link, action: str, by: int) -> None:
         self.decisions[action] += 1

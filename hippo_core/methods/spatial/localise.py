@@ -126,14 +126,14 @@ def explored_map(numbered: Iterable[tuple[int, Visit]], walked: Walked, edges: E
                 found.edges.hear(frozenset((name[cell], near)), number, word in visit.open, by)
         here = cell
     found.links = found.edges.open
-    found.cells = {place: cell for cell, place in name.items()}
+    found.walked = {place: cell for cell, place in name.items()}
     found.labels = {place: walked.shown[cell].most_common(1)[0][0] if cell in walked.shown else "" for cell, place in name.items()}
-    at = {cell: place for place, cell in found.cells.items()}
+    at = {cell: place for place, cell in found.walked.items()}
     found.steps = {
         place: {
             word: near for word in MOVES if (near := at.get(beside(cell, word))) is not None and frozenset((place, near)) in found.links
         }
-        for place, cell in found.cells.items()
+        for place, cell in found.walked.items()
     }
     return found
 

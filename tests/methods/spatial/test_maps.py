@@ -50,8 +50,6 @@ def test_a_barrier_bars_one_side():
 
 def test_what_the_map_does_not_know_it_does_not_say():
     assert answer(SQUARE, "Which directions lead from the mill to the abbey?") is None  # an unknown place
-    assert answer([*SQUARE, "The fen is north of the dune."], "Which directions lead from the mill to the fen?") is None  # no way there
-    assert answer(SQUARE, "Which directions lead from the mill to the mill?") is None  # no steps
     assert answer([], WAY) is None
     assert Atlas(["Ben gave Anna the lamp."]).map.steps == {}
 
