@@ -1,13 +1,13 @@
 """mixed: worlds that hold events, relations and ways, and questions of which some need two of them, or all three.
 
     taught   On Friday, Carla sold a guitar at the market. Carla works for the Marlow company. The Marlow company is in Oslo.
-             The Marlow company is next to the barn. The well is north of the mill. The barn lies east of the well.
+             The Marlow company is at the barn. The well is north of the mill. The barn lies east of the well.
     asked    Which city is home to the employer of the one who sold a guitar at the market on Friday?              gold: Oslo
              Which directions lead from the mill to the employer of the one who sold a guitar at the market?       gold: north, east
 
 Each part is a world of a suite of its own, drawn by that suite's generator; no name, thing or place of one stands in another, so that no
-question fits two of them. What joins them is told beside them: somebody of an event works or studies somewhere, and that stands next to
-a place of the map. A question about two parts is one of a part with a phrase of another in it, always at its end.
+question fits two of them. What joins them is told beside them: somebody of an event works or studies somewhere, and that is at a
+place of the map. A question about two parts is one of a part with a phrase of another in it, always at its end.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ Kind = Literal["event", "relation", "way", "event_relation", "relation_way", "ev
 KINDS: tuple[Kind, ...] = ("event", "relation", "way", "event_relation", "relation_way", "event_way")
 PATHS = ("grid_path", "graph_path")
 JOBS = {"work": "employer", "study": "college"}  # what people have one of, by frame: what the place of it is called in a question
-BESIDE = ("The {name} {firm} is next to the {place}.", "You find the {name} {firm} beside the {place}.")
+AT = ("The {name} {firm} is at the {place}.", "You find the {name} {firm} at the {place}.")
 PLAIN = ("relation", "direction", "action", "when", "steps", "name")  # slots whose words may stand in several parts
 
 
@@ -220,14 +220,14 @@ def way_to_one(random: Random, draft: Draft, path: Item, kind: Kind) -> Item | N
             continue
         for who in employees(random, draft, firm, named=kind == "relation_way"):
             draft.used |= {firm.name, path.id}
-            text = random.choice(BESIDE).format(name=firm.name, firm=FRAMES[firm.frame].firm, place=goal)
-            beside = draft.tell(text, {"firm": firm.name, "relation": "is next to", "place": goal})
+            text = random.choice(AT).format(name=firm.name, firm=FRAMES[firm.frame].firm, place=goal)
+            at = draft.tell(text, {"firm": firm.name, "relation": "is at", "place": goal})
             return replace(
                 path,
                 id=f"{kind}.{path.id}",
                 kind=kind,
                 question=f"{path.question.removesuffix(f'the {goal}?')}the {JOBS[firm.frame]} of {who.phrase}?",
-                gold_facts=(*who.gold, beside, *path.gold_facts),
+                gold_facts=(*who.gold, at, *path.gold_facts),
                 cue={**who.cue, "from": start},
                 hops=path.hops + len(who.gold) + 1,
                 slices=tuple(dict.fromkeys((*path.slices, *who.slices))),

@@ -65,6 +65,7 @@ class Smpd(Memory):
                     "plan_ms": plan_ms,
                 },
                 restated=self._restated(said, query.text),
+                answer=said.answer if said else "",
                 rephrased=said.question if said and self.settings.spatial.wording == "route" else "",
             )
 
