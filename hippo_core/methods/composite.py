@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, get_args
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from hippo_core.files import LabError
-from hippo_core.methods.base import Count, Memory, MethodSettings, Query, Retrieve, Retrieved, SettingsModel, in_order
+from hippo_core.methods.base import OFF, Count, Memory, MethodSettings, Query, Retrieve, Retrieved, SettingsModel, in_order
 from hippo_core.methods.presets import Preset, load_preset, method_of, read_preset
 from hippo_core.models.kv_storage import KVStorage, StoreKV
 from hippo_core.store.trace import Trace
@@ -57,10 +57,12 @@ def evidence(one: Retrieved) -> dict[str, float]:
 
 class CompositeSettings(MethodSettings):
     """`parts`: the presets of its memories by name, in the order in which their rankings are interleaved; how they are delivered is said
-    here. `trust`: how far each is believed; as sure as it says, where nothing is said. `k`: how many traces are shown for a question."""
+    here. `trust`: how far each is believed; as sure as it says, where nothing is said. `traces`: whose are recalled, all, those of one part by its name, or off: all is wired and
+    nothing is recalled. `k`: how many traces are shown for a question."""
 
     parts: Annotated[dict[Name, str], Field(min_length=1)]
     trust: dict[Name, Trust] = Field(default_factory=dict)
+    traces: Annotated[str, OFF] = "all"
     k: Count = 1
 
     @field_validator("parts")
@@ -81,6 +83,10 @@ class CompositeSettings(MethodSettings):
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
+        if self.traces not in (legal := ("all", "off", *self.parts)):
+            raise ValueError(f"traces is {self.traces!r}; expected {', '.join(legal)}")
+        if strange := sorted(self.trust.keys() - self.parts):
+            raise ValueError(f"trust names {strange[0]!r}; expected {', '.join(self.parts)}")
         memories = self.memories.items()
         for name, part in memories:
             if part.settings.control != "none":
@@ -93,7 +99,8 @@ class CompositeSettings(MethodSettings):
 
     @property
     def memories(self) -> Mapping[str, Preset]:
-        return {name: load_preset(preset, {"delivery": self.delivery}) for name, preset in self.parts.items()}
+        recalled = self.parts if self.traces in ("all", "off") else [self.traces]
+        return {name: load_preset(self.parts[name], {"delivery": self.delivery}) for name in recalled}
 
     @property
     def kv_storage(self) -> KVStorage:
@@ -154,6 +161,8 @@ class Composite(Memory):
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         """See `Method`; each part gets the traces that were read from its store (`Trace.memory`)."""
+        if self.settings.traces == "off":
+            return lambda query: Retrieved((), ())
         retrieves = {name: part.open(_of(name, traces), questions) for name, part in self.parts.items()}
 
         def bring(query: Query) -> dict[str, Retrieved]:
