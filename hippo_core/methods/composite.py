@@ -57,8 +57,8 @@ def evidence(one: Retrieved) -> dict[str, float]:
 
 class CompositeSettings(MethodSettings):
     """`parts`: the presets of its memories by name, in the order in which their rankings are interleaved; how they are delivered is said
-    here. `trust`: how far each is believed; as sure as it says, where nothing is said. `traces`: whose are recalled, all, those of one part by its name, or off: all is wired and
-    nothing is recalled. `k`: how many traces are shown for a question."""
+    here. `trust`: how far each is believed; as sure as it says, where nothing is said. `traces`: whose are recalled, all, those of one part
+    by its name, or off: all is wired and nothing is recalled. `k`: how many traces are shown for a question."""
 
     parts: Annotated[dict[Name, str], Field(min_length=1)]
     trust: dict[Name, Trust] = Field(default_factory=dict)

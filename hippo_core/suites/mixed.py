@@ -39,7 +39,7 @@ class MixedSettings(Settings):
     turn."""
 
     n_facts: Literal[0] = 0  # as many as the parts have
-    n_items: int = Field(6, ge=1)
+    n_items: int = Field(5, ge=1)
     n_competitors: int = 1
     kinds: Annotated[tuple[Kind, ...], Field(min_length=1)] = KINDS
     events: EpisodicSettings = EpisodicSettings()
@@ -183,9 +183,8 @@ def employees(random: Random, draft: Draft, firm: Firm, named: bool) -> Iterator
     frame = FRAMES[firm.frame]
     for fact in draft.relations.facts if named else ():
         if fact.slots.get("firm") == firm.name and fact.slots.get("relation") == frame.relation:
-            who = fact.slots["who"]
-            places = {one.slots["firm"] for one in draft.relations.facts if (one.slots.get("who"), one.slots.get("relation")) == (who, frame.relation)}
-            if len(places) == 1:
+            who, about = fact.slots["who"], {"who": fact.slots["who"], "relation": frame.relation}
+            if len({one.slots["firm"] for one in draft.relations.facts if about.items() <= one.slots.items()}) == 1:
                 yield Employee(who, (fact.id,), {"who": who})
                 return
     for event in () if named else random.sample(draft.people, len(draft.people)):

@@ -230,7 +230,7 @@ def asked(presets):
 KNOWN = {
     "Who sold a lamp?": brought("first", "f1", confidence=0.9),
     "What is the employer of Ann?": brought("first", "f2", confidence=0.2, answer="the Marlow company"),
-    WAY.format(goal="Marlow company"): brought("first", "f3", confidence=0.9, restated="The walk goes north.", rephrased="How does the walk go?"),
+    WAY.format(goal="Marlow company"): brought("first", "f3", confidence=0.9, restated="It goes north.", rephrased="How does the walk go?"),
 }
 
 

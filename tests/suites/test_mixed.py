@@ -6,7 +6,7 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.mixed import KINDS, score_path
 
-WORLDS = list(worlds("mixed", "default", 48, 7, "val"))
+WORLDS = list(worlds("mixed", "default", 60, 7, "val"))
 PARTS = {"event": {"action"}, "relation": {"relation", "city"}, "way": {"direction", "b", "to"}}
 
 
@@ -20,8 +20,8 @@ def gold(world, item):
 
 
 def test_all_kinds_are_asked_as_often():
-    assert {len(world.items) for world in WORLDS} == {len(KINDS)}
-    assert all(len(asked(kind)) == len(WORLDS) for kind in KINDS[3:])
+    assert {len(world.items) for world in WORLDS} == {5}
+    assert all(len(asked(kind)) == 10 for kind in KINDS[3:])
 
 
 @pytest.mark.parametrize("kind", KINDS[3:])

@@ -58,7 +58,8 @@ def headline_figure(title: str, leads: Sequence[Lead]) -> bytes:
     leads = leads[:MOST]
     names = ["\n".join(filter(None, (lead.about, lead.setting))) for lead in leads]
     rows = 2 if len({one for lead in leads for one in (lead.a, lead.b, *CEILINGS, FLOOR)}) > 6 else 1
-    margins = Margins(max(1.2, room([part for name in names for part in name.split("\n")], 10.5) + 0.2), 0.75, foot=0.5, head=0.2 + 0.22 * rows)
+    words = [part for name in names for part in name.split("\n")]
+    margins = Margins(max(1.2, room(words, 10.5) + 0.2), 0.75, foot=0.5, head=0.2 + 0.22 * rows)
     figure, [panel] = grid(title, 1, 1, (0.46 if any(lead.about for lead in leads) else 0.36) * len(leads) + 0.62, margins)
     looks: dict[str, Look] = {}
     with matplotlib.rc_context(STYLE):
@@ -74,8 +75,8 @@ def headline_figure(title: str, leads: Sequence[Lead]) -> bytes:
             panel.text(1.05, -0.62, "difference", fontsize=8.5, color=QUIET, va="bottom")
         above = (0.005, panel.get_position().y1 + (0.14 + 0.22 * rows) / figure.get_figheight())
         figure.legend(
-            handles=[_handle(style) for style in looks.values()], loc="upper left", bbox_to_anchor=above, ncols=-(-len(looks) // rows), frameon=False,
-            fontsize=9.5, handletextpad=0.1, columnspacing=1.2,
+            handles=[_handle(style) for style in looks.values()], loc="upper left", bbox_to_anchor=above, ncols=-(-len(looks) // rows),
+            frameon=False, fontsize=9.5, handletextpad=0.1, columnspacing=1.2,
         )  # fmt: skip
         return png(figure)
 

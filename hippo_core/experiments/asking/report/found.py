@@ -40,8 +40,8 @@ def sentences(run: Run, model: str, verdicts: Sequence[Verdict]) -> list[str]:
     mine = [verdict for verdict in verdicts if verdict.model == model]
     first = _compared(leads(run, model)) + _weak_rivals(run, model)
     broken = [one for one in run.invalid if any(cell.record == one.record and cell.model == model for cell in run.cells)]
-    invalid = f"The contract of a meaningful run is broken, and nothing below rests on these cells. {' '.join(said(broken))}" if broken else ""
-    return [_begun(one) for one in (invalid, first, _controls(run, model, mine), _claims(mine)) if one]
+    invalid = " ".join(["The contract of a meaningful run is broken, and nothing below rests on these cells.", *said(broken)])
+    return [_begun(one) for one in (invalid if broken else "", first, _controls(run, model, mine), _claims(mine)) if one]
 
 
 def _weak_rivals(run: Run, model: str) -> str:
@@ -209,8 +209,8 @@ def claim(found: Sequence[Lead]) -> str:
 
 CAPTION = (
     "Answers right after a new session. Each line is one kind of questions, with the memory that is made for them, further right is better: "
-    "the filled dots in colour are memories, the diamond is what the best search without a memory reaches. Bars are 95% intervals, clustered by world, the "
-    f"short upright line is a guess. {BEST_RAG} is the one that was chosen on validation worlds, where there are any."
+    "dots in colour are memories, the diamond is what the best search without a memory reaches. Bars are 95% intervals, clustered by "
+    f"world, the short upright line is a guess. {BEST_RAG} is the one that was chosen on validation worlds, where there are any."
 )
 
 
