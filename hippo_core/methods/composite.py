@@ -234,7 +234,7 @@ def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, flo
     ranking = tuple(_facts([*first, *interleaved]))
     said = [one.confidence for one in brought if one.confidence is not None]
     searched = [one.recall_ms for one in brought if not math.isnan(one.recall_ms)]
-    whole = next((one for one in sure if one.restated or (one.together and len(one.shown) > 1)), None)
+    whole = next((one for one in sure if one.restated or one.rephrased or (one.together and len(one.shown) > 1)), None)
     return Retrieved(
         whole.shown if whole else in_order(ranking[:k]),
         ranking,

@@ -208,7 +208,7 @@ def claim(found: Sequence[Lead]) -> str:
 
 
 CAPTION = (
-    "Answers right after a new session. Each line is one kind of questions, with the memory that is made for them, further right is better: "
+    "Answers right after a new session. Each line is one kind of questions, with the memory made for them, further right is better: "
     "dots in colour are memories, the diamond is what the best search without a memory reaches. Bars are 95% intervals, clustered by "
     f"world, the short upright line is a guess. {BEST_RAG} is the one that was chosen on validation worlds, where there are any."
 )
