@@ -66,3 +66,11 @@ def test_no_name_of_an_event_stands_in_another_part():
 
 def test_no_window_tells_what_was_told_in_other_sessions():
     assert not get_suite("mixed").has_window and not any(item.window for world in WORLDS for item in world.items)
+
+
+def test_a_firm_has_one_place_and_one_who_works_has_one_firm():
+    for world in WORLDS:
+        at = [fact.slots["firm"] for fact in world.facts if fact.slots.get("relation") == "is at"]
+        events = {fact.slots["who"] for fact in world.facts if "action" in fact.slots}
+        hired = [fact.slots["who"] for fact in world.facts if "firm" in fact.slots and fact.slots.get("who") in events]
+        assert len(at) == len(set(at)) and len(hired) == len(set(hired))

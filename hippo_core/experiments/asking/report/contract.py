@@ -5,8 +5,8 @@ break clauses on purpose, and are not asked. That a store is what its memory wro
 and the weights that its file names (store/identity.py).
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from hippo_core.results.figures.palette import base, condition_name, is_control, look
 from hippo_core.results.frames import Frame
@@ -17,7 +17,10 @@ REFUSALS = 0.5
 WORTH = 0.2  # what the answers must lose without the store
 GATE_COST, GATE_ITEMS = 0.01, 100  # a share of so few items moves by more than that with one
 WITHOUT_FACTS = ("baselines/core", "baselines/span_short")
-OFF = "gate.enabled=false"
+GATES = {"memory/sgc_rss": "relational", "memory/smpd": "spatial"}
+MEASURED = ("score", "chance", "refusal", "store_written", "requests", "replayed")
+Cell = Mapping[str, Any]  # a line of the table of cells
+Cells = Mapping[tuple[str, str], Cell]
 
 
 class Violation(NamedTuple):
@@ -32,70 +35,71 @@ class Violation(NamedTuple):
 def violations(rows: Frame) -> list[Violation]:
     """The clauses that cells of a run break, on its test and validation worlds."""
     found = []
-    for _, here in rows.groupby(["setting", "split", "seed"], sort=False):
-        for record, cell in here.groupby("record", sort=False):
-            first = cell.iloc[0]
-            found += [Violation(str(record), first["condition"], first["setting"], why) for why in broken(cell, here)]
+    for _, cells in _by_cell(rows).groupby(["setting", "split", "seed"], sort=False):
+        here = {(one["condition"], one["regime"]): one for one in cells.to_dict("records")}  # of those of several sizes the largest
+        for one in cells.to_dict("records"):
+            found += [Violation(one["record"], one["condition"], one["setting"], why) for why in broken(one, here)]
     return found
 
 
-def broken(cell: Frame, here: Frame) -> Iterator[str]:
-    """Why a cell is invalid. `here`: all rows on the same worlds, its own among them."""
-    if cell["score"].isna().any():
-        yield f"{cell['score'].isna().sum()} of its answers have no score"
-        return
-    condition, regime = cell["condition"].iloc[0], cell["regime"].iloc[0]
-    if condition in WITHOUT_FACTS and regime == "delayed":
-        if cell["score"].mean() > cell["chance"].mean() + FLOOR:
-            yield f"without the facts {cell['score'].mean():.2f} of its answers are right, where chance is {cell['chance'].mean():.2f}"
+def _by_cell(rows: Frame) -> Frame:
+    """One line a record: the means of what is measured, NaN where it is not, `n` of its answers and how many are `scored`."""
+    measured = [name for name in MEASURED if name in rows]
+    names = ["setting", "split", "seed", "condition", "preset", "regime"]
+    cells = rows.groupby("record", sort=False)
+    table = cells[names].first().join(cells[measured].mean()).join(cells["score"].agg(n="size", scored="count"))
+    return table.reindex(columns=[*names, *MEASURED, "n", "scored"]).sort_values("n", kind="stable").reset_index()
+
+
+def broken(cell: Cell, here: Cells) -> Iterator[str]:
+    """Why a cell is invalid. `here`: all cells on the same worlds, its own among them, by condition and regime."""
+    condition = cell["condition"]
+    if cell["scored"] < cell["n"]:
+        yield f"{cell['n'] - cell['scored']} of its answers have no score"
+    elif condition in WITHOUT_FACTS and cell["regime"] == "delayed":
+        if cell["score"] > cell["chance"] + FLOOR:
+            yield f"without the facts {cell['score']:.2f} of its answers are right, where chance is {cell['chance']:.2f}"
     elif base(condition).startswith("memory/") and not is_control(condition):
         yield from (why for clause in CLAUSES if (why := clause(cell, here)))
 
 
-def _store(cell: Frame, here: Frame) -> str:
-    return "its store holds nothing of the worlds that are asked about" if _mean(cell, "store_written") == 0 else ""
+def _store(cell: Cell, here: Cells) -> str:
+    return "its store holds nothing of the worlds that are asked about" if cell["store_written"] == 0 else ""
 
 
-def _requests(cell: Frame, here: Frame) -> str:
-    return "its memory was never asked" if _mean(cell, "requests") == 0 else ""
+def _requests(cell: Cell, here: Cells) -> str:
+    return "its memory was never asked" if cell["requests"] == 0 else ""
 
 
-def _refusals(cell: Frame, here: Frame) -> str:
-    rate = _mean(cell, "refusal")
-    return f"the model refuses {rate:.2f} of the questions" if rate is not None and rate > REFUSALS else ""
+def _refusals(cell: Cell, here: Cells) -> str:
+    return f"the model refuses {cell['refusal']:.2f} of the questions" if cell["refusal"] > REFUSALS else ""
 
 
-def _replay(cell: Frame, here: Frame) -> str:
-    if cell["regime"].iloc[0] != "after_sleep":
+def _replay(cell: Cell, here: Cells) -> str:
+    if cell["regime"] != "after_sleep":
         return ""
-    if _mean(cell, "replayed") == 0:
+    if cell["replayed"] == 0:
         return "nothing was replayed before it"
-    before = here[(here["condition"] == cell["condition"].iloc[0]) & (here["regime"] == "delayed")]
-    return "" if before["score"].notna().any() else "there is no score of it before the replay"
+    return "" if (cell["condition"], "delayed") in here else "there is no score of it before the replay"
 
 
-def _worth(cell: Frame, here: Frame) -> str:
+def _worth(cell: Cell, here: Cells) -> str:
     """A store must matter: with what is recalled hidden, answers get worse."""
-    condition, regime = cell["condition"].iloc[0], cell["regime"].iloc[0]
-    hidden = {_with(condition, "control=empty"), *(("controls/empty_store",) if condition == "memory/hei_nw" else ())}
-    empty = here[here["condition"].isin(hidden) & (here["regime"] == regime)]
-    lost = cell["score"].mean() - empty["score"].mean()
+    condition = cell["condition"]
+    names = [_with(condition, "control=empty"), *(["controls/empty_store"] if condition == "memory/hei_nw" else [])]
+    hidden = next((here[name, cell["regime"]] for name in names if (name, cell["regime"]) in here), None)
+    lost = cell["score"] - hidden["score"] if hidden else WORTH
     return f"with its store hidden it loses only {lost:.2f} of its answers" if lost < WORTH else ""
 
 
-def _gate(cell: Frame, here: Frame) -> str:
-    condition, regime = cell["condition"].iloc[0], cell["regime"].iloc[0]
-    ungated = here[(here["preset"] == base(condition)) & here["condition"].str.contains(OFF, regex=False) & (here["regime"] == regime)]
-    cost = ungated["score"].mean() - cell["score"].mean()
-    return f"its gate costs {cost:.3f} of the answers" if OFF not in condition and len(cell) >= GATE_ITEMS and cost > GATE_COST else ""
+def _gate(cell: Cell, here: Cells) -> str:
+    family = GATES.get(cell["condition"])
+    ungated = here.get((f"{cell['condition']} ({family}.gate.enabled=false)", cell["regime"])) if family else None
+    cost = ungated["score"] - cell["score"] if ungated else 0.0
+    return f"its gate costs {cost:.3f} of the answers" if cell["n"] >= GATE_ITEMS and cost > GATE_COST else ""
 
 
-CLAUSES: tuple[Callable[[Frame, Frame], str], ...] = (_store, _requests, _refusals, _replay, _worth, _gate)
-
-
-def _mean(cell: Frame, column: str) -> float | None:
-    """The mean of a column; None where it is not there, or of none of the rows."""
-    return float(cell[column].mean()) if column in cell and cell[column].notna().any() else None
+CLAUSES: tuple[Callable[[Cell, Cells], str], ...] = (_store, _requests, _refusals, _replay, _worth, _gate)
 
 
 def _with(condition: str, mark: str) -> str:
