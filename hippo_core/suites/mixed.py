@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 
@@ -27,6 +27,7 @@ from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, Item, PathScore, Settings, Suite, World, WorldSpec
 
 Kind = Literal["event", "relation", "way", "event_relation", "relation_way", "event_way"]
+Part = TypeVar("Part", bound=Settings)
 KINDS: tuple[Kind, ...] = ("event", "relation", "way", "event_relation", "relation_way", "event_way")
 PATHS = ("grid_path", "graph_path")
 JOBS = {"work": "employer", "study": "college"}  # what people have one of, by frame: what the place of it is called in a question
@@ -90,7 +91,7 @@ class Draft:
 def make_world(random: Random, settings: MixedSettings, spec: WorldSpec) -> World:
     """One world; drawn again until it carries its questions."""
     turn = spec.index * settings.n_items
-    kinds = [settings.kinds[(turn + number) % len(settings.kinds)] for number in range(settings.n_items)]
+    kinds: list[Kind] = [settings.kinds[(turn + number) % len(settings.kinds)] for number in range(settings.n_items)]
     for _ in attempts(settings, "mixed world"):
         draft = draw_parts(random, settings, spec, kinds)
         items = ask(random, draft, kinds) if draft else None
@@ -102,21 +103,22 @@ def make_world(random: Random, settings: MixedSettings, spec: WorldSpec) -> Worl
 def draw_parts(random: Random, settings: MixedSettings, spec: WorldSpec, kinds: Sequence[Kind]) -> Draft | None:
     """The three parts; None where a word stands in two of them."""
     count = Counter(kinds)
-    ways = count["way"] + 4 * (count["relation_way"] + count["event_way"])
+    n_ways = count["way"] + 4 * (count["relation_way"] + count["event_way"])
     parts = (
         episodic.make_world(random, with_items(settings.events, settings.events.n_facts), spec),
         semantic.make_world(random, with_items(settings.relations, count["relation"]), spec),
-        spatial.make_world(random, with_items(settings.ways, ways), spec),
+        spatial.make_world(random, with_items(settings.ways, n_ways), spec),
     )
     names = [spoken(part) for part in parts]
     if any(one & other for number, one in enumerate(names) for other in names[:number]):
         return None
-    draft = Draft(spec, *(labelled(part, name) for part, name in zip(parts, ("event", "relation", "way"), strict=True)))
+    events, relations, ways = parts
+    draft = Draft(spec, labelled(events, "event"), labelled(relations, "relation"), labelled(ways, "way"))
     draft.firms = uncontested(draft.relations)
     return draft
 
 
-def with_items(settings: Settings, n_items: int) -> Settings:
+def with_items(settings: Part, n_items: int) -> Part:
     """The settings of a part that is asked so much."""
     return settings.model_copy(update={"n_items": max(1, n_items)})
 
@@ -160,7 +162,11 @@ def ask(random: Random, draft: Draft, kinds: Sequence[Kind]) -> list[Item] | Non
     """The world's questions, in order; None where it does not carry one of them."""
     who = {item.answers[0]: item for item in draft.events.items if item.question.startswith("Who ")}  # what becomes a phrase
     draft.people = list(who.values())
-    left = {"event": list(draft.events.items), "relation": list(draft.relations.items), "way": list(draft.ways.items)}
+    left: dict[str, list[Item]] = {
+        "event": list(draft.events.items),
+        "relation": list(draft.relations.items),
+        "way": list(draft.ways.items),
+    }
     asked: dict[int, Item] = {}
     for number, kind in sorted(enumerate(kinds), key=lambda one: one[1] in left):  # those that join first: they are harder to find
         if kind == "event_relation":
@@ -204,7 +210,7 @@ def city_of_one(random: Random, draft: Draft) -> Item | None:
             question = f"Which city is home to the {JOBS[firm.frame]} of {who.phrase}?"
             chance = 1 / len({one.city for one in draft.firms})
             gold, again = (*who.gold, firm.fact), dict.fromkeys(firm.again, firm.fact)
-            about = {"hops": len(gold), "chance": chance, "cue": who.cue, "slices": who.slices, "retold": again}
+            about: dict[str, Any] = {"hops": len(gold), "chance": chance, "cue": who.cue, "slices": who.slices, "retold": again}
             return Item(f"city.{firm.name}", draft.spec.id, question, (firm.city,), gold, "event_relation", **about)
     return None
 

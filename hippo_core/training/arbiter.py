@@ -8,6 +8,7 @@ kind of world counts the same. It goes by hand into params/presets/memory/all.ya
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,7 @@ def judged(preset: str, suites: dict[str, int] = KINDS) -> Iterator[dict[str, ob
         suite = get_suite(name)
         asked, others = (list(worlds(name, "default", n, seed, "val", CONTEXT_LIMIT)) for seed in (SEED, SEED + 1))
         for part, one in load_preset(preset).settings.memories.items():
-            method = one.method(lm, one.settings)
+            method: Any = one.method(lm, one.settings)
             with TemporaryDirectory() as folder:
                 teach(method, suite, asked, others, Path(folder), part)
                 file = store_path(Path(folder), part, method.algorithm())
@@ -59,7 +60,7 @@ def fitted(rows: pd.DataFrame) -> Trust:
     """The function for one part."""
     names = list(Trust.model_fields.keys() - {"bias"})
     weight = 1 / rows.groupby("suite")["suite"].transform("size").to_numpy(float)
-    found = fit(rows[names].to_dict("records"), rows["right"].to_numpy(float), weight)
+    found = fit([dict(zip(names, values, strict=True)) for values in rows[names].to_numpy(float)], rows["right"].to_numpy(float), weight)
     return Trust(bias=round(found.bias, 2), **{name: round(value, 2) for name, value in found.weights.items()})
 
 
@@ -67,11 +68,11 @@ def main() -> None:
     """Fit, and say what belongs into the preset, and how sure each memory then is where it is right and where it is not."""
     rows = pd.DataFrame(judged(PRESET))
     for part, own in rows.groupby("part", sort=False):
-        if own["right"].nunique() < 2:
+        if len(set(own["right"])) < 2:
             print(f"  {part}: always right or always wrong where it says something; nothing to fit")
             continue
         trust = fitted(own)
-        own = own.assign(sure=[trust.of(one) for one in own[["confidence", "restated"]].to_dict("records")])
+        own = own.assign(sure=[trust.of({"confidence": a, "restated": b}) for a, b in zip(own["confidence"], own["restated"], strict=True)])
         print(f"  {part}: {{{', '.join(f'{name}: {value}' for name, value in trust.model_dump().items())}}}")
         print(own.groupby(["suite", "right"])[["confidence", "sure"]].agg(["mean", "size"]).round(2).to_string(), flush=True)
 
