@@ -45,7 +45,7 @@ class MixedSettings(Settings):
     kinds: Annotated[tuple[Kind, ...], Field(min_length=1)] = KINDS
     events: EpisodicSettings = EpisodicSettings()
     relations: SemanticSettings = SemanticSettings()
-    ways: SpatialSettings = SpatialSettings()
+    ways: SpatialSettings = SpatialSettings.model_validate({})
 
 
 class Firm(NamedTuple):

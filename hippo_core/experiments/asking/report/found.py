@@ -204,12 +204,12 @@ def claim(found: Sequence[Lead]) -> str:
     where = f"on {ahead} of {len(paired)} settings" if len(paired) > 1 else f"on {paired[0].setting}"
     if len(paired) == 1 and not ahead:
         return f"{first} and {second} on {paired[0].setting}"
-    return f"{first} is clearly ahead of {second} {where}"
+    return _begun(f"{first} is clearly ahead of {second} {where}")
 
 
 CAPTION = (
     "Answers right after a new session. Each line is one kind of questions, with the memory made for them, further right is better: "
-    "dots in colour are memories, the diamond is what the best search without a memory reaches. Bars are 95% intervals, clustered by "
+    "dots in colour are memories, the green diamond is what the best search without a memory reaches. Bars are 95% intervals, clustered by "
     f"world, the short upright line is a guess. {BEST_RAG} is the one that was chosen on validation worlds, where there are any."
 )
 
