@@ -116,6 +116,7 @@ class Smpd(Memory):
                     **_gated(atlas),
                 },
                 restated=self._restated(said, query.text),
+                answer=said.answer if said else "",
                 rephrased=said.question if said and self.settings.spatial.wording == "route" else "",
             )
 

@@ -1,7 +1,8 @@
 """What a map says to a question: in a sentence, with the statements that it rests on."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ from hippo_core.spoken import MOVES, NO_PATH, NO_STEPS, NUMBERS
 
 if TYPE_CHECKING:
     from hippo_core.methods.spatial.policy import Habits
+
+LANDMARK = re.compile(r"\b[Tt]he (?P<name>(?:[A-Z][\w'’-]* (?:& )?)+[a-z]+)\b")  # "the Marlow company"
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,7 @@ class Atlas:
                 self.there.setdefault(one.place, []).append(number)
             elif isinstance(one, Walk):
                 self.walks.setdefault(one.who, []).append((number, one))
+        self.landmarks = dict(self._landmarks(self.texts))
         costs, self.map = self.map.costs, self._map(told)
         self.map.costs = costs
         self.planner = Planner(self.map)
@@ -106,8 +110,24 @@ class Atlas:
         origin, end = self.map.find(start), self.map.find(goal)
         return self._way(Asked("way", Place(start), Place(goal)), origin, end) if origin and end else None
 
+    def _landmarks(self, texts: Sequence[str]) -> Iterator[tuple[str, tuple[str, int]]]:
+        """What has a name and is told to be at a place, no place itself: its name, the place, and the number of the statement."""
+        for number, text in enumerate(texts):
+            if (hit := LANDMARK.search(text)) and read(text) is None:
+                there = read(text.replace(hit[0], "it"))
+                if isinstance(there, There):
+                    yield hit["name"], (there.place, number)
+
     def say(self, question: str) -> Said | None:
-        """What the map says to a question; None where it does not ask of the map, or the map does not know."""
+        """What the map says to a question; None where it does not ask of the map, or the map does not know. What is at a place stands for
+        that."""
+        for name, (place, number) in self.landmarks.items():
+            if (plain := re.sub(rf"\b[Tt]he {re.escape(name)}(?!\w)", f"the {place}", question)) != question:
+                said = self._say(plain)
+                return replace(said, told=(*said.told, number)) if said else None
+        return self._say(question)
+
+    def _say(self, question: str) -> Said | None:
         wanted = asked(mark(question, self.names), self.walks.keys(), self.routes.keys())
         if wanted is None:
             return None

@@ -108,3 +108,10 @@ def test_the_map_of_a_walk_answers_all_its_questions(walked):
         assert atlas.say(item.question).answer.replace(" and ", ", ") in [
             one.replace(" and ", ", ") for one in item.answers
         ] or item.kind.endswith("path")
+
+
+def test_what_is_at_a_place_stands_for_it():
+    told = ["The well is north of the mill.", "The barn lies east of the well.", "You find the Marlow company at the barn."]
+    said = Atlas(told).say("Which directions lead from the mill to the Marlow company?")
+    assert said is not None and said.answer == "north, east" and set(said.told) == {0, 1, 2}
+    assert Atlas(told[:2]).say("Which directions lead from the mill to the Marlow company?") is None
