@@ -32,6 +32,23 @@ def positions(stored: Format, field: Field = "all") -> range:
     return range(*ends.get(field, (mantissa + exponent, mantissa + exponent + 1)))
 
 
+def bits_of(x: Tensor, stored: Format) -> Tensor:
+    """The bits of float32 numbers as a float format stores them: int32 or int16 of x's shape. What is not a number keeps its bits."""
+    kind, whole, _, _ = FLOATS[stored]
+    raw = x.view(torch.int32)
+    lost = {"float32": raw, "bfloat16": raw >> 16, "float16": (raw >> 16 & 0x8000) | 0x7C00 | (raw >> 13 & 0x3FF)}[stored]
+    return torch.where(x.isnan(), lost.to(whole), x.to(kind).view(whole))
+
+
+def of_bits(stored_bits: Tensor, stored: Format) -> Tensor:
+    """The float32 numbers of such bits."""
+    kind, _, _, _ = FLOATS[stored]
+    whole = stored_bits.int()
+    wide = {"float32": whole, "bfloat16": whole << 16, "float16": (whole & 0x8000) << 16 | 0x7F800000 | (whole & 0x3FF) << 13}[stored]
+    x = stored_bits.contiguous().view(kind).float()
+    return torch.where(x.isnan(), wide.view(torch.float32), x)
+
+
 def flip(x: Tensor, flips: Tensor, stored: Format) -> Tensor:
     """`x` float32 [..., T, D] with bits flipped in the format in which it is stored; `flips` int32 of x's shape has 1 where a bit is.
 
@@ -44,8 +61,7 @@ def flip(x: Tensor, flips: Tensor, stored: Format) -> Tensor:
         code = code ^ flips
         flipped = torch.where(code >= most, code - 2 * most, code) * scale
     else:
-        kind, whole, _, _ = FLOATS[stored]
-        flipped = (x.to(kind).view(whole) ^ flips.to(whole)).view(kind).float()
+        flipped = of_bits(bits_of(x, stored) ^ flips.to(FLOATS[stored][1]), stored)
     return torch.where(flips != 0, flipped, x)
 
 

@@ -1,7 +1,7 @@
 """What every defence takes and returns."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 from hippo_core.cache.corruption import rms
+from hippo_core.cache.names import Format
 from hippo_core.models.kv import KV
+from hippo_core.models.kv_storage import Precision
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Damaged:
         address: which of the caches that were written it is: memory beside a cache is found by it.
         mask: where it is damaged, bool [L, 2, H, T, 1]; for defences that are told.
         prefix: the KV before it; tokens: its own token ids, for what runs the text again.
+        flipped: with which probability a bit of memory beside the cache flipped, too.
     """
 
     kv: KV
@@ -68,6 +71,7 @@ class Damaged:
     mask: Tensor
     prefix: KV
     tokens: tuple[int, ...]
+    flipped: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -77,21 +81,22 @@ class Setting:
     Args:
         lm: the model.
         clean: what clean text is like.
+        known: the clean caches of validation text that say so.
         seed: of what a defence draws.
         checkpoint: the folder of a trained repair.
         budget: the share of a cache's spans that may be put back.
         precision: how the store keeps keys and values.
-        faulty: what befalls memory beside a cache: from a tensor of whole numbers and the address, the same with its bits flipped.
+        stored: the format of the cache's numbers.
     """
 
     lm: Any
     clean: Clean
+    known: Sequence[KV] = ()
     seed: int = 0
     checkpoint: Path | None = None
     budget: float = 1.0
-    precision: str = "bfloat16"
-    faulty: Callable[[Tensor, str], Tensor] = lambda bits, address: bits
-    more: Mapping[str, Any] = field(default_factory=dict)
+    precision: Precision = "bfloat16"
+    stored: Format = "bfloat16"
 
 
 class Defence:
@@ -102,8 +107,8 @@ class Defence:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
 
-    def write(self, kv: KV, address: str, stored: str) -> int:
-        """Called once for each cache when it is written, whole; `stored` is the format of its numbers. Returns the bytes that are kept."""
+    def write(self, kv: KV, address: str, tokens: Sequence[int]) -> int:
+        """Called once for each cache when it is written, whole, with its token ids. Returns the bytes that are kept."""
         return 0
 
     def repair(self, damaged: Damaged) -> KV:

@@ -11,6 +11,7 @@ from hippo_core.experiments.base import Experiment
 from hippo_core.experiments.cache.table import MEASURE
 from hippo_core.experiments.cell import OpenCell
 from hippo_core.experiments.parameters import Parameters, Positive
+from hippo_core.models.kv_storage import Precision
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,8 @@ class CacheParameters(Parameters):
     parts: Parts = "KV"
     stored: Format = "bfloat16"
     bits: BitField = "all"
+    budget: Annotated[float, Field(gt=0, le=1)] = 1.0
+    precision: Precision = "bfloat16"
 
     @property
     def items(self) -> int:

@@ -56,12 +56,11 @@ def robustness(curves: Frame) -> Figure:
 
 
 def _title(means: Frame) -> str:
-    at_end = means.groupby("defence")["kept"].mean()
-    repairs = at_end.drop([name for name in LOOKS if LOOKS[name].hollow or name == "none"], errors="ignore")
-    if repairs.empty:
-        return f"With no defence {at_end['none']:.0%} of the score above chance is kept; higher is better"
-    best = repairs.idxmax()
-    return f"No defence keeps {at_end['none']:.0%} of the score above chance, {LOOKS[str(best)].label} {repairs.max():.0%}; higher is better"
+    kept = means.groupby("defence")["kept"].mean()
+    repairs = kept.drop([name for name in LOOKS if LOOKS[name].hollow or name == "none"], errors="ignore")
+    alone = f"With no defence {kept['none']:.0%} of the score above chance is kept"
+    best = "" if repairs.empty else f", with {LOOKS[str(repairs.idxmax())].label} {repairs.max():.0%}"
+    return f"{alone}{best}; higher is better"
 
 
 def _panel(panel: Axes, table: Frame, names: list[str]) -> None:

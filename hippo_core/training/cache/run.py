@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from hippo_core.cache.corruption import Corruption, Damage, corrupt
+from hippo_core.cache.corruption import Corruption, Damage, corrupt, flip_probability
 from hippo_core.cache.defences import load_defence
 from hippo_core.cache.defences.base import Clean, Damaged, Defence, Setting
 from hippo_core.experiments.cache.table import COLUMNS
@@ -72,16 +72,18 @@ def write(lm: LanguageModel, probed: Sequence[Probe]) -> list[Written]:
 def of_task(lm: LanguageModel, task: str, written: Sequence[Written], parameters: Any, checkpoint: Any) -> Iterable[dict[str, Any]]:
     """The rows of a task: the clean cache under every defence, then each fault at each severity."""
     known = write(lm, probes(lm, task, CLEAN, parameters.seed, "val"))
-    setting = Setting(lm, Clean.of([kv for one in known for kv in one.blocks]), parameters.seed, checkpoint)
+    caches = [kv for one in known for kv in one.blocks]
+    own = {name: getattr(parameters, name) for name in ("seed", "budget", "precision", "stored")}
+    setting = Setting(lm, Clean.of(caches), caches, checkpoint=checkpoint, **own)
     names = list(dict.fromkeys(["none", *parameters.defences]))
     defences = {name: load_defence(name, setting) for name in names}
-    kept = {name: sum(_write(defence, written, parameters.stored)) / len(written) for name, defence in defences.items()}
+    kept = {name: sum(_write(defence, written)) / len(written) for name, defence in defences.items()}
     faults = [Corruption("gaussian", 0.0), *(fault(parameters, kind, s) for kind in parameters.kinds for s in parameters.severities)]
     for one in faults:
         damages = [damaged(written, number, one, parameters.seed) for number in range(len(written))]
         for name, defence in defences.items():
             begin = time.perf_counter()
-            repaired = [tuple(defence.repair(_seen(at, block, damage)) for block, damage in enumerate(of))
+            repaired = [tuple(defence.repair(_seen(at, block, damage, one)) for block, damage in enumerate(of))
                         for at, of in zip(written, damages, strict=True)]  # fmt: skip
             ms = (time.perf_counter() - begin) * 1000 / len(written)
             hit = [sum(float(damage.mask.float().mean()) for damage in of) / len(of) for of in damages]
@@ -91,12 +93,13 @@ def of_task(lm: LanguageModel, task: str, written: Sequence[Written], parameters
                 yield {**named, **told, **of, "damaged": share, "repair_ms": ms, "kept_bytes": kept[name]}
 
 
-def _write(defence: Defence, written: Sequence[Written], stored: str) -> list[int]:
-    return [defence.write(kv, at.address(block), stored) for at in written for block, kv in enumerate(at.blocks)]
+def _write(defence: Defence, written: Sequence[Written]) -> list[int]:
+    return [defence.write(kv, at.address(block), at.probe.blocks[block]) for at in written for block, kv in enumerate(at.blocks)]
 
 
-def _seen(at: Written, block: int, damage: Damage) -> Damaged:
-    return Damaged(damage.kv, at.address(block), damage.mask, at.prefix, at.probe.blocks[block])
+def _seen(at: Written, block: int, damage: Damage, one: Corruption) -> Damaged:
+    flipped = flip_probability(one.severity) if one.kind == "bitflip" else 0.0
+    return Damaged(damage.kv, at.address(block), damage.mask, at.prefix, at.probe.blocks[block], flipped)
 
 
 def fault(parameters: Any, kind: str, severity: float) -> Corruption:
