@@ -9,7 +9,7 @@ Severity s from 0 (nothing) to 1 means, for RMS the root mean square of one head
     gaussian             x + 2 s RMS n, n normal
     dropout_zero         each feature zero with probability s, the same of keys and values
     orthogonal_rotation  all planes of a random basis turned by 90 s degrees
-    bitflip              each stored bit flipped with probability 10^(2s - 4), 0 at s = 0
+    bitflip              each stored bit flipped with probability 10^(4s - 7), 0 at s = 0
     bitflipish_sparse    each feature with probability .1 s: half change sign, half get +- 8 max(|x|, .001) added
     quant_noise          rounded to max(1, round(2^(7 - 6s) - 1)) levels on either side of 0, one grid a head: 8 bits to ternary
     contiguous_overwrite a share s of the tokens that may be hit, in a row, get another text's keys and values
@@ -158,7 +158,7 @@ def _rotation(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Gene
 
 def flip_probability(severity: float) -> float:
     """With which probability `bitflip` flips a bit."""
-    return 10 ** (2 * severity - 4) if severity else 0.0
+    return 10 ** (4 * severity - 7) if severity else 0.0
 
 
 def _bitflip(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:

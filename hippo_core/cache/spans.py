@@ -61,7 +61,9 @@ class SpanCodec:
 
     def encode(self, payload: Span) -> bytes:
         kv = payload.kv.tensors if isinstance(payload.kv, Int8KV) else {"kv": payload.kv}
-        return save({"indices": payload.key.indices, "values": payload.key.values, **{name: part.contiguous() for name, part in kv.items()}})
+        return save(
+            {"indices": payload.key.indices, "values": payload.key.values, **{name: part.contiguous() for name, part in kv.items()}}
+        )
 
     def decode(self, data: bytes) -> Span:
         tensors = load(data)
@@ -129,7 +131,8 @@ class SpanStore:
         """All traces as the store holds them, and their keys as one code."""
         if self._index is None:
             traces = self.store.traces(WORLD)
-            keys = [trace.payload.key for trace in traces]
+            none = Code(torch.zeros(0, WINNERS, dtype=torch.int32), torch.zeros(0, WINNERS, dtype=torch.int8))
+            keys = [none, *(trace.payload.key for trace in traces)]
             codes = Code(torch.cat([key.indices for key in keys]), torch.cat([key.values for key in keys]))
             self._places = {}
             for trace in traces:

@@ -1,17 +1,26 @@
-"""The experiment `cache`: a cache is damaged between the pass that wrote it and those that read it, repaired, and read."""
+"""The experiment `cache`: a cache is damaged between the pass that wrote it and those that read it, repaired, and read.
 
+train <- measure
+"""
+
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from hippo_core.cache.names import DefenceName, Field as BitField, Format, Kind, Parts, Task, Times
-from hippo_core.experiments.base import Experiment
-from hippo_core.experiments.cache.table import MEASURE
+from hippo_core.cache.names import DefenceName, Family, Format, Kind, Parts, Task, Times
+from hippo_core.cache.names import Field as BitField
+from hippo_core.experiments.base import Experiment, checked, planned
+from hippo_core.experiments.cache.table import MEASURE, TRAIN
 from hippo_core.experiments.cell import OpenCell
 from hippo_core.experiments.parameters import Parameters, Positive
+from hippo_core.experiments.plan import CellPlan
+from hippo_core.files import LabError
 from hippo_core.models.kv_storage import Precision
+from hippo_core.models.spec import load_spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +50,15 @@ class CacheParameters(Parameters):
     bits: BitField = "all"
     budget: Annotated[float, Field(gt=0, le=1)] = 1.0
     precision: Precision = "bfloat16"
+    family: Family = "B"
+    rank: Positive = 64
+    repaired: list[int] | None = None
+    repaired_parts: Parts = "KV"
+    holdout: Kind | Literal[""] = ""
+    contraction: Annotated[float, Field(ge=0)] = 0.5
+    identity: Annotated[float, Field(ge=0)] = 1.0
+    steps: Positive = 200
+    step: Literal["train", "measure"] = "measure"
 
     @property
     def items(self) -> int:
@@ -48,28 +66,85 @@ class CacheParameters(Parameters):
         return min(self.n, DRY) if self.dry_run else self.n
 
 
+OF_TRAINING = ("stored", "family", "rank", "repaired", "repaired_parts", "holdout", "contraction", "identity", "steps")
+
+
+def plan(experiment: Experiment, parameters: Any) -> CellPlan:
+    """The cell with these parameters; one that measures the learned repair behind the one that trained it.
+
+    A training knows nothing of probes and defences, so that all cells that measure share it.
+    """
+    if parameters.step == "train":
+        told = (*Parameters.model_fields, *OF_TRAINING)
+        own = {name: getattr(parameters, name) for name in told if name != "record_dir"}
+        return _without_what_is_usual(experiment, CacheParameters(step="train", **own))
+    if "learned" not in parameters.defences:
+        usual = {name: CacheParameters.model_fields[name].get_default() for name in OF_TRAINING if name != "stored"}
+        return _without_what_is_usual(experiment, parameters.model_copy(update=usual))
+    needs = {"repair": plan(experiment, parameters.model_copy(update={"step": "train"}))}
+    return _without_what_is_usual(experiment, parameters, needs)
+
+
+def _without_what_is_usual(experiment: Experiment, parameters: Any, needs: Mapping[str, CellPlan] | None = None) -> CellPlan:
+    """The plan, with a label that says only what is not as usual."""
+    cell, usual = planned(experiment, parameters, needs), CacheParameters().values()
+    own = {name: value for name, value in parameters.values().items() if value != usual[name] and name not in ("threads", "step")}
+    said = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
+    return replace(cell, label=" ".join(["cache", parameters.step, *said]))
+
+
+def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
+    """The parameters, if every name and number in them is right for the model; LabError with what is legal otherwise."""
+    parameters = checked(experiment, values, where)
+    for name in ("tasks", "kinds", "severities", "defences"):
+        given = getattr(parameters, name)
+        if len(set(given)) < len(given):
+            raise LabError(f"{where}: {name} names one of {given} twice")
+    first, end = parameters.window
+    if not 0 <= first < end:
+        raise LabError(f"{where}: window: expected [first, behind the last) of tokens, got {parameters.window}")
+    if "ecc" in parameters.defences and parameters.stored.startswith("int"):
+        raise LabError(f"{where}: ecc guards a cache of float32, float16 or bfloat16, got stored={parameters.stored}; leave ecc out")
+    if parameters.stored.startswith("int") and parameters.bits in ("exponent", "mantissa"):
+        raise LabError(f"{where}: {parameters.stored} codes have no {parameters.bits}; use bits=all or bits=sign, or a float format")
+    _check_shape(parameters, where)
+    return parameters
+
+
+def _check_shape(parameters: Any, where: str) -> None:
+    """LabError for layers and heads that the model lacks, where its config can be read."""
+    path = load_spec(parameters.model).path / "config.json"
+    if not path.is_file():
+        return
+    config = json.loads(path.read_text(encoding="utf-8"))
+    layers, heads = config.get("num_hidden_layers"), config.get("num_key_value_heads") or config.get("num_attention_heads")
+    for name, count in (("layers", layers), ("repaired", layers), ("heads", heads)):
+        if wrong := [one for one in getattr(parameters, name) or () if count and not 0 <= one < count]:
+            raise LabError(f"{where}: {name}: {parameters.model} has {count}, numbered from 0 to {count - 1}; got {wrong}")
+
+
 class CacheCell(OpenCell):
     """A cell that breaks a cache and repairs it."""
 
     @property
     def checkpoint(self) -> Path | None:
-        """The folder of the trained repair; None where none is needed."""
+        """The record that holds the trained repair; None where none is needed."""
         return self.sources.get("repair")
 
 
 def sentence(parameters: CacheParameters, metrics: Mapping[str, Any]) -> str:
     """The result in words, from its numbers."""
-    from hippo_core.experiments.cache.report import in_words
+    from hippo_core.experiments.cache.report import in_words, training_in_words
 
-    return in_words(parameters.model, metrics["tasks"])
+    return in_words(parameters.model, metrics["tasks"]) if parameters.step == "measure" else training_in_words(metrics["training"])
 
 
 def figure(parameters: CacheParameters, rows: "pd.DataFrame") -> bytes:
-    """What is left of the score along severity, a panel a kind (PNG)."""
+    """What is left of the score along severity, a panel a kind; of a training its curve (PNG)."""
     from hippo_core.experiments.cache.table import kept
     from hippo_core.results.figures import cache, drawing
 
-    return drawing.png(cache.robustness(kept(rows)))
+    return drawing.png(cache.robustness(kept(rows)) if parameters.step == "measure" else cache.training(rows))
 
 
 def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
@@ -84,9 +159,11 @@ CACHE = Experiment(
     notebook="06_cache_robustness",
     parameters=CacheParameters,
     run="hippo_core.training.cache.run",
-    tables=(MEASURE,),
+    tables=(MEASURE, TRAIN),
     cell=CacheCell,
-    always_said=("model", "n", "seed"),
+    checks=check,
+    plans=plan,
+    always_said=("seed", "step"),
     axes={"sizes": "n", "models": "model", "seeds": "seed"},
     sentence=sentence,
     figure=figure,

@@ -12,6 +12,8 @@ from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.sections import Section
 
+TOLD = ("model", "times", "parts", "layers", "heads", "stored", "bits", "budget", "precision", "family", "rank", "holdout", "contraction")
+
 
 def in_words(model: str, tasks: Mapping[str, Any]) -> str:
     """How much the damage takes, and which defence brings most of it back."""
@@ -27,18 +29,31 @@ def in_words(model: str, tasks: Mapping[str, Any]) -> str:
     return said + (f". Not admitted, for it cannot show damage: {', '.join(out)}." if out else ".")
 
 
+def training_in_words(training: Mapping[str, Any]) -> str:
+    """What a repair of so many numbers learnt, on validation probes."""
+    examined = training["examined"]
+    kinds = [name.removesuffix(" bare") for name in examined if name.endswith(" bare")]
+    better = [kind for kind in kinds if examined[kind] < examined[f"{kind} bare"]]
+    before, after = (sum(examined[f"{kind}{end}"] for kind in kinds) / len(kinds) for end in (" bare", ""))
+    return (
+        f"{training['numbers']:,} numbers, {training['steps']} steps: behind a damaged cache (severity .5, validation) the words lie "
+        f"{before:.2f} nats from the clean ones, repaired {after:.2f}; nearer for {len(better)} of {len(kinds)} faults; on a clean cache "
+        f"{examined['clean']:.3f}."
+    )
+
+
 def found(tables: Sequence[TableRows]) -> list[Section]:
     """Three sections a table; the cells of a table are pooled where they differ in the seed or the kinds of fault alone."""
     sections = []
     for table in tables:
-        for name, rows in _alike(table.rows):
+        for name, rows in _alike(table.rows) if table.step == "measure" else ():
             sections += [_curves(name, rows), _recovered(name, rows), _costs(name, rows)]
     return sections
 
 
 def _alike(rows: Frame) -> list[tuple[str, Frame]]:
     """The rows by what their cells were told, but for the seed and the kinds."""
-    told = [name for name in ("model", "times", "parts", "stored", "bits", "layers", "heads") if name in rows]
+    told = [name for name in TOLD if name in rows]
     differing = [name for name in told if rows[name].astype(str).nunique() > 1]
     if not differing:
         return [("", _pooled(rows))]
@@ -88,18 +103,21 @@ def _recovered(name: str, rows: Frame) -> Section:
     ]
     fit = [task for task, found in admitted(rows).items() if found["admitted"]]
     sentence = (
-        f"At severity {lines['severity'].max():g}: (corrupt - repaired) / (corrupt - clean) on the same probes and the same damage; 1 is all "
-        f"of it, below 0 a defence harms. Of text in nats a token, of the others in answers right. Admitted: {', '.join(fit) or 'none'}."
+        f"At severity {lines['severity'].max():g}: (corrupt - repaired) / (corrupt - clean) on the same probes and the same damage; 1 is "
+        f"all of it, below 0 a defence harms. Of text in nats a token, of the others in answers right. Admitted: {', '.join(fit) or 'none'}."
     )
     return Section(_titled("Damage recovered", name), sentence, table=pd.DataFrame(shown))
 
 
 def _costs(name: str, rows: Frame) -> Section:
     costs, lost = overhead(rows), regression(rows)
+    noticed = rows[rows["kind"] != CLEAN].groupby("defence")[["detected", "false_alarms"]].mean()
     shown = [
         {
             "defence": defence,
             **{f"{task}, nats added": round(own[defence]["loss"], 4) for task, own in lost.items() if defence in own},
+            "detected": share(noticed["detected"].get(defence)),
+            "false alarms": share(noticed["false_alarms"].get(defence)),
             **{f"{task}, score lost": round(own[defence]["score"], 4) for task, own in lost.items() if defence in own and task != "text"},
             "ms a cache": round(cost["repair_ms"], 2),
             "bytes kept": round(cost["kept_bytes"]),

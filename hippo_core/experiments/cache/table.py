@@ -11,7 +11,7 @@ from hippo_core.results.records.table import Table, mean_by_cluster
 
 COLUMNS = (
     *("item_id", "cluster", "task", "kind", "severity", "defence", "score", "loss", "chance"),
-    *("damaged", "repair_ms", "kept_bytes"),
+    *("damaged", "detected", "false_alarms", "repair_ms", "kept_bytes"),
 )
 CLEAN = "clean"  # the kind of no fault
 TOLD = ("reset", "masking", "episodic_gold")  # defences that are told where the damage is
@@ -172,4 +172,27 @@ MEASURE = Table(
     text=("item_id", "cluster", "task", "kind", "defence"),
     metrics=metrics,
     scraps=("metrics", "tasks"),
+)
+
+
+def trained(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
+    """What the training of a repair came to: the last look at validation probes, and the mean distance over its steps."""
+    return {
+        "metrics": {"distance": mean_by_cluster(rows, "distance", "kind")},
+        "training": {"examined": cell.examined, "numbers": cell.numbers, "steps": len(rows)},
+        "runtime_s": round(seconds, 3),
+    }
+
+
+TRAIN = Table(
+    columns=("number", "kind", "distance", "identity", "contraction", "rho", "severity"),
+    unit="number",
+    cluster="kind",
+    measures=("distance",),
+    step="train",
+    file="train.csv",
+    text=("kind",),
+    whole=("number",),
+    metrics=trained,
+    scraps=("metrics", "training"),
 )

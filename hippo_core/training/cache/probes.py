@@ -24,7 +24,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prompt import split as pieces_of
 from hippo_core.models.score import opener
 from hippo_core.store import TraceStore
-from hippo_core.suites import get_suite, settings_for
+from hippo_core.suites import settings_for
 from hippo_core.suites.datasets.build import drawn_worlds
 from hippo_core.suites.splits import Split
 from hippo_core.suites.types import Item, World
@@ -162,16 +162,14 @@ def needles(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
 
 def traces(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     """Questions of worlds that the episodic memory was taught, with the traces that it recalls, each a block of its own."""
-    preset = load_preset("memory/hei_nw", {"k": RECALLED})
+    preset = load_preset("memory/hei_nw", {"k": RECALLED, "encoder": "own"})
     method: Any = preset.method(lm, preset.settings)
     found: list[Probe] = []
-    with TemporaryDirectory(prefix="hippo-cache-") as folder:
+    with TemporaryDirectory(prefix="hippo-cache-") as folder, TraceStore.create(folder, "probes", method.identity()) as store:
         for number, world in enumerate(worlds(seed + 2, split, n)):
-            with TraceStore.create(folder, f"world-{number}", method.identity()) as store:
-                method.teach([Observation.of(fact) for fact in world.facts], store)
-                retrieve = method.open(store.traces(world.id))
+            method.teach([Observation.of(fact) for fact in world.facts], store)
             item = world.items[number % len(world.items)]
-            recalled = retrieve(Query(item.question, item.taught)).delivered
+            recalled = method.open(store.traces(world.id))(Query(item.question, item.taught)).delivered
             found.append(_asked(lm, item, world, "traces", [[trace.text] for trace in recalled]))
     return found
 
