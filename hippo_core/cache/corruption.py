@@ -15,7 +15,7 @@ Severity s from 0 (nothing) to 1 means, for RMS the root mean square of one head
     contiguous_overwrite a share s of the tokens that may be hit, in a row, get another text's keys and values
     targeted             gaussian with 4 s for 2 s, of the named layers and heads alone (default: the first third of the layers)
 
-The six kinds of CacheMedic++ (2026) are among them; there only gaussian's severity has an effect, and its bit flips are `bitflipish_sparse`.
+The six kinds of CacheMedic++ (2026) are among them; there only gaussian has a severity, and its bit flips are `bitflipish_sparse`.
 """
 
 import hashlib

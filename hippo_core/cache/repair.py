@@ -102,7 +102,7 @@ class Repair(nn.Module):
 
     @torch.no_grad()
     def start_from(self, caches: Sequence[KV]) -> None:
-        """Point W along the directions in which the vectors of clean caches vary most, a layer and part at a time (family C: all together)."""
+        """Point W along the directions in which the vectors of clean caches vary most, by layer and part (family C: all together)."""
         z = torch.cat([self._standardised(kv) for kv in caches], 3).flatten(2, 3)  # [L, 2, N, D]
         if self.settings.family == "C":
             z = z.flatten(0, 2)[None, None]

@@ -1,8 +1,8 @@
 """The episodic store of a cache: each span of 16 tokens is a trace with a sparse key and its keys and values, in the lab's trace store.
 
 The key is computed from the keys and values themselves, so that it can be computed again from a damaged cache: their mean over the span's
-tokens, standardised by what clean text is like, its largest entries by k-WTA (kernels/kwta). A damaged cache is a cue in as many parts as it
-has spans; the cache is recalled whose traces, at the same places, share most with all of them (kernels/sparse_recall).
+tokens, standardised by what clean text is like, its largest entries by k-WTA (kernels/kwta). A damaged cache is a cue of as many parts as
+it has spans; the cache is recalled whose traces, at the same places, share most with all of them (kernels/sparse_recall).
 """
 
 from collections import defaultdict

@@ -35,7 +35,9 @@ def test_only_a_defence_that_is_told_reads_where_the_damage_is(setting, damaged,
     kv = corrupt(cache(1), Corruption("gaussian", 0.5, times="window", window=(3, 20)), 7, "a/0")
     here = defence.repair(damaged(kv.kv, mask=kv.mask))
     elsewhere = defence.repair(damaged(kv.kv, mask=~kv.mask))
-    assert (here.shape == elsewhere.shape and torch.equal(here.nan_to_num(), elsewhere.nan_to_num())) is not defence.told or name == "episodic_gold"
+    assert (
+        here.shape == elsewhere.shape and torch.equal(here.nan_to_num(), elsewhere.nan_to_num())
+    ) is not defence.told or name == "episodic_gold"
 
 
 def test_reset_and_masking_do_what_they_say(setting, damaged):

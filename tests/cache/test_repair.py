@@ -64,7 +64,7 @@ def test_one_of_another_model_or_none_is_refused(tmp_path):
 
 
 def test_what_the_model_lacks_is_refused():
-    with pytest.raises(LabError, match="layers .7. are none"):
+    with pytest.raises(LabError, match=r"layers .7. are none"):
         Repair(RepairSettings(layers=(7,), rank=4), CLEAN)
     with pytest.raises(LabError, match="rank 99"):
         Repair(RepairSettings(rank=99), CLEAN)

@@ -104,7 +104,8 @@ def _recovered(name: str, rows: Frame) -> Section:
     fit = [task for task, found in admitted(rows).items() if found["admitted"]]
     sentence = (
         f"At severity {lines['severity'].max():g}: (corrupt - repaired) / (corrupt - clean) on the same probes and the same damage; 1 is "
-        f"all of it, below 0 a defence harms. Of text in nats a token, of the others in answers right. Admitted: {', '.join(fit) or 'none'}."
+        f"all of it, below 0 a defence harms. Of text in nats a token, of the others in answers right. "
+        f"Admitted: {', '.join(fit) or 'none'}."
     )
     return Section(_titled("Damage recovered", name), sentence, table=pd.DataFrame(shown))
 

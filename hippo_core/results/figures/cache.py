@@ -112,7 +112,7 @@ def training(rows: Frame) -> Figure:
 
 
 def sensitivity(measured: Mapping[str, Any]) -> Figure:
-    """Drift of the logits along the size of a perturbation, from the clean model and from the defence's own clean words. Lower is better."""
+    """Drift of the logits along the size of a perturbation, from the clean model and from the same defence, clean. Lower is better."""
     lines = pd.DataFrame(measured["logit_sensitivity"])
     names = [name for name in LOOKS if name in set(lines["defence"])]
     title = "How far words move when the cache moves a little; lower is better"

@@ -4,8 +4,8 @@
          + identity * |repaired - clean|^2 / |clean|^2            where nothing was damaged; the divisor is then LEAST
          + contraction * mean over layers of max(0, rho - .75)^2, rho = |repaired - clean| / |damaged - clean|
 
-The first steps only mend: the loss is the mean of rho^2, and no model is run. The model is frozen; clean keys and values are those of the undamaged cache at every layer. Text, questions and worlds are of the training
-split; what is examined is of the validation split.
+The first steps only mend: the loss is the mean of rho^2, and no model is run. The model is frozen; clean keys and values are those of the
+undamaged cache at every layer. Text, questions and worlds are of the training split; what is examined is of the validation split.
 """
 
 import math

@@ -143,8 +143,8 @@ def _seen(at: Written, block: int, damage: Damage, one: Corruption) -> Damaged:
 
 
 def detection(damages: Sequence[Damage], repaired: Sequence[KV]) -> dict[str, float]:
-    """`detected`, the share of damaged vectors that a defence changed, and `false_alarms`, that of whole ones; NaN where there are none, and
-    where tokens left the cache."""
+    """`detected`, the share of damaged vectors that a defence changed, and `false_alarms`, that of whole ones; NaN where there are none,
+    and where tokens left the cache."""
     if any(now.shape != damage.kv.shape for damage, now in zip(damages, repaired, strict=True)):
         return {"detected": math.nan, "false_alarms": math.nan}
     mask = torch.cat([damage.mask.flatten() for damage in damages])

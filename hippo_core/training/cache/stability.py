@@ -1,7 +1,7 @@
 """How far words move when a cache moves a little: the sensitivity of logits, and which layer and head amplifies most.
 
-A perturbation of size d has in each layer, for keys and values apart, a direction that is drawn and the length d times the length of what is
-there. Drift is the distance |z - z'| of the logits, a mean over all positions that read: from the clean cache without a defence, and from
+A perturbation of size d has in each layer, for keys and values apart, a direction that is drawn and d times the length of what is there.
+Drift is the distance |z - z'| of the logits, a mean over all positions that read: from the clean cache without a defence, and from
 the clean cache behind the same defence, so that what a defence does to a clean cache is told apart. At d = 0 it is measured like anywhere
 else. Every defence gets the same perturbation. The map: one head of one layer at a time moves, drift for each unit of length.
 """
