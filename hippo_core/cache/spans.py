@@ -81,7 +81,8 @@ class SpanStore:
     """The traces of caches, in a store of the lab's in `folder`."""
 
     def __init__(self, lm: LanguageModel, clean: Clean, folder: Path, precision: Precision = "bfloat16") -> None:
-        self.lm, self.clean, self.precision = lm, clean, precision
+        self.lm, self.clean = lm, clean
+        self.precision: Precision = precision
         identity = Identity(lm.spec.name, checksums.weights(lm.spec.name), "hippo_core.cache.spans:SpanStore", SpanCodec(precision))
         self.store = TraceStore.create(folder, SESSION, identity)
         self._index: tuple[list[Trace], Code] | None = None

@@ -18,11 +18,12 @@ TOLD = ("model", "times", "parts", "layers", "heads", "stored", "bits", "budget"
 def in_words(model: str, tasks: Mapping[str, Any]) -> str:
     """How much the damage takes, and which defence brings most of it back."""
     areas = pd.DataFrame(tasks["robustness_auc"], columns=["task", "kind", "defence", "auc"])
-    means = areas.groupby("defence")["auc"].mean()
-    repairs = means.drop([name for name in ("none", *BOUND) if name in means])
+    means = {str(name): float(own["auc"].mean()) for name, own in areas.groupby("defence")}
+    repairs = {name: mean for name, mean in means.items() if name not in ("none", *BOUND)}
     said = f"Over all faults {model} keeps {means['none']:.0%} of its score above chance with no defence"
-    if not repairs.empty:
-        said += f", {repairs.max():.0%} with the best defence that is told nothing ({repairs.idxmax()})"
+    if repairs:
+        best = max(repairs, key=lambda name: repairs[name])
+        said += f", {repairs[best]:.0%} with the best defence that is told nothing ({best})"
     if "recompute" in means:
         said += f", {means['recompute']:.0%} when the text is run again"
     out = [task for task, found in tasks["admitted"].items() if not found["admitted"]]
@@ -112,13 +113,13 @@ def _recovered(name: str, rows: Frame) -> Section:
 
 def _costs(name: str, rows: Frame) -> Section:
     costs, lost = overhead(rows), regression(rows)
-    noticed = rows[rows["kind"] != CLEAN].groupby("defence")[["detected", "false_alarms"]].mean()
+    broken = {str(name): own for name, own in rows[rows["kind"] != CLEAN].groupby("defence")}
     shown = [
         {
             "defence": defence,
             **{f"{task}, nats added": round(own[defence]["loss"], 4) for task, own in lost.items() if defence in own},
-            "detected": share(noticed["detected"].get(defence)),
-            "false alarms": share(noticed["false_alarms"].get(defence)),
+            "detected": share(_mean(broken, defence, "detected")),
+            "false alarms": share(_mean(broken, defence, "false_alarms")),
             **{f"{task}, score lost": round(own[defence]["score"], 4) for task, own in lost.items() if defence in own and task != "text"},
             "ms a cache": round(cost["repair_ms"], 2),
             "bytes kept": round(cost["kept_bytes"]),
@@ -127,3 +128,7 @@ def _costs(name: str, rows: Frame) -> Section:
     ]
     count = rows[rows["kind"] == CLEAN]["item_id"].nunique()
     return Section(_titled("Cost of a defence", name), f"On {count} caches that nothing has damaged.", table=pd.DataFrame(shown))
+
+
+def _mean(rows: Mapping[str, Frame], defence: str, column: str) -> float | None:
+    return float(rows[defence][column].mean()) if defence in rows else None

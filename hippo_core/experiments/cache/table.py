@@ -101,14 +101,15 @@ def auc(curves: Frame) -> Frame:
     return pd.DataFrame(lines, columns=["task", "kind", "defence", "auc"])
 
 
-def regression(rows: Frame) -> dict[str, dict[str, float]]:
+def regression(rows: Frame) -> dict[str, dict[str, Any]]:
     """What a defence costs where nothing is damaged: by task and defence the loss it adds, in nats a token, and the score it loses."""
     clean = rows[rows["kind"] == CLEAN]
-    means = clean.groupby(["task", "defence"], sort=False)[["loss", "score"]].mean()
-    found: dict[str, dict[str, float]] = {}
-    for (task, defence), own in means.iterrows():  # type: ignore[misc]
-        before = means.loc[(task, "none")]
-        found.setdefault(str(task), {})[str(defence)] = {"loss": own["loss"] - before["loss"], "score": before["score"] - own["score"]}
+    means = {(str(task), str(name)): own for (task, name), own in clean.groupby(["task", "defence"], sort=False)}
+    found: dict[str, dict[str, Any]] = {}
+    for (task, defence), own in means.items():
+        before = means[task, "none"]
+        added, lost = own["loss"].mean() - before["loss"].mean(), before["score"].mean() - own["score"].mean()
+        found.setdefault(task, {})[defence] = {"loss": float(added), "score": float(lost)}
     return found
 
 

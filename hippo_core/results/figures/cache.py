@@ -134,7 +134,7 @@ def sensitivity(measured: Mapping[str, Any]) -> Figure:
 
 def amplification(measured: Mapping[str, Any]) -> Figure:
     """Which layer and head moves words most: drift for each unit of perturbation, a panel a defence. Darker amplifies more."""
-    maps = {name: np.array(values) for name, values in measured["amplification_map"].items()}
+    maps = {name: np.array(values, float) for name, values in measured["amplification_map"].items()}
     top = max(float(np.nanmax(values)) for values in maps.values())
     figure, panels = grid("Drift of the logits for a unit of one head's cache; lighter is better", 1, len(maps), 2.9,
                           Margins(0.6, 0.3, 0.3, foot=0.6))  # fmt: skip

@@ -21,6 +21,7 @@ from transformers import DynamicCache
 
 from hippo_core.cache.corruption import Corruption, corrupt
 from hippo_core.cache.defences.base import Clean
+from hippo_core.cache.names import Format
 from hippo_core.cache.repair import Repair, RepairSettings
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
@@ -43,7 +44,7 @@ class RepairRecipe(BaseModel):
     model: str
     settings: RepairSettings
     kinds: tuple[str, ...]  # of fault that are trained on
-    stored: str
+    stored: Format
     seed: int = 1337
     steps: int = 300
     mending: float = 0.6  # share of the steps, the first, that only bring keys and values back to what they were: no model is run
@@ -82,7 +83,7 @@ class RepairTrainee:
         drawn = random.sample(own, min(recipe.batch, len(own)))
         fault = (
             None if random.random() < recipe.clean else Corruption(random.choice(recipe.kinds), 1 - random.random(), stored=recipe.stored)
-        )  # type: ignore[arg-type]
+        )
         mends = step < recipe.mending * recipe.steps
         loss, numbers = self._loss(self.written, drawn, fault, recipe.seed + step, mends)
         if not torch.isfinite(loss):
@@ -102,7 +103,7 @@ class RepairTrainee:
         numbers = list(range(len(self.kept)))
         found = {"clean": self._loss(self.kept, numbers, None, 0)[1]["distance"]}
         for kind in self.recipe.kinds:
-            told = self._loss(self.kept, numbers, Corruption(kind, 0.5, stored=self.recipe.stored), 0)[1]  # type: ignore[arg-type]
+            told = self._loss(self.kept, numbers, Corruption(kind, 0.5, stored=self.recipe.stored), 0)[1]
             found |= {kind: told["distance"], f"{kind} bare": told["bare"]}
         return found
 

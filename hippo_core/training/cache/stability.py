@@ -6,6 +6,7 @@ the clean cache behind the same defence, so that what a defence does to a clean 
 else. Every defence gets the same perturbation. The map: one head of one layer at a time moves, drift for each unit of length.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,26 +52,28 @@ def perturbed(kv: KV, size: float, seed: int, name: str) -> KV:
 
 def amplification(
     lm: LanguageModel, rows: Sequence[Written], clean: Sequence[KV], defence: Defence, own: Sequence[Tensor], seed: int, size: float = 0.2
-) -> list[list[float]]:
+) -> list[list[float | None]]:
     """Drift for each unit of perturbation where only one head moves: [L][H]."""
     layers, _, heads, _, _ = clean[0].shape
     found = []
     for layer in range(layers):
-        line = []
+        line: list[float | None] = []
         for head in range(heads):
             moved = [kv.clone() for kv in clean]
             units = 0.0
             for one, kv, row in zip(moved, clean, rows, strict=True):
                 one[layer, :, head] = perturbed(kv, size, seed, row.address(0))[layer, :, head]
                 units += float((one - kv).norm()) / len(clean)
-            line.append(drift(own, logits(lm, rows, _repaired(defence, rows, moved))) / units)
+            moves = drift(own, logits(lm, rows, _repaired(defence, rows, moved)))
+            line.append(None if moves is None else moves / units)
         found.append(line)
     return found
 
 
-def drift(before: Sequence[Tensor], after: Sequence[Tensor]) -> float:
-    """The mean distance of logits [R, V] over all positions."""
-    return float(torch.cat([(two - one).norm(dim=-1) for one, two in zip(before, after, strict=True)]).mean())
+def drift(before: Sequence[Tensor], after: Sequence[Tensor]) -> float | None:
+    """The mean distance of logits [R, V] over all positions; None where one is not a number, as behind what a code "mended" to infinity."""
+    found = float(torch.cat([(two - one).norm(dim=-1) for one, two in zip(before, after, strict=True)]).mean())
+    return found if math.isfinite(found) else None
 
 
 def _repaired(defence: Defence, rows: Sequence[Written], caches: Sequence[KV]) -> list[KV]:

@@ -146,6 +146,15 @@ def test_nothing_moves_where_the_cache_does_not(lm, written):
     assert drift([torch.zeros(1, 2)], [torch.tensor([[3.0, 4.0]])]) == 5
 
 
+def test_what_a_defence_does_to_an_unmoved_cache_is_drift(lm, written):
+    class Halving(Nothing):
+        def repair(self, damaged):
+            return damaged.kv / 2
+
+    first, *_ = stability(lm, written, {"halving": Halving(SimpleNamespace())}, 1)["logit_sensitivity"]
+    assert first["delta"] == 0 and first["drift"] > 0 and first["drift_from_own_clean"] == 0
+
+
 def test_a_training_begins_where_nothing_is_changed_and_learns(lm):
     settings = {"family": "B", "rank": 64}
     recipe = RepairRecipe(
