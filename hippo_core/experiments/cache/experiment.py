@@ -76,12 +76,12 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     """
     if parameters.step == "train":
         told = (*Parameters.model_fields, *OF_TRAINING)
-        own = {name: getattr(parameters, name) for name in told if name != "record_dir"}
+        own = {name: getattr(parameters, name) for name in told}
         return _without_what_is_usual(experiment, CacheParameters(step="train", **own))
     if "learned" not in parameters.defences:
         usual = {name: CacheParameters.model_fields[name].get_default() for name in OF_TRAINING if name != "stored"}
         return _without_what_is_usual(experiment, parameters.model_copy(update=usual))
-    needs = {"repair": plan(experiment, parameters.model_copy(update={"step": "train"}))}
+    needs = {"repair": plan(experiment, parameters.model_copy(update={"step": "train", "record_dir": ""}))}
     return _without_what_is_usual(experiment, parameters, needs)
 
 

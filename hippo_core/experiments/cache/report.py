@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from hippo_core.experiments.cache.table import BOUND, CLEAN, admitted, auc, best_heuristic, kept, overhead, recovered, regression
@@ -18,7 +19,7 @@ TOLD = ("model", "times", "parts", "layers", "heads", "stored", "bits", "budget"
 def in_words(model: str, tasks: Mapping[str, Any]) -> str:
     """How much the damage takes, and which defence brings most of it back."""
     areas = pd.DataFrame(tasks["robustness_auc"], columns=["task", "kind", "defence", "auc"])
-    means = {str(name): float(own["auc"].mean()) for name, own in areas.groupby("defence")}
+    means = {str(name): float(np.mean(own["auc"])) for name, own in areas.groupby("defence")}
     repairs = {name: mean for name, mean in means.items() if name not in ("none", *BOUND)}
     said = f"Over all faults {model} keeps {means['none']:.0%} of its score above chance with no defence"
     if repairs:

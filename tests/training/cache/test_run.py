@@ -203,5 +203,7 @@ def test_cells_that_measure_share_a_training_and_others_need_none():
     one, two = (planned(defences=["learned"], kinds=[kind]) for kind in ("gaussian", "bitflip"))
     assert one.needs["repair"].parameters == two.needs["repair"].parameters
     assert not planned(defences=["episodic"]).needs
+    alone = planned(step="train", record_dir="executed/here")
+    assert alone.parameters["record_dir"] == "executed/here" and one.needs["repair"].parameters["record_dir"] == ""
     assert planned(defences=["episodic"], rank=3).parameters == planned(defences=["episodic"]).parameters
     assert planned(defences=["learned"], rank=3).needs["repair"].parameters["rank"] == 3
