@@ -7,6 +7,7 @@ found the statements that are most like the question are shown, as a rag does. P
 no statements: these are ranked by their likeness to the question, by its names and by who names whom, and the k best are one block.
 """
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -108,6 +109,7 @@ class SgcRss(Memory):
                 columns={"path_hops": float(len(best.statements)) if best else 0.0, "duplicate_rate": repeated},
                 together=best is not None,
                 restated=self._restated(search, best, query.text),
+                answer=_called(search.graph.names[best.end], traces[best.statements[-1]].text) if best else "",
             )
 
         return retrieve
@@ -137,9 +139,10 @@ class SgcRss(Memory):
         return [drawn(search.graph, path) for path in search.best(question)[:1]]
 
     def _restated(self, search: "Search", best: "Path | None", question: str) -> str:
-        """The name where a path ends, in the words of the question; "" where the path is told by its statements."""
-        wording = self.settings.relational.wording
-        if best is None or wording == "own" or (wording == "either" and search.known(question)):
+        """The name where a path ends, in the words of the question; "" where the path is told by its statements, which do not say until
+        when they held."""
+        wording, (_, when) = self.settings.relational.wording, search.timed(question)
+        if best is None or wording == "own" or (wording == "either" and search.known(question) and not when):
             return ""
         return f"{question.rstrip(' ?.')}: {search.graph.names[best.end]}."
 
@@ -156,3 +159,9 @@ class SgcRss(Memory):
         if self.settings.encoder == "minilm":
             return Sum(self.lm, SumSettings(encoder="minilm"))
         return Grams(self.lm, Grams.Settings())
+
+
+def _called(name: str, text: str) -> str:
+    """A name as a statement calls it: Oslo, the Marlow company."""
+    noun = re.search(rf"\b[Tt]he {re.escape(name)} (?P<noun>[a-z]+)", text)
+    return f"the {name} {noun['noun']}" if noun else name

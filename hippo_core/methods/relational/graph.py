@@ -14,13 +14,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, overload
 
 from hippo_core.methods.relational.edge import Edge, Telling
-from hippo_core.methods.relational.gate import Terms, hub, recency
+from hippo_core.methods.relational.gate import HUB, Terms, recency
 from hippo_core.methods.relational.mentions import Mention, mentions
 from hippo_core.methods.relational.names import Names
 from hippo_core.methods.relational.relations import Relation, relation_of
 from hippo_core.methods.relational.schema import Schema, Slots, Tails
 from hippo_core.methods.relational.speech import HEARSAY, Said, listen
+from hippo_core.methods.relational.times import Date, When
 from hippo_core.methods.relational.voices import heard, lowered
+from hippo_core.methods.weighed import hub
 from hippo_core.store.trace import Trace
 
 WHEN = re.compile(r" (?:in|on|at) (?P<when>[a-z]\w*)$")
@@ -164,7 +166,7 @@ class Graph:
     """`told` in order of telling; `at`: of each name the numbers of the statements that mention it and do not wait; `types`: what each name
     is said to be; `groups`: edges by head, relation and context; `schemas`: what relations are like; `names`: each name as it was first
     written; `edges`, `waiting`: of each edge the statement that stands for it; `pairs`: which names are joined; `nodes`: the names of
-    `at`; `kinds`: all that names are said to be."""
+    `at`; `kinds`: all that names are said to be; `dates`: by what kinds of dates things are told to be so."""
 
     told: list[Told] = field(default_factory=list)
     at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -177,6 +179,7 @@ class Graph:
     pairs: set[tuple[str, str]] = field(default_factory=set)
     nodes: Names = field(default_factory=Names)
     kinds: set[str] = field(default_factory=set)
+    dates: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, traces: Iterable[Trace]) -> "Graph":
@@ -205,6 +208,8 @@ class Graph:
         """One more statement."""
         number = len(self.told)
         self.told.append(told)
+        if told.said.since:
+            self.dates.add(told.said.since.kind)
         for key, name in {mention.key: mention.name for mention in told.mentions}.items():
             self.names.setdefault(key, name)
             if not told.waits:
@@ -273,7 +278,7 @@ class Graph:
         gap = min((len(self.told) - numbers[-1] for numbers in places), default=None)
         novelty = 0.0 if key in self.edges else 0.5 if _pair(*names) in self.pairs else 1.0
         degree = max((len(numbers) for numbers in places), default=0)
-        return Terms(sure, self.fits(told), novelty, recency(gap) if now else 1.0, hub(degree))
+        return Terms(sure, self.fits(told), novelty, recency(gap) if now else 1.0, hub(degree, HUB))
 
     def rivals(self, number: int) -> list[int]:
         """The statements that say the same relation of the same head in the same context, this one among them."""
@@ -301,6 +306,17 @@ class Graph:
             return group.winner
         claims = [claim for claim in self._claims(group) if claim.said.time <= at]
         return Claim.deciding(claims) if claims else None
+
+    def held(self, number: int, when: When) -> int | None:
+        """The statement that decided at the time that is asked about; None where nothing was told of it then."""
+        if not self.contested(number):
+            since = self.told[number].said.since
+            return None if since and when.date and _later(since, when.date) else number
+        if when.date is None:
+            periods = self.history(number)
+            return periods[0].number if when.what == "first" else periods[-2].number if len(periods) > 1 else None
+        later = [told.trace.time for told in self.told if told.said.since and _later(told.said.since, when.date)]
+        return self.holds(number, min(later) - 1 if later else None)
 
     def history(self, number: int) -> list[Period]:
         """What held when, of this statement and those that say otherwise. A period ends where another tail holds."""
@@ -341,6 +357,10 @@ def decided(told: Sequence[Any], numbers: Sequence[int]) -> int:
             sides[one.tail].append(place)
     winner = max(sides.values(), key=lambda side: (len(side), max(side)))
     return numbers[max(winner)]
+
+
+def _later(date: Date, than: Date) -> bool:
+    return date.kind == than.kind and date.number > than.number
 
 
 def _pair(one: str, other: str) -> tuple[str, str]:
