@@ -69,8 +69,10 @@ def _ratio(clean: Any, corrupt: Any, repaired: Any, clusters: Any) -> dict[str, 
     if abs(lost.mean()) < 1e-9:
         return {"recovered": math.nan, "low": math.nan, "high": math.nan, "lost": 0.0, "n": len(lost), "clusters": clusters.nunique()}
     found = ratio_interval(gained, lost, clusters)
-    return {"recovered": found.mean, "low": found.low, "high": found.high, "lost": abs(float(lost.mean())), "n": found.n,
-            "clusters": found.n_worlds}  # fmt: skip
+    varies = found.high - found.low > 1e-9  # where all of each probe's damage is gone, or none, there is nothing to estimate from
+    low, high = (found.low, found.high) if varies else (math.nan, math.nan)
+    counts = {"lost": abs(float(lost.mean())), "n": found.n, "clusters": found.n_worlds}
+    return {"recovered": found.mean, "low": low, "high": high, **counts}
 
 
 def kept(rows: Frame) -> Frame:
