@@ -32,6 +32,7 @@ OURS = {
     "memory": "hippo_core.experiments.memory.experiment:MEMORY",
     "consolidation": "hippo_core.experiments.consolidation.experiment:CONSOLIDATION",
     "sleeps": "hippo_core.experiments.sleeps.experiment:SLEEPS",
+    "forgetting": "hippo_core.experiments.forgetting.experiment:FORGETTING",
 }
 
 
