@@ -67,7 +67,8 @@ def resume(path: Path, learner: Learner, method: Method) -> Place | None:
     method.tensors = {name.removeprefix("method."): value for name, value in tensors.items() if name.startswith("method.")}
     method.notes = notes["notes"]
     place = Place(**notes["place"])
-    expected = [(method.learnt_weights(place.phase),)] * len(learner.seeds)
+    going_on = place.phase - (place.step is None and place.phase > 0)  # before a phase begins there is what the last one learnt
+    expected = [(method.learnt_weights(going_on),)] * len(learner.seeds)
     if (found := [tuple(vector.shape) for vector in learnt]) != expected:
         held, wanted = (f"{len(shapes)} models of {shapes[0][0]} weights" for shapes in (found, expected))
         raise LabError(f"{path} holds {held}, expected {wanted}; delete it, and the phases begin anew")

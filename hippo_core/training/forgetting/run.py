@@ -15,6 +15,7 @@ import torch
 from hippo_core.experiments.forgetting.table import COLUMNS
 from hippo_core.files import LabError, home, sha256
 from hippo_core.models.checksums import digest
+from hippo_core.models.matmul import quicken_products
 from hippo_core.source_code import closure
 from hippo_core.training.forgetting import checkpoint
 from hippo_core.training.forgetting.checkpoint import Place
@@ -44,6 +45,7 @@ class Course:
     def __init__(self, parameters: Any, folder: Path, say: Callable[[str], None] = print) -> None:
         self.parameters, self.folder, self.say = parameters, folder, say
         torch.set_num_threads(parameters.threads)
+        quicken_products()
         shape = load_shape(parameters.model)
         self.corpus = Corpus([make_task(name, parameters.control) for name in parameters.tasks])
         shape.require(self.corpus, parameters.model)
@@ -119,7 +121,7 @@ class Course:
         batch = self.corpus.batch(items if more is None else torch.cat([items, more], 1))
         vectors = method.whole(learner.stacked(models), models)
         scores = learner.scored(vectors, batch)
-        learner.update(scores.mean(scores.nats) + method.penalty(vectors, phase, step, models))
+        learner.update(scores.mean(scores.nats) + method.penalty(vectors, phase, items, models))
         if more is not None:
             method.seen(phase, step, models, scores.but_first(count))
 
@@ -169,7 +171,7 @@ class Course:
 
 def method_settings(parameters: Any) -> MethodSettings:
     """What the parameters say to the method."""
-    names = ("stored", "rehearsed", "policy", "strength")
+    names = ("stored", "rehearsed", "policy", "strength", "rank")
     return MethodSettings(**{name: getattr(parameters, name) for name in names}, reset=parameters.optimizer == "reset")
 
 

@@ -51,6 +51,7 @@ class Task:
 
     Args:
         tokens: prompt and answer of every item, `(items, length)`.
+        cue_at: the place of the cue, which is the same token in every item.
         first: the place of the token at which the answer's first token is predicted, the seed's `-p`.
         train, val, test: the items of each split. Half are learnt from; of the others every second one says when to stop.
 
@@ -60,6 +61,7 @@ class Task:
 
     name: str
     tokens: Numbers
+    cue_at: int
     first: int
     train: Numbers
     val: Numbers
@@ -71,6 +73,11 @@ class Task:
             raise LabError(
                 f"task {self.name}: its answer is predicted at place {self.first}, its sequence has such places from 0 to {last}"
             )
+
+    @property
+    def cue(self) -> int:
+        """The token that says which task it is."""
+        return int(self.tokens[0, self.cue_at])
 
     @property
     def answers(self) -> int:
@@ -91,7 +98,8 @@ def make_task(name: str, control: Control = "none") -> Task:
     order = np.random.RandomState(SPLIT_SEED).permutation(len(prompts))
     half = len(prompts) // 2
     held_out = order[half:]
-    return Task(name, np.hstack([prompts, answers]), prompts.shape[1] - 1, order[:half], held_out[::2], held_out[1::2])
+    cue_at = 0 if family == "formal" else 2
+    return Task(name, np.hstack([prompts, answers]), cue_at, prompts.shape[1] - 1, order[:half], held_out[::2], held_out[1::2])
 
 
 def _formal(name: str, cue: int) -> tuple[Numbers, Numbers]:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from hippo_core.files import unknown
 from hippo_core.training.forgetting.learner import Learner
 from hippo_core.training.forgetting.methods.joint import Joint
+from hippo_core.training.forgetting.methods.lora import LoRA
+from hippo_core.training.forgetting.methods.lwf import LwF
 from hippo_core.training.forgetting.methods.method import Method, MethodSettings
 from hippo_core.training.forgetting.methods.quadratic import EWC, L2
 from hippo_core.training.forgetting.methods.replay import Replay
@@ -17,6 +19,8 @@ METHODS: Mapping[str, type[Method]] = {
     "scratch": Scratch,
     "ewc": EWC,
     "l2": L2,
+    "lwf": LwF,
+    "lora": LoRA,
 }
 
 

@@ -21,6 +21,7 @@ class MethodSettings:
         rehearsed: items that replay adds to a batch.
         policy: which of them.
         strength: how much what was learnt weighs; None: the method's own.
+        rank: of an update.
         reset: whether the optimizer begins anew with each phase.
     """
 
@@ -28,6 +29,7 @@ class MethodSettings:
     rehearsed: int = 8
     policy: Policy = "uniform"
     strength: float | None = None
+    rank: int = 16
     reset: bool = True
 
 
@@ -70,8 +72,8 @@ class Method:
         """The weights of these models, `(models, weights)`, of what they are learning."""
         return learnt
 
-    def penalty(self, vectors: torch.Tensor, phase: int, step: int, models: Sequence[int]) -> torch.Tensor:
-        """What is added to the loss of models with these weights, `(models,)` or 0."""
+    def penalty(self, vectors: torch.Tensor, phase: int, items: torch.Tensor, models: Sequence[int]) -> torch.Tensor:
+        """What is added to the loss of models with these weights that learn these items, `(models, items)`; `(models,)` or 0."""
         return NOBODY
 
     def seen(self, phase: int, step: int, models: Sequence[int], more: Scores) -> None:

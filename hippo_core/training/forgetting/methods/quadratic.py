@@ -17,11 +17,11 @@ EXAMINED = 128  # training items by which the information is estimated
 class L2(Method):
     """Adds strength / 2 times the squared distance to the weights of the last phase."""
 
-    strength = 0.1
+    strength = 3.0
 
-    def penalty(self, vectors: torch.Tensor, phase: int, step: int, models: Sequence[int]) -> torch.Tensor:
+    def penalty(self, vectors: torch.Tensor, phase: int, items: torch.Tensor, models: Sequence[int]) -> torch.Tensor:
         if not phase:
-            return super().penalty(vectors, phase, step, models)
+            return super().penalty(vectors, phase, items, models)
         chosen = list(models)
         away = (vectors - self.tensors["anchor"][chosen]) ** 2
         return self.weight / 2 * (self.tensors["importance"][chosen] * away).sum(-1)
@@ -38,7 +38,7 @@ class L2(Method):
 class EWC(L2):
     """Adds strength / 2 times the squared distance, each weight times its information."""
 
-    strength = 1000.0
+    strength = 1e6
 
     def importance(self, phase: int) -> torch.Tensor:
         """The information of the tasks so far: the mean, over items, of the squared gradient of their loss (the empirical Fisher)."""
