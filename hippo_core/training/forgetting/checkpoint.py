@@ -72,7 +72,7 @@ def resume(path: Path, learner: Learner, method: Method) -> Place | None:
     if (found := [tuple(vector.shape) for vector in learnt]) != expected:
         held, wanted = (f"{len(shapes)} models of {shapes[0][0]} weights" for shapes in (found, expected))
         raise LabError(f"{path} holds {held}, expected {wanted}; delete it, and the phases begin anew")
-    learner.learn(learnt)
+    learner.learn(learnt, method.quicker(going_on))
     for model, vector in enumerate(learner.learnt):
         if f"step.{model}" in tensors:
             learner.optimizer.state[vector] = {name: tensors[f"{name}.{model}"] for name in MOMENTS}

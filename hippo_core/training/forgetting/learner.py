@@ -45,10 +45,10 @@ class Learner:
         self.rate, self.decay = rate, decay
         self.learn([initial(shape, seed) for seed in seeds])
 
-    def learn(self, vectors: Sequence[torch.Tensor]) -> None:
-        """What is learnt from now on: a vector a model, with an optimizer that knows nothing yet."""
+    def learn(self, vectors: Sequence[torch.Tensor], quicker: float = 1.0) -> None:
+        """What is learnt from now on, at so many times the rate: a vector a model, with an optimizer that knows nothing yet."""
         self.learnt = [vector.detach().clone().requires_grad_() for vector in vectors]
-        self.optimizer = torch.optim.AdamW(self.learnt, lr=self.rate, betas=BETAS, weight_decay=self.decay, fused=True)
+        self.optimizer = torch.optim.AdamW(self.learnt, lr=quicker * self.rate, betas=BETAS, weight_decay=self.decay, fused=True)
 
     def stacked(self, models: Sequence[int]) -> torch.Tensor:
         """What these models have learnt, `(models, weights)`."""

@@ -23,8 +23,10 @@ class LoRA(Method):
             return
         if phase == 1:
             self.tensors["base"] = self.learner.stacked(range(len(self.learner.seeds))).detach()
-            self.learner.rate *= QUICKER
-        self.learner.learn([self._first(seed, phase) for seed in self.learner.seeds])
+        self.learner.learn([self._first(seed, phase) for seed in self.learner.seeds], self.quicker(phase))
+
+    def quicker(self, phase: int) -> float:
+        return QUICKER if phase else 1.0
 
     def whole(self, learnt: torch.Tensor, models: Sequence[int]) -> torch.Tensor:
         if "base" not in self.tensors:

@@ -64,6 +64,10 @@ class Method:
         """How many weights of a model a phase learns."""
         return self.learner.shape.weights
 
+    def quicker(self, phase: int) -> float:
+        """How many times the rate a phase learns at."""
+        return 1.0
+
     def more(self, phase: int, step: int, models: Sequence[int]) -> torch.Tensor | None:
         """Numbers of items that these models learn besides, `(models, items)`, -1 for none; None where there are none."""
         return None

@@ -11,7 +11,7 @@ import torch
 
 from hippo_core.training.forgetting.methods.method import Method
 
-EXAMINED = 128  # training items by which the information is estimated
+EXAMINED = 64  # training items by which the information is estimated
 
 
 class L2(Method):

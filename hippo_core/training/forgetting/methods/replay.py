@@ -26,11 +26,12 @@ class Replay(Method):
     def __init__(self, learner: Learner, settings: MethodSettings) -> None:
         super().__init__(learner, settings)
         of_each = range(len(learner.seeds))
-        # of each model the items with their loss and phase, when each is due (item, cycle, interval), and the cycles that there were
+        # of each model the items with their loss and phase, when each is due (item, cycle, interval), the cycles that there were, and the
+        # items that are rehearsed now
         self.notes = {"stored": [[] for _ in of_each], "due": [[] for _ in of_each], "cycles": [0 for _ in of_each]}
+        self.notes["drawn"] = [[] for _ in of_each]
         self.replay = ReplaySettings(policy=settings.policy, max_items=settings.rehearsed)
         self.queues: dict[int, Queue] = {}
-        self.drawn: dict[int, list[int]] = {}
 
     def begin(self, phase: int) -> None:
         super().begin(phase)
@@ -40,16 +41,17 @@ class Replay(Method):
         if not any(self.notes["stored"]) or not self.settings.rehearsed:
             return None
         if (step - 1) % CYCLE == 0:
-            self.drawn = {model: self._draw(model, phase) for model in models}
-        rows = [self.drawn[model] for model in models]
+            for model in models:
+                self.notes["drawn"][model] = self._draw(model, phase)
+        rows = [self.notes["drawn"][model] for model in models]
         return torch.tensor([row + [-1] * (self.settings.rehearsed - len(row)) for row in rows])
 
     def seen(self, phase: int, step: int, models: Sequence[int], more: Scores) -> None:
         if (step - 1) % CYCLE:
             return
         for model, rights in zip(models, more.right.tolist(), strict=True):
-            hits = [item for item, right in zip(self.drawn[model], rights, strict=False) if right]
-            misses = set(self.drawn[model]).difference(hits)
+            hits = [item for item, right in zip(self.notes["drawn"][model], rights, strict=False) if right]
+            misses = set(self.notes["drawn"][model]).difference(hits)
             after = recalled(self._schedule(model), self.notes["cycles"][model], hits, misses)
             self.notes["due"][model] = [[item, due.cycle, due.interval] for item, due in after.items()]
 
