@@ -63,17 +63,21 @@ def _side_by_side(cells: Sequence[Frame], told: Sequence[str]) -> Section:
             line["kept, less that of none"] = NONE if cell is cells[plain] else _shown(difference, "kept", sign=True)
         lines.append(line | {"initialisations": str(len(own))})
     sentence = (
-        "Means over initialisations, with 95% intervals by initialisation; the difference is paired. kept: of the accuracy "
-        "on earlier tasks just after their own phases the share that is left after the last. It and both forgettings count the tasks "
-        "that were learnt to 99% in their own phase; the average accuracy counts all. An answer is right as a whole or not at all."
+        "Means over initialisations (95% interval) from ten of them on, else [least to most]; the difference is paired. kept: of the "
+        "accuracy on earlier tasks just after their own phases the share that is left after the last. It and both forgettings count the "
+        "tasks that were learnt to 99% in their own phase; the average accuracy counts all. An answer is right as a whole or not at all."
     )
     return Section("Tasks in sequence", sentence, table=pd.DataFrame(lines))
 
 
 def _shown(by_init: Frame, name: str, sign: bool = False) -> str:
     value = mean_by_cluster(by_init, name, "init")
-    bounds = "" if value["low"] is None else f" ({span(value['low'], value['high'], sign=sign)})"
-    return share(value["mean"], value["low"], value["high"], sign=sign) + bounds
+    if value["low"] is not None:
+        return f"{share(value['mean'], value['low'], value['high'], sign=sign)} ({span(value['low'], value['high'], sign=sign)})"
+    if not value["n"]:
+        return NONE
+    least, most = (share(end, sign=sign) for end in (by_init[name].min(), by_init[name].max()))
+    return f"{share(value['mean'], sign=sign)} [{least} to {most}]"
 
 
 def _spent(cells: Sequence[Frame], told: Sequence[str]) -> Section:
