@@ -123,13 +123,7 @@ def test(
     traces among what is shown; `replay_cycles_missing`: the share of the cycles that did not run; `follows_store`: the answer is what the
     store's gold trace says, true or not (NaN without one)."""
     method.warm_up()
-    stored: dict[str, list[Trace]] = {world.id: [] for world in worlds}
-    noted: dict[str, dict[str, int]] = {}
-    for name, part in method.parts.items():
-        with _reading(part, stores[name]) as store:
-            for world in worlds:
-                stored[world.id] += [replace(trace, memory=name) for trace in store.traces(world.id)]
-            noted[name] = store.meta.get("replay", {"items": 0, "cycles": 0})
+    stored, noted = read(method, worlds, stores)
     slept = _sleep(method, noted) if regime == "after_sleep" else {"replayed": 0.0, "replay_cycles_missing": math.nan}
     told = {world.id: {fact.id: fact for fact in world.facts} for world in told_worlds(method, worlds)}
     asked = ask(suite, worlds, method, regime, stored, batch_size)
@@ -139,6 +133,20 @@ def test(
     ]
     columns = [*TEST.columns, *suite.measures, *method.columns.get("test", ())]
     return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=columns)
+
+
+def read(
+    method: Memory, worlds: Sequence[World], stores: Mapping[str, Path]
+) -> tuple[dict[str, list[Trace]], dict[str, Mapping[str, int]]]:
+    """What the stores hold of these worlds, by world, and what a replay did to each store."""
+    stored: dict[str, list[Trace]] = {world.id: [] for world in worlds}
+    noted: dict[str, Mapping[str, int]] = {}
+    for name, part in method.parts.items():
+        with _reading(part, stores[name]) as store:
+            for world in worlds:
+                stored[world.id] += [replace(trace, memory=name) for trace in store.traces(world.id)]
+            noted[name] = store.meta.get("replay", {"items": 0, "cycles": 0})
+    return stored, noted
 
 
 def _sleep(method: Memory, noted: Mapping[str, Mapping[str, int]]) -> dict[str, float]:

@@ -1,31 +1,18 @@
 """The settings of the episodic memory, in sections. Its presets may set all of them. This module does not import torch."""
 
 import math
-import os
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from hippo_core.files import LabError
-from hippo_core.methods.base import OFF, Count, MemorySettings, SettingsModel
+from hippo_core.methods.base import OFF, Count, SettingsModel
+from hippo_core.methods.encoded import EncodedSettings, Weight
 from hippo_core.models.kv_storage import KVStorage, Precision, StoreKV
-from hippo_core.models.packages.pins import available
 
 Share = Annotated[float, Field(gt=0, le=1)]
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Policy = Literal["uniform", "priority", "spaced", "ca2", "ca2_shuffled"]
 Term = Literal["surprise", "novelty", "reward", "pin"]
-Encoder = Literal["own", "minilm"]
 CHANNELS = {"own": ("grams", "key"), "minilm": ("grams", "minilm", "key")}  # that are added up, unless settings say which
-ENCODER = "HIPPO_ENCODER"  # the environment variable that says what `encoder: auto` stands for
-
-
-def usual_encoder() -> Encoder:
-    """What `encoder: auto` stands for: minilm where it is on the disk, own elsewhere, or what HIPPO_ENCODER says."""
-    said = os.environ.get(ENCODER, "")
-    if said and said not in get_args(Encoder):
-        raise LabError(f"{ENCODER}={said} is neither own nor minilm; unset it or give one of them")
-    return said or ("own" if available("minilm") else "minilm")  # type: ignore[return-value]
 
 
 class CodeSettings(SettingsModel):
@@ -146,13 +133,11 @@ class ReplaySettings(SettingsModel):
         return share if self.max_items is None else min(share, self.max_items)
 
 
-class HeiNWSettings(MemorySettings):
+class HeiNWSettings(EncodedSettings):
     """All settings of HeiNW. `encoder`: whose states the key is made of; own: the first blocks of the model that answers; minilm:
     all-MiniLM-L6-v2, whose vectors are a channel, too; auto: minilm where it is on the disk. `traces` off: nothing is stored and nothing
     recalled."""
 
-    encoder: Encoder = Field(default="auto", validate_default=True)  # type: ignore[assignment]
-    delivery: str = "kv"
     traces: Annotated[Literal["episodic", "off"], OFF] = "episodic"
     episodic: EpisodicSection = EpisodicSection()
     replay: ReplaySettings = ReplaySettings()
@@ -171,11 +156,6 @@ class HeiNWSettings(MemorySettings):
     def kv_storage(self) -> KVStorage:
         store = self.episodic.store
         return KVStorage(store.kv, store.kv_precision, store.kv_memory_mb, store.kv_disk_mb)
-
-    @field_validator("encoder", mode="before")
-    @classmethod
-    def _chosen(cls, encoder: object) -> object:
-        return usual_encoder() if encoder == "auto" else encoder
 
     @model_validator(mode="after")
     def _has_vectors(self) -> "HeiNWSettings":

@@ -137,9 +137,10 @@ class SgcRss(Memory):
         return [drawn(search.graph, path) for path in search.best(question)[:1]]
 
     def _restated(self, search: "Search", best: "Path | None", question: str) -> str:
-        """The name where a path ends, in the words of the question; "" where the path is told by its statements."""
-        wording = self.settings.relational.wording
-        if best is None or wording == "own" or (wording == "either" and search.known(question)):
+        """The name where a path ends, in the words of the question; "" where the path is told by its statements, which do not say until
+        when they held."""
+        wording, (_, when) = self.settings.relational.wording, search.timed(question)
+        if best is None or wording == "own" or (wording == "either" and search.known(question) and not when):
             return ""
         return f"{question.rstrip(' ?.')}: {search.graph.names[best.end]}."
 

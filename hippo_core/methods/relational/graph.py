@@ -20,6 +20,7 @@ from hippo_core.methods.relational.names import Names
 from hippo_core.methods.relational.relations import Relation, relation_of
 from hippo_core.methods.relational.schema import Schema, Slots, Tails
 from hippo_core.methods.relational.speech import HEARSAY, Said, listen
+from hippo_core.methods.relational.times import Date, When
 from hippo_core.methods.relational.voices import heard, lowered
 from hippo_core.store.trace import Trace
 
@@ -164,7 +165,7 @@ class Graph:
     """`told` in order of telling; `at`: of each name the numbers of the statements that mention it and do not wait; `types`: what each name
     is said to be; `groups`: edges by head, relation and context; `schemas`: what relations are like; `names`: each name as it was first
     written; `edges`, `waiting`: of each edge the statement that stands for it; `pairs`: which names are joined; `nodes`: the names of
-    `at`; `kinds`: all that names are said to be."""
+    `at`; `kinds`: all that names are said to be; `dates`: by what kinds of dates things are told to be so."""
 
     told: list[Told] = field(default_factory=list)
     at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -177,6 +178,7 @@ class Graph:
     pairs: set[tuple[str, str]] = field(default_factory=set)
     nodes: Names = field(default_factory=Names)
     kinds: set[str] = field(default_factory=set)
+    dates: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, traces: Iterable[Trace]) -> "Graph":
@@ -205,6 +207,8 @@ class Graph:
         """One more statement."""
         number = len(self.told)
         self.told.append(told)
+        if told.said.since:
+            self.dates.add(told.said.since.kind)
         for key, name in {mention.key: mention.name for mention in told.mentions}.items():
             self.names.setdefault(key, name)
             if not told.waits:
@@ -302,6 +306,17 @@ class Graph:
         claims = [claim for claim in self._claims(group) if claim.said.time <= at]
         return Claim.deciding(claims) if claims else None
 
+    def held(self, number: int, when: When) -> int | None:
+        """The statement that decided at the time that is asked about; None where nothing was told of it then."""
+        if not self.contested(number):
+            since = self.told[number].said.since
+            return None if since and when.date and _later(since, when.date) else number
+        if when.date is None:
+            periods = self.history(number)
+            return periods[0].number if when.what == "first" else periods[-2].number if len(periods) > 1 else None
+        later = [told.trace.time for told in self.told if told.said.since and _later(told.said.since, when.date)]
+        return self.holds(number, min(later) - 1 if later else None)
+
     def history(self, number: int) -> list[Period]:
         """What held when, of this statement and those that say otherwise. A period ends where another tail holds."""
         group, periods = self._group(number), list[Period]()
@@ -341,6 +356,10 @@ def decided(told: Sequence[Any], numbers: Sequence[int]) -> int:
             sides[one.tail].append(place)
     winner = max(sides.values(), key=lambda side: (len(side), max(side)))
     return numbers[max(winner)]
+
+
+def _later(date: Date, than: Date) -> bool:
+    return date.kind == than.kind and date.number > than.number
 
 
 def _pair(one: str, other: str) -> tuple[str, str]:

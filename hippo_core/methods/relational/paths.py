@@ -12,6 +12,7 @@ from hippo_core.methods.relational.graph import Claim, Graph, Told
 from hippo_core.methods.relational.likeness import Likeness
 from hippo_core.methods.relational.mentions import COMMON, Mention, mentions
 from hippo_core.methods.relational.relations import TYPES
+from hippo_core.methods.relational.times import When, asked_of
 from hippo_core.retrieval.lexicon import words
 
 KINDS = {kind for pair in TYPES.values() for kind in pair} - {""}  # that patterns tell of names
@@ -100,7 +101,9 @@ class Search:
         return found
 
     def best(self, question: str, allowed: set[int] | None = None) -> list[Path]:
-        """Paths, best first; none where the question names nothing that is known."""
+        """Paths, best first; none where the question names nothing that is known. Where it asks about a time, contested statements are
+        replaced by what held then."""
+        question, when = self.timed(question)
         seeds, weights, graph = self.link(question), self.weights, self.graph
         if not seeds:
             return []
@@ -131,8 +134,8 @@ class Search:
             wider: dict[tuple[tuple[int, ...], str], Path] = {}
             rows.meet(number for path in beam for number in graph.at.get(path.end, ()))
             for path in beam:
-                numbers = dict.fromkeys(self._holding(number) for number in graph.at.get(path.end, ()))
-                numbers = [number for number in numbers if number not in path.statements and (allowed is None or number in allowed)]
+                held = dict.fromkeys(self._holding(number, when) for number in graph.at.get(path.end, ()))
+                numbers = [one for one in held if one is not None and one not in path.statements and (allowed is None or one in allowed)]
                 parts = clauses[path.nodes[0]]
                 if not told_by_patterns:
                     parts.meet({number: _remainder(graph.told[number]) for number in numbers})
@@ -155,8 +158,15 @@ class Search:
         """Whether a question asks for something of a kind that patterns tell of names here."""
         return wanted(question) in KINDS & self.graph.kinds
 
-    def _holding(self, number: int) -> int:
-        """The statement that holds, in the place of one that others contest in the words of the same relation."""
+    def timed(self, question: str) -> tuple[str, When | None]:
+        """A question without the time that it asks about, and that time; as it is where nothing is told of such times."""
+        plain, when = asked_of(question)
+        return (plain, when) if when and (when.date is None or when.date.kind in self.graph.dates) else (question, None)
+
+    def _holding(self, number: int, when: When | None) -> int | None:
+        """The statement that holds, or held, in the place of one that others contest in the words of the same relation."""
+        if self.resolve and when:
+            return self.graph.held(number, when)
         return self.graph.holds(number) if self.resolve and self.graph.contested(number) else number
 
     def _settled(self, found: Sequence[Path], clauses: Mapping[str, Clauses]) -> tuple[Path, tuple[int, ...]]:

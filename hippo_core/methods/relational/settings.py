@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from hippo_core.methods.base import OFF, Abstention, Count, MemorySettings, SettingsModel
-from hippo_core.methods.episodic.settings import Encoder, usual_encoder
+from hippo_core.methods.base import OFF, Count, SettingsModel
+from hippo_core.methods.encoded import StructuredSettings, Weight
 
 
 class SearchSettings(SettingsModel):
@@ -13,9 +13,6 @@ class SearchSettings(SettingsModel):
 
     hops: Annotated[int, Field(ge=1, le=6)] = 3
     beam: Count = 12
-
-
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class PassagesSection(SettingsModel):
@@ -67,20 +64,11 @@ class RelationalSection(SettingsModel):
     passages: PassagesSection = PassagesSection()
 
 
-class SgcRssSettings(MemorySettings):
+class SgcRssSettings(StructuredSettings):
     """`traces` off: nothing is stored and nothing recalled. `encoder`: what says which words mean the same; minilm: its vectors and the
-    spelling; own: the spelling alone; auto: minilm where it is on the disk. `k`: traces that are
-    shown where no path is found, and of passages. `replay`: what a sleep does with what waits."""
+    spelling; own: the spelling alone. `k`: traces that are shown where no path is found, and of passages. `replay`: what a sleep does with
+    what waits."""
 
-    encoder: Encoder = Field(default="auto", validate_default=True)  # type: ignore[assignment]
-    delivery: str = "kv"
-    abstention: Abstention = "either"
     traces: Annotated[Literal["semantic", "off"], OFF] = "semantic"
-    k: Count = 3
     relational: RelationalSection = RelationalSection()
     replay: ReplaySection = ReplaySection()
-
-    @field_validator("encoder", mode="before")
-    @classmethod
-    def _chosen(cls, encoder: object) -> object:
-        return usual_encoder() if encoder == "auto" else encoder

@@ -8,6 +8,8 @@ Rumor has it that the Marlow shop is in Bern.   ->  nobody, .1: the Marlow shop 
 import re
 from dataclasses import dataclass
 
+from hippo_core.methods.relational.times import Date, dated
+
 SURE, LIKELY, VAGUE, HEARSAY = 0.9, 0.6, 0.3, 0.1
 NAME = r"(?P<who>(?:[Tt]he |[Aa]n? )?[^\W\d_][\w'’&.-]*(?: (?!that\b)[\w'’&.-]+){0,3}?)"
 VERBS = {  # how surely one who speaks so says it; None: plainly
@@ -42,12 +44,13 @@ CHANGE = re.compile(r"^(?:Later(?: on)?|Since then|Afterwards|Now|Meanwhile|By n
 @dataclass(frozen=True, slots=True)
 class Said:
     """`core`: what is said; `teller`: who says so, "" where the text just tells it; `confidence`: how surely, from 0 to 1, None where
-    it is told plainly; `replaces`: whether it is said to have become so."""
+    it is told plainly; `replaces`: whether it is said to have become so; `since`: the date that it is told of."""
 
     core: str
     teller: str = ""
     confidence: float | None = None
     replaces: bool = False
+    since: Date | None = None
 
 
 def listen(sentence: str) -> Said:
@@ -72,7 +75,8 @@ def _plainer(core: str, teller: str, confidence: float | None) -> Said:
     if perhaps := PERHAPS.match(core):
         core, confidence = core[perhaps.end() :], LIKELY if confidence is None else confidence
     change = CHANGE.match(core)
-    return Said(core[change.end() :] if change else core, teller, confidence, bool(change))
+    core, since = dated(core[change.end() :] if change else core)
+    return Said(core, teller, confidence, bool(change or since), since)
 
 
 _NOBODY = [re.compile(pattern) for pattern in NOBODY]

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from hippo_core.methods.base import OFF, Abstention, Count, MemorySettings, SettingsModel
-from hippo_core.methods.episodic.settings import Encoder, usual_encoder
+from hippo_core.methods.base import OFF, Count, SettingsModel
+from hippo_core.methods.encoded import StructuredSettings
 
 
 class SpatialSection(SettingsModel):
@@ -20,17 +20,8 @@ class SpatialSection(SettingsModel):
     wording: Literal["route", "question"] = "route"
 
 
-class SmpdSettings(MemorySettings):
+class SmpdSettings(StructuredSettings):
     """`traces` off: nothing is stored and nothing recalled. `k`: statements that are shown where the map has no answer."""
 
-    encoder: Encoder = Field(default="auto", validate_default=True)  # type: ignore[assignment]
-    delivery: str = "kv"
-    abstention: Abstention = "either"
     traces: Annotated[Literal["spatial", "off"], OFF] = "spatial"
-    k: Count = 3
     spatial: SpatialSection = SpatialSection()
-
-    @field_validator("encoder", mode="before")
-    @classmethod
-    def _chosen(cls, encoder: object) -> object:
-        return usual_encoder() if encoder == "auto" else encoder

@@ -6,6 +6,7 @@ A record is `executed/<run>/<preset>/<suite>/<n>_<seed>/<cell id>/` with
     meta.json              code, versions, checksums, seeds; written before it runs, times added after
     metrics.csv            one row an item and stage; teach.csv, one a told fact; replay.csv, one a replayed trace and cycle
     metrics.json           means with intervals, and what they cost; of a cell that teaches or replays, its telemetry
+    drawings.json          of a memory's test: how it came to one answer, as SVG
     store/                 what a cell that teaches or replays leaves to others: `<algorithm>/<session>/...`
     notebook.ipynb         the executed notebook
     DONE                   last: the SHA-256 of each file above. Without it there is no record

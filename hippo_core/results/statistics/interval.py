@@ -92,7 +92,9 @@ def _half(variance: float, n_worlds: int, confidence: float) -> float:
 
 def ratio_interval(a: ArrayLike, b: ArrayLike, clusters: ArrayLike, confidence: float = 0.95) -> Interval:
     """r = mean(a) / mean(b) of paired values, r +- t(G-1) * sqrt(G/(G-1) * sum over worlds of (sum of a - r * sum of b)^2) / sum of b; NaN
-    where b is 0 throughout. With fewer than LEAST_WORLDS, or a side that is the same for all items, the interval is NaN."""
+    where b is 0 throughout. With fewer than LEAST_WORLDS, or a side that is the same for all items, the interval is NaN; but where a is 0
+    throughout and both are shares, it goes up to the upper bound of a's mean by the lower bound of b's, which hold together with this
+    confidence (Bonferroni)."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     known = np.isfinite(a) & np.isfinite(b)
     groups = numbered(np.asarray(clusters)[known])
@@ -100,6 +102,9 @@ def ratio_interval(a: ArrayLike, b: ArrayLike, clusters: ArrayLike, confidence: 
     if not b.any():
         return Interval(math.nan, math.nan, math.nan, len(a), n_worlds)
     ratio = float(a.sum() / b.sum())
+    if not a.any() and np.ptp(b) and b.min() >= 0 and b.max() <= 1:
+        top, bottom = (cluster_interval(side, groups, (1 + confidence) / 2) for side in (a, b))
+        return Interval(0.0, *((0.0, top.high / bottom.low) if bottom.low > 0 else (math.nan, math.nan)), len(a), n_worlds)
     if n_worlds < LEAST_WORLDS or np.ptp(a) == 0 or np.ptp(b) == 0:
         return Interval(ratio, math.nan, math.nan, len(a), n_worlds)
     away = _sums(groups, a) - ratio * _sums(groups, b)

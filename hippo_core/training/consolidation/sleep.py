@@ -41,7 +41,7 @@ class SleepRecipe(BaseModel):
     way: str = "lora"
     rank: int = 16
     first_block: int = 0
-    rate: float | None = None  # of AdamW; None: the way's own
+    rate: float | None = None  # of AdamW; None: the way's own for a model of this size
     steps: int = 200
     wordings: int = 40  # questions that are made of a trace
     questions: int = 64  # a step
@@ -114,7 +114,7 @@ class Sleep:
     @property
     def rate(self) -> float:
         """The full learning rate."""
-        return self.way.rate if self.recipe.rate is None else self.recipe.rate
+        return self.way.full_rate() if self.recipe.rate is None else self.recipe.rate
 
     def weights(self) -> dict[str, torch.Tensor]:
         return self.way.weights()

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from hippo_core.files import LabError
+from hippo_core.methods import encoded
 from hippo_core.methods.episodic import settings
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.methods.presets import leaves, load_preset, settings_of
@@ -57,12 +58,12 @@ def test_auto_is_minilm_where_it_is_there_unless_the_environment_says_otherwise(
     for reason, said, chosen in (
         (None, "", "minilm"), ("not there", "", "own"), (None, "own", "own"), ("not there", "minilm", "minilm"),
     ):  # fmt: skip
-        monkeypatch.setattr(settings, "available", lambda name, reason=reason: reason)
-        monkeypatch.setenv(settings.ENCODER, said)
+        monkeypatch.setattr(encoded, "available", lambda name, reason=reason: reason)
+        monkeypatch.setenv(encoded.ENCODER, said)
         memory = load_preset("memory/hei_nw").settings
         assert memory.encoder == chosen and memory.channels == settings.CHANNELS[chosen]
         assert memory.requires == (("minilm",) if chosen == "minilm" else ())
-    monkeypatch.setenv(settings.ENCODER, "bert")
+    monkeypatch.setenv(encoded.ENCODER, "bert")
     with pytest.raises(LabError, match="HIPPO_ENCODER=bert is neither own nor minilm"):
         load_preset("memory/hei_nw")
 

@@ -123,3 +123,48 @@ def test_statements_without_two_names_do_no_harm(text):
 )
 def test_what_is_asked_for(question, kind):
     assert wanted(question) == kind
+
+
+MOVES = (
+    "The Marlow shop is in Lima.",
+    "The Finch shop stands in Bath.",
+    "In March the Marlow shop moved to Oslo.",
+    "Since June the Marlow shop stands in Bern.",
+    "Later the Finch shop moved to Riga.",
+    "Omar bought a vase at the Marlow shop.",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "city"),
+    [
+        ("In which city was the Marlow shop in February?", "Lima"),
+        ("In which city was the Marlow shop in March?", "Oslo"),
+        ("In May, in which city was the Marlow shop?", "Oslo"),
+        ("In which city is the Marlow shop?", "Bern"),
+        ("In which city was the Marlow shop in August?", "Bern"),
+        ("In which city was the Marlow shop at first?", "Lima"),
+        ("In which city was the Marlow shop before it moved?", "Oslo"),
+        ("In which city was the Finch shop originally?", "Bath"),
+        ("Where was the Marlow shop in April?", "Oslo"),
+    ],
+)
+def test_a_question_about_a_time_is_answered_by_what_held_then(question, city):
+    [*_, last] = asked(question, *MOVES)
+    assert f"in {city}." in last or f"to {city}." in last
+
+
+def test_a_statement_that_is_told_of_another_time_changes_what_held(question="In which city was the Marlow shop in April?"):
+    assert asked(question, *MOVES) == [MOVES[2]]
+    altered = [text.replace("In March", "In May") for text in MOVES]
+    assert asked(question, *altered) == [MOVES[0]]
+    assert asked(question, MOVES[1], *MOVES[3:5]) is None  # nothing is told of it before June
+    days = [text.replace("In March", "On day 3").replace("Since June", "On day 9") for text in MOVES]
+    assert asked("In which city was the Marlow shop on day 8?", *days) == [days[2]]
+    assert asked("In which city was the Marlow shop on day 2?", *days) == [MOVES[0]]
+
+
+def test_a_date_of_what_was_done_is_no_time_that_is_asked_about():
+    told = ("Omar bought a vase at the Marlow shop in May.", "Omar bought a vase at the Finch shop in July.", *MOVES[:2])
+    assert asked("In which city did Omar buy a vase in July?", *told) == [told[1], MOVES[1]]
+    assert Graph.of(traces(*told)).told[0].said.since is None

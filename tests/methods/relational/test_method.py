@@ -89,3 +89,18 @@ def test_a_path_in_words_of_no_pattern_is_told_by_its_end_and_follows_the_store(
 def test_a_path_that_patterns_know_is_told_by_its_statements(lm):
     assert [trace.text for trace in brought(lm, CHAIN)[1].delivered] == [CHAIN[1], CHAIN[3]]
     assert [trace.text for trace in brought(lm, CHAIN, **{"relational.wording": "question"})[1].delivered] == [f"{LAMP[:-1]}: Lima."]
+
+
+def test_what_held_at_the_time_that_is_asked_about_is_told_in_the_questions_words(lm):
+    told = (
+        "The Finch shop is in Lima.",
+        "The Marlow shop is in Bath.",
+        "In March the Finch shop moved to Oslo.",
+        "Later the Marlow shop moved to Riga.",
+    )
+    question = "In which city was the Finch shop in February?"
+    assert [trace.text for trace in brought(lm, told, question)[1].delivered] == ["In which city was the Finch shop in February: Lima."]
+    altered = [text.replace("March", "January") for text in told]
+    assert [trace.text for trace in brought(lm, altered, question)[1].delivered] == ["In which city was the Finch shop in February: Oslo."]
+    now = "In which city is the Finch shop?"
+    assert [trace.text for trace in brought(lm, told, now)[1].delivered] == [told[2]]

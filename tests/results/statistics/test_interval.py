@@ -200,3 +200,15 @@ def test_a_cell_outside_its_range_is_named():
     assert range_warning("episodic, oracle", 1.0, (low, high)) is None
     assert "below the range" in str(range_warning("episodic, oracle", 0.5, (low, high)))
     assert range_warning("one world", 0.5, expected_range(table(np.ones(5)))) is None
+
+
+def test_a_ratio_whose_first_side_never_happens_has_an_upper_bound():
+    worlds = np.repeat(np.arange(40), 2)
+    b = (np.arange(80) % 3 == 0).astype(float)
+    found = ratio_interval(b * 0, b, worlds)
+    assert (found.mean, found.low) == (0.0, 0.0)
+    assert cluster_interval(b * 0, worlds).high / b.mean() < found.high < 0.5
+    few = ratio_interval(b[:24] * 0, b[:24], worlds[:24])
+    assert few.high > found.high
+    assert math.isnan(ratio_interval(b * 0, b * 5, worlds).high)  # no share
+    assert math.isnan(ratio_interval(b * 0, (np.arange(80) == 1).astype(float), worlds).high)  # b may be 0

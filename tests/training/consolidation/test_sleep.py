@@ -189,6 +189,11 @@ def test_the_rate_is_the_ways_own_unless_told_otherwise(lm, way, sleep):
     assert sleep(lm, way, rate=0.5).rate == 0.5
 
 
+def test_a_larger_model_learns_at_a_tenth_of_the_rate(lm, way, sleep, monkeypatch):
+    monkeypatch.setattr(lm.model, "num_parameters", lambda: 135_000_000)
+    assert sleep(lm, way).rate == pytest.approx(way.rate / 10)
+
+
 def test_it_learns_what_the_traces_say(lm, sleep):
     way = make_way("lora", lm, 4, 0)
     trainee = sleep(lm, way, steps=10, questions=8, a_row=4, lessons=0, texts=0)

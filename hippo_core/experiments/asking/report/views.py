@@ -7,12 +7,14 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from hippo_core.experiments.asking.drawings import alone, kept
 from hippo_core.experiments.asking.report import comparisons, tables, warnings
 from hippo_core.experiments.asking.report.pages import Links
 from hippo_core.experiments.asking.report.runs import Run
 from hippo_core.experiments.asking.report.slices import slices
 from hippo_core.results import summaries
 from hippo_core.results.figures import drawing, plots, titles
+from hippo_core.results.figures.palette import base, look
 from hippo_core.results.figures.sweep_plot import sweep_figure
 from hippo_core.results.formatting import listing, share
 from hippo_core.results.frames import Frame
@@ -64,6 +66,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
     drawn = {key: (claim(rows), draw, caption) for key, claim, draw, caption in FIGURES if _can_draw(key, rows)}
     pictures = {key: drawing.png(draw(rows)) for key, (_, draw, _) in drawn.items()}
     blocks = comparisons.comparisons(rows, validation, links)
+    shown = drawings(run, name)
     view = {
         "name": name,
         "model": rows["model"].iloc[0],
@@ -75,6 +78,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "primary": tables.primary(rows),
         "warnings": warnings.warnings(rows, validation),
         "figures": [figure_view(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
+        "drawings": shown,
         "conditions": tables.conditions(rows, links),
         "retrieval": tables.retrieval(rows),
         "groups": list(filter(None, (tables.groups(rows, by, links) for by in ("rung", "kind")))),
@@ -83,7 +87,23 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "paired_note": _paired_note(blocks),
         "expected": tables.expected_ranges(rows, validation),
     }
-    return view, {f"figures/{slug(name)}_{key}.png": data for key, data in pictures.items()}
+    files = {f"figures/{slug(name)}_{key}.png": data for key, data in pictures.items()}
+    return view, files | {one["file"]: one["drawn"] for one in shown}
+
+
+def drawings(run: Run, name: str) -> list[dict[str, Any]]:
+    """What memories drew of how they came to an answer in a setting: of each the condition with the shortest name, which no setting
+    changes."""
+    cells = {base(cell.condition): cell for cell in sorted(run.cells_of(name), key=lambda cell: (-len(cell.condition), -cell.seed))}
+    views = []
+    for memory, cell in sorted(cells.items()):
+        question, pictures = kept(run.folder / cell.record)
+        for number, picture in enumerate(pictures, 1):
+            drawn = alone(picture.svg)
+            about = {"claim": f"{look(cell.condition).label}, {picture.title.lower()}: {question}", "caption": picture.reading}
+            file = f"figures/{slug(name)}_{slug(memory)}_{number}.svg"
+            views.append({**about, "file": file, "drawn": drawn, "data": base64.b64encode(drawn).decode()})
+    return views
 
 
 def sweeps(run: Run) -> tuple[list[dict[str, Any]], dict[str, bytes]]:

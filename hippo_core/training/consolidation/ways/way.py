@@ -16,6 +16,7 @@ from hippo_core.models.language_model import LanguageModel
 
 T = TypeVar("T")
 FILE = "consolidated.safetensors"
+SMALL, SLOWER = 10_000_000, 0.1  # of parameters; a larger model learns at a tenth of the rate: at the whole one SmolLM2-135M diverges
 
 
 class Way(ABC):
@@ -30,7 +31,7 @@ class Way(ABC):
     """
 
     name: ClassVar[str]
-    rate: ClassVar[float]  # of AdamW, unless told otherwise
+    rate: ClassVar[float]  # of AdamW in a model of up to SMALL parameters, unless told otherwise
     no_weights: ClassVar[str] = "it adds nothing to them"  # why it cannot be merged
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int) -> None:
@@ -76,6 +77,10 @@ class Way(ABC):
     def merged(self) -> Any:
         """The plain model with the update in its weights, for good; the way is of no use any more. LabError where it has no such thing."""
         raise LabError(f"way {self.name} cannot be merged into weights: {self.no_weights}")
+
+    def full_rate(self) -> float:
+        """The learning rate of AdamW that suits the model's size."""
+        return self.rate if self.model.num_parameters() <= SMALL else self.rate * SLOWER
 
     def number(self) -> int:
         """How many numbers are trained."""

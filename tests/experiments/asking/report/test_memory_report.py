@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from hippo_core.experiments.asking.drawings import keep
 from hippo_core.experiments.asking.report.runs import load_run
 from hippo_core.experiments.asking.report.telemetry import telemetry
 from hippo_core.experiments.reporting import write_report
+from hippo_core.methods.base import Picture
 from hippo_core.results.criteria import load_criteria
 from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.records import read_rows, records_with
@@ -18,7 +20,8 @@ from tests.results import fake_records
 def run(tmp_path_factory):
     folder = fake_records.build_run(tmp_path_factory.mktemp("executed") / "trial", ("episodic", "episodic_cross"), n=200)
     for regime in ("delayed", "after_sleep"):
-        fake_records.add_memory(folder, regime=regime, n=200)
+        record = fake_records.add_memory(folder, regime=regime, n=200)
+        keep(record, "Who met <Bo>?", [Picture("Winning units", '<svg viewBox="0 0 9 9"><circle r="4"/></svg>', f"Drawn {regime}.")])
     rows = fake_records.make_rows("episodic", "controls/oracle", "delayed", n=200)
     rows = rows.assign(**dict.fromkeys(RANKING_COLUMNS, 1.0))
     fake_records.add_record(folder, "episodic", "baselines/rag_synonyms", "delayed", n=200, rows=rows)
@@ -59,6 +62,15 @@ def test_the_page_of_a_memory_shows_question_recalled_text_with_score_answer_and
     assert mine.count(shown) == 200
     older = next(text for name, text in pages.items() if "rag_bm25" in name)
     assert "Recalled (score)" not in older and "nan" not in older.partition("<tbody>")[2].partition("<script>")[0].split("<td>")
+
+
+def test_what_a_memory_drew_stands_on_the_page_and_in_a_file(out):
+    [file] = (out / "figures").glob("*.svg")
+    svg = file.read_text(encoding="utf-8")
+    assert svg.startswith('<svg xmlns="http://www.w3.org/2000/svg"') and '<circle r="4"/>' in svg
+    page, summary = ((out / name).read_text(encoding="utf-8") for name in ("index.html", "episodic/summary.md"))
+    assert page.count("data:image/svg+xml;base64,") == 1 and "hei_nw, winning units: Who met &lt;Bo&gt;?" in page
+    assert f"](../figures/{file.name})" in summary and "Drawn delayed." in summary
 
 
 def test_what_an_item_took_is_all_its_parts(run):

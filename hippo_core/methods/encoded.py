@@ -1,0 +1,43 @@
+"""The settings of memories that compare texts by an encoder. This module does not import torch."""
+
+import os
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field, field_validator
+
+from hippo_core.files import LabError
+from hippo_core.methods.base import Abstention, Count, MemorySettings
+from hippo_core.models.packages.pins import available
+
+Encoder = Literal["own", "minilm"]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+ENCODER = "HIPPO_ENCODER"  # the environment variable that says what `encoder: auto` stands for
+
+
+def usual_encoder() -> Encoder:
+    """What `encoder: auto` stands for: minilm where it is on the disk, own elsewhere, or what HIPPO_ENCODER says."""
+    said = os.environ.get(ENCODER, "")
+    if said and said not in get_args(Encoder):
+        raise LabError(f"{ENCODER}={said} is neither own nor minilm; unset it or give one of them")
+    return said or ("own" if available("minilm") else "minilm")  # type: ignore[return-value]
+
+
+class EncodedSettings(MemorySettings):
+    """The settings of a memory that an encoder helps. `encoder`: own, what the memory has itself; minilm: all-MiniLM-L6-v2 beside it; auto:
+    minilm where it is on the disk. What it shows is put before the model by its keys and values, unless `delivery` says otherwise."""
+
+    encoder: Encoder = Field(default="auto", validate_default=True)  # type: ignore[assignment]
+    delivery: str = "kv"
+
+    @field_validator("encoder", mode="before")
+    @classmethod
+    def _chosen(cls, encoder: object) -> object:
+        return usual_encoder() if encoder == "auto" else encoder
+
+
+class StructuredSettings(EncodedSettings):
+    """The settings of a memory that reads statements into a structure, a graph or a map. Where that answers, "unknown" is not the model's
+    to say (`abstention`); where it does not, the `k` likest statements are shown."""
+
+    abstention: Abstention = "either"
+    k: Count = 3
