@@ -21,6 +21,7 @@ WITHOUT_ROWS = {  # no report of a run
     "consolidation",  # a table of its own, compared below
     "sleeps",  # matrices of each cell
     "cache",  # curves; a row for each of 100,000 readings is left out
+    "forgetting",  # likewise
 }
 
 
