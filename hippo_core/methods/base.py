@@ -67,6 +67,7 @@ class Retrieved:
         together: whether what is shown is one text in the order in which it stands in `shown`, as the statements of a path are.
         restated: what the method says in the place of the words of what it shows, such as a way that it found on a map; "": those words.
         rephrased: the question as the model is asked it, in words that go with `restated`; "": as it was put.
+        answer: what the method itself takes for the answer, such as the name where a path ends; "" where it leaves that to the model.
     """
 
     shown: tuple[Trace, ...]
@@ -83,6 +84,7 @@ class Retrieved:
     together: bool = False
     restated: str = ""
     rephrased: str = ""
+    answer: str = ""
 
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0 <= self.confidence <= 1:
@@ -102,7 +104,7 @@ class Retrieved:
 
     def with_shown(self, shown: tuple[Trace, ...], confidence: float | None) -> Self:
         """The same with other traces in the place of what it shows, in their own words, to the question as it was put."""
-        return replace(self, shown=shown, confidence=confidence, restated="", rephrased="")
+        return replace(self, shown=shown, confidence=confidence, restated="", rephrased="", answer="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +350,10 @@ class Memory(Method):
         with store.together():
             return [self.write(one, store, calibration) for one in observations]
 
+    def entangles(self, decisions: Sequence[Decision]) -> bool:
+        """Whether what is kept of a world rests on more than one statement at a time, so that it must be taught again without one."""
+        return any(one.raw or one.action != "insert" for one in decisions)
+
     def delete(
         self,
         store: "TraceStore",
@@ -368,7 +374,7 @@ class Memory(Method):
         with store.together():
             for world in worlds:
                 decisions = store.decisions(world)
-                if any(one.raw or one.action != "insert" for one in decisions):
+                if self.entangles(decisions):
                     store.erase_world(world)
                     rest = [Observation(one.statement, **one.told) for one in decisions if one.statement not in statements]
                     self.teach(rest, store, calibration)

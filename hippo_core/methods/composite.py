@@ -1,17 +1,26 @@
 """A memory of several memories: each recalls from the store that it was taught itself, and what they bring is put together.
 
 Nothing is taught to a composite. Its parts are presets of memories by name, so an ablation of one of them is another preset in its place.
+A question with another in it is asked step by step, and the answer stands in the place of the inner one (self-ask, Press et al. 2022, arXiv
+2210.03350; here with fixed forms): who did something the model reads in what the memories bring, what somebody has is what a memory takes
+for the answer itself. The last step is asked of which a memory is sure.
+
+    Which directions lead from the mill to the employer of the one who sold a guitar?
+    Who sold a guitar?  Carla                             ->   Which directions lead from the mill to the employer of Carla?
+    What is the employer of Carla?  the Marlow company    ->   Which directions lead from the mill to the Marlow company?
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Annotated, Any, Self, get_args
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from hippo_core.files import LabError
-from hippo_core.methods.base import Count, Memory, MethodSettings, Query, Retrieve, Retrieved, in_order
+from hippo_core.methods.base import OFF, Count, Memory, MethodSettings, Query, Retrieve, Retrieved, SettingsModel, in_order
 from hippo_core.methods.presets import Preset, load_preset, method_of, read_preset
 from hippo_core.models.kv_storage import KVStorage, StoreKV
 from hippo_core.store.trace import Trace
@@ -21,13 +30,39 @@ if TYPE_CHECKING:
 
 Name = Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]*$")]
 SURE = 0.5  # a confidence from which on a part comes first
+INNER = (  # what may stand at the end of a question in the place of a name, the question that it is, and whether the model reads the answer
+    (re.compile(r"\bthe (?:one|person|man|woman) who (?P<rest>[^?]+)\?$"), "Who {rest}?", True),
+    (re.compile(r"\b(?P<rest>the [a-z]+ of [A-Z][\w'’-]*)\?$"), "What is {rest}?", False),
+)
+ANSWER_TOKENS = 8  # of an inner question
+
+
+class Trust(SettingsModel):
+    """How far a part's confidence is believed: the logistic function of what it says of itself, fitted on validation worlds
+    (training/arbiter.py). `restated`: what is added where it puts what it found in words of its own."""
+
+    bias: float
+    confidence: float
+    restated: float = 0.0
+
+    def of(self, evidence: Mapping[str, float]) -> float:
+        """The probability that what the part shows holds the answer."""
+        return 1 / (1 + math.exp(-self.bias - self.confidence * evidence["confidence"] - self.restated * evidence["restated"]))
+
+
+def evidence(one: Retrieved) -> dict[str, float]:
+    """What a part says of itself."""
+    return {"confidence": one.confidence or 0.0, "restated": float(bool(one.restated))}
 
 
 class CompositeSettings(MethodSettings):
     """`parts`: the presets of its memories by name, in the order in which their rankings are interleaved; how they are delivered is said
-    here. `k`: how many traces are shown for a question."""
+    here. `trust`: how far each is believed; as sure as it says, where nothing is said. `traces`: whose are recalled, all, those of one part
+    by its name, or off: all is wired and nothing is recalled. `k`: how many traces are shown for a question."""
 
     parts: Annotated[dict[Name, str], Field(min_length=1)]
+    trust: dict[Name, Trust] = Field(default_factory=dict)
+    traces: Annotated[str, OFF] = "all"
     k: Count = 1
 
     @field_validator("parts")
@@ -48,6 +83,10 @@ class CompositeSettings(MethodSettings):
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
+        if self.traces not in (legal := ("all", "off", *self.parts)):
+            raise ValueError(f"traces is {self.traces!r}; expected {', '.join(legal)}")
+        if strange := sorted(self.trust.keys() - self.parts):
+            raise ValueError(f"trust names {strange[0]!r}; expected {', '.join(self.parts)}")
         memories = self.memories.items()
         for name, part in memories:
             if part.settings.control != "none":
@@ -60,7 +99,8 @@ class CompositeSettings(MethodSettings):
 
     @property
     def memories(self) -> Mapping[str, Preset]:
-        return {name: load_preset(preset, {"delivery": self.delivery}) for name, preset in self.parts.items()}
+        recalled = self.parts if self.traces in ("all", "off") else [self.traces]
+        return {name: load_preset(self.parts[name], {"delivery": self.delivery}) for name in recalled}
 
     @property
     def kv_storage(self) -> KVStorage:
@@ -96,7 +136,7 @@ class Composite(Memory):
         declared = {
             "steps": _each_once(part.steps for part in parts.values()),
             "weights": _each_once(part.weights for part in parts.values()),
-            "columns": {"test": columns},
+            "columns": {"test": ("inner_questions", *columns)},
             "ignores_window": all(part.ignores_window for part in parts.values()),
             "says_confidence": any(part.says_confidence for part in parts.values()),
         }
@@ -121,15 +161,51 @@ class Composite(Memory):
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         """See `Method`; each part gets the traces that were read from its store (`Trace.memory`)."""
+        if self.settings.traces == "off":
+            return lambda query: Retrieved((), ())
         retrieves = {name: part.open(_of(name, traces), questions) for name, part in self.parts.items()}
 
-        def retrieve(query: Query) -> Retrieved:
-            brought = {name: part(query) for name, part in retrieves.items()}
+        def bring(query: Query) -> dict[str, Retrieved]:
+            return {name: self._believed(name, part(query)) for name, part in retrieves.items()}
+
+        def put(query: Query) -> Retrieved:
+            brought = bring(query)
             measured = {name: self.parts[name].own_columns("test", one.columns) for name, one in brought.items()}
             columns = {f"{name}_{column}": value for name, own in measured.items() for column, value in own.items()}
             return put_together(list(brought.values()), self.settings.k, columns)
 
+        def retrieve(query: Query) -> Retrieved:
+            steps, asked = [put(query)], [query.text]
+            for form, words, is_said in INNER:
+                if hit := form.search(asked[-1]):
+                    inner = words.format_map(hit.groupdict())
+                    brought = list(bring(replace(query, text=inner)).values())
+                    said = self._read(inner, put_together(brought, 1)) if is_said else surest_answer(brought)
+                    if said:
+                        asked.append(f"{asked[-1][: hit.start()]}{said}?")
+                        steps.append(put(replace(query, text=asked[-1])))
+            best = max((number for number, one in enumerate(steps) if (one.confidence or 0.0) >= SURE), default=0)
+            return replace(
+                steps[best],
+                rephrased=steps[best].rephrased or (asked[best] if best else ""),
+                columns={**steps[best].columns, "inner_questions": float(best)},
+            )
+
         return retrieve
+
+    def _believed(self, name: str, one: Retrieved) -> Retrieved:
+        """What a part brought, as sure as it is believed to be."""
+        trust = self.settings.trust.get(name)
+        return one if trust is None or one.confidence is None else replace(one, confidence=trust.of(evidence(one)))
+
+    def _read(self, question: str, found: Retrieved) -> str:
+        """What the model says to an inner question; "" where it knows nothing."""
+        from hippo_core.delivery.types import Question
+        from hippo_core.models.abstention import NEVER
+
+        asked = Question(found.rephrased or question, found.delivered, NEVER, found.together)
+        [answer] = self.delivery.ask([asked], ANSWER_TOKENS)
+        return answer.text.strip()
 
     def index_tokens(self, traces: Sequence[Trace]) -> float:
         return math.fsum(part.index_tokens(_of(name, traces)) for name, part in self.parts.items())
@@ -158,7 +234,7 @@ def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, flo
     ranking = tuple(_facts([*first, *interleaved]))
     said = [one.confidence for one in brought if one.confidence is not None]
     searched = [one.recall_ms for one in brought if not math.isnan(one.recall_ms)]
-    whole = next((one for one in sure if one.restated or (one.together and len(one.shown) > 1)), None)
+    whole = next((one for one in sure if one.restated or one.rephrased or (one.together and len(one.shown) > 1)), None)
     return Retrieved(
         whole.shown if whole else in_order(ranking[:k]),
         ranking,
@@ -173,6 +249,12 @@ def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, flo
         restated=whole.restated if whole else "",
         rephrased=whole.rephrased if whole else "",
     )
+
+
+def surest_answer(brought: Iterable[Retrieved]) -> str:
+    """The answer of the surest memory of those that have one of their own; "" where none has."""
+    own = [one for one in brought if one.answer]
+    return max(own, key=lambda one: one.confidence or 0.0).answer if own else ""
 
 
 def _ranked(one: Retrieved) -> tuple[Trace, ...]:

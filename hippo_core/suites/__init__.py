@@ -18,6 +18,7 @@ SUITES = {
     "episodic_capacity": "hippo_core.suites.episodic:EPISODIC_CAPACITY",
     "semantic": "hippo_core.suites.semantic:SEMANTIC",
     "spatial": "hippo_core.suites.spatial:SPATIAL",
+    "mixed": "hippo_core.suites.mixed:MIXED",
     "babi": "hippo_core.suites.babi:BABI",
     "consolidation": "hippo_core.suites.consolidation:CONSOLIDATION",
 }

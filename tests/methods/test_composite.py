@@ -145,7 +145,8 @@ def presets(tmp_path, monkeypatch):
 def test_what_the_parts_declare_holds_for_the_whole(presets):
     both, alone = load_preset("both"), load_preset("both", {"parts.second": "three"})
     assert (both.taught, both.method.steps, both.method.weights) == (True, ("teach", "replay"), ("{model}/key.*",))
-    assert both.method.columns == {"test": ("first_held",)} and alone.method.columns == {"test": ("first_held", "second_held")}
+    assert both.method.columns == {"test": ("inner_questions", "first_held")}
+    assert alone.method.columns == {"test": ("inner_questions", "first_held", "second_held")}
     assert (both.method.ignores_window, both.method.says_confidence) == (False, True)
     assert (alone.method.ignores_window, alone.method.says_confidence) == (True, False)
     assert load_preset("both", {"abstention": "method"}).settings.abstention == "method"
@@ -161,7 +162,7 @@ def test_each_part_gets_the_traces_of_its_own_store_and_its_columns_are_told_apa
     method = preset.method(None, preset.settings)
     stored = [*traces("first", "f1", "f2", "f3"), *traces("second", "f1", "f4")]
     result = method.open(stored)(Query("?", ("f1",)))
-    assert result.columns == {"first_held": 3, "second_held": 2}
+    assert result.columns == {"inner_questions": 0, "first_held": 3, "second_held": 2}
     assert names(result.ranking) == ["first.f1", "first.f2", "second.f4", "first.f3"]
     assert (method.index_tokens(stored), method.replay_cycles) == (50.0, 4)
     with pytest.raises(LabError, match="has no store of its own; teach and open its parts: one, three"):
@@ -205,3 +206,61 @@ def test_what_is_wrong_is_named(presets, parts, says):
     with pytest.raises(LabError, match=says) as error:
         load_preset("m")
     assert "\n" not in str(error.value)
+
+
+WAY = "Which directions lead from the mill to the {goal}?"
+
+
+@pytest.fixture
+def asked(presets):
+    """What a composite shows to a question, where its first part knows these questions alone; the model reads "Ann" everywhere."""
+
+    def asking(question, known, **settings):
+        preset = load_preset("both", settings)
+        method = preset.method(None, preset.settings)
+        nothing = Retrieved((), (), confidence=0.1)
+        for name, part in method.parts.items():
+            part.open = lambda traces, questions=(), name=name: lambda query: known.get(query.text, nothing) if name == "first" else nothing
+        method._read = lambda question, found: "Ann" if found.shown else ""
+        return method.open([])(Query(question, ("f1",)))
+
+    return asking
+
+
+KNOWN = {
+    "Who sold a lamp?": brought("first", "f1", confidence=0.9),
+    "What is the employer of Ann?": brought("first", "f2", confidence=0.2, answer="the Marlow company"),
+    WAY.format(goal="Marlow company"): brought("first", "f3", confidence=0.9, restated="It goes north.", rephrased="How does the walk go?"),
+}
+
+
+def test_a_question_in_a_question_is_asked_first_and_its_answer_stands_in_its_place(asked):
+    whole = WAY.format(goal="employer of the one who sold a lamp")
+    shown = asked(whole, KNOWN)
+    assert (names(shown.shown), shown.rephrased, shown.columns["inner_questions"]) == (["first.f3"], "How does the walk go?", 2)
+    path = {WAY.format(goal="employer of Ann"): brought("first", "f4", confidence=0.8)}
+    shown = asked(whole, {name: KNOWN[name] for name in list(KNOWN)[:2]} | path)
+    assert (names(shown.shown), shown.rephrased, shown.columns["inner_questions"]) == (["first.f4"], WAY.format(goal="employer of Ann"), 1)
+
+
+def test_a_question_stays_as_it_was_put_where_nobody_is_sure_of_a_step(asked):
+    whole = WAY.format(goal="employer of the one who sold a lamp")
+    shown = asked(whole, {name: KNOWN[name] for name in list(KNOWN)[:2]} | {whole: brought("first", "f4", confidence=0.3)})
+    assert (names(shown.shown), shown.rephrased, shown.columns["inner_questions"]) == (["first.f4"], "", 0)
+
+
+def test_a_part_is_believed_as_far_as_it_was_right(asked):
+    sure = {"What?": brought("first", "f1", confidence=0.9)}
+    assert asked("What?", sure).confidence == 0.9
+    assert asked("What?", sure, trust={"first": {"bias": -2.0, "confidence": 1.0}}).confidence == pytest.approx(1 / (1 + math.exp(1.1)))
+
+
+def test_the_traces_of_one_part_or_none(presets):
+    one, off = load_preset("both", {"traces": "second"}), load_preset("both", {"traces": False})
+    assert list(one.settings.memories) == ["second"] and list(off.settings.memories) == ["first", "second"]
+    method = off.method(None, off.settings)
+    assert method.open(list(traces("first", "f1")))(Query("?", ("f1",))) == Retrieved((), ())
+    with pytest.raises(LabError, match="traces is 'third'; expected all, off, first, second"):
+        load_preset("both", {"traces": "third"})
+    with pytest.raises(LabError, match="trust names 'third'; expected first, second"):
+        load_preset("both", {"trust": {"third": {"bias": 0.0, "confidence": 1.0}}})

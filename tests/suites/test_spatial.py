@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
@@ -310,6 +311,12 @@ def test_a_detour_succeeds_and_costs(default_worlds):
     detour = [steps[0], OPPOSITE[steps[0]], *steps]
     score = score_path(world, item, ", ".join(detour))
     assert (score.success, score.suboptimality) == (1.0, (len(steps) + 2) / len(steps))
+
+
+def test_to_a_goal_that_no_way_leads_to_the_answer_is_no_path(default_worlds):
+    world, item = next(iter(of_kind(default_worlds, "grid_path")))
+    cut = replace(item, truth={"links": "mill north well; well south mill; dune north fen; fen south dune", "from": "mill", "to": "fen"})
+    assert [score_path(world, cut, said).success for said in ("No path.", "none", "north", "unknown")] == [1, 1, 0, 0]
 
 
 def test_an_illegal_step_or_another_end_fails(default_worlds):

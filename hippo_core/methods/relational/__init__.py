@@ -7,6 +7,7 @@ found the statements that are most like the question are shown, as a rag does. P
 no statements: these are ranked by their likeness to the question, by its names and by who names whom, and the k best are one block.
 """
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -108,6 +109,7 @@ class SgcRss(Memory):
                 columns={"path_hops": float(len(best.statements)) if best else 0.0, "duplicate_rate": repeated},
                 together=best is not None,
                 restated=self._restated(search, best, query.text),
+                answer=_called(search.graph.names[best.end], traces[best.statements[-1]].text) if best else "",
             )
 
         return retrieve
@@ -157,3 +159,9 @@ class SgcRss(Memory):
         if self.settings.encoder == "minilm":
             return Sum(self.lm, SumSettings(encoder="minilm"))
         return Grams(self.lm, Grams.Settings())
+
+
+def _called(name: str, text: str) -> str:
+    """A name as a statement calls it: Oslo, the Marlow company."""
+    noun = re.search(rf"\b[Tt]he {re.escape(name)} (?P<noun>[a-z]+)", text)
+    return f"the {name} {noun['noun']}" if noun else name

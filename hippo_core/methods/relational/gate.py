@@ -8,17 +8,18 @@ sweep (.5, .6, .7). Here S of what is told plainly lies between .6 and 1, so tha
 what is sure from what fits.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
+
+from hippo_core.methods.weighed import Weighed
 
 WEIGHTS: Mapping[str, float] = {"confidence": 0.5, "schema": 0.3, "novelty": 0.1, "recency": 0.1, "degree": -0.2}
 HUB = 64  # edges of a name from which on it counts as a hub; twice as many count in full
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Weighed):
     """What is known of an edge when it is told, each from 0 to 1.
 
     Args:
@@ -29,36 +30,14 @@ class Terms:
         degree: how far the larger of its names is beyond `HUB` edges.
     """
 
+    weights: ClassVar[Mapping[str, float]] = WEIGHTS
     confidence: float
     schema: float
     novelty: float
     recency: float
     degree: float
 
-    @property
-    def raw(self) -> dict[str, float]:
-        return {name: getattr(self, name) for name in WEIGHTS}
-
-    @property
-    def contributions(self) -> dict[str, float]:
-        """What each adds to S."""
-        return {name: weight * getattr(self, name) for name, weight in WEIGHTS.items()}
-
-    @property
-    def score(self) -> float:
-        """S."""
-        return math.fsum(self.contributions.values())
-
-    def passes(self, threshold: float) -> bool:
-        """Whether S is at least the threshold."""
-        return self.score >= threshold - ROUNDING
-
 
 def recency(gap: int | None) -> float:
     """Of names last told of `gap` statements ago; None for new ones."""
     return 1.0 if gap is None else gap / (gap + 1)
-
-
-def hub(degree: int) -> float:
-    """How far a number of edges is that of a hub."""
-    return min(1.0, max(0, degree - HUB) / HUB)

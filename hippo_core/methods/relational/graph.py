@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, overload
 
 from hippo_core.methods.relational.edge import Edge, Telling
-from hippo_core.methods.relational.gate import Terms, hub, recency
+from hippo_core.methods.relational.gate import HUB, Terms, recency
 from hippo_core.methods.relational.mentions import Mention, mentions
 from hippo_core.methods.relational.names import Names
 from hippo_core.methods.relational.relations import Relation, relation_of
@@ -22,6 +22,7 @@ from hippo_core.methods.relational.schema import Schema, Slots, Tails
 from hippo_core.methods.relational.speech import HEARSAY, Said, listen
 from hippo_core.methods.relational.times import Date, When
 from hippo_core.methods.relational.voices import heard, lowered
+from hippo_core.methods.weighed import hub
 from hippo_core.store.trace import Trace
 
 WHEN = re.compile(r" (?:in|on|at) (?P<when>[a-z]\w*)$")
@@ -277,7 +278,7 @@ class Graph:
         gap = min((len(self.told) - numbers[-1] for numbers in places), default=None)
         novelty = 0.0 if key in self.edges else 0.5 if _pair(*names) in self.pairs else 1.0
         degree = max((len(numbers) for numbers in places), default=0)
-        return Terms(sure, self.fits(told), novelty, recency(gap) if now else 1.0, hub(degree))
+        return Terms(sure, self.fits(told), novelty, recency(gap) if now else 1.0, hub(degree, HUB))
 
     def rivals(self, number: int) -> list[int]:
         """The statements that say the same relation of the same head in the same context, this one among them."""

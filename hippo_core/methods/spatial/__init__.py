@@ -2,22 +2,31 @@
 
     statements -> links, steps of a walk -> map          question -> places, what is asked -> A* -> a sentence, in the words of a told route
 
+A sleep makes macros of the routes that were told (macros.py), which stand for several steps of a plan.
+
 The map finds the way, the model says it: what reaches it is one sentence in the place of the statements that it rests on, and it is asked
 for that sentence (`wording`). Where the map has no answer, the statements that are most like the question are shown, as a rag does.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hippo_core.methods.base import Memory, Picture, Query, Retrieve, Retrieved, in_order
 from hippo_core.methods.rag.rankers import Grams, Sum, SumSettings
+from hippo_core.methods.spatial.policy import HabitsCodec
 from hippo_core.methods.spatial.settings import SmpdSettings
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
-    from hippo_core.methods.spatial.answers import Said
+    from hippo_core.methods.spatial.answers import Atlas, Said
+    from hippo_core.store import TraceStore
+    from hippo_core.store.trace import Decision
+
+HABITS = HabitsCodec()
+TRIP = ("steps", "decisions", "macro_steps")  # of a way that is asked for, as it is gone: moves and decisions, decisions, moves in macros
+GATE = ("edges_per_1k", "gate_inserted", "gate_aggregated", "gate_blocked", "gate_dropped")
 
 
 class Smpd(Memory):
@@ -25,16 +34,57 @@ class Smpd(Memory):
 
     Settings = SmpdSettings
     says_confidence = True
-    columns: ClassVar = {"test": ("planned_steps", "places", "links", "plan_ms")}
-    test_settings = (*Memory.test_settings, "spatial.path_integration", "spatial.particles", "spatial.keep", "spatial.wording")
+    steps = ("teach", "replay")
+    columns: ClassVar = {"test": ("planned_steps", "places", "links", "plan_ms", *TRIP, *GATE)}
+    test_settings = (*Memory.test_settings, "spatial.wording", "spatial.macros")
+    replay_settings = ("replay", "spatial.path_integration", "spatial.particles", "spatial.keep", "spatial.gate")
+
+    @property
+    def codec(self) -> HabitsCodec:
+        return HABITS
+
+    @property
+    def replay_cycles(self) -> int:
+        return self.settings.replay.cycles if self.settings.replay.enabled else 0
 
     @property
     def writes(self) -> bool:
         return super().writes and self.settings.traces == "spatial"
 
-    def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
-        from hippo_core.methods.spatial.answers import Atlas
+    def entangles(self, decisions: "Sequence[Decision]") -> bool:
+        """Habits are learnt from all routes together."""
+        return True
 
+    def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
+        """Replay the routes that were told, on the map as it is now, and learn macros from those that succeed, which `recalled` says. No
+        question is seen."""
+        from hippo_core.methods.spatial.answers import Atlas
+        from hippo_core.methods.spatial.macros import Trajectory, replayed
+        from hippo_core.methods.spatial.policy import learn
+        from hippo_core.methods.spatial.reading import Route
+
+        for cycle in range(1, self.replay_cycles + 1):
+            traces = store.traces(world)
+            atlas = Atlas([trace.text for trace in traces], self.settings.spatial)
+            told = [(number, one) for number, one in atlas.told if isinstance(one, Route)]
+            drawn = told[max(0, len(told) - most) :] if (most := self.settings.replay.max_items) is not None else told
+            rehearsed = list[tuple[Trace, Trajectory, float]]()
+            for number, route in drawn:
+                begin = time.perf_counter()
+                if one := replayed(route, atlas.planner):
+                    rehearsed.append((traces[number], one, (time.perf_counter() - begin) * 1e3))
+            if not rehearsed:
+                return
+            habits = learn([one for _, one, _ in rehearsed])
+            kept = {trace.id: None for trace in traces if trace.payload} | {rehearsed[-1][0].id: habits}
+            with store.maintenance("replay"):
+                store.use([trace.id for trace, one, _ in rehearsed if one.leads])
+                store.update_payloads(kept)
+            for trace, one, ms in rehearsed:
+                same = {"salience_before": trace.salience, "salience_after": trace.salience, "merged": 0.0, "ms": ms}
+                yield {"cycle": cycle, "world": world, "trace_id": trace.id, "cue": trace.text, "recalled": float(one.leads), **same}
+
+    def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         if self.settings.traces == "off":
             return lambda query: Retrieved((), ())
         index, likest = WorldIndex(self.lm, traces, tuple(questions)), self._likest()
@@ -44,7 +94,7 @@ class Smpd(Memory):
             begin = time.perf_counter()
             passages = [index.passages[source] for source in query.taught]
             if query.taught not in atlases:
-                atlases[query.taught] = Atlas([trace.text for trace in passages], self.settings.spatial)
+                atlases[query.taught] = self.atlas(passages)
             atlas = atlases[query.taught]
             planning = time.perf_counter()
             said = atlas.say(query.text)
@@ -52,7 +102,6 @@ class Smpd(Memory):
             found = [passages[number] for number in said.told] if said else []
             order = likest.order(index, query).positions if query.taught else ()
             others = [passages[position] for position in order]
-            links = sum(evidence.open > 0 for evidence in atlas.map.links.values())
             return Retrieved(
                 tuple(found) if said else in_order(others[: self.settings.k]),
                 tuple({trace.id: trace for trace in (*found, *others)}.values()),
@@ -61,10 +110,13 @@ class Smpd(Memory):
                 columns={
                     "planned_steps": float(len(said.way.words)) if said and said.way else 0.0,
                     "places": float(len(atlas.map.steps)),
-                    "links": float(links),
+                    "links": float(len(atlas.map.links)),
                     "plan_ms": plan_ms,
+                    **_gone(said),
+                    **_gated(atlas),
                 },
                 restated=self._restated(said, query.text),
+                answer=said.answer if said else "",
                 rephrased=said.question if said and self.settings.spatial.wording == "route" else "",
             )
 
@@ -77,14 +129,33 @@ class Smpd(Memory):
 
     def pictures(self, question: str, best: Trace | None, traces: Sequence[Trace]) -> Sequence[Picture]:
         """The remembered map, with the way that answers a question."""
-        from hippo_core.methods.spatial.answers import Atlas
         from hippo_core.methods.spatial.pictures import drawn
 
-        atlas = Atlas([trace.text for trace in traces], self.settings.spatial)
+        atlas = self.atlas(traces)
         return [drawn(atlas, atlas.say(question))] if self.settings.traces == "spatial" and atlas.map.links else ()
+
+    def atlas(self, traces: Sequence[Trace]) -> "Atlas":
+        """The map of these traces, with the habits that the last sleep made of them."""
+        from hippo_core.methods.spatial.answers import Atlas
+
+        habits = next((trace.payload for trace in reversed(traces) if trace.payload), None)
+        return Atlas([trace.text for trace in traces], self.settings.spatial, habits)
 
     def _likest(self) -> Any:
         """What ranks statements by themselves."""
         if self.settings.encoder == "minilm":
             return Sum(self.lm, SumSettings(encoder="minilm"))
         return Grams(self.lm, Grams.Settings())
+
+
+def _gone(said: "Said | None") -> dict[str, float]:
+    """The columns of a way as it is gone."""
+    trip = said.trip if said else None
+    return dict(zip(TRIP, map(float, (trip.steps, trip.decisions, trip.macro_moves)), strict=True)) if trip else {}
+
+
+def _gated(atlas: "Atlas") -> dict[str, float]:
+    """The columns of the gate: edges that the map holds for 1,000 observations, and how often it decided how."""
+    edges = atlas.map.edges
+    counts = (edges.decisions[action] for action in ("insert", "aggregate", "block", "drop"))
+    return dict(zip(GATE, (1e3 * len(edges.held) / max(1, len(atlas.told)), *map(float, counts)), strict=True))

@@ -1,29 +1,39 @@
 """What a map says to a question: in a sentence, with the statements that it rests on."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from hippo_core.methods.spatial.asked import Asked, Place, asked
-from hippo_core.methods.spatial.localise import explored_map, localise
+from hippo_core.methods.spatial.gate import Edges
+from hippo_core.methods.spatial.localise import Walked, explored_map, localise
+from hippo_core.methods.spatial.macros import Trip, of_route, plan
 from hippo_core.methods.spatial.names import mark, place_names
-from hippo_core.methods.spatial.place_map import PlaceMap, beside, labelled_map, told_map
+from hippo_core.methods.spatial.place_map import PlaceMap, ToldMap, beside, labelled_map, told_map
 from hippo_core.methods.spatial.planner import Planner, Way
-from hippo_core.methods.spatial.reading import Observation, Route, There, Visit, Walk, read
+from hippo_core.methods.spatial.reading import Barrier, Link, Observation, Route, There, Visit, Walk, read
 from hippo_core.methods.spatial.settings import SpatialSection
-from hippo_core.spoken import MOVES, NUMBERS
+from hippo_core.spoken import MOVES, NO_PATH, NO_STEPS, NUMBERS
+
+if TYPE_CHECKING:
+    from hippo_core.methods.spatial.policy import Habits
+
+LANDMARK = re.compile(r"\b[Tt]he (?P<name>(?:[A-Z][\w'’-]* (?:& )?)+[a-z]+)\b")  # "the Marlow company"
 
 
 @dataclass(frozen=True)
 class Said:
     """A sentence ("": the statements say it themselves), the question that it answers in its own words ("": as it was put), the answer in
-    it, if it is known, the numbers of the statements that they rest on, and the way, if it is of one."""
+    it, if it is known, the numbers of the statements that they rest on, the way, if it is of one, and how that is gone."""
 
     sentence: str
     question: str
     answer: str
     told: tuple[int, ...]
     way: Way | None = None
+    trip: Trip | None = None
 
 
 class Atlas:
@@ -31,41 +41,100 @@ class Atlas:
 
     Args:
         texts: the statements of one world, in order of telling; those that tell nothing of places are passed over.
+        habits: what a sleep made of its routes; None: nothing.
     """
 
-    def __init__(self, texts: Sequence[str], settings: SpatialSection | None = None) -> None:
+    def __init__(self, texts: Sequence[str], settings: SpatialSection | None = None, habits: "Habits | None" = None) -> None:
         self.settings = settings or SpatialSection()
-        self.names = place_names(texts)
-        told = [(number, one) for number, text in enumerate(texts) if (one := read(mark(text, self.names))) is not None]
+        self.habits = habits if self.settings.macros else None
+        self.texts = list(texts)
+        self.map = PlaceMap()
+        self._build()
+
+    def write(self, text: str) -> Observation | None:
+        """One more statement; what is read from it. A link or a barrier between known places changes these places alone; all else is
+        mapped anew."""
+        self.texts.append(text)
+        one = read(mark(text, self.names))
+        places = {one.origin, one.goal} if isinstance(one, Link) else {one.place} if isinstance(one, Barrier) else set()
+        if one and isinstance(self.map, ToldMap) and places and places <= self.map.labels.keys():
+            self.planner.update(*self.map.hear(len(self.texts) - 1, one))
+            return one
+        self._build()
+        return read(mark(text, self.names))
+
+    def price(self, a: str, b: str, cost: float) -> None:
+        """Say what the steps between two places of a told map cost, both ways.
+
+        Raises:
+            LabError: the cost is below 0, infinite or no number.
+        """
+        for ends in ((a, b), (b, a)):
+            self.map.price(*ends, cost)
+        self.planner.update(a, b)
+
+    def _build(self) -> None:
+        self.names = place_names(self.texts)
+        self.told = told = [(number, one) for number, text in enumerate(self.texts) if (one := read(mark(text, self.names))) is not None]
         self.routes = {one.name: (number, one) for number, one in told if isinstance(one, Route)}
         self.there: dict[str, list[int]] = {}
+        self.walks: dict[str, list[tuple[int, Walk]]] = {}
         for number, one in told:
             if isinstance(one, There):
                 self.there.setdefault(one.place, []).append(number)
-        self.walks: dict[str, list[tuple[int, Walk]]] = {}
-        for number, one in told:
-            if isinstance(one, Walk):
+            elif isinstance(one, Walk):
                 self.walks.setdefault(one.who, []).append((number, one))
-        self.map = self._map(told)
+        self.landmarks = dict(self._landmarks(self.texts))
+        costs, self.map = self.map.costs, self._map(told)
+        self.map.costs = costs
         self.planner = Planner(self.map)
 
     def _map(self, told: Sequence[tuple[int, Observation]]) -> PlaceMap:
-        visits = [(number, one) for number, one in told if isinstance(one, Visit)]
+        self.visits = visits = [(number, one) for number, one in told if isinstance(one, Visit)]
+        self.walked: Walked | None = None  # of an explorer, if its place is filtered
         if not visits:
-            return told_map(told, self.settings.keep)
+            return told_map(told, Edges(self.settings.keep))  # who tells a map knows it: nothing is weighed
+        edges = Edges(self.settings.keep, self.settings.gate)
         if not self.settings.path_integration:
-            return labelled_map(visits, self.settings.keep)
-        walked = localise([visit for _, visit in visits], self.settings.particles)
-        return explored_map(visits, walked, self.settings.keep)
+            return labelled_map(visits, edges)
+        self.walked = localise([visit for _, visit in visits], self.settings.particles)
+        return explored_map(visits, self.walked, edges)
+
+    def called(self, place: str) -> str:
+        """The name of a place, as it was told."""
+        label = self.map.labels[place]
+        return self.names.get(label, label)
+
+    def way(self, start: str, goal: str) -> Said | None:
+        """A way between the places of two labels; None where one is not known, or has no way that could be said."""
+        origin, end = self.map.find(start), self.map.find(goal)
+        return self._way(Asked("way", Place(start), Place(goal)), origin, end) if origin and end else None
+
+    def _landmarks(self, texts: Sequence[str]) -> Iterator[tuple[str, tuple[str, int]]]:
+        """What has a name and is told to be at a place, no place itself: its name, the place, and the number of the statement."""
+        for number, text in enumerate(texts):
+            if (hit := LANDMARK.search(text)) and read(text) is None:
+                there = read(text.replace(hit[0], "it"))
+                if isinstance(there, There):
+                    yield hit["name"], (there.place, number)
 
     def say(self, question: str) -> Said | None:
-        """What the map says to a question; None where it does not ask of the map, or the map does not know."""
+        """What the map says to a question; None where it does not ask of the map, or the map does not know. What is at a place stands for
+        that."""
+        for name, (place, number) in self.landmarks.items():
+            if (plain := re.sub(rf"\b[Tt]he {re.escape(name)}(?!\w)", f"the {place}", question)) != question:
+                said = self._say(plain)
+                return replace(said, told=(*said.told, number)) if said else None
+        return self._say(question)
+
+    def _say(self, question: str) -> Said | None:
         wanted = asked(mark(question, self.names), self.walks.keys(), self.routes.keys())
         if wanted is None:
             return None
         if wanted.kind == "route":
             number, told = self.routes[wanted.start.label]
-            return Said("", f"How does the {told.name} go from the {told.origin}?" if told.origin else "", "", (number,))
+            trip = of_route(len(told.steps), self.habits is not None and told.name in self.habits.routes)
+            return Said("", f"How does the {told.name} go from the {told.origin}?" if told.origin else "", "", (number,), trip=trip)
         if wanted.kind == "there":
             numbers = self.there.get(wanted.start.label, ())
             return Said("", "", "", tuple(numbers)) if numbers else None
@@ -77,16 +146,21 @@ class Atlas:
         if wanted.kind in ("neighbor", "exits"):
             return self._around(wanted, start)
         goal = self._place(wanted.goal) if wanted.goal else None
-        way = self.planner.way(start, goal) if goal else None
-        return self._way(wanted, way) if way and way.words else None
+        return self._way(wanted, start, goal) if goal else None
 
     def _place(self, place: Place) -> str | None:
         return self.map.find(place.label, place.next_to)
 
-    def _way(self, wanted: Asked, way: Way) -> Said | None:
-        labels = [self.names.get(label, label) for label in (self.map.labels[place] for place in way.places)]
+    def _way(self, wanted: Asked, origin: str, end: str) -> Said | None:
+        planned = plan(self.planner, origin, end, self.habits if wanted.kind == "way" else None)
+        way, trip = planned or (None, None)
+        labels = [self.called(place) for place in (way.places if way else (origin, end))]
         start, goal = labels[0], labels[-1]
-        told = tuple(dict.fromkeys(self.map.links[frozenset(pair)].told[-1] for pair in pairwise(way.places)))
+        if way is None:  # what bars it was told of the places, if it was
+            told = tuple(dict.fromkeys(number for place in (origin, end) for number in self.map.told[place][-1:]))
+            return Said(*route(goal, start, NO_PATH[0]), NO_PATH[0], told)
+        pairs = pairwise(way.places)
+        told = tuple(dict.fromkeys(self.map.links[frozenset(pair)].told[-1] for pair in pairs)) or tuple(self.map.told[origin][-1:])
         in_places = wanted.in_places or not self.map.is_grid
         if wanted.kind == "count":
             spoken = NUMBERS[len(way.words)] if len(way.words) < len(NUMBERS) else str(len(way.words))
@@ -94,8 +168,8 @@ class Atlas:
             over = self.map.links[frozenset(way.places)].by if len(way.places) == 2 else None
             spoken = over.most_common(1)[0][0] if over else ""
         else:
-            spoken = ", ".join(labels[1:] if in_places else way.words)
-        return Said(*route(goal, start, spoken), spoken, told, way) if spoken else None
+            spoken = ", ".join(labels[1:] if in_places else way.words) or NO_STEPS
+        return Said(*route(goal, start, spoken), spoken, told, way, trip) if spoken else None
 
     def _around(self, wanted: Asked, place: str) -> Said | None:
         near, label = self.map.steps[place], self.map.labels[place]
@@ -111,7 +185,7 @@ class Atlas:
 
     def _where(self, wanted: Asked) -> Said | None:
         """Where a walker is: the steps summed, put right by the links that are known."""
-        walk = self.walks[wanted.who]
+        walk, cells = self.walks[wanted.who], self.map.cells
         here: str | None = None
         told: list[int] = []
         for number, step in walk:
@@ -120,9 +194,9 @@ class Atlas:
                 here = self.map.find(step.place)
             elif here is not None:
                 near = self.map.steps[here].get(step.word)
-                if near is None and here in self.map.cells:
-                    cell = beside(self.map.cells[here], step.word)
-                    near = next((place for place, at in self.map.cells.items() if at == cell), None)
+                if near is None and here in cells:
+                    cell = beside(cells[here], step.word)
+                    near = next((place for place, at in cells.items() if at == cell), None)
                 if near and (link := self.map.links.get(frozenset((here, near)))):
                     told.append(link.told[-1])
                 here = near

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import log
 
-from hippo_core.methods.spatial.place_map import Cell, Evidence, PlaceMap, beside
+from hippo_core.methods.spatial.gate import Edges
+from hippo_core.methods.spatial.place_map import Cell, PlaceMap, beside
 from hippo_core.methods.spatial.reading import Visit
 from hippo_core.spoken import MOVES, OPPOSITE
 
@@ -109,9 +110,10 @@ def fit(particle: Particle, cell: Cell, visit: Visit, word: str, likely: Errors)
     return total + sum(_label_fit(particle, where, label, likely) for where, label in labels.items())
 
 
-def explored_map(numbered: Iterable[tuple[int, Visit]], walked: Walked, keep: float = 0.5) -> PlaceMap:
-    """The map of a walk: its cells are the places; a link is open by what is told from its two ends, the last counting most."""
-    found, last = PlaceMap(), dict[frozenset[str], Evidence]()
+def explored_map(numbered: Iterable[tuple[int, Visit]], walked: Walked, edges: Edges | None = None) -> PlaceMap:
+    """The map of a walk: its cells are the places; a link is open by what is told from its two ends, the last counting most. `edges`:
+    that it is told to, none so far."""
+    found = PlaceMap(edges=edges or Edges())
     visited = dict.fromkeys(walked.cells)
     name = {cell: str(number) for number, cell in enumerate(visited)}
     here: Cell | None = None
@@ -121,17 +123,17 @@ def explored_map(numbered: Iterable[tuple[int, Visit]], walked: Walked, keep: fl
             if near := name.get(beside(cell, word)):
                 came = here is not None and beside(cell, word) == here
                 by = visit.by if came else ""
-                last.setdefault(frozenset((name[cell], near)), Evidence()).hear(number, word in visit.open, by, keep)
+                found.edges.hear(frozenset((name[cell], near)), number, word in visit.open, by)
         here = cell
-    found.links = {link: evidence for link, evidence in last.items() if evidence.open > 0}
-    found.cells = {place: cell for cell, place in name.items()}
+    found.links = found.edges.open
+    found.walked = {place: cell for cell, place in name.items()}
     found.labels = {place: walked.shown[cell].most_common(1)[0][0] if cell in walked.shown else "" for cell, place in name.items()}
-    at = {cell: place for place, cell in found.cells.items()}
+    at = {cell: place for place, cell in found.walked.items()}
     found.steps = {
         place: {
             word: near for word in MOVES if (near := at.get(beside(cell, word))) is not None and frozenset((place, near)) in found.links
         }
-        for place, cell in found.cells.items()
+        for place, cell in found.walked.items()
     }
     return found
 

@@ -7,7 +7,11 @@ What is told of a link or of a side more than once is weighed: each time counts 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import isfinite
+from operator import itemgetter
 
+from hippo_core.files import LabError
+from hippo_core.methods.spatial.gate import Edges, Evidence
 from hippo_core.methods.spatial.reading import Barrier, Link, Observation, There, Visit
 from hippo_core.spoken import MOVES, OPPOSITE
 
@@ -15,33 +19,24 @@ Cell = tuple[int, int]  # row and column; row 0 is where the first place lies, a
 
 
 @dataclass
-class Evidence:
-    """What was told of a link: `open` above 0 says that it is there; `told`: the numbers of the statements that say so; `by`: over what it
-    leads."""
-
-    open: float = 0.0
-    told: list[int] = field(default_factory=list)
-    by: Counter[str] = field(default_factory=Counter)
-
-    def hear(self, number: int, is_open: bool, by: str = "", keep: float = 0.5) -> None:
-        """One more statement."""
-        self.open = keep * self.open + (1.0 if is_open else -1.0)
-        self.told.append(number)
-        if by:
-            self.by[by] += 1
-
-
-@dataclass
 class PlaceMap:
     """Places by id. `steps[a][word] = b`: what one reaches from a by a step, a direction or on a map without directions the id of b;
-    `labels`: what a place goes by; `links`: the evidence of each pair of linked places; `cells`: where places lie, as far as directions
-    say so; `told`: of a place the numbers of the statements that describe it, the latest last."""
+    `labels`: what a place goes by; `links`: the evidence of each pair of linked places; `walked`: where places lie by a walk that led
+    through them; `told`: of a place the numbers of the statements that describe it, the latest last; `edges`: what was told of links in
+    all; `costs`: of a step from one place to another, where it is not one."""
 
     steps: dict[str, dict[str, str]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     links: dict[frozenset[str], Evidence] = field(default_factory=dict)
-    cells: dict[str, Cell] = field(default_factory=dict)
+    walked: dict[str, Cell] = field(default_factory=dict)
     told: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    edges: Edges = field(default_factory=Edges)
+    costs: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    @property
+    def cells(self) -> dict[str, Cell]:
+        """Where places lie, by a walk or else as far as the directions of steps say so."""
+        return self.walked or laid_out(self.steps)
 
     @property
     def is_grid(self) -> bool:
@@ -54,6 +49,21 @@ class PlaceMap:
         near = [place for place in found if not next_to or next_to in (self.labels[other] for other in self.steps[place].values())]
         return next(iter([*near, *found]), None)
 
+    def price(self, a: str, b: str, cost: float) -> None:
+        """Say what a step from one place to another costs, this way alone."""
+        self.costs[a, b] = valid_cost(cost)
+
+
+def valid_cost(cost: float) -> float:
+    """The cost.
+
+    Raises:
+        LabError: it is below 0, infinite or no number.
+    """
+    if not (isfinite(cost) and cost >= 0):
+        raise LabError(f"the cost of a step must be a number from 0 on, not {cost}; a step that cannot be gone is told as closed")
+    return float(cost)
+
 
 def beside(cell: Cell, word: str) -> Cell:
     """The cell that a step in a direction leads to."""
@@ -61,41 +71,61 @@ def beside(cell: Cell, word: str) -> Cell:
     return cell[0] + down, cell[1] + right
 
 
-def told_map(observations: Iterable[tuple[int, Observation]], keep: float = 0.5) -> PlaceMap:
+class ToldMap(PlaceMap):
     """The map of links that are told one by one, in order of telling; a place is its label."""
-    found = PlaceMap()
-    words: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    barred: set[tuple[str, str]] = set()
-    for number, one in observations:
+
+    def __init__(self, edges: Edges | None = None) -> None:
+        super().__init__(edges=edges or Edges())
+        self._words: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self._barred: set[tuple[str, str]] = set()
+        self._near: dict[str, dict[str, None]] = defaultdict(dict)  # of a place all that a link to it was told of, open or not
+
+    def hear(self, number: int, one: Observation) -> tuple[str, ...]:
+        """One more statement; the places that it tells of, of which alone the steps may be others now."""
         if isinstance(one, Link):
             pair = frozenset((one.origin, one.goal))
-            found.links.setdefault(pair, Evidence()).hear(number, not one.closed, one.by, keep)
+            self.edges.hear(pair, number, not one.closed, one.by)
+            if pair in self.edges:
+                self.links[pair] = self.edges.evidence[pair]
+            else:
+                self.links.pop(pair, None)
             if one.word:
-                words[one.origin, one.goal][one.word] += 1
-                words[one.goal, one.origin][OPPOSITE[one.word]] += 1
-                barred -= {(one.origin, one.word), (one.goal, OPPOSITE[one.word])}
-            for place in (one.origin, one.goal):
-                found.labels[place] = place
-                found.told[place].append(number)
-        elif isinstance(one, There):
-            found.told[one.place].append(number)
-        elif isinstance(one, Barrier):
-            barred.add((one.place, one.word))
-            found.labels[one.place] = one.place
-            found.told[one.place].append(number)
-    found.steps = {place: {} for place in found.labels}
-    for pair, evidence in sorted(found.links.items(), key=lambda link: link[1].open):  # the surest last: it keeps the direction
-        if evidence.open <= 0:
-            continue
-        for a, b in (tuple(pair), tuple(pair)[::-1]):
-            word = words[a, b].most_common(1)[0][0] if words[a, b] else b
-            if (a, word) not in barred:
-                found.steps[a][word] = b
-    found.cells = laid_out(found.steps)
+                self._words[one.origin, one.goal][one.word] += 1
+                self._words[one.goal, one.origin][OPPOSITE[one.word]] += 1
+                self._barred -= {(one.origin, one.word), (one.goal, OPPOSITE[one.word])}
+            self._near[one.origin][one.goal] = self._near[one.goal][one.origin] = None
+            return self._told_of(number, one.origin, one.goal)
+        if isinstance(one, Barrier):
+            self._barred.add((one.place, one.word))
+            return self._told_of(number, one.place)
+        if isinstance(one, There):
+            self.told[one.place].append(number)
+        return ()
+
+    def _told_of(self, number: int, *places: str) -> tuple[str, ...]:
+        for place in places:
+            self.labels[place] = place
+            self.told[place].append(number)
+            self.steps[place] = {}
+            # The surest last: it keeps the direction.
+            linked = [(self.links[pair].open, near) for near in self._near[place] if (pair := frozenset((place, near))) in self.links]
+            for _, near in sorted(linked, key=itemgetter(0)):
+                words = self._words.get((place, near))
+                word = words.most_common(1)[0][0] if words else near
+                if (place, word) not in self._barred:
+                    self.steps[place][word] = near
+        return places
+
+
+def told_map(observations: Iterable[tuple[int, Observation]], edges: Edges | None = None) -> ToldMap:
+    """The map of what was told. `edges`: that the links are told to, none so far."""
+    found = ToldMap(edges)
+    for number, one in observations:
+        found.hear(number, one)
     return found
 
 
-def labelled_map(visits: Iterable[tuple[int, Visit]], keep: float = 0.5) -> PlaceMap:
+def labelled_map(visits: Iterable[tuple[int, Visit]], edges: Edges | None = None) -> PlaceMap:
     """The map of an exploration in which a place is its label: what has the same label is one place, and what shows none is left out."""
     told: list[tuple[int, Observation]] = []
     before, known = "", dict[tuple[str, str], str]()
@@ -111,7 +141,7 @@ def labelled_map(visits: Iterable[tuple[int, Visit]], keep: float = 0.5) -> Plac
                     by = visit.by if near == before and word == OPPOSITE.get(visit.move, "") else ""
                     told.append((number, Link(here, near, word, by, closed=word not in visit.open)))
         before = here
-    return told_map(told, keep)
+    return told_map(told, edges)
 
 
 def laid_out(steps: dict[str, dict[str, str]]) -> dict[str, Cell]:

@@ -1,13 +1,23 @@
-"""Ways on a remembered map: A* by rustworkx, with the distance on the grid as its bound where places have cells."""
+"""Ways on a remembered map, by scipy: breadth-first where every step costs one, Dijkstra's where steps have costs of their own.
 
-from collections.abc import Callable
+scipy's search passes through all that can be reached. So on a large map a few places around the start are looked at first.
+
+A map changes link by link. Each place has a row of slots, and a slot that is free leads back to the place itself, so that a link that is
+told anew or closed changes one row and nothing is built again until a row, or the room for places, is full.
+"""
+
 from dataclasses import dataclass
 from itertools import pairwise
 
-import rustworkx
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
-from hippo_core.methods.spatial.place_map import PlaceMap, beside
-from hippo_core.spoken import MOVES
+from hippo_core.methods.spatial.place_map import PlaceMap
+
+SLOTS = 4  # of a place that is new: as many as there are directions; others have one to spare, hubs a fourth
+AROUND = 100  # one place of so many, and so many at most, are looked at before scipy looks at all of them
+ROOM = 1.25  # places there is room for, of each that is there
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,42 +29,83 @@ class Way:
 
 
 class Planner:
-    """Shortest ways on one map; every step costs one."""
+    """Ways of the least cost on one map, of the fewest steps where all cost the same."""
 
     def __init__(self, place_map: PlaceMap) -> None:
         self.map = place_map
-        self.names = list(place_map.steps)
-        self.number = {place: number for number, place in enumerate(self.names)}
-        self.graph = rustworkx.PyDiGraph(multigraph=False)
-        self.graph.add_nodes_from(self.names)
-        edges = [(self.number[a], self.number[b], word) for a, near in place_map.steps.items() for word, b in near.items()]
-        self.graph.add_edges_from(edges)
+        self._build()
 
     def way(self, start: str, goal: str) -> Way | None:
-        """A shortest way; None where none leads there, or a place is not known. The way from a place to itself has no steps."""
+        """A best way; None where none leads there, or a place is not known. The way from a place to itself has no steps."""
         if start not in self.number or goal not in self.number:
             return None
-        if start == goal:
-            return Way((start,), ())
-        try:
-            passed = rustworkx.digraph_astar_shortest_path(
-                self.graph, self.number[start], lambda place: place == goal, lambda _: 1.0, self._bound(goal)
-            )
-        except rustworkx.NoPathFound:
-            return None
-        words = [self.graph.get_edge_data(a, b) for a, b in pairwise(passed)]
-        return Way(tuple(self.names[number] for number in passed), tuple(words))
+        most = 0 if self.map.costs else min(len(self.names) // AROUND, AROUND)
+        places = (most and self._around(start, goal, most)) or self._anywhere(start, goal)
+        return Way(places, tuple(self._word(a, b) for a, b in pairwise(places))) if places else None
 
-    def _bound(self, goal: str) -> Callable[[str], float]:
-        """At least so many steps from a place to the goal: the Manhattan distance where directions agree with each other, else 0."""
-        cells = self.map.cells
-        if goal not in cells or not self._consistent:
-            return lambda _: 0.0
-        row, column = cells[goal]
-        return lambda place: float(abs(cells[place][0] - row) + abs(cells[place][1] - column)) if place in cells else 0.0
+    def _around(self, start: str, goal: str, most: int) -> tuple[str, ...]:
+        """The places of a way of fewest steps, if it is found among so many around the start."""
+        before, steps = {start: ""}, self.map.steps
+        for here in (waiting := [start]):
+            if goal in before or len(before) > most:
+                break
+            found = [near for near in steps[here].values() if near not in before]
+            before |= dict.fromkeys(found, here)
+            waiting += found
+        passed = [goal] if goal in before else []
+        while passed and passed[-1] != start:
+            passed.append(before[passed[-1]])
+        return tuple(reversed(passed))
 
-    @property
-    def _consistent(self) -> bool:
-        cells = self.map.cells
-        steps = [(a, word, b) for a, near in self.map.steps.items() for word, b in near.items()]
-        return all(word in MOVES and a in cells and cells.get(b) == beside(cells[a], word) for a, word, b in steps)
+    def _anywhere(self, start: str, goal: str) -> tuple[str, ...]:
+        """The places of a best way; none where there is none."""
+        first, last = self.number[start], self.number[goal]
+        if self.map.costs:
+            _, before = dijkstra(self.matrix, indices=first, return_predecessors=True)
+        else:
+            _, before = breadth_first_order(self.matrix, first)
+        passed = [last]
+        while passed[-1] != first:
+            if (here := before.item(passed[-1])) < 0:
+                return ()
+            passed.append(here)
+        return tuple(self.names[number] for number in reversed(passed))
+
+    def update(self, *places: str) -> None:
+        """Take over the steps of these places from the map, which have changed there."""
+        for place in places:
+            if place not in self.number:
+                self.number[place] = len(self.names)
+                self.names.append(place)
+        if len(self.names) >= len(self.matrix.indptr) or not all(self._take_over(place) for place in places):
+            self._build()
+
+    def _word(self, a: str, b: str) -> str:
+        return next(word for word, near in self.map.steps[a].items() if near == b)
+
+    def _build(self) -> None:
+        steps = self.map.steps
+        self.names = list(steps)
+        self.number = {place: number for number, place in enumerate(self.names)}
+        rows = int(ROOM * len(self.names)) + SLOTS
+        linked = np.zeros(rows, np.int64)
+        linked[: len(self.names)] = [len(near) for near in steps.values()]
+        slots = np.where(linked > 0, linked + 1 + linked // SLOTS, SLOTS)
+        ends = np.concatenate(([0], np.cumsum(slots)))
+        leads = np.repeat(np.arange(rows), slots)
+        used = np.arange(len(leads)) < np.repeat(ends[:-1] + linked, slots)
+        leads[used] = [self.number[b] for near in steps.values() for b in near.values()]
+        self.matrix = csr_array((np.ones(len(leads)), leads.astype(np.int32), ends.astype(np.int32)), shape=(rows, rows))
+        for a in {a for a, _ in self.map.costs} & self.number.keys():
+            self._take_over(a)
+
+    def _take_over(self, place: str) -> bool:
+        """Whether the steps of a place fit into its row; if so they are put there."""
+        near, number = self.map.steps.get(place, {}), self.number[place]
+        begin, end = self.matrix.indptr[number : number + 2]
+        if len(near) > end - begin:
+            return False
+        free = end - begin - len(near)
+        self.matrix.indices[begin:end] = [*(self.number[b] for b in near.values()), *[number] * free]
+        self.matrix.data[begin:end] = [*(self.map.costs.get((place, b), 1.0) for b in near.values()), *[1.0] * free]
+        return True

@@ -37,7 +37,8 @@ LINKS = re.compile(
 STARTS = re.compile(r"\b(?:starts?|started|begins?|began|sets? out|stands?|stood)\b", re.IGNORECASE)
 PERSON = re.compile(r"^(?P<who>[A-Z][\w'’-]*) (?P<rest>.+)$")
 STEP = re.compile(r"^Step (?P<number>\d+): (?P<told>.+)$", re.DOTALL)
-ROUTE = re.compile(r"^The (?P<name>[^\W\d_]+ [^\W\d_]+) [^:]+: .+")
+ROUTE = re.compile(r"^The (?P<name>[^\W\d_]+ [^\W\d_]+) [^:]+: (?P<steps>.+)")
+STOP, BETWEEN = re.compile(r"[^\W\d_]+(?:_[^\W\d_]+)*"), frozenset(("the", "and", "then"))
 WALLED = re.compile(r",? (?:and|but) (?:blocked|barred|closed|shut|walled|not|no way|a wall)\b", re.IGNORECASE)
 NOWHERE: Mapping[str, str] = MappingProxyType({})
 
@@ -86,10 +87,11 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A way that has a name, "the milk round", whose statement says its steps from `origin`."""
+    """A way that has a name, "the milk round", whose statement says its `steps` from `origin`: directions, or the names of places."""
 
     name: str
     origin: str
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ def read(text: str) -> Observation | None:
         return _visit(int(step["number"]), step["told"])
     if ":" in text:
         if route := ROUTE.match(text.strip()):
-            return Route(route["name"].lower(), next((noun for noun, before in _nouns(text) if before in FROM), ""))
+            origin = next((noun for noun, before in _nouns(text) if before in FROM), "")
+            return Route(route["name"].lower(), origin, tuple(word for word in STOP.findall(route["steps"].lower()) if word not in BETWEEN))
         if len(directions(text)) != 1:
             return None
     nouns, words = list(_nouns(text)), directions(text)

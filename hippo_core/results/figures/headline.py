@@ -22,7 +22,7 @@ FLOOR, CEILINGS = "baselines/span_short", ("controls/oracle_store", "controls/or
 @dataclass(frozen=True)
 class Lead:
     """In one setting the condition `a`, the `b` that it is compared with (empty: nothing), and a less b with its 95% interval. `rag`: the
-    best one; `table`: the estimates of all conditions, by condition."""
+    best one; `table`: the estimates of all conditions, by condition; `about`: what its questions take, in plain words."""
 
     setting: str
     a: str
@@ -32,6 +32,7 @@ class Lead:
     difference: float
     low: float
     high: float
+    about: str = ""
 
     def mean(self, condition: str) -> float:
         """The share of answers right."""
@@ -55,9 +56,11 @@ class Lead:
 def headline_figure(title: str, leads: Sequence[Lead]) -> bytes:
     """A line for each setting with its conditions as dots and intervals, and at its end the difference of the two that are compared."""
     leads = leads[:MOST]
-    names = [lead.setting for lead in leads]
-    margins = Margins(max(1.2, room(names, 10.5) + 0.2), 0.75, foot=0.5, head=0.42)
-    figure, [panel] = grid(title, 1, 1, 0.36 * len(leads) + 0.62, margins)
+    names = ["\n".join(filter(None, (lead.about, lead.setting))) for lead in leads]
+    rows = 2 if len({one for lead in leads for one in (lead.a, lead.b, *CEILINGS, FLOOR)}) > 6 else 1
+    words = [part for name in names for part in name.split("\n")]
+    margins = Margins(max(1.2, room(words, 10.5) + 0.2), 0.75, foot=0.5, head=0.2 + 0.22 * rows)
+    figure, [panel] = grid(title, 1, 1, (0.46 if any(lead.about for lead in leads) else 0.36) * len(leads) + 0.62, margins)
     looks: dict[str, Look] = {}
     with matplotlib.rc_context(STYLE):
         for height, lead in enumerate(leads):
@@ -70,10 +73,10 @@ def headline_figure(title: str, leads: Sequence[Lead]) -> bytes:
         panel.set_xlabel("share of answers right", fontsize=10)
         if any(lead.b for lead in leads):
             panel.text(1.05, -0.62, "difference", fontsize=8.5, color=QUIET, va="bottom")
-        above = (0.005, panel.get_position().y1 + 0.36 / figure.get_figheight())
+        above = (0.005, panel.get_position().y1 + (0.14 + 0.22 * rows) / figure.get_figheight())
         figure.legend(
-            handles=[_handle(style) for style in looks.values()], loc="upper left", bbox_to_anchor=above, ncols=len(looks), frameon=False,
-            fontsize=9.5, handletextpad=0.1, columnspacing=1.2,
+            handles=[_handle(style) for style in looks.values()], loc="upper left", bbox_to_anchor=above, ncols=-(-len(looks) // rows),
+            frameon=False, fontsize=9.5, handletextpad=0.1, columnspacing=1.2,
         )  # fmt: skip
         return png(figure)
 

@@ -21,7 +21,7 @@ QUIET = "#6b7280"
 RULE = "#d9dde3"
 CHANCE = "#8a5a00"
 REGIMES = ("immediate", "delayed", "after_sleep")
-SUITES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "babi", "consolidation")
+SUITES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "mixed", "babi", "consolidation")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import math
 import re
 
-from hippo_core.spoken import MOVES
+from hippo_core.spoken import MOVES, NO_PATH
 from hippo_core.suites.spatial.map import Map, read_links, read_map
 from hippo_core.suites.spatial.words import WAYS
 from hippo_core.suites.types import Item, PathScore, World
@@ -34,7 +34,8 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
 
     A path succeeds when every step is legal and the last one ends on the goal; a procedure when its steps are exactly the taught
     ones. suboptimality = steps / steps of a shortest route (for a procedure 1), NaN without success. On a graph the start may be
-    named first. Where links have labels, these may stand beside the steps or in their place.
+    named first. To a goal that no way leads to the answer is "none", or "no path". Where links have labels, these may stand beside
+    the steps or in their place.
     """
     if item.kind not in PATH_KINDS:
         return None
@@ -45,6 +46,8 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
         steps = steps[1:]
     if item.kind == "procedure":
         return PathScore(1.0, 1.0) if steps and steps == read_steps(item.answers[0], step_words) else PathScore(0.0, math.nan)
+    if math.isinf(true_map.distances[start][goal]):
+        return PathScore(float(prediction.lower().strip(" .") in NO_PATH), math.nan)
     passed = true_map.walk(start, steps) if steps else walk_ways(item, prediction)
     if passed is None or passed[-1] != goal:
         return PathScore(0.0, math.nan)

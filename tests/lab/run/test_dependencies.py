@@ -48,7 +48,8 @@ def of_step(grid, step) -> list[Cell]:
 
 
 def test_every_preset_of_a_memory_is_in_one_of_the_lists():
-    assert {*SHARING, *TAUGHT_APART, *MEMORIES, "memory/all"} == {name for name in preset_names() if load_preset(name).taught}
+    together = {"memory/all", *(f"ablations/all_{traces}" for traces in ("off", "episodic", "semantic", "spatial"))}
+    assert {*SHARING, *TAUGHT_APART, *MEMORIES, *together} == {name for name in preset_names() if load_preset(name).taught}
 
 
 @pytest.mark.parametrize("preset", SHARING)

@@ -8,8 +8,9 @@ from hippo_core.files import LabError
 from hippo_core.methods.base import Observation, Query, Retrieved
 from hippo_core.methods.controls import controlled
 from hippo_core.methods.relational.edge import Edge, EdgeCodec, Telling, retold, sureness
-from hippo_core.methods.relational.gate import Terms, hub, recency
+from hippo_core.methods.relational.gate import HUB, Terms, recency
 from hippo_core.methods.relational.graph import Graph
+from hippo_core.methods.weighed import hub
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.store import TraceStore
@@ -223,7 +224,7 @@ def test_terms_lie_between_nothing_and_all():
     assert Terms(1, 1, 1, 1, 0).score == pytest.approx(1)
     assert Terms(1, 0, 0.5, 0.5, 0).passes(0.6)
     assert not Terms(1, 0, 0.5, 0.5, 0.1).passes(0.6)
-    assert (recency(None), recency(1), hub(64), hub(96), hub(1000)) == (1, 0.5, 0, 0.5, 1)
+    assert (recency(None), recency(1), hub(64, HUB), hub(96, HUB), hub(1000, HUB)) == (1, 0.5, 0, 0.5, 1)
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,13 @@ def test_the_answer_follows_what_is_stored(lm):
     assert asked(method, found) == "north, east"
 
 
+@pytest.mark.parametrize(("goal", "answer"), [("fen", "none"), ("mill", "stay")])
+def test_the_model_says_that_no_way_leads_there_and_that_one_is_there(lm, goal, answer):
+    question = f"Which directions lead from the mill to the {goal}?"
+    method, found = brought(lm, [*SQUARE, "The fen is north of the dune."], question)
+    assert asked(method, found, question) == answer
+
+
 def test_statements_are_shown_as_they_are_where_the_map_has_nothing_to_say(lm):
     _, found = brought(lm, question="What does the mill hold?")
     assert [trace.text for trace in found.delivered] == ["There is a lamp at the mill."]

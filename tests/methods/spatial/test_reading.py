@@ -15,7 +15,7 @@ TOLD = {
     "A hedge blocks the way north of the mill.": Barrier("mill", "north"),
     "Lea starts at the mill.": Walk("Lea", "mill"),
     "Lea strolls north.": Walk("Lea", word="north"),
-    "The milk round goes from the mill: north, east.": Route("milk round", "mill"),
+    "The milk round goes from the mill: north, east.": Route("milk round", "mill", ("north", "east")),
     "There is a lamp at the mill.": There("mill"),
     "The lane from the mill to the mill.": None,  # a place is not beside itself
     "Ben gave Anna a lamp.": None,

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hippo_core.experiments.asking.report.contract import said, valid
 from hippo_core.experiments.asking.report.runs import Run
 from hippo_core.files import root
 from hippo_core.results import summaries
@@ -20,7 +21,17 @@ from hippo_core.results.frames import Frame
 
 FILE = "figures/found.png"
 PLAIN = "baselines/span_short"
+TOGETHER = "memory/all"
 STRONG = ("baselines/rag_fitted", "baselines/rag_head", "baselines/rag_sum", "baselines/rag_rerank")
+ASKS = {  # what the questions of a suite take, in the words of the figure
+    "episodic": "one fact",
+    "episodic_multi": "the last of several",
+    "episodic_cross": "journeys of earlier days",
+    "episodic_capacity": "a story too long to read",
+    "semantic": "joined facts",
+    "spatial": "ways on a map",
+    "mixed": "facts and ways joined",
+}
 NAMED = 4  # settings named one by one in a sentence; of more only how many, and from where to where
 
 
@@ -28,7 +39,9 @@ def sentences(run: Run, model: str, verdicts: Sequence[Verdict]) -> list[str]:
     """What the run found of one model."""
     mine = [verdict for verdict in verdicts if verdict.model == model]
     first = _compared(leads(run, model)) + _weak_rivals(run, model)
-    return [_begun(one) for one in (first, _controls(run, model, mine), _claims(mine))]
+    broken = [one for one in run.invalid if any(cell.record == one.record and cell.model == model for cell in run.cells)]
+    invalid = " ".join(["The contract of a meaningful run is broken, and nothing below rests on these cells.", *said(broken)])
+    return [_begun(one) for one in (invalid if broken else "", first, _controls(run, model, mine), _claims(mine)) if one]
 
 
 def _weak_rivals(run: Run, model: str) -> str:
@@ -50,11 +63,11 @@ def leads(run: Run, model: str) -> list[Lead]:
     """In each setting of a model the memory and what it is compared with: the best rag, else the plain model; without a memory the best rag
     and the plain model, and where there is nothing to compare the best condition alone."""
     rows = run.numbers[(run.numbers["model"] == model) & (run.numbers["regime"] == "delayed")]
-    memory, comparisons = memory_of(rows), []
+    comparisons = []
     for setting, name in run.settings_of(model).items():
         here = rows[rows["setting"] == setting]
         there, rag = set(here["condition"]), summaries.best_rag(here, run.validation_of(setting))[0]
-        memory_here, plain = (one if one in there else None for one in (memory, PLAIN))
+        memory_here, plain = memory_of(here), PLAIN if PLAIN in there else None
         ways = [(memory_here, rag), (memory_here, plain), (rag, plain), (_best(here), "")]
         possible = [way if None not in way else None for way in ways]
         comparisons.append((name if len(run.models) == 1 else setting, here, rag, possible))
@@ -66,10 +79,11 @@ def leads(run: Run, model: str) -> list[Lead]:
 
 
 def memory_of(rows: Frame) -> str | None:
-    """The memory that a run is about: the first in the order of all tables, else a preset of one's own."""
-    names = ordered(rows["condition"])
+    """The memory that rows are about: all memories together where these were asked, else the first in the order of all tables, else a
+    preset of one's own."""
+    names = ordered(valid(rows)["condition"])
     own = [name for name in names if name.split("/")[0] not in ("baselines", "controls", "ablations")]
-    return next((name for name in own if name.startswith("memory/")), next(iter(own), None))
+    return TOGETHER if TOGETHER in own else next((name for name in own if name.startswith("memory/")), next(iter(own), None))
 
 
 def _best(rows: Frame) -> str | None:
@@ -83,7 +97,7 @@ def _lead(name: str, rows: Frame, rag: str | None, sides: tuple[str, str]) -> Le
     a, b = sides
     pair = summaries.pair(rows, (a, "delayed"), (b, "delayed")) if b else None
     difference, low, high = (pair.difference, pair.low, pair.high) if pair else (math.nan,) * 3
-    return Lead(name, a, b, rag or "", table, difference, low, high)
+    return Lead(name, a, b, rag or "", table, difference, low, high, ASKS.get(str(rows["suite"].iloc[0]), ""))
 
 
 def _compared(found: Sequence[Lead]) -> str:
@@ -111,10 +125,10 @@ def _compared(found: Sequence[Lead]) -> str:
 
 
 def _sides(paired: Sequence[Lead]) -> tuple[str, str]:
-    """What is compared, in words; only the best rag differs from setting to setting."""
-    names = ({getattr(lead, side) for lead in paired} for side in ("subject", "rival"))
-    first, second = (one.pop() if len(one) == 1 else "the best rag" for one in names)
-    return first, second
+    """What is compared, in words, where it differs from setting to setting too."""
+    subjects, rivals = ({getattr(lead, side) for lead in paired} for side in ("subject", "rival"))
+    several = "the best rag" if any(lead.a == lead.rag for lead in paired) else "the memory"
+    return subjects.pop() if len(subjects) == 1 else several, rivals.pop() if len(rivals) == 1 else "the best rag"
 
 
 def _unclear(lead: Lead) -> str:
@@ -190,12 +204,13 @@ def claim(found: Sequence[Lead]) -> str:
     where = f"on {ahead} of {len(paired)} settings" if len(paired) > 1 else f"on {paired[0].setting}"
     if len(paired) == 1 and not ahead:
         return f"{first} and {second} on {paired[0].setting}"
-    return f"{first} is clearly ahead of {second} {where}"
+    return _begun(f"{first} is clearly ahead of {second} {where}")
 
 
 CAPTION = (
-    "Answers right in the delayed regime; each line is a setting, further right is better. Bars are 95% intervals, clustered by world, the "
-    f"short upright line is a guess. {BEST_RAG} is the one that was chosen on validation worlds, where there are any."
+    "Answers right after a new session. Each line is one kind of questions, with the memory made for them, further right is better: "
+    "dots in colour are memories, the green diamond is what the best search without a memory reaches. Bars are 95% intervals, clustered by "
+    f"world, the short upright line is a guess. {BEST_RAG} is the one that was chosen on validation worlds, where there are any."
 )
 
 

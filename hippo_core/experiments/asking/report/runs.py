@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from hippo_core.experiments.asking.report.contract import Violation, marked, violations
 from hippo_core.experiments.asking.report.costs import with_costs
 from hippo_core.files import LabError
 from hippo_core.results.criteria.power import DECLARED, Claim, read_declared
@@ -69,7 +70,7 @@ class Unfinished:
 @dataclass(frozen=True)
 class Run:
     """All that a report needs of a run. `validation` are rows of the same settings on validation worlds, and may be empty; `declared` are
-    claims that were said before the run to rest on too few worlds."""
+    claims that were said before the run to rest on too few worlds, `invalid` the broken clauses of its contract (contract.py)."""
 
     folder: Path
     rows: Frame
@@ -78,6 +79,7 @@ class Run:
     unfinished: tuple[Unfinished, ...]
     dry: bool
     declared: tuple[Claim, ...] = ()
+    invalid: tuple[Violation, ...] = ()
 
     @cached_property
     def numbers(self) -> Frame:
@@ -115,6 +117,8 @@ def load_run(folder: Path) -> Run:
     """Read every finished record of a run's answers. Raises LabError where there are none, or none of test worlds."""
     rows, dry = _rows(folder)
     rows = with_settings(with_keys(with_conditions(with_costs(folder, rows))))
+    invalid = () if dry else tuple(violations(rows))
+    rows = marked(rows, invalid)
     cells = rows.drop_duplicates("record")[CELL]
     cells = cells.assign(listed=cells.groupby("setting")["seed"].rank("dense") <= LISTED)
     test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "val"]
@@ -123,7 +127,7 @@ def load_run(folder: Path) -> Run:
     records = tuple(
         Cell(**cell, id=Path(cell["record"]).name, meta=read_meta(folder / cell["record"])) for cell in cells.to_dict("records")
     )
-    return Run(folder, test, validation, records, tuple(_unfinished(folder)), dry, tuple(read_declared(folder / DECLARED)))
+    return Run(folder, test, validation, records, tuple(_unfinished(folder)), dry, tuple(read_declared(folder / DECLARED)), invalid)
 
 
 def _rows(folder: Path) -> tuple[Frame, bool]:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from hippo_core.experiments.asking.drawings import alone, kept
 from hippo_core.experiments.asking.report import comparisons, tables, warnings
+from hippo_core.experiments.asking.report.contract import said
 from hippo_core.experiments.asking.report.pages import Links
 from hippo_core.experiments.asking.report.runs import Run
 from hippo_core.experiments.asking.report.slices import slices
@@ -76,7 +77,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "pairs_page": links.pairs_page,
         "facts": _facts(rows, validation),
         "primary": tables.primary(rows),
-        "warnings": warnings.warnings(rows, validation),
+        "warnings": [*said(one for one in run.invalid if one.setting == name), *warnings.warnings(rows, validation)],
         "figures": [figure_view(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
         "drawings": shown,
         "conditions": tables.conditions(rows, links),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.experiments.asking.report import found, items, overview, verdicts, views, warnings
+from hippo_core.experiments.asking.report.contract import valid
 from hippo_core.experiments.asking.report.pages import TEMPLATES, Links
 from hippo_core.experiments.asking.report.rows import write_rows_of
 from hippo_core.experiments.asking.report.runs import Run, load_run, not_listed
@@ -59,8 +60,8 @@ def _navigation(words: dict[str, Any]) -> list[tuple[str, str]]:
 
 def verdicts_of(run: Run) -> list[Verdict]:
     """Every success criterion judged on the run; its validation worlds choose the best rag, and a claim that rests on too few worlds is
-    excused only where that was said before the run."""
-    return judge(load_criteria(), run.numbers, run.validation, run.declared)
+    excused only where that was said before the run. No verdict rests on a cell that breaks the contract."""
+    return judge(load_criteria(), valid(run.numbers), valid(run.validation), run.declared)
 
 
 def _judged_and_written(run: Run, links: dict[str, Links], out: Path) -> tuple[list[Verdict], Views, Views]:

@@ -1,0 +1,223 @@
+"""Ways in mazes that others made (MiniGrid), told step by step by a walker, in which a door closes midway.
+
+    python benchmarks/memory/minigrid_ways.py [--worlds 20] [--sizes 5 7 9 11 12] [--model hippo-tiny --asked 8]     (after `make peers`)
+
+A walker goes to the neighbour that it has passed least, says what it meets in the words of the suite `spatial` (validation split), and has
+been everywhere twice; between the two rounds one link of a shortest way closes. Labels are repeated where there are more places than
+labels; those that are asked about have one of their own. A way is right if it can be walked on the map as it is in the end and leads to
+the goal; where the closed link cut the goal off, "none" is. Of each world five questions, told apart by what the closed link does:
+
+    same     a way that is as short as before
+    round    a longer one, round the closed link
+    no path  none any more
+
+`size`: cells that a maze spans at most. The planner alone, and what a model answers that is told its sentence. One thread.
+"""
+
+import argparse
+import importlib.util
+import math
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from hippo_core import Memory
+from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.place_map import Cell, beside
+from hippo_core.spoken import MOVES, NO_PATH, OPPOSITE
+from hippo_core.suites.spatial import words
+from hippo_core.suites.spatial.explore import Visit, tell_visit
+from hippo_core.suites.spatial.map import Map
+from hippo_core.suites.spatial.path import read_steps
+
+SIZES, QUESTIONS, NEAREST, SEEDS = (5, 7, 9, 11, 12), 5, 3, 300
+ALONE = 40  # labels that only one place has
+Steps = dict[Cell, dict[str, Cell]]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a walker told of a maze, the maze as it is in the end, and questions: their kind, start, goal and fewest steps."""
+
+    texts: list[str]
+    true: Map
+    questions: list[tuple[str, str, str, float]]
+
+
+def free(env: Any) -> set[Cell]:
+    """The cells of a maze that can be reached, through doors too."""
+    cells = ((row, column, env.grid.get(column, row)) for row in range(env.height) for column in range(env.width))
+    steps = steps_of({(row, column) for row, column, found in cells if found is None or found.type in ("goal", "door", "floor")})
+    column, row = env.agent_pos
+    return reached(steps, (int(row), int(column)))
+
+
+def mazes(kind: str, size: int) -> Iterator[set[Cell]]:
+    """Mazes of one kind that span at most so many cells each way; none where MiniGrid has none."""
+    from minigrid.core.world_object import Lava, Wall
+    from minigrid.envs.crossing import CrossingEnv
+    from minigrid.envs.empty import EmptyEnv
+    from minigrid.envs.multiroom import MultiRoomEnv
+
+    rooms, largest = ROOMS[size] if size in ROOMS else (2 + size // 6, 3 + size // 4)
+    made: dict[str, Callable[[], Any]] = {
+        "open room": lambda: EmptyEnv(size=size + 2),
+        "walls to cross": lambda: CrossingEnv(size=size + 2, num_crossings=size // 2, obstacle_type=Wall),
+        "lava to cross": lambda: CrossingEnv(size=size + 2, num_crossings=size // 2, obstacle_type=Lava),
+        "rooms with doors": lambda: MultiRoomEnv(rooms, rooms, largest),
+    }
+    if "cross" in kind and size % 2 == 0:
+        return
+    env = made[kind]()
+    for seed in range(SEEDS):
+        env.reset(seed=seed)
+        cells = free(env)
+        if all(max(at) - min(at) < size for at in zip(*cells, strict=True)):
+            yield cells
+
+
+ROOMS = {5: (2, 4), 7: (2, 5), 9: (3, 5), 11: (3, 6), 12: (4, 6)}  # how many, and how wide with their walls, such that mazes fit
+KINDS = ("open room", "walls to cross", "lava to cross", "rooms with doors")
+
+
+def steps_of(cells: set[Cell]) -> Steps:
+    """The steps between cells."""
+    return {cell: {word: near for word in MOVES if (near := beside(cell, word)) in cells} for cell in sorted(cells)}
+
+
+def walked(steps: Steps, start: Cell, random: Random) -> Iterator[tuple[str, Cell]]:
+    """A walk that passes through all that can be reached: each time to the neighbour that was passed least."""
+    passed, here = Counter([start]), start
+    goals = len(reached(steps, start))
+    while len(passed) < goals:
+        word, here = min(steps[here].items(), key=lambda step: (passed[step[1]], random.random()))
+        passed[here] += 1
+        yield word, here
+
+
+def reached(steps: Steps, start: Cell) -> set[Cell]:
+    """The cells that can be reached."""
+    found, waiting = {start}, [start]
+    while waiting:
+        new = set(steps[waiting.pop()].values()) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def named(steps: Steps, labels: dict[Cell, str]) -> Map:
+    """The maze with a name a cell: its label where no other has it."""
+    name = {cell: labels[cell] if list(labels.values()).count(labels[cell]) == 1 else f"{cell}" for cell in steps}
+    return Map({name[cell]: {word: name[near] for word, near in to.items()} for cell, to in steps.items()}, is_grid=True)
+
+
+def tell(cells: set[Cell], random: Random) -> Told:
+    """What a walker tells of a maze, and what is asked."""
+    before = steps_of(cells)
+    order, names = random.sample(sorted(cells), len(cells)), random.sample(words.PLACES, len(words.PLACES))
+    labels = {cell: names[at] if at < len(names) else names[ALONE + at % (len(names) - ALONE)] for at, cell in enumerate(order)}
+    first = named(before, labels)
+    own = [labels[cell] for cell in order if list(labels.values()).count(labels[cell]) == 1]
+    pairs = [(a, b) for a in own for b in own if first.distances[a][b] >= NEAREST]
+    random.shuffle(pairs)
+    start, goal = pairs[0]
+    cell_of = {labels[cell]: cell for cell in order}
+    here, word = random.choice(list(along(before, first.route(random, start, goal), cell_of[start])))
+    after = {cell: dict(near) for cell, near in before.items()}
+    del after[beside(here, word)][OPPOSITE[word]], after[here][word]
+    stand = random.choice(order)
+    visits: list[Visit] = [seen(before, labels, None, stand)]
+    for steps in (before, after):
+        for move, stand in walked(steps, stand, random):  # noqa: B020
+            visits.append(seen(steps, labels, move, stand))
+    told = [
+        tell_visit(random, number, one, None, "val") or tell_visit(random, number, one, None, "train")
+        for number, one in enumerate(visits, 1)
+    ]
+    last = named(after, labels)
+    questions = []
+    for a, b in pairs[:QUESTIONS]:
+        now, then = last.distances[a][b], first.distances[a][b]
+        questions.append(("no path" if math.isinf(now) else "same" if now == then else "round", a, b, now))
+    return Told([one.text for one in told if one], last, questions)
+
+
+def along(steps: Steps, moves: list[str], here: Cell) -> Iterator[tuple[Cell, str]]:
+    """The cells from which the steps of a way lead, and the steps."""
+    for word in moves:
+        yield here, word
+        here = steps[here][word]
+
+
+def seen(steps: Steps, labels: dict[Cell, str], move: str | None, here: Cell) -> Visit:
+    """What a walker meets in a cell."""
+    return Visit(0, labels[here], move, None, tuple(steps[here]), labels[here], {})
+
+
+def score(told: Told, start: str, goal: str, fewest: float, answer: str) -> tuple[float, float]:
+    """Whether an answer is right, and its steps over the fewest (NaN where it is not a way that leads there)."""
+    if math.isinf(fewest):
+        return float(answer.lower().strip(" .") in NO_PATH), math.nan
+    steps = read_steps(answer, frozenset(MOVES))
+    passed = told.true.walk(start, steps) if steps else None
+    right = bool(passed) and passed[-1] == goal
+    return float(right), len(steps) / fewest if right else math.nan
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--worlds", type=int, default=20)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--kinds", nargs="+", default=KINDS)
+    parser.add_argument("--model", default="")
+    parser.add_argument("--asked", type=int, default=8, help="worlds of each kind and size that the model is asked about")
+    options = parser.parse_args()
+    if importlib.util.find_spec("minigrid") is None:
+        print("minigrid is not installed, so no maze is made: make peers")
+        return
+    shared = Memory(options.model, "memory/smpd", {"encoder": "own"}) if options.model else None
+    print(
+        "| maze | size | places | steps told | seconds a map | same | round | no path | steps / fewest | the model: all, steps / fewest |"
+    )
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    all_scores: dict[int, list[float]] = defaultdict(list)
+    for kind in options.kinds:
+        for size in options.sizes:
+            rows, model, ratios, model_ratios, places, told_steps, seconds = defaultdict(list), [], [], [], 0, 0, 0.0
+            for number, cells in zip(range(options.worlds), mazes(kind, size), strict=False):
+                told = tell(cells, Random(f"minigrid/{kind}/{size}/{number}"))
+                begin = time.process_time()
+                atlas = Atlas(told.texts)
+                seconds += time.process_time() - begin
+                places, told_steps = places + len(cells), told_steps + len(told.texts)
+                asks = [f"Which directions lead from the {a} to the {b}?" for _, a, b, _ in told.questions]
+                for (what, a, b, fewest), question in zip(told.questions, asks, strict=True):
+                    said = atlas.say(question)
+                    right, ratio = score(told, a, b, fewest, said.answer if said else "")
+                    rows[what].append(right)
+                    all_scores[size].append(right)
+                    ratios += [ratio] if right and not math.isinf(fewest) else []
+                if shared is not None and number < options.asked:
+                    with Memory(shared.language_model, "memory/smpd", {"encoder": "own"}) as memory:
+                        memory.teach(told.texts)
+                        for (_, a, b, fewest), question in zip(told.questions, asks, strict=True):
+                            right, ratio = score(told, a, b, fewest, memory.ask(question, tokens=80).text)
+                            model.append(right)
+                            model_ratios += [ratio] if right and not math.isinf(fewest) else []
+            count = sum(map(len, rows.values())) // QUESTIONS
+            if count:
+                shares = [f"{sum(rows[what]):.0f} of {len(rows[what])}" for what in ("same", "round", "no path")]
+                by_model = f"{sum(model):.0f} of {len(model)}, {sum(model_ratios) / max(1, len(model_ratios)):.3f}" if model else "–"
+                numbers = f"{places / count:.0f} | {told_steps / count:.0f} | {seconds / count:.2f}"
+                steps = sum(ratios) / max(1, len(ratios))
+                print(f"| {kind} | {size} | {numbers} | {' | '.join(shares)} | {steps:.3f} | {by_model} |", flush=True)
+    print(
+        "all kinds, the planner alone: " + "; ".join(f"{size}: {sum(own) / len(own):.3f} of {len(own)}" for size, own in all_scores.items())
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""The contract of a meaningful run (evaluation plan 0.2 and 5.5): what must hold before a cell's numbers may say anything of a memory.
+
+A cell that breaks a clause is INVALID: its condition says so in every table and figure, and no verdict rests on it. Controls and ablations
+break clauses on purpose, and are not asked. That a store is what its memory wrote is no clause: it is opened only by the memory, the model
+and the weights that its file names (store/identity.py).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from hippo_core.results.figures.palette import base, condition_name, is_control, look
+from hippo_core.results.frames import Frame
+
+MARK = "INVALID"
+FLOOR = 0.2  # how far a baseline without the facts may be above chance
+REFUSALS = 0.5
+WORTH = 0.2  # what the answers must lose without the store
+GATE_COST, GATE_ITEMS = 0.01, 100  # a share of so few items moves by more than that with one
+WITHOUT_FACTS = ("baselines/core", "baselines/span_short")
+GATES = {"memory/sgc_rss": "relational", "memory/smpd": "spatial"}
+MEASURED = ("score", "chance", "refusal", "store_written", "requests", "replayed")
+Cell = Mapping[str, Any]  # a line of the table of cells
+Cells = Mapping[tuple[str, str], Cell]
+
+
+class Violation(NamedTuple):
+    """A broken clause: the cell, by its record, the condition and setting that it stands for, and why."""
+
+    record: str
+    condition: str
+    setting: str
+    why: str
+
+
+def violations(rows: Frame) -> list[Violation]:
+    """The clauses that cells of a run break, on its test and validation worlds."""
+    found = []
+    for _, cells in _by_cell(rows).groupby(["setting", "split", "seed"], sort=False):
+        here = {(one["condition"], one["regime"]): one for one in cells.to_dict("records")}  # of those of several sizes the largest
+        for one in cells.to_dict("records"):
+            found += [Violation(one["record"], one["condition"], one["setting"], why) for why in broken(one, here)]
+    return found
+
+
+def _by_cell(rows: Frame) -> Frame:
+    """One line a record: the means of what is measured, NaN where it is not, `n` of its answers and how many are `scored`."""
+    measured = [name for name in MEASURED if name in rows]
+    names = ["setting", "split", "seed", "condition", "preset", "regime"]
+    cells = rows.groupby("record", sort=False)
+    table = cells[names].first().join(cells[measured].mean()).join(cells["score"].agg(n="size", scored="count"))
+    return table.reindex(columns=[*names, *MEASURED, "n", "scored"]).sort_values("n", kind="stable").reset_index()
+
+
+def broken(cell: Cell, here: Cells) -> Iterator[str]:
+    """Why a cell is invalid. `here`: all cells on the same worlds, its own among them, by condition and regime."""
+    condition = cell["condition"]
+    if cell["scored"] < cell["n"]:
+        yield f"{cell['n'] - cell['scored']} of its answers have no score"
+    elif condition in WITHOUT_FACTS and cell["regime"] == "delayed":
+        if cell["score"] > cell["chance"] + FLOOR:
+            yield f"without the facts {cell['score']:.2f} of its answers are right, where chance is {cell['chance']:.2f}"
+    elif base(condition).startswith("memory/") and not is_control(condition):
+        yield from (why for clause in CLAUSES if (why := clause(cell, here)))
+
+
+def _store(cell: Cell, here: Cells) -> str:
+    return "its store holds nothing of the worlds that are asked about" if cell["store_written"] == 0 else ""
+
+
+def _requests(cell: Cell, here: Cells) -> str:
+    return "its memory was never asked" if cell["requests"] == 0 else ""
+
+
+def _refusals(cell: Cell, here: Cells) -> str:
+    return f"the model refuses {cell['refusal']:.2f} of the questions" if cell["refusal"] > REFUSALS else ""
+
+
+def _replay(cell: Cell, here: Cells) -> str:
+    if cell["regime"] != "after_sleep":
+        return ""
+    if cell["replayed"] == 0:
+        return "nothing was replayed before it"
+    return "" if (cell["condition"], "delayed") in here else "there is no score of it before the replay"
+
+
+def _worth(cell: Cell, here: Cells) -> str:
+    """A store must matter: with what is recalled hidden, answers get worse."""
+    condition = cell["condition"]
+    names = [_with(condition, "control=empty"), *(["controls/empty_store"] if condition == "memory/hei_nw" else [])]
+    hidden = next((here[name, cell["regime"]] for name in names if (name, cell["regime"]) in here), None)
+    lost = cell["score"] - hidden["score"] if hidden else WORTH
+    return f"with its store hidden it loses only {lost:.2f} of its answers" if lost < WORTH else ""
+
+
+def _gate(cell: Cell, here: Cells) -> str:
+    family = GATES.get(cell["condition"])
+    ungated = here.get((f"{cell['condition']} ({family}.gate.enabled=false)", cell["regime"])) if family else None
+    cost = ungated["score"] - cell["score"] if ungated else 0.0
+    return f"its gate costs {cost:.3f} of the answers" if cell["n"] >= GATE_ITEMS and cost > GATE_COST else ""
+
+
+CLAUSES: tuple[Callable[[Cell, Cells], str], ...] = (_store, _requests, _refusals, _replay, _worth, _gate)
+
+
+def _with(condition: str, mark: str) -> str:
+    """The condition with one mark more in its brackets."""
+    preset = base(condition)
+    return condition_name(preset, condition[len(preset) :].strip(" ()"), mark)
+
+
+def marked(rows: Frame, found: Iterable[Violation]) -> Frame:
+    """The rows with the mark in the condition of each invalid cell."""
+    invalid = rows["record"].isin({one.record for one in found})
+    return rows.assign(condition=rows["condition"].where(~invalid, rows["condition"].map(lambda name: _with(name, MARK))))
+
+
+def valid(rows: Frame) -> Frame:
+    """The rows of cells that are not marked."""
+    return rows[~rows["condition"].map(is_invalid)] if len(rows) else rows
+
+
+def is_invalid(condition: str) -> bool:
+    """Whether a condition is that of an invalid cell."""
+    return MARK in condition[len(base(condition)) :].strip(" ()").split(", ")
+
+
+def said(found: Iterable[Violation]) -> list[str]:
+    """Each broken clause in a sentence."""
+    return [f"{MARK}: {look(one.condition).label} on {one.setting}: {one.why}." for one in found]

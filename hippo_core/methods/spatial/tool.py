@@ -1,0 +1,74 @@
+"""The map as a tool: three calls whose result is text that a model copies, in the wording of told routes and statements.
+
+spatial = SpatialTool(["The well is north of the mill.", "The barn lies east of the well."])
+spatial.plan("mill", "barn")                        # The barn walk goes from the mill: north, east.
+spatial.read("well")                                # The mill is south of the well. The barn is east of the well.
+spatial.write("The lane between the mill and the well is closed.")
+spatial.plan("mill", "barn")                        # The barn walk goes from the mill: none.
+"""
+
+from collections.abc import Sequence
+
+from hippo_core.files import LabError
+from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.names import mark
+from hippo_core.methods.spatial.place_map import valid_cost
+from hippo_core.methods.spatial.reading import Barrier, Link, read
+from hippo_core.methods.spatial.settings import SpatialSection
+from hippo_core.spoken import MOVES
+
+
+class SpatialTool:
+    """What `plan`, `read` and `write` answer on the map of these statements."""
+
+    def __init__(self, texts: Sequence[str] = (), settings: SpatialSection | None = None) -> None:
+        self.atlas = Atlas(texts, settings)
+
+    def plan(self, start: str, goal: str) -> str:
+        """A best way between two places, in the wording of a told route; "none" where none leads there, "stay" to where one is."""
+        said = self.atlas.way(self._noun(start), self._noun(goal))
+        return said.sentence if said else self._unknown(start, goal)
+
+    def read(self, place: str) -> str:
+        """What lies around a place, a sentence each."""
+        atlas = self.atlas
+        here = atlas.map.find(self._noun(place))
+        if here is None:
+            return self._unknown(place)
+        around = [(atlas.called(near), word if word in MOVES else "") for word, near in atlas.map.steps[here].items()]
+        return " ".join(f"T{_lies(place, word, near)[1:]}." for near, word in around) or f"Nothing leads away from the {place}."
+
+    def write(self, text: str, cost: float | None = None) -> str:
+        """Remember a statement; what is read from it. `cost`: of the link that it tells, both ways.
+
+        Raises:
+            LabError: the cost is below 0, infinite or no number, or the statement tells of no link; then nothing is remembered.
+        """
+        if cost is not None and not isinstance(read(text), Link):
+            raise LabError(
+                f"a cost is that of a link, and none is read from {text!r}; say how two places are linked, or leave the cost out"
+            )
+        cost = valid_cost(cost) if cost is not None else None
+        one = self.atlas.write(text)
+        if isinstance(one, Link) and cost is not None:
+            self.atlas.price(one.origin, one.goal, cost)
+        names = self.atlas.names
+        if isinstance(one, Link):
+            a, b = (names.get(label, label) for label in (one.origin, one.goal))
+            tells = f"the way from the {a} to the {b} is closed" if one.closed else _lies(a, one.word, b)
+            return f"Remembered: {tells}."
+        if isinstance(one, Barrier):
+            return f"Remembered: the {names.get(one.place, one.place)} is closed to the {one.word}."
+        return "Remembered." if one else "Nothing of places is read from this."
+
+    def _noun(self, name: str) -> str:
+        """A place's name as the map has it."""
+        return mark(f"the {name.removeprefix('the ')}", self.atlas.names).removeprefix("the ").lower()
+
+    def _unknown(self, *names: str) -> str:
+        unknown = next((name.removeprefix("the ") for name in names if self.atlas.map.find(self._noun(name)) is None), "")
+        return f"The {unknown} is not known." if unknown else ""
+
+
+def _lies(a: str, word: str, b: str) -> str:
+    return f"the {b} is {word} of the {a}" if word else f"the {a} and the {b} are linked"

@@ -1,0 +1,284 @@
+"""mixed: worlds that hold events, relations and ways, and questions of which some need two of them, or all three.
+
+    taught   On Friday, Carla sold a guitar at the market. Carla works for the Marlow company. The Marlow company is in Oslo.
+             The Marlow company is at the barn. The well is north of the mill. The barn lies east of the well.
+    asked    Which city is home to the employer of the one who sold a guitar at the market on Friday?              gold: Oslo
+             Which directions lead from the mill to the employer of the one who sold a guitar at the market?       gold: north, east
+
+Each part is a world of a suite of its own, drawn by that suite's generator; no name, thing or place of one stands in another, so that no
+question fits two of them. What joins them is told beside them: somebody of an event works or studies somewhere, and that is at a
+place of the map. A question about two parts is one of a part with a phrase of another in it, always at its end.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+
+from pydantic import Field
+
+from hippo_core.suites import episodic, lexicon, semantic, spatial
+from hippo_core.suites.episodic import EpisodicSettings
+from hippo_core.suites.semantic import FRAMES, SemanticSettings
+from hippo_core.suites.spatial.facts import SpatialSettings
+from hippo_core.suites.spatial.map import read_map, write_links
+from hippo_core.suites.splits import attempts, belongs
+from hippo_core.suites.types import Fact, Item, PathScore, Settings, Suite, World, WorldSpec
+
+Kind = Literal["event", "relation", "way", "event_relation", "relation_way", "event_way"]
+Part = TypeVar("Part", bound=Settings)
+KINDS: tuple[Kind, ...] = ("event", "relation", "way", "event_relation", "relation_way", "event_way")
+PATHS = ("grid_path", "graph_path")
+JOBS = {"work": "employer", "study": "college"}  # what people have one of, by frame: what the place of it is called in a question
+AT = ("The {name} {firm} is at the {place}.", "You find the {name} {firm} at the {place}.")
+PLAIN = ("relation", "direction", "action", "when", "steps", "name")  # slots whose words may stand in several parts
+
+
+class MixedSettings(Settings):
+    """A world of three parts, each as the settings of its suite say, but for how many questions it has. `kinds`: of the questions, in
+    turn."""
+
+    n_facts: Literal[0] = 0  # as many as the parts have
+    n_items: int = Field(5, ge=1)
+    n_competitors: int = 1
+    kinds: Annotated[tuple[Kind, ...], Field(min_length=1)] = KINDS
+    events: EpisodicSettings = EpisodicSettings()
+    relations: SemanticSettings = SemanticSettings()
+    ways: SpatialSettings = SpatialSettings.model_validate({})
+
+
+class Firm(NamedTuple):
+    """A firm whose city nobody contests, with the fact that says so and what tells that again."""
+
+    name: str
+    frame: str
+    city: str
+    fact: str
+    again: tuple[str, ...]
+
+
+class Employee(NamedTuple):
+    """Somebody as a question names them, with the facts that say who that is and where they work."""
+
+    phrase: str
+    gold: tuple[str, ...]
+    cue: dict[str, str]
+    slices: tuple[str, ...] = ()
+
+
+@dataclass
+class Draft:
+    """A world under construction. Facts and items are those of the parts, with the part's name before their ids; `joins` are told beside
+    them."""
+
+    spec: WorldSpec
+    events: World
+    relations: World
+    ways: World
+    firms: list[Firm] = field(default_factory=list)
+    people: list[Item] = field(default_factory=list)  # questions of which somebody is the answer
+    joins: list[Fact] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)  # questions that are asked, in one way or another, and firms that have a place
+
+    def tell(self, text: str, slots: Mapping[str, str]) -> str:
+        """One more join; returns its id."""
+        name = f"join.{len(self.joins)}"
+        self.joins.append(Fact(name, self.spec.id, text, dict(slots), 0, provenance="told"))
+        return name
+
+
+def make_world(random: Random, settings: MixedSettings, spec: WorldSpec) -> World:
+    """One world; drawn again until it carries its questions."""
+    turn = spec.index * settings.n_items
+    kinds: list[Kind] = [settings.kinds[(turn + number) % len(settings.kinds)] for number in range(settings.n_items)]
+    for _ in attempts(settings, "mixed world"):
+        draft = draw_parts(random, settings, spec, kinds)
+        items = ask(random, draft, kinds) if draft else None
+        if draft and items:
+            return put_together(random, draft, items)
+    raise AssertionError("unreachable")
+
+
+def draw_parts(random: Random, settings: MixedSettings, spec: WorldSpec, kinds: Sequence[Kind]) -> Draft | None:
+    """The three parts; None where a word stands in two of them."""
+    count = Counter(kinds)
+    n_ways = count["way"] + 4 * (count["relation_way"] + count["event_way"])
+    parts = (
+        episodic.make_world(random, with_items(settings.events, settings.events.n_facts), spec),
+        semantic.make_world(random, with_items(settings.relations, count["relation"]), spec),
+        spatial.make_world(random, with_items(settings.ways, n_ways), spec),
+    )
+    names = [spoken(part) for part in parts]
+    if any(one & other for number, one in enumerate(names) for other in names[:number]):
+        return None
+    events, relations, ways = parts
+    draft = Draft(spec, labelled(events, "event"), labelled(relations, "relation"), labelled(ways, "way"))
+    draft.firms = uncontested(draft.relations)
+    return draft
+
+
+def with_items(settings: Part, n_items: int) -> Part:
+    """The settings of a part that is asked so much."""
+    return settings.model_copy(update={"n_items": max(1, n_items)})
+
+
+def spoken(part: World) -> set[str]:
+    """The names, things and places of a part, in small letters, and other words for them."""
+    words = {word for fact in part.facts for slot, value in fact.slots.items() if slot not in PLAIN for word in value.lower().split()}
+    return words | {word for group in (*lexicon.THINGS, *lexicon.PLACES) if words & set(group) for word in group}
+
+
+def labelled(part: World, name: str) -> World:
+    """The part with its name in place of the world's in all ids."""
+
+    def own(ids: Sequence[str]) -> tuple[str, ...]:
+        return tuple(map(renamed, ids))
+
+    def renamed(one: str) -> str:
+        return f"{name}.{one.removeprefix(f'{part.id}.')}"
+
+    facts = tuple(replace(fact, id=renamed(fact.id), reward=False, pin=False) for fact in part.facts)
+    retold = [{renamed(again): renamed(first) for again, first in item.retold.items()} for item in part.items]
+    items = (replace(item, id=renamed(item.id), gold_facts=own(item.gold_facts)) for item in part.items)
+    return World(part.id, facts, tuple(replace(item, retold=one) for item, one in zip(items, retold, strict=True)))
+
+
+def uncontested(relations: World) -> list[Firm]:
+    """The companies and colleges of which all that was told names one city."""
+    told: dict[str, list[Fact]] = {}
+    for fact in relations.facts:
+        if {"firm", "city"} <= fact.slots.keys():
+            told.setdefault(fact.slots["firm"], []).append(fact)
+    found = []
+    for name, facts in told.items():
+        frame = next((frame for frame in JOBS if f"{name} {FRAMES[frame].firm}" in facts[0].text), "")
+        if frame and len({fact.slots["city"] for fact in facts}) == 1 and all(fact.schema_fit for fact in facts):
+            found.append(Firm(name, frame, facts[0].slots["city"], facts[0].id, tuple(fact.id for fact in facts[1:])))
+    return found
+
+
+def ask(random: Random, draft: Draft, kinds: Sequence[Kind]) -> list[Item] | None:
+    """The world's questions, in order; None where it does not carry one of them."""
+    who = {item.answers[0]: item for item in draft.events.items if item.question.startswith("Who ")}  # what becomes a phrase
+    draft.people = list(who.values())
+    left: dict[str, list[Item]] = {
+        "event": list(draft.events.items),
+        "relation": list(draft.relations.items),
+        "way": list(draft.ways.items),
+    }
+    asked: dict[int, Item] = {}
+    for number, kind in sorted(enumerate(kinds), key=lambda one: one[1] in left):  # those that join first: they are harder to find
+        if kind == "event_relation":
+            item = city_of_one(random, draft)
+        elif kind in left:
+            item = next((one for one in left[kind] if one.id not in draft.used), None)
+        else:
+            paths = (one for one in left["way"] if one.kind in PATHS and one.id not in draft.used)
+            item = next((joined for path in paths if (joined := way_to_one(random, draft, path, kind))), None)
+        if item is None:
+            return None
+        draft.used.add(item.id)
+        asked[number] = item
+    return [asked[number] for number in range(len(kinds))]
+
+
+def employees(random: Random, draft: Draft, firm: Firm, named: bool) -> Iterator[Employee]:
+    """Who works or studies there: somebody who is `named` and of whom relations are told, or one of whom an event is told, who is told to
+    have a job there."""
+    frame = FRAMES[firm.frame]
+    for fact in draft.relations.facts if named else ():
+        if fact.slots.get("firm") == firm.name and fact.slots.get("relation") == frame.relation:
+            who, about = fact.slots["who"], {"who": fact.slots["who"], "relation": frame.relation}
+            if len({one.slots["firm"] for one in draft.relations.facts if about.items() <= one.slots.items()}) == 1:
+                yield Employee(who, (fact.id,), {"who": who})
+                return
+    for event in () if named else random.sample(draft.people, len(draft.people)):
+        who = event.answers[0]
+        if event.id not in draft.used and belongs(f"{who}|{firm.frame}||{firm.name}", draft.spec.split):
+            text = random.choice(frame.link).format(who=who, name=firm.name)
+            link = draft.tell(text, {"who": who, "relation": frame.relation, "firm": firm.name})
+            draft.used.add(event.id)
+            yield Employee(f"the one w{event.question[1:-1]}", (*event.gold_facts, link), event.cue, event.slices)
+            return
+
+
+def city_of_one(random: Random, draft: Draft) -> Item | None:
+    """In which city somebody works of whom an event is told."""
+    for firm in random.sample(draft.firms, len(draft.firms)):
+        for who in employees(random, draft, firm, named=False):
+            question = f"Which city is home to the {JOBS[firm.frame]} of {who.phrase}?"
+            chance = 1 / len({one.city for one in draft.firms})
+            gold, again = (*who.gold, firm.fact), dict.fromkeys(firm.again, firm.fact)
+            about: dict[str, Any] = {"hops": len(gold), "chance": chance, "cue": who.cue, "slices": who.slices, "retold": again}
+            return Item(f"city.{firm.name}", draft.spec.id, question, (firm.city,), gold, "event_relation", **about)
+    return None
+
+
+def way_to_one(random: Random, draft: Draft, path: Item, kind: Kind) -> Item | None:
+    """The question after a path, with its goal as the place where somebody works: who is named, or of whom an event is told."""
+    start, goal = path.cue["from"], path.cue["to"]
+    if not path.question.endswith(f" the {goal}?"):
+        return None
+    for firm in random.sample(draft.firms, len(draft.firms)):
+        if firm.name in draft.used or not belongs(f"{firm.name}|{goal}", draft.spec.split):
+            continue
+        for who in employees(random, draft, firm, named=kind == "relation_way"):
+            draft.used |= {firm.name, path.id}
+            text = random.choice(AT).format(name=firm.name, firm=FRAMES[firm.frame].firm, place=goal)
+            at = draft.tell(text, {"firm": firm.name, "relation": "is at", "place": goal})
+            return replace(
+                path,
+                id=f"{kind}.{path.id}",
+                kind=kind,
+                question=f"{path.question.removesuffix(f'the {goal}?')}the {JOBS[firm.frame]} of {who.phrase}?",
+                gold_facts=(*who.gold, at, *path.gold_facts),
+                cue={**who.cue, "from": start},
+                hops=path.hops + len(who.gold) + 1,
+                slices=tuple(dict.fromkeys((*path.slices, *who.slices))),
+                truth={"path": path.kind, "from": start, "to": goal, "links": write_links(read_map(draft.ways.facts))},
+            )
+    return None
+
+
+def put_together(random: Random, draft: Draft, items: Sequence[Item]) -> World:
+    """The world, told in an order that keeps that of each part, with ids of its own."""
+    world, gold = draft.spec.id, {fact for item in items for fact in item.gold_facts}
+    parts = [draft.events.facts, draft.relations.facts, draft.ways.facts, draft.joins]
+    turns = [number for number, part in enumerate(parts) for _ in part]
+    random.shuffle(turns)
+    waiting = [iter(part) for part in parts]
+    facts = [next(waiting[number]) for number in turns]
+    ids = {fact.id: f"{world}.f{number}" for number, fact in enumerate(facts)}
+    told = tuple(replace(fact, id=ids[fact.id], time=number, asked=fact.id in gold) for number, fact in enumerate(facts))
+    taught = tuple(ids.values())
+    asked = (
+        replace(
+            item,
+            id=f"{world}.q{number}",
+            gold_facts=tuple(ids[fact] for fact in item.gold_facts),
+            retold={ids[again]: ids[first] for again, first in item.retold.items()},
+            window=(),
+            taught=taught,
+            distance=0,
+        )
+        for number, item in enumerate(items)
+    )
+    return World(world, told, tuple(asked))
+
+
+def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
+    """See the spatial suite; a joined question is scored as the path that it asks for."""
+    return spatial.score_path(world, replace(item, kind=item.truth.get("path", item.kind)), prediction)
+
+
+MIXED = Suite(
+    "mixed",
+    "events, relations and ways in one world, and questions that need several of them",
+    MixedSettings,
+    make_world,
+    primary="success",
+    answer_budget=40,
+    has_window=False,
+    score_path=score_path,
+)

@@ -1,0 +1,73 @@
+"""The contract of a meaningful run: each clause fires where its cause is planted, and on nothing else."""
+
+import pandas as pd
+import pytest
+
+from hippo_core.experiments.asking.report.contract import is_invalid, marked, said, valid, violations
+
+MEMORY, EMPTY = "memory/hei_nw", "controls/empty_store"
+
+
+def cell(condition, right, regime="delayed", n=10, **columns):
+    """The rows of a record: so many of ten answers are right."""
+    scores = [float(number < right * n / 10) for number in range(n)]
+    about = {"record": f"{condition} {regime}", "condition": condition, "preset": condition.split(" (")[0], "regime": regime}
+    whole = {"setting": "episodic", "split": "test", "seed": 1337, "score": scores, "chance": 0.1, "refusal": 0.0, **about}
+    return pd.DataFrame(whole | columns, index=range(n))
+
+
+def memory(right=9, regime="delayed", condition=MEMORY, **columns):
+    return cell(condition, right, regime, **({"store_written": 1.0, "requests": 1.0, "replayed": 1.0} | columns))
+
+
+GOOD = {
+    "core": cell("baselines/core", 1),
+    "memory": memory(),
+    "empty": cell(EMPTY, 0, store_written=1.0, requests=1.0),
+    "slept": memory(regime="after_sleep"),
+    "ungated": memory(condition="memory/sgc_rss (relational.gate.enabled=false)", n=100),
+    "gated": memory(condition="memory/sgc_rss", n=100),
+}
+
+
+def broken(**changed):
+    """What is broken in a run of which some cells are others, or None and so left out."""
+    return violations(pd.concat([one for one in (GOOD | changed).values() if one is not None], ignore_index=True))
+
+
+def test_a_good_run_keeps_all_clauses():
+    assert broken() == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "record", "why"),
+    [
+        ({"core": cell("baselines/core", 4)}, "baselines/core delayed", "without the facts 0.40"),
+        ({"core": cell("baselines/core", 1, score=float("nan"))}, "baselines/core delayed", "10 of its answers have no score"),
+        ({"memory": memory(store_written=0.0)}, "memory/hei_nw delayed", "its store holds nothing"),
+        ({"memory": memory(requests=0.0)}, "memory/hei_nw delayed", "was never asked"),
+        ({"memory": memory(refusal=0.6)}, "memory/hei_nw delayed", "refuses 0.60"),
+        ({"slept": memory(regime="after_sleep", replayed=0.0)}, "memory/hei_nw after_sleep", "nothing was replayed"),
+        ({"memory": None}, "memory/hei_nw after_sleep", "no score of it before the replay"),
+        ({"empty": cell(EMPTY, 8, store_written=1.0, requests=1.0)}, "memory/hei_nw delayed", "loses only 0.10"),
+        ({"gated": memory(8, condition="memory/sgc_rss", n=100)}, "memory/sgc_rss delayed", "its gate costs 0.100"),
+    ],
+)
+def test_each_clause_fires_where_its_cause_is_planted(changed, record, why):
+    [one] = broken(**changed)
+    assert one.record == record and why in one.why
+
+
+def test_a_gate_is_not_judged_on_a_few_items_nor_a_control_at_all():
+    few = {name: GOOD[name].head(50) for name in ("ungated", "gated")}
+    assert broken(**(few | {"gated": few["gated"].assign(score=0.9)})) == []
+    assert broken(other=cell("memory/hei_nw (control=shuffled)", 0, store_written=0.0, requests=0.0, refusal=1.0)) == []
+
+
+def test_an_invalid_cell_says_so_in_its_condition_and_is_left_out_of_what_is_judged():
+    rows = pd.concat([GOOD["memory"].assign(refusal=1.0), GOOD["empty"]], ignore_index=True)
+    found = violations(rows)
+    after = marked(rows, found)
+    assert set(after["condition"]) == {"memory/hei_nw (INVALID)", EMPTY}
+    assert set(valid(after)["condition"]) == {EMPTY} and is_invalid("memory/smpd (k=3, INVALID)") and not is_invalid(MEMORY)
+    assert said(found) == ["INVALID: hei_nw on episodic: the model refuses 1.00 of the questions."]

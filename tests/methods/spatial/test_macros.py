@@ -1,0 +1,187 @@
+"""Macros: what is learnt from routes that were told, and how it is used on the way."""
+
+from itertools import pairwise
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.methods.base import Observation, Query
+from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.macros import Macro, examples, mined, of_route, plan, replayed, table_of
+from hippo_core.methods.spatial.policy import Habits, HabitsCodec, learn
+from hippo_core.methods.spatial.reading import Route
+from hippo_core.store import TraceStore
+from hippo_core.store.trace import Statement
+from tests.methods.asking import bound
+from tests.methods.spatial.test_method import lm as lm
+
+PLACES = ("mill", "well", "barn", "pier", "cabin", "fen", "dune", "abbey", "quay")
+LINE = [f"The {b} lies east of the {a}." for a, b in pairwise(PLACES)]
+LOOP = ["The forge is south of the mill.", "The shed is east of the forge.", "The shed is south of the well."]
+ALONG = "The quay walk goes from the mill: " + ", ".join(["east"] * 8) + "."
+WAY = "Which directions lead from the mill to the quay?"
+
+
+def trajectories(*texts):
+    atlas = Atlas([*LINE, *LOOP, *texts])
+    return atlas, [replayed(one, atlas.planner) for _, one in atlas.told if isinstance(one, Route)]
+
+
+class Always:
+    """Proposes one macro wherever it starts."""
+
+    def __init__(self, macro):
+        self.macro = macro
+
+    def propose(self, here, goal):
+        return self.macro if here == self.macro.start else None
+
+
+def test_what_routes_have_in_common_is_cut_into_the_fewest_decisions():
+    _, told = trajectories(ALONG, ALONG)
+    assert [(one.start, one.goal, len(one.words), one.success, one.total) for one in mined(told)] == [
+        ("cabin", "quay", 4, 2, 2),
+        ("mill", "cabin", 4, 2, 2),
+    ]
+    assert mined(told[:1]) == []
+
+
+def test_a_route_succeeds_where_it_leads_to_its_end_and_no_way_is_shorter():
+    _, [round_about, beyond, lost] = trajectories(
+        "The well walk goes from the mill: south, east, north.",
+        "The moor walk goes from the quay: west, west, west, west, north.",
+        "The moor walk goes from the moor: west.",
+    )
+    assert (round_about.leads, round_about.succeeds) == (True, False)
+    assert (beyond.leads, beyond.places) == (False, PLACES[:3:-1])
+    assert lost is None
+    _, [closed] = trajectories(ALONG, "The lane between the fen and the dune is closed.")
+    assert (closed.leads, closed.succeeds) == (False, False)
+
+
+def test_failures_count_against_a_macro():
+    _, told = trajectories(ALONG, ALONG)
+    failed = [Atlas([*LINE, ALONG, "The lane between the dune and the abbey is closed."])]
+    broken = [replayed(one, atlas.planner) for atlas in failed for _, one in atlas.told if isinstance(one, Route)]
+    assert {one.start: one.rank for one in mined([*told, *broken])} == {"mill": 3 / 5, "cabin": 3 / 5}
+    assert mined([*told, *broken * 3]) == []
+
+
+def test_the_policy_does_what_was_done_and_nothing_where_nobody_went():
+    _, told = trajectories(ALONG, ALONG)
+    habits = learn(told)
+    assert habits.propose("mill", "quay").goal == "cabin"
+    assert habits.propose("cabin", "quay").goal == "quay"
+    assert [habits.propose("mill", goal) for goal in ("barn", "forge", "moor")] == [None] * 3
+    assert habits.propose("well", "quay") is None  # no macro starts there
+    table = table_of(examples(told, habits.macros), habits.macros)
+    assert {where: table[where].goal for where in (("mill", "quay"), ("cabin", "quay"))} == {
+        ("mill", "quay"): "cabin",
+        ("cabin", "quay"): "quay",
+    }
+
+
+def test_the_policy_follows_what_it_is_taught():
+    _, told = trajectories(ALONG, ALONG, ALONG.replace(" quay ", " dune ").replace("east, east, east.", "east."))
+    first = learn(told[:2])
+    other = learn([*told[:2], *[told[2]] * 6])  # six steps at once now, more often than four and four
+    assert [one.words for one in first.macros] != [one.words for one in other.macros]
+    assert other.propose("mill", "dune").goal == "dune"
+    assert first.propose("mill", "dune").goal == "cabin"
+
+
+def test_the_same_routes_and_seed_give_the_same_bytes_and_these_come_back():
+    _, told = trajectories(ALONG, ALONG)
+    habits = learn(told)
+    assert habits.to_bytes() == learn(told).to_bytes()
+    assert habits.to_bytes() != learn(told, seed=1).to_bytes()
+    back = HabitsCodec().from_json(HabitsCodec().to_json(habits))
+    assert (back.macros, back.places, back.routes, back.to_bytes()) == (habits.macros, habits.places, habits.routes, habits.to_bytes())
+    assert learn([]).to_bytes() == Habits.from_bytes(learn([]).to_bytes()).to_bytes()
+    codec = HabitsCodec()
+    assert codec.decode(codec.encode(None)) is None
+    for wrong in (b"weights", habits.to_bytes()[:-8]):
+        with pytest.raises(LabError, match="safetensors"):
+            codec.decode(wrong)
+    with pytest.raises(LabError, match="spatial memory sleep"):
+        codec.check("macro")
+    with pytest.raises(LabError, match="has weights"):
+        Habits(habits.macros, habits.places[1:], habits.routes, habits.weights)
+
+
+def test_a_macro_is_one_decision():
+    atlas, told = trajectories(ALONG, ALONG)
+    way, trip = plan(atlas.planner, "mill", "quay", learn(told))
+    assert (way.words, trip.moves, trip.decisions, trip.macro_moves, trip.steps) == (("east",) * 8, 8, 2, 8, 10)
+    same, without = plan(atlas.planner, "mill", "quay")
+    assert (same, without.decisions, without.steps) == (way, 8, 16)
+    assert [of_route(count, True).decisions for count in (4, 6, 7)] == [1, 1, 2]
+    assert of_route(5, False).steps == 10
+
+
+def test_a_wrong_macro_pays_for_its_moves_and_the_way_back():
+    atlas, _ = trajectories()
+    away = Always(Macro("barn", "dune", ("east",) * 4, 2, 2))
+    way, trip = plan(atlas.planner, "barn", "mill", away)
+    assert (len(way.words), way.places[-1]) == (10, "mill")
+    assert (trip.decisions, trip.macro_moves) == (7, 4)
+
+
+def test_a_macro_stops_at_the_goal_and_is_not_taken_where_it_does_not_lead():
+    atlas, _ = trajectories()
+    past = Always(Macro("mill", "cabin", ("east",) * 4, 2, 2))
+    way, trip = plan(atlas.planner, "mill", "pier", past)
+    assert (way.words, trip.decisions) == (("east",) * 3, 1)
+    into_the_wall = Always(Macro("mill", "cabin", ("north",) * 4, 2, 2))
+    assert plan(atlas.planner, "mill", "pier", into_the_wall)[1].macro_moves == 0
+
+
+@pytest.fixture
+def slept(lm, tmp_path):
+    """A store that was told a line and its way twice, before and after a sleep, and what brings an answer from its traces."""
+    memory = bound("memory/smpd", lm, encoder="own")
+    with TraceStore.create(tmp_path, "s", memory.identity()) as store:
+        texts = [*LINE, ALONG, ALONG]
+        memory.teach([Observation(Statement(f"f{number}", "w", text, number)) for number, text in enumerate(texts)], store)
+        yield memory, store, list(memory.replay("w", store))
+
+
+def brought(lm, store, question=WAY, **overrides):
+    method, traces = bound("memory/smpd", lm, **{"encoder": "own", **overrides}), store.traces("w")
+    return method.open(traces)(Query(question, tuple(trace.source for trace in traces)))
+
+
+def test_a_sleep_makes_macros_that_save_decisions_and_change_no_answer(lm, slept):
+    _, store, rows = slept
+    assert [(row["recalled"], row["cycle"]) for row in rows] == [(1.0, 1)] * 2
+    on, off = brought(lm, store), brought(lm, store, **{"spatial.macros": False})
+    assert on.restated == off.restated
+    assert [on.columns[name] for name in ("steps", "decisions", "macro_steps")] == [10, 2, 8]
+    assert [off.columns[name] for name in ("steps", "decisions", "macro_steps")] == [16, 8, 0]
+    named = brought(lm, store, "How does the quay walk go from the mill?")
+    assert (named.columns["steps"], named.shown[0].uses) == (10, 1)
+    assert "steps" not in brought(lm, store, "Who is Ben?").columns
+    counted = brought(lm, store, "How many steps does the way from the mill to the quay take?")
+    assert counted.columns["macro_steps"] == 0  # the number of a shortest way is the planner's
+
+
+def test_nothing_is_learnt_before_a_sleep_or_from_one_that_is_off(lm, slept, tmp_path):
+    memory, store, _ = slept
+    assert len([trace for trace in store.traces("w") if trace.payload]) == 1
+    list(memory.replay("w", store))
+    assert len([trace for trace in store.traces("w") if trace.payload]) == 1  # the next sleep takes its place
+    store.rollback()
+    store.rollback()
+    assert brought(lm, store).columns["decisions"] == 8
+    off = bound("memory/smpd", lm, encoder="own", **{"replay.enabled": False})
+    assert list(off.replay("w", store)) == []
+    few = bound("memory/smpd", lm, encoder="own", **{"replay.max_items": 1})
+    assert len(list(few.replay("w", store))) == 1
+    assert brought(lm, store).columns["decisions"] == 8  # once is no habit
+
+
+def test_what_is_deleted_is_no_habit_any_more(lm, slept):
+    memory, store, _ = slept
+    memory.delete(store, [trace.id for trace in store.traces("w") if trace.text == ALONG][:1])
+    assert not [trace for trace in store.traces("w") if trace.payload]
+    assert brought(lm, store).columns["decisions"] == 8

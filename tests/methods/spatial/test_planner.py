@@ -1,0 +1,123 @@
+"""Ways on maps that change, what cannot be planned, and the map as a tool."""
+
+from itertools import pairwise
+from random import Random
+
+import networkx as nx
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.place_map import PlaceMap, told_map
+from hippo_core.methods.spatial.planner import Planner
+from hippo_core.methods.spatial.reading import Link
+from hippo_core.methods.spatial.tool import SpatialTool
+from tests.methods.spatial.test_maps import SQUARE, WAY
+
+CLOSED = "The lane between the mill and the well is closed."
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Which directions lead from the mill to the fen?", "none"),  # a part that does not hang together with the rest
+        ("Which directions lead from the mill to the mill?", "stay"),
+        ("How many steps lead from the mill to the mill?", "zero"),
+        ("Which directions lead from the mill to the abbey?", None),  # nobody told of it
+    ],
+)
+def test_what_cannot_be_planned_is_said(question, answer):
+    said = Atlas([*SQUARE, "The fen is north of the dune."]).say(question)
+    assert (said.answer if said else None) == answer
+    assert said is None or said.told  # it rests on statements
+
+
+def test_a_one_way_step_is_gone_one_way():
+    atlas = Atlas([SQUARE[0], "A hedge blocks the way south of the well."])
+    assert atlas.say("Which directions lead from the mill to the well?").answer == "north"
+    assert atlas.say("Which directions lead from the well to the mill?").answer == "none"
+
+
+@pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf")])
+def test_a_cost_that_is_none_is_refused(cost):
+    spatial = SpatialTool(SQUARE)
+    with pytest.raises(LabError, match="from 0 on"):
+        spatial.write(SQUARE[0], cost=cost)
+    assert len(spatial.atlas.texts) == len(SQUARE)
+    with pytest.raises(LabError, match="none is read from"):
+        spatial.write("It rained.", cost=1.0)
+
+
+def test_a_dear_step_is_gone_round():
+    spatial = SpatialTool([SQUARE[0]])
+    assert spatial.plan("mill", "well") == "The well walk goes from the mill: north."
+    for told in SQUARE[1:]:
+        spatial.write(told)
+    spatial.write(SQUARE[0], cost=4)
+    assert spatial.plan("mill", "well") == "The well walk goes from the mill: east, north, west."
+    spatial.write(SQUARE[0], cost=0)
+    assert spatial.plan("mill", "well") == "The well walk goes from the mill: north."
+
+
+def test_a_tool_plans_reads_and_writes():
+    spatial = SpatialTool(SQUARE)
+    assert spatial.read("pier") == "The barn is north of the pier. The mill is west of the pier."
+    assert spatial.write(CLOSED) == "Remembered: the way from the mill to the well is closed."
+    assert spatial.plan("mill", "barn") == "The barn walk goes from the mill: east, north."
+    assert spatial.plan("mill", "abbey") == spatial.read("abbey") == "The abbey is not known."
+    assert spatial.write("It rained.") == "Nothing of places is read from this."
+    assert spatial.write("The old gate is south of the mill.") == "Remembered: the old gate is south of the mill."
+    assert spatial.plan("the old gate", "pier") == "The pier walk goes from the old gate: north, east."
+
+
+def test_a_written_statement_is_as_if_it_had_been_told():
+    told = [
+        *SQUARE,
+        CLOSED,
+        "A hedge blocks the way north of the pier.",
+        "The fen is north of the barn.",
+        SQUARE[0],
+        "There is a lamp at the fen.",
+    ]
+    atlas = Atlas(SQUARE[:2])
+    for number, text in enumerate(told[2:], 3):
+        atlas.write(text)
+        anew = Atlas(told[:number])
+        assert atlas.map.steps == anew.map.steps
+        assert atlas.say(WAY) == anew.say(WAY)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_map_that_changes_is_as_one_that_is_built_anew(seed):
+    """Links of a random graph, hubs and new places among them, are opened and closed one by one."""
+    random, graph, told = Random(seed), nx.Graph(), told_map(())
+    planner = Planner(told)
+    for number in range(250):
+        a, b = random.sample(range(2 + number // 4), 2)
+        a = 0 if random.random() < 0.2 and b else a
+        closed = graph.has_edge(a, b) and random.random() < 0.6
+        (graph.remove_edge if closed else graph.add_edge)(a, b)
+        for _ in range(2):  # told twice, so that what was told before loses
+            planner.update(*told.hear(number, Link(f"p{a}", f"p{b}", closed=closed)))
+        start, goal = random.sample(sorted(graph), 2)
+        way = planner.way(f"p{start}", f"p{goal}")
+        assert (way is None) == (not nx.has_path(graph, start, goal))
+        if way:
+            assert len(way.words) == nx.shortest_path_length(graph, start, goal)
+            assert all(graph.has_edge(int(one[1:]), int(other[1:])) for one, other in pairwise(way.places))
+
+
+def test_costs_are_as_networkx_counts_them():
+    random, graph, found = Random(1), nx.DiGraph(), PlaceMap()
+    for _ in range(200):
+        a, b = random.sample(range(40), 2)
+        found.steps.setdefault(f"{a}", {})[f"{b}"] = f"{b}"
+        found.steps.setdefault(f"{b}", {})
+        found.price(f"{a}", f"{b}", random.choice((0, 1, 2.5, 7)))
+        graph.add_edge(f"{a}", f"{b}", weight=found.costs[f"{a}", f"{b}"])
+    planner = Planner(found)
+    for a, b in [random.sample(sorted(graph), 2) for _ in range(60)]:
+        way = planner.way(a, b)
+        assert (way is None) == (not nx.has_path(graph, a, b))
+        if way:
+            assert sum(found.costs[pair] for pair in pairwise(way.places)) == nx.shortest_path_length(graph, a, b, weight="weight")
