@@ -16,7 +16,7 @@ RANKS = (
     ("suites",),
     ("retrieval", "store"),
     ("methods", "delivery"),
-    ("live",),
+    ("live", "cache"),
     ("results",),
     ("experiments",),
     ("training",),

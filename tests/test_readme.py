@@ -20,6 +20,8 @@ WITHOUT_ROWS = {  # no report of a run
     "retrieval",  # tables that benchmarks print
     "consolidation",  # a table of its own, compared below
     "sleeps",  # matrices of each cell
+    "cache",  # curves; a row for each of 100,000 readings is left out
+    "forgetting",  # likewise
 }
 
 

@@ -32,6 +32,8 @@ OURS = {
     "memory": "hippo_core.experiments.memory.experiment:MEMORY",
     "consolidation": "hippo_core.experiments.consolidation.experiment:CONSOLIDATION",
     "sleeps": "hippo_core.experiments.sleeps.experiment:SLEEPS",
+    "cache": "hippo_core.experiments.cache.experiment:CACHE",
+    "forgetting": "hippo_core.experiments.forgetting.experiment:FORGETTING",
 }
 
 

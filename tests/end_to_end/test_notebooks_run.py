@@ -20,6 +20,8 @@ SMOKE = {
     "04_consolidation": {"run_id": "smoke-test", "dry_run": True, "steps": 4, "in_context": 5},
     "04_sleeps": {"run_id": "smoke-test", "dry_run": True, "groups": 2, "steps": 2, "in_context": 2},
     "05_report": {"run_id": "smoke-test"},
+    "06_cache_robustness": {"run_id": "smoke-test", "dry_run": True, "tasks": ["text", "needle"], "severities": [1.0]},
+    "08_forgetting": {"run_id": "smoke-test", "dry_run": True, "model": "small"},
     "10_dashboard": {"run_id": "smoke-test"},
 }
 NAMES = sorted(path.stem for path in (root() / "notebooks").glob("*.ipynb"))

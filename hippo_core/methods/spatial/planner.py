@@ -1,6 +1,6 @@
 """Ways on a remembered map, by scipy: breadth-first where every step costs one, Dijkstra's where steps have costs of their own.
 
-scipy's search passes through all that can be reached. So on a large map a hundredth of the places, around the start, are looked at first.
+scipy's search passes through all that can be reached. So on a large map a few places around the start are looked at first.
 
 A map changes link by link. Each place has a row of slots, and a slot that is free leads back to the place itself, so that a link that is
 told anew or closed changes one row and nothing is built again until a row, or the room for places, is full.
@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import breadth_first_order, dijkstra
 from hippo_core.methods.spatial.place_map import PlaceMap
 
 SLOTS = 4  # of a place that is new: as many as there are directions; others have one to spare, hubs a fourth
-AROUND = 100  # one place of so many is looked at before scipy looks at all of them
+AROUND = 100  # one place of so many, and so many at most, are looked at before scipy looks at all of them
 ROOM = 1.25  # places there is room for, of each that is there
 
 
@@ -39,7 +39,7 @@ class Planner:
         """A best way; None where none leads there, or a place is not known. The way from a place to itself has no steps."""
         if start not in self.number or goal not in self.number:
             return None
-        most = 0 if self.map.costs else len(self.names) // AROUND
+        most = 0 if self.map.costs else min(len(self.names) // AROUND, AROUND)
         places = (most and self._around(start, goal, most)) or self._anywhere(start, goal)
         return Way(places, tuple(self._word(a, b) for a, b in pairwise(places))) if places else None
 

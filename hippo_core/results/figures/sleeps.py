@@ -22,19 +22,25 @@ def heat_map(table: Frame) -> Figure:
     end = values[-1].mean()
     title = f"Right after its own sleep a group is answered to {learnt:.0%}"
     title += f", after the last of {count} sleeps to {end:.0%}; darker is better" if np.isfinite(end) else "; darker is better"
-    figure, [panel] = grid(title, 1, 1, 0.34 * len(values) + 0.75, Margins(0.85, 0.4, foot=0.55, head=0.1))
+    return drawn(table, title, "asked about group", "after sleep")
+
+
+def drawn(table: Frame, title: str, across: str, down: str, left: float = 0.85) -> Figure:
+    """A matrix as a heat map: what was learnt from left to right, in as many stages from above (the first row: before all of them); framed
+    where each was learnt. `left`: inches for the names of rows."""
+    values, count = table.to_numpy(dtype=float), table.shape[1]
+    figure, [panel] = grid(title, 1, 1, 0.34 * len(values) + 0.75, Margins(left, 0.4, foot=0.55, head=0.1))
     with matplotlib.rc_context(STYLE):
         panel.imshow(values, cmap=SHADES, vmin=0, vmax=1, aspect="auto")
         for row, column in np.argwhere(np.isfinite(values)) if count <= WRITTEN else ():
             number = values[row, column]
             panel.text(column, row, f"{number:.2f}", ha="center", va="center", fontsize=9, color="white" if number > 0.6 else INK)
-        for place, group in enumerate(table.columns):
-            if group < len(values):
-                panel.add_patch(Rectangle((place - 0.5, group - 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=1.2))
+        for place in range(min(count, len(values) - 1)):
+            panel.add_patch(Rectangle((place - 0.5, place + 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=1.2))
         panel.set_xticks(range(count), [str(group) for group in table.columns], fontsize=9.5)
         panel.set_yticks(range(len(values)), ["before", *map(str, table.index[1:])], fontsize=9.5)
-        panel.set_xlabel("asked about group", fontsize=10)
-        panel.set_ylabel("after sleep", fontsize=10)
+        panel.set_xlabel(across, fontsize=10)
+        panel.set_ylabel(down, fontsize=10)
         panel.tick_params(length=0, colors=QUIET)
         panel.spines[:].set_visible(False)
     return figure

@@ -1,0 +1,110 @@
+"""A step of several models in step beside a plain PyTorch loop of the same models and items; the last line is the ratio.
+
+python benchmarks/forgetting.py [STEPS]
+
+The plain loop is what one writes first: an nn.Module of the same sizes, one initialisation after another, whole padded sequences of the
+protocol's length, logits at every place, and a mask on the loss. Ours runs the tokens that answers rest on, logits at answers alone, and
+all initialisations in one pass. Both use AdamW and float32. Times are seconds of CPU, so that other jobs do not count.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from hippo_core.models.matmul import quicken_products
+from hippo_core.training.forgetting.learner import BETAS, Learner
+from hippo_core.training.forgetting.tasks import EOS, Corpus, make_task
+from hippo_core.training.forgetting.transformer import PRESETS, Shape
+
+INITS, RATE, DECAY, FIRST = 3, 1e-3, 0.1, 3  # the first steps of each side are slow
+CASES = (
+    ("formal", "copy", 32, 20),
+    ("formal", "parity", 32, 20),
+    ("grokking", "add", 128, 8),
+)  # preset, task, items, the protocol's length
+BY_ITSELF = torch.backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]
+
+
+class Plain(nn.Module):
+    """The model as PyTorch's layers."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(shape.vocabulary, shape.width), nn.Embedding(shape.block, shape.width)
+        block = nn.TransformerEncoderLayer(
+            shape.width, shape.heads, 4 * shape.width, 0.0, functional.gelu, batch_first=True, norm_first=True
+        )
+        self.blocks = nn.TransformerEncoder(block, shape.layers, nn.LayerNorm(shape.width), enable_nested_tensor=False)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """The logits at every place."""
+        length = tokens.shape[1]
+        hidden = self.tokens(tokens) + self.places(torch.arange(length))
+        mask = nn.Transformer.generate_square_subsequent_mask(length)
+        return self.blocks(hidden, mask, is_causal=True) @ self.tokens.weight.T
+
+
+def plain(shape: Shape, corpus: Corpus, items: torch.Tensor, length: int) -> Callable[[], None]:
+    """A step of each initialisation, one after another."""
+    task = corpus.tasks[0]
+    rows = torch.full((len(items), length), EOS)
+    rows[:, : task.tokens.shape[1]] = torch.from_numpy(task.tokens)[items]
+    labels = torch.full((len(items), length), -100)
+    labels[:, task.first : task.first + task.answers] = rows[:, task.first + 1 : task.first + 1 + task.answers]
+    models = [Plain(shape) for _ in range(INITS)]
+    optimizers = [torch.optim.AdamW(model.parameters(), lr=RATE, betas=BETAS, weight_decay=DECAY) for model in models]
+
+    def step() -> None:
+        for model, optimizer in zip(models, optimizers, strict=True):
+            optimizer.zero_grad()
+            functional.cross_entropy(model(rows).flatten(0, 1), labels.flatten(), ignore_index=-100).backward()
+            optimizer.step()
+
+    return step
+
+
+def ours(shape: Shape, corpus: Corpus, items: torch.Tensor) -> Callable[[], None]:
+    """A step of all initialisations."""
+    learner = Learner(shape, corpus, range(INITS), RATE, DECAY)
+
+    def step() -> None:
+        scores = learner.scored(learner.stacked(range(INITS)), corpus.batch(items.expand(INITS, -1)))
+        learner.update(scores.mean(scores.nats))
+
+    return step
+
+
+def seconds(step: Callable[[], None], steps: int) -> float:
+    """The median seconds of CPU of a step."""
+    taken = []
+    for _ in range(FIRST + steps):
+        started = time.process_time()
+        step()
+        taken.append(time.process_time() - started)
+    return median(taken[FIRST:])
+
+
+def main(steps: int = 12) -> None:
+    """Time both sides of each case and compare."""
+    torch.set_num_threads(1)
+    ratios = []
+    for preset, name, count, length in CASES:
+        shape, corpus = PRESETS[preset], Corpus([make_task(name)])
+        items = torch.from_numpy(corpus.items(0, "train")[:count])
+        torch.backends.mkldnn.matmul.fp32_precision = BY_ITSELF  # type: ignore[attr-defined]
+        slow = seconds(plain(shape, corpus, items, length), steps)
+        quicken_products()
+        quick = seconds(ours(shape, corpus, items), steps)
+        ratios.append(slow / quick)
+        what = f"{preset}, {name}, {count} items, {INITS} initialisations"
+        print(f"{what:50} plain {1 / slow:6.2f} steps/s of CPU, ours {1 / quick:6.2f}, {ratios[-1]:.2f} times", flush=True)
+    print(f"ours / plain loop, steps a second of CPU: ratio {min(ratios):.2f} to {max(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:2]))

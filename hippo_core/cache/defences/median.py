@@ -1,0 +1,16 @@
+"""Median filter: of each feature the median over a token and its two neighbours, where it lies outside the clean range."""
+
+import torch
+from torch.nn.functional import pad
+
+from hippo_core.cache.defences.base import Damaged, Defence
+from hippo_core.models.kv import KV
+
+
+class Median(Defence):
+    def repair(self, damaged: Damaged) -> KV:
+        clean, x = self.setting.clean, damaged.kv
+        known = torch.where(x.isnan(), clean.mean, x)
+        around = pad(known.flatten(0, 2), (0, 0, 1, 1), mode="replicate").view(*x.shape[:3], -1, x.shape[4]).unfold(3, 3, 1)
+        outside = (known < clean.low) | (known > clean.high) | x.isnan()
+        return torch.where(outside, around.median(-1).values, x)

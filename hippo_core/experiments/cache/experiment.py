@@ -1,0 +1,171 @@
+"""The experiment `cache`: a cache is damaged between the pass that wrote it and those that read it, repaired, and read.
+
+train <- measure
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from hippo_core.cache.names import DefenceName, Family, Format, Kind, Parts, Task, Times
+from hippo_core.cache.names import Field as BitField
+from hippo_core.experiments.base import Experiment, checked, planned
+from hippo_core.experiments.cache.table import MEASURE, TRAIN
+from hippo_core.experiments.cell import OpenCell
+from hippo_core.experiments.parameters import Parameters, Positive
+from hippo_core.experiments.plan import CellPlan
+from hippo_core.files import LabError
+from hippo_core.models.kv_storage import Precision
+from hippo_core.models.spec import load_spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hippo_core.results.criteria import TableRows
+    from hippo_core.results.report.sections import Section
+
+DRY = 4  # probes of a dry run
+Severity = Annotated[float, Field(ge=0, le=1)]
+
+
+class CacheParameters(Parameters):
+    """What `06_cache_robustness` can be told."""
+
+    tasks: list[Task] = Field(default=["text", "choice", "needle", "traces"], min_length=1)
+    n: Positive = 40
+    kinds: list[Kind] = Field(default=["gaussian", "contiguous_overwrite"], min_length=1)
+    severities: list[Severity] = Field(default=[0.25, 0.5, 1.0], min_length=1)
+    defences: list[DefenceName] = Field(default=["reset", "clipping", "recompute"])
+    layers: list[int] | None = None
+    heads: list[int] | None = None
+    times: Times = "all_past"
+    recent: Annotated[int, Field(ge=0)] = 32
+    window: list[int] = Field(default=[16, 48], min_length=2, max_length=2)
+    parts: Parts = "KV"
+    stored: Format = "bfloat16"
+    bits: BitField = "all"
+    budget: Annotated[float, Field(gt=0, le=1)] = 1.0
+    precision: Precision = "bfloat16"
+    family: Family = "B"
+    rank: Positive = 64
+    repaired: list[int] | None = None
+    repaired_parts: Parts = "KV"
+    holdout: Kind | Literal[""] = ""
+    contraction: Annotated[float, Field(ge=0)] = 0.5
+    identity: Annotated[float, Field(ge=0)] = 1.0
+    steps: Positive = 200
+    step: Literal["train", "measure"] = "measure"
+
+    @property
+    def items(self) -> int:
+        """How many probes a task has."""
+        return min(self.n, DRY) if self.dry_run else self.n
+
+
+OF_TRAINING = ("stored", "family", "rank", "repaired", "repaired_parts", "holdout", "contraction", "identity", "steps")
+
+
+def plan(experiment: Experiment, parameters: Any) -> CellPlan:
+    """The cell with these parameters; one that measures the learned repair behind the one that trained it.
+
+    A training knows nothing of probes and defences, so that all cells that measure share it.
+    """
+    if parameters.step == "train":
+        told = (*Parameters.model_fields, *OF_TRAINING)
+        own = {name: getattr(parameters, name) for name in told}
+        return _without_what_is_usual(experiment, CacheParameters(step="train", **own))
+    if "learned" not in parameters.defences:
+        usual = {name: CacheParameters.model_fields[name].get_default() for name in OF_TRAINING if name != "stored"}
+        return _without_what_is_usual(experiment, parameters.model_copy(update=usual))
+    needs = {"repair": plan(experiment, parameters.model_copy(update={"step": "train", "record_dir": ""}))}
+    return _without_what_is_usual(experiment, parameters, needs)
+
+
+def _without_what_is_usual(experiment: Experiment, parameters: Any, needs: Mapping[str, CellPlan] | None = None) -> CellPlan:
+    """The plan, with a label that says only what is not as usual."""
+    cell, usual = planned(experiment, parameters, needs), CacheParameters().values()
+    own = {name: value for name, value in parameters.values().items() if value != usual[name] and name not in ("threads", "step")}
+    said = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
+    return replace(cell, label=" ".join(["cache", parameters.step, *said]))
+
+
+def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
+    """The parameters, if every name and number in them is right for the model; LabError with what is legal otherwise."""
+    parameters = checked(experiment, values, where)
+    for name in ("tasks", "kinds", "severities", "defences"):
+        given = getattr(parameters, name)
+        if len(set(given)) < len(given):
+            raise LabError(f"{where}: {name} names one of {given} twice")
+    first, end = parameters.window
+    if not 0 <= first < end:
+        raise LabError(f"{where}: window: expected [first, behind the last) of tokens, got {parameters.window}")
+    if "ecc" in parameters.defences and parameters.stored.startswith("int"):
+        raise LabError(f"{where}: ecc guards a cache of float32, float16 or bfloat16, got stored={parameters.stored}; leave ecc out")
+    if parameters.stored.startswith("int") and parameters.bits in ("exponent", "mantissa"):
+        raise LabError(f"{where}: {parameters.stored} codes have no {parameters.bits}; use bits=all or bits=sign, or a float format")
+    _check_shape(parameters, where)
+    return parameters
+
+
+def _check_shape(parameters: Any, where: str) -> None:
+    """LabError for layers and heads that the model lacks, where its config can be read."""
+    path = load_spec(parameters.model).path / "config.json"
+    if not path.is_file():
+        return
+    config = json.loads(path.read_text(encoding="utf-8"))
+    layers, heads = config.get("num_hidden_layers"), config.get("num_key_value_heads") or config.get("num_attention_heads")
+    for name, count in (("layers", layers), ("repaired", layers), ("heads", heads)):
+        if wrong := [one for one in getattr(parameters, name) or () if count and not 0 <= one < count]:
+            raise LabError(f"{where}: {name}: {parameters.model} has {count}, numbered from 0 to {count - 1}; got {wrong}")
+
+
+class CacheCell(OpenCell):
+    """A cell that breaks a cache and repairs it."""
+
+    @property
+    def checkpoint(self) -> Path | None:
+        """The record that holds the trained repair; None where none is needed."""
+        return self.sources.get("repair")
+
+
+def sentence(parameters: CacheParameters, metrics: Mapping[str, Any]) -> str:
+    """The result in words, from its numbers."""
+    from hippo_core.experiments.cache.report import in_words, training_in_words
+
+    return in_words(parameters.model, metrics["tasks"]) if parameters.step == "measure" else training_in_words(metrics["training"])
+
+
+def figure(parameters: CacheParameters, rows: "pd.DataFrame") -> bytes:
+    """What is left of the score along severity, a panel a kind; of a training its curve (PNG)."""
+    from hippo_core.experiments.cache.table import kept
+    from hippo_core.results.figures import cache, drawing
+
+    return drawing.png(cache.robustness(kept(rows)) if parameters.step == "measure" else cache.training(rows))
+
+
+def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
+    """What a report says: the curves, what each defence recovers, and what it costs."""
+    from hippo_core.experiments.cache.report import found
+
+    return found(tables)
+
+
+CACHE = Experiment(
+    name="cache",
+    notebook="06_cache_robustness",
+    parameters=CacheParameters,
+    run="hippo_core.training.cache.run",
+    tables=(MEASURE, TRAIN),
+    cell=CacheCell,
+    checks=check,
+    plans=plan,
+    always_said=("seed", "step"),
+    axes={"sizes": "n", "models": "model", "seeds": "seed"},
+    sentence=sentence,
+    figure=figure,
+    sections=sections,
+)

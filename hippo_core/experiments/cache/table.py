@@ -1,0 +1,201 @@
+"""The table of the cache experiment: a row a probe, a fault and a defence; and what it comes to."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from hippo_core.results.frames import Frame
+from hippo_core.results.records.table import Table, mean_by_cluster
+
+COLUMNS = (
+    *("item_id", "cluster", "task", "kind", "severity", "defence", "score", "loss", "chance"),
+    *("damaged", "detected", "false_alarms", "repair_ms", "kept_bytes"),
+)
+CLEAN = "clean"  # the kind of no fault
+TOLD = ("reset", "masking", "episodic_gold")  # defences that are told where the damage is
+BOUND = (*TOLD, "recompute")
+LEAST_ABOVE_CHANCE, LEAST_LOST = 0.3, 0.1  # of a probe that is admitted: its clean score above chance, and what the worst fault takes
+
+
+def admitted(rows: Frame) -> dict[str, dict[str, Any]]:
+    """Of each task whether it can show anything: its clean score lies far above chance, and faults hurt it.
+
+    The score of text is a probability of tokens, whose chance is next to nothing; it is admitted where the worst fault costs a tenth of a
+    nat a token.
+    """
+    plain = rows[rows["defence"] == "none"]
+    found: dict[str, dict[str, Any]] = {}
+    for task, own in plain.groupby("task", sort=False):
+        clean = own[own["kind"] == CLEAN]
+        measure, sign = measure_of(str(task))
+        means = own[own["kind"] != CLEAN].groupby(["kind", "severity"])[measure].mean()
+        lost = sign * (clean[measure].mean() - means)
+        above = float(clean["score"].mean() - clean["chance"].mean())
+        most = float(lost.max()) if len(lost) else 0.0
+        fit = most >= LEAST_LOST and (measure == "loss" or above >= LEAST_ABOVE_CHANCE)
+        found[str(task)] = {"clean": float(clean[measure].mean()), "above_chance": above, "most_lost": most, "admitted": bool(fit)}
+    return found
+
+
+def measure_of(task: str) -> tuple[str, int]:
+    """What a task is judged by, and 1 where more of it is better, -1 where less is."""
+    return ("loss", -1) if task == "text" else ("score", 1)
+
+
+def recovered(rows: Frame, measure: str | None = None) -> Frame:
+    """Damage recovered = (corrupt - repaired) / (corrupt - clean), by task, kind, severity and defence, with its 95% interval by cluster on
+    the same probes; NaN where nothing was lost. A defence that harms is below 0. `measure`: loss or score; None: the task's own."""
+    import pandas as pd
+
+    lines = []
+    for (task, kind, severity), own in rows[rows["kind"] != CLEAN].groupby(["task", "kind", "severity"], sort=False):
+        name = measure or measure_of(str(task))[0]
+        clean = rows[(rows["task"] == task) & (rows["kind"] == CLEAN) & (rows["defence"] == "none")].set_index("item_id")
+        corrupt = own[own["defence"] == "none"].set_index("item_id")
+        for defence, repaired in own[own["defence"] != "none"].groupby("defence", sort=False):
+            lines.append(
+                {"task": task, "kind": kind, "severity": severity, "defence": defence}
+                | _ratio(clean[name], corrupt[name], repaired.set_index("item_id")[name], clean["cluster"])
+            )
+    return pd.DataFrame(lines, columns=["task", "kind", "severity", "defence", "recovered", "low", "high", "lost", "n", "clusters"])
+
+
+def _ratio(clean: Any, corrupt: Any, repaired: Any, clusters: Any) -> dict[str, Any]:
+    from hippo_core.results.statistics import ratio_interval
+
+    gained, lost = (corrupt - repaired).reindex(clean.index), (corrupt - clean).reindex(clean.index)
+    if abs(lost.mean()) < 1e-9:
+        return {"recovered": math.nan, "low": math.nan, "high": math.nan, "lost": 0.0, "n": len(lost), "clusters": clusters.nunique()}
+    found = ratio_interval(gained, lost, clusters)
+    varies = found.high - found.low > 1e-9  # where all of each probe's damage is gone, or none, there is nothing to estimate from
+    low, high = (found.low, found.high) if varies else (math.nan, math.nan)
+    counts = {"lost": abs(float(lost.mean())), "n": found.n, "clusters": found.n_worlds}
+    return {"recovered": found.mean, "low": low, "high": high, **counts}
+
+
+def kept(rows: Frame) -> Frame:
+    """What is left of the clean model's score above chance, by task, kind, severity and defence, at severity 0 too: 1 is all, 0 a guess."""
+    import pandas as pd
+
+    lines = []
+    for task, own in rows.groupby("task", sort=False):
+        clean = own[(own["kind"] == CLEAN) & (own["defence"] == "none")]
+        above = clean["score"].mean() - clean["chance"].mean()
+        for (defence, kind), mine in own[own["kind"] != CLEAN].groupby(["defence", "kind"], sort=False):
+            whole = own[(own["kind"] == CLEAN) & (own["defence"] == defence)].assign(kind=kind)
+            for severity, level in pd.concat([whole, mine]).groupby("severity"):
+                value = (level["score"].mean() - level["chance"].mean()) / above if above else math.nan
+                lines.append({"task": task, "kind": kind, "severity": severity, "defence": defence, "kept": value})
+    return pd.DataFrame(lines, columns=["task", "kind", "severity", "defence", "kept"])
+
+
+def auc(curves: Frame) -> Frame:
+    """Normalised robustness: the mean height of `kept` over severity from 0 to the largest (trapezoids), by task, kind and defence."""
+    import pandas as pd
+
+    lines = []
+    for (task, kind, defence), own in curves.groupby(["task", "kind", "defence"], sort=False):
+        line = own.sort_values("severity")
+        at, height = line["severity"].to_numpy(), line["kept"].to_numpy()
+        lines.append({"task": task, "kind": kind, "defence": defence, "auc": float(np.trapezoid(height, at) / (at[-1] - at[0]))})
+    return pd.DataFrame(lines, columns=["task", "kind", "defence", "auc"])
+
+
+def regression(rows: Frame) -> dict[str, dict[str, Any]]:
+    """What a defence costs where nothing is damaged: by task and defence the loss it adds, in nats a token, and the score it loses."""
+    clean = rows[rows["kind"] == CLEAN]
+    means = {(str(task), str(name)): own for (task, name), own in clean.groupby(["task", "defence"], sort=False)}
+    found: dict[str, dict[str, Any]] = {}
+    for (task, defence), own in means.items():
+        before = means[task, "none"]
+        added, lost = own["loss"].mean() - before["loss"].mean(), before["score"].mean() - own["score"].mean()
+        found.setdefault(task, {})[defence] = {"loss": float(added), "score": float(lost)}
+    return found
+
+
+def overhead(rows: Frame) -> dict[str, dict[str, float]]:
+    """By defence: milliseconds a cache, and bytes that are kept beside one."""
+    means = rows.groupby("defence", sort=False)[["repair_ms", "kept_bytes"]].mean()
+    return {str(name): {column: float(value) for column, value in own.items()} for name, own in means.iterrows()}
+
+
+def best_heuristic(areas: Frame) -> str:
+    """The training-free defence, told nothing and keeping nothing, with the largest mean area; empty where there is none."""
+    heuristics = areas[areas["defence"].isin(("smoothing", "clipping", "detect_clear", "rms_outlier", "median"))]
+    return "" if heuristics.empty else str(heuristics.groupby("defence")["auc"].mean().idxmax())
+
+
+def task_metrics(rows: Frame) -> dict[str, Any]:
+    """All of the above as plain values."""
+    curves = kept(rows)
+    areas = auc(curves)
+    return {
+        "admitted": admitted(rows),
+        "score_vs_severity": _plain(curves),
+        "robustness_auc": _plain(areas),
+        "best_heuristic": best_heuristic(areas),
+        "damage_recovered": _plain(recovered(rows)),
+        "clean_regression": regression(rows),
+        "overhead": overhead(rows),
+    }
+
+
+def _plain(table: Frame) -> list[dict[str, Any]]:
+    """Lines of a table as JSON has them: what is not known is None."""
+    return [{name: _number(value) for name, value in line.items()} for line in table.to_dict("records")]
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    return None if value != value else value.item() if hasattr(value, "item") else value
+
+
+def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
+    """The means of each defence on clean and damaged caches, and the whole."""
+    by_defence = {str(name): own for name, own in rows[rows["kind"] != CLEAN].groupby("defence", sort=False)}
+    scores: Mapping[str, Any] = {name: mean_by_cluster(own, "score", "cluster") for name, own in by_defence.items()}
+    return {"metrics": scores, "tasks": task_metrics(rows), "runtime_s": round(seconds, 3)}
+
+
+def named(rows: Frame, names: Iterable[str]) -> list[str]:
+    """Those of the names that stand among the rows' defences."""
+    there = set(rows["defence"])
+    return [name for name in names if name in there]
+
+
+MEASURE = Table(
+    columns=COLUMNS,
+    unit="item_id",
+    cluster="cluster",
+    measures=("score", "loss"),
+    step="measure",
+    text=("item_id", "cluster", "task", "kind", "defence"),
+    metrics=metrics,
+    scraps=("metrics", "tasks"),
+)
+
+
+def trained(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
+    """What the training of a repair came to: the last look at validation probes, and the mean distance over its steps."""
+    return {
+        "metrics": {"distance": mean_by_cluster(rows, "distance", "kind")},
+        "training": {"examined": cell.examined, "numbers": cell.numbers, "steps": len(rows)},
+        "runtime_s": round(seconds, 3),
+    }
+
+
+TRAIN = Table(
+    columns=("number", "kind", "distance", "identity", "contraction", "rho", "severity"),
+    unit="number",
+    cluster="kind",
+    measures=("distance",),
+    step="train",
+    file="train.csv",
+    text=("kind",),
+    whole=("number",),
+    metrics=trained,
+    scraps=("metrics", "training"),
+)

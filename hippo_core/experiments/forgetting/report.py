@@ -1,0 +1,114 @@
+"""What a report says of tasks in sequence: all cells side by side, what learning took, then the matrix of each."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.experiments.forgetting.table import matrix, spent, summaries
+from hippo_core.results.criteria.tables import TableRows
+from hippo_core.results.figures import drawing, sleeps
+from hippo_core.results.formatting import NONE, share, span
+from hippo_core.results.frames import Frame
+from hippo_core.results.records.table import mean_by_cluster
+from hippo_core.results.report.sections import Section
+
+TOLD = (
+    *("model", "method", "policy", "stored", "rehearsed", "strength", "control", "tasks", "optimizer", "early_stop", "steps"),
+    *("batch", "rate", "decay", "seed", "split"),
+)
+SHOWN = {
+    "average_accuracy": "average accuracy",
+    "kept": "kept",
+    "forgetting_from_max": "forgetting, max less last",
+    "forgetting_from_initial": "forgetting, initial less last",
+    "forward_transfer": "forward transfer",
+}
+
+
+def found(tables: Sequence[TableRows]) -> list[Section]:
+    """A section that compares the cells of a table, one of what learning took, and one a cell."""
+    sections = []
+    for table in tables:
+        rows: Frame = table.rows
+        cells = [rows[rows["record"] == record] for record in dict.fromkeys(rows["record"])]
+        told = [name for name in TOLD if name in rows and (rows[name].astype(str).nunique() > 1 or name == "method")]
+        sections += [_side_by_side(cells, told), _spent(cells, told), *(_of_cell(cell, told) for cell in cells)]
+    return sections
+
+
+def picture(rows: Frame) -> bytes:
+    """The matrix of accuracy, mean of the initialisations, as a heat map (PNG)."""
+    values = matrix(rows).to_numpy()
+    own, end = values[1:].diagonal().mean(), values[-1].mean()
+    title = f"Just after its own phase a task is answered to {own:.0%}, after the last phase to {end:.0%}; darker is better"
+    named = matrix(rows).set_axis(["before", *matrix(rows).columns], axis="index")
+    return drawing.png(sleeps.drawn(named, title, "asked about task", "after phase", left=1.1))
+
+
+def _named(cell: Frame, told: Sequence[str]) -> dict[str, str]:
+    values = {name: cell[name].iloc[0] for name in told}
+    return {name: NONE if value is None or value != value else str(value) for name, value in values.items()}
+
+
+def _side_by_side(cells: Sequence[Frame], told: Sequence[str]) -> Section:
+    by_cell = [summaries(cell) for cell in cells]
+    plain = next((number for number, cell in enumerate(cells) if cell["method"].iloc[0] == "none"), None)
+    lines = []
+    for cell, own in zip(cells, by_cell, strict=True):
+        line: dict[str, Any] = dict(_named(cell, told))
+        line |= {title: _shown(own.rename_axis("init").reset_index(), name) for name, title in SHOWN.items()}
+        if plain is not None:
+            difference = (own["kept"] - by_cell[plain]["kept"]).rename_axis("init").reset_index()
+            line["kept, less that of none"] = NONE if cell is cells[plain] else _shown(difference, "kept", sign=True)
+        lines.append(line | {"initialisations": str(len(own))})
+    sentence = (
+        "Means over initialisations (95% interval) from ten of them on, else [least to most]; the difference is paired. kept: of the "
+        "accuracy on earlier tasks just after their own phases the share that is left after the last. It and both forgettings count the "
+        "tasks that were learnt to 99% in their own phase; the average accuracy counts all. An answer is right as a whole or not at all."
+    )
+    return Section("Tasks in sequence", sentence, table=pd.DataFrame(lines))
+
+
+def _shown(by_init: Frame, name: str, sign: bool = False) -> str:
+    value = mean_by_cluster(by_init, name, "init")
+    if value["low"] is not None:
+        return f"{share(value['mean'], value['low'], value['high'], sign=sign)} ({span(value['low'], value['high'], sign=sign)})"
+    if not value["n"]:
+        return NONE
+    least, most = (share(end, sign=sign) for end in (by_init[name].min(), by_init[name].max()))
+    return f"{share(value['mean'], sign=sign)} [{least} to {most}]"
+
+
+def _spent(cells: Sequence[Frame], told: Sequence[str]) -> Section:
+    lines = []
+    for cell in cells:
+        for line in spent(cell):
+            words = {name: _ranged(line[name]) for name in ("steps_to_99", "seconds_to_99")}
+            end = cell[cell["phase"] == cell["phase"].max()]
+            at_end = float(end[end["task"] == line["task"]]["accuracy"].mean())
+            own = cell[(cell["phase"] == cell["own"]) & (cell["task"] == line["task"])]["accuracy"].mean()
+            learnt = f"{line['learnt']} of {line['of']}"
+            lines.append({**_named(cell, told), "task": line["task"], "learnt by": learnt, "steps to 99%": words["steps_to_99"]})
+            lines[-1] |= {"seconds to 99%": words["seconds_to_99"], "accuracy after its phase": f"{own:.2f}", "at the end": f"{at_end:.2f}"}
+    sentence = (
+        "Until 99% of a task's validation answers were right, in its own phase: median (least to most) of the initialisations that got "
+        "there; seconds are of all initialisations together, which learn in step. A task that some did not learn is not counted as "
+        "forgotten by them."
+    )
+    return Section("What learning took", sentence, table=pd.DataFrame(lines))
+
+
+def _ranged(values: Sequence[float] | None) -> str:
+    return NONE if values is None else f"{values[0]:.0f} ({values[1]:.0f} to {values[2]:.0f})"
+
+
+def _of_cell(cell: Frame, told: Sequence[str]) -> Section:
+    name = ", ".join(f"{column} {value}" for column, value in _named(cell, told).items())
+    accuracy, loss = matrix(cell), matrix(cell, "loss")
+    shown = accuracy.rename_axis(columns=None).reset_index(names="after phase")
+    shown = shown.assign(**{f"{task}, nats": loss[task].to_numpy() for task in loss})
+    sentence = (
+        "Accuracy, then nats a token, on each task after each phase; 0: before the first. Tasks are learnt in the order of their columns."
+    )
+    return Section(f"Forgetting: {name}", sentence, picture(cell), shown.round(3))

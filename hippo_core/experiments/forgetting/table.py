@@ -1,0 +1,104 @@
+"""The table of tasks in sequence: a row a phase, a task and an initialisation. R[i, j] is the accuracy on task j after phase i."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hippo_core.results import forgetting
+from hippo_core.results.forgetting import mean
+from hippo_core.results.frames import Frame
+from hippo_core.results.records.table import Table, mean_by_cluster
+
+COLUMNS = (
+    *("entry", "init", "phase", "task", "own", "loss", "accuracy"),
+    *("steps_to_99", "seconds_to_99", "taken", "seconds"),
+)
+MEASURED = (
+    *("average_accuracy", "just_learnt", "kept", "forgetting_from_max", "forgetting_from_initial", "backward_transfer", "forward_transfer"),
+)
+
+
+def matrix(rows: Frame, measure: str = "accuracy") -> Frame:
+    """R[i, j]: the mean of a measure on each task (columns, in order of learning) after each phase (index; 0: before the first)."""
+    order = rows.sort_values("own")["task"].unique()
+    return rows.pivot_table(index="phase", columns="task", values=measure, aggfunc="mean")[list(order)]
+
+
+def learnt(rows: Frame) -> Frame:
+    """Whether each initialisation (index) had learnt each task (columns) in the task's own phase: 99% of the validation answers."""
+    own = rows[rows["phase"] == rows["own"]].sort_values("own")
+    order = list(dict.fromkeys(own["task"]))
+    return own.assign(learnt=own["steps_to_99"].notna()).pivot(index="init", columns="task", values="learnt")[order]
+
+
+def summaries(rows: Frame) -> Frame:
+    """What the matrix of each initialisation (index) comes to (results/forgetting.py). All but the average accuracy and forward transfer
+    count the tasks alone that were learnt to 99% in their own phase; `kept` and both forgettings those of them before the last phase.
+
+    average_accuracy: mean R[G, j] over all tasks.
+    just_learnt: mean R[j, j].
+    kept: the sum of R[G, j] as a share of that of R[j, j].
+    forgetting_from_max, forgetting_from_initial; backward_transfer is the latter's negative.
+    forward_transfer: mean of R[j - 1, j] - R[0, j] over the tasks after the first.
+    """
+    known = learnt(rows)
+    return pd.DataFrame({init: summary(matrix(own).to_numpy(), known.loc[init].to_numpy(bool)) for init, own in rows.groupby("init")}).T
+
+
+def summary(values: np.ndarray, known: np.ndarray) -> dict[str, float]:
+    """`summaries` of one matrix [G + 1, G], and of which of its tasks were learnt."""
+    earlier = known & (np.arange(len(known)) < len(known) - 1)
+    own, last = forgetting.diagonal(values), values[-1]
+    initial = mean(forgetting.from_initial(values), earlier)
+    return {
+        "average_accuracy": mean(last),
+        "just_learnt": mean(own, known),
+        "kept": float(last[earlier].sum() / own[earlier].sum()) if earlier.any() else math.nan,
+        "forgetting_from_max": mean(forgetting.from_max(values), earlier),
+        "forgetting_from_initial": initial,
+        "backward_transfer": -initial,
+        "forward_transfer": mean(forgetting.forward(values)),
+    }
+
+
+def spent(rows: Frame) -> list[dict[str, Any]]:
+    """Of each task in its own phase: how many initialisations learnt it, and the median and range of steps and seconds until then. Seconds
+    are of all initialisations together, which learn in step."""
+    found = []
+    for task, own in rows[rows["phase"] == rows["own"]].sort_values("own").groupby("task", sort=False):
+        line: dict[str, Any] = {"task": str(task), "learnt": int(own["steps_to_99"].notna().sum()), "of": len(own)}
+        for name in ("steps_to_99", "seconds_to_99"):
+            line[name] = _range(own[name].dropna().tolist())
+        found.append(line)
+    return found
+
+
+def _range(values: Sequence[float]) -> list[float] | None:
+    return [float(np.median(values)), min(values), max(values)] if values else None
+
+
+def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
+    """The matrix of accuracy and of loss, what it comes to with intervals by initialisation, and what learning took."""
+    by_init = summaries(rows).rename_axis("init").reset_index()
+    return {
+        "metrics": {name: mean_by_cluster(by_init, name, "init") for name in MEASURED},
+        "matrix": {name: matrix(rows, name).round(6).to_numpy().tolist() for name in ("accuracy", "loss")},
+        "spent": spent(rows),
+        "runtime_s": round(seconds, 3),
+    }
+
+
+ROWS = Table(
+    columns=COLUMNS,
+    unit="entry",
+    cluster="init",
+    measures=("accuracy", "loss"),
+    step="forget",
+    text=("entry", "init", "task"),
+    whole=("phase", "own", "taken"),
+    metrics=metrics,
+    scraps=("metrics", "matrix", "spent"),
+)

@@ -1,0 +1,79 @@
+"""Where a course of phases stands, as one file of safetensors that is written whole or not at all; a killed run goes on from it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from hippo_core.files import LabError, write_bytes
+from hippo_core.training.forgetting.learner import Learner
+from hippo_core.training.forgetting.methods import Method
+
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+@dataclass
+class Place:
+    """Where a course stands.
+
+    Args:
+        phase: that is going on, from 0.
+        step: steps of it that are done; None before its beginning.
+        models: those that go on learning.
+        reached: of each task that the phase learns and each model, the step and the seconds at which it had learnt; None before.
+        steps: of each model, steps of this phase.
+        seconds: of this phase so far.
+        rows: what was measured so far.
+    """
+
+    phase: int
+    step: int | None
+    models: list[int]
+    reached: dict[str, list[list[float] | None]]
+    steps: list[int]
+    seconds: float
+    rows: list[dict[str, Any]]
+
+
+def keep(path: Path, place: Place, learner: Learner, method: Method) -> None:
+    """Write where a course stands."""
+    tensors = {f"method.{name}": value for name, value in method.tensors.items()}
+    for model, vector in enumerate(learner.learnt):
+        tensors[f"learnt.{model}"] = vector.detach()
+        moments = learner.optimizer.state.get(vector, {})
+        tensors |= {f"{name}.{model}": moments[name] for name in MOMENTS if moments}
+    notes = {"place": vars(place), "notes": method.notes}
+    write_bytes(path, save(tensors, {"place": json.dumps(notes)}))
+
+
+def resume(path: Path, learner: Learner, method: Method) -> Place | None:
+    """Put learner and method where the file says; None where there is none.
+
+    Raises:
+        LabError: the file cannot be read, or holds other models.
+    """
+    if not path.exists():
+        return None
+    try:
+        with safe_open(path, "pt") as file:
+            notes = json.loads(file.metadata()["place"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, KeyError, TypeError, ValueError):
+        raise LabError(f"{path} is damaged: expected a checkpoint of this experiment; delete it, and the phases begin anew") from None
+    learnt = [tensors[f"learnt.{model}"] for model in range(sum(name.startswith("learnt.") for name in tensors))]
+    method.tensors = {name.removeprefix("method."): value for name, value in tensors.items() if name.startswith("method.")}
+    method.notes = notes["notes"]
+    place = Place(**notes["place"])
+    going_on = place.phase - (place.step is None and place.phase > 0)  # before a phase begins there is what the last one learnt
+    expected = [(method.learnt_weights(going_on),)] * len(learner.seeds)
+    if (found := [tuple(vector.shape) for vector in learnt]) != expected:
+        held, wanted = (f"{len(shapes)} models of {shapes[0][0]} weights" for shapes in (found, expected))
+        raise LabError(f"{path} holds {held}, expected {wanted}; delete it, and the phases begin anew")
+    learner.learn(learnt, method.quicker(going_on))
+    for model, vector in enumerate(learner.learnt):
+        if f"step.{model}" in tensors:
+            learner.optimizer.state[vector] = {name: tensors[f"{name}.{model}"] for name in MOMENTS}
+    return place

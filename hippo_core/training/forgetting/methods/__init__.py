@@ -1,0 +1,31 @@
+"""What is done against forgetting, a file a method."""
+
+from collections.abc import Mapping
+
+from hippo_core.files import unknown
+from hippo_core.training.forgetting.learner import Learner
+from hippo_core.training.forgetting.methods.joint import Joint
+from hippo_core.training.forgetting.methods.lora import LoRA
+from hippo_core.training.forgetting.methods.lwf import LwF
+from hippo_core.training.forgetting.methods.method import Method, MethodSettings
+from hippo_core.training.forgetting.methods.quadratic import EWC, L2
+from hippo_core.training.forgetting.methods.replay import Replay
+from hippo_core.training.forgetting.methods.scratch import Scratch
+
+METHODS: Mapping[str, type[Method]] = {
+    "none": Method,
+    "replay": Replay,
+    "joint": Joint,
+    "scratch": Scratch,
+    "ewc": EWC,
+    "l2": L2,
+    "lwf": LwF,
+    "lora": LoRA,
+}
+
+
+def make_method(name: str, learner: Learner, settings: MethodSettings) -> Method:
+    """The method of that name for a learner; LabError with what is legal otherwise."""
+    if name not in METHODS:
+        raise unknown("method", name, METHODS)
+    return METHODS[name](learner, settings)

@@ -1,0 +1,196 @@
+"""Phase after phase, a task each; after every phase all tasks are examined: the rows of the experiment `forgetting`."""
+
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from hippo_core.experiments.forgetting.table import COLUMNS
+from hippo_core.files import LabError, home, sha256
+from hippo_core.models.checksums import digest
+from hippo_core.models.matmul import quicken_products
+from hippo_core.source_code import closure
+from hippo_core.training.forgetting import checkpoint
+from hippo_core.training.forgetting.checkpoint import Place
+from hippo_core.training.forgetting.learner import Learner
+from hippo_core.training.forgetting.methods import MethodSettings, make_method
+from hippo_core.training.forgetting.tasks import Corpus, make_task
+from hippo_core.training.forgetting.transformer import load_shape
+
+WORKSHOP = "data/training/forgetting"
+LEARNT = 0.99  # of the validation answers: from there on a task counts as learnt
+EVERY = 10  # steps from one look at the validation items to the next
+SAVED_EVERY = 20.0  # seconds
+DRY_STEPS, DRY_MODELS = 20, 2
+
+
+class Course:
+    """Models that go through the phases.
+
+    Args:
+        parameters: of the experiment.
+        folder: where a checkpoint and the curve lie while it goes on.
+
+    Raises:
+        LabError: a task does not fit the preset, a batch is larger than a task's training items, or a checkpoint is of other models.
+    """
+
+    def __init__(self, parameters: Any, folder: Path, say: Callable[[str], None] = print) -> None:
+        self.parameters, self.folder, self.say = parameters, folder, say
+        torch.set_num_threads(parameters.threads)
+        quicken_products()
+        shape = load_shape(parameters.model)
+        self.corpus = Corpus([make_task(name, parameters.control) for name in parameters.tasks])
+        shape.require(self.corpus, parameters.model)
+        for task in self.corpus.tasks:
+            if parameters.batch > len(task.train):
+                raise LabError(f"a batch of {parameters.batch} is larger than the {len(task.train)} training items of task {task.name}")
+        count = min(parameters.inits, DRY_MODELS) if parameters.dry_run else parameters.inits
+        seeds = range(parameters.seed, parameters.seed + count)
+        self.learner = Learner(shape, self.corpus, seeds, parameters.rate, parameters.decay)
+        self.method = make_method(parameters.method, self.learner, method_settings(parameters))
+        self.steps = min(parameters.steps, DRY_STEPS) if parameters.dry_run else parameters.steps
+        self.everyone = list(range(count))
+
+    @property
+    def file(self) -> Path:
+        """The checkpoint."""
+        return self.folder / "checkpoint.safetensors"
+
+    @property
+    def curve(self) -> Path:
+        """The losses and accuracies of every look, a JSON object a line."""
+        return self.folder / "curve.jsonl"
+
+    def run(self) -> list[dict[str, Any]]:
+        """Go through all phases, or through those that a killed run left; the rows."""
+        place = checkpoint.resume(self.file, self.learner, self.method)
+        if place is None:
+            self.curve.unlink(missing_ok=True)
+            place = self.arrived(0, [])
+            place.rows = self.examined(place)
+        else:
+            self.say(f"goes on in phase {place.phase + 1}, step {place.step or 0}")
+        while place.phase < len(self.corpus.tasks):
+            if place.step is None:
+                self.method.begin(place.phase)
+                place.step = 0
+            self.learn(place)
+            self.method.end(place.phase)
+            rows = place.rows + self.examined(place, place.phase + 1)
+            self.say(said(rows, place))
+            place = self.arrived(place.phase + 1, rows)
+            checkpoint.keep(self.file, place, self.learner, self.method)
+        return place.rows
+
+    def arrived(self, phase: int, rows: list[dict[str, Any]]) -> Place:
+        """Before a phase."""
+        learning = self.method.tasks(phase) if phase < len(self.corpus.tasks) else []
+        reached = {str(task): [None for _ in self.everyone] for task in learning}
+        return Place(phase, None, list(self.everyone), reached, [0 for _ in self.everyone], 0.0, rows)  # type: ignore[arg-type]
+
+    def learn(self, place: Place) -> None:
+        """Learn until every model has learnt the phase's tasks, or the steps are used up."""
+        learner, method, phase = self.learner, self.method, place.phase
+        since, saved = time.monotonic() - place.seconds, time.monotonic()
+        assert place.step is not None
+        while place.models and place.step < self.steps:
+            place.step += 1
+            self.step(phase, place.step, place.models)
+            for model in place.models:
+                place.steps[model] = place.step
+            if place.step % EVERY == 0 or place.step == self.steps:
+                place.seconds = time.monotonic() - since
+                self.look(place)
+                if time.monotonic() - saved > SAVED_EVERY:
+                    checkpoint.keep(self.file, place, learner, method)
+                    saved = time.monotonic()
+
+    def step(self, phase: int, step: int, models: list[int]) -> None:
+        """One update of these models."""
+        learner, method = self.learner, self.method
+        items = torch.from_numpy(np.stack([self.drawn(model, phase, step) for model in models]))
+        count, more = items.shape[1], method.more(phase, step, models)
+        batch = self.corpus.batch(items if more is None else torch.cat([items, more], 1))
+        vectors = method.whole(learner.stacked(models), models)
+        scores = learner.scored(vectors, batch)
+        learner.update(scores.mean(scores.nats) + method.penalty(vectors, phase, items, models))
+        if more is not None:
+            method.seen(phase, step, models, scores.but_first(count))
+
+    def drawn(self, model: int, phase: int, step: int) -> np.ndarray:
+        """A model's items of a step: of each task in turn, in an order that is new with every round through its training items."""
+        tasks, batch, seed = self.method.tasks(phase), self.parameters.batch, self.learner.seeds[model]
+        places = np.arange((step - 1) * batch, step * batch)
+        found = np.empty(batch, dtype=np.int64)
+        for turn, task in enumerate(tasks):
+            mine = places % len(tasks) == turn
+            items = self.corpus.items(task, "train")
+            rounds, within = np.divmod(places[mine] // len(tasks), len(items))
+            orders = {number: np.random.default_rng([seed, phase, task, number]).permutation(items) for number in set(rounds.tolist())}
+            found[mine] = [orders[number][place] for number, place in zip(rounds.tolist(), within, strict=True)]
+        return found
+
+    def look(self, place: Place) -> None:
+        """Examine the validation items of what is learnt; models that have learnt all of it stop, where the parameters say so."""
+        vectors = self.method.whole(self.learner.stacked(place.models), place.models)
+        line: dict[str, Any] = {"phase": place.phase, "step": place.step, "seconds": round(place.seconds, 3), "models": list(place.models)}
+        for task, reached in place.reached.items():
+            nats, right = (values.tolist() for values in self.learner.examined(vectors, int(task), "val"))
+            line[self.corpus.tasks[int(task)].name] = {"nats": nats, "right": right}
+            for model, share in zip(place.models, right, strict=True):
+                if share >= LEARNT and reached[model] is None:
+                    reached[model] = [place.step, place.seconds]  # type: ignore[list-item]
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.curve.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        if self.parameters.early_stop:
+            place.models = [model for model in place.models if any(reached[model] is None for reached in place.reached.values())]
+
+    def examined(self, place: Place, phase: int = 0) -> list[dict[str, Any]]:
+        """A row a task and model after so many phases, 0: before the first; `place` says how the last of them went."""
+        rows = []
+        nothing = [None for _ in self.everyone]
+        for index, task in enumerate(self.corpus.tasks):
+            nats, right = (values.tolist() for values in self.learner.examined(self.method.vectors(index), index, self.parameters.split))
+            reached = place.reached.get(str(index), nothing) if phase else nothing
+            for model, seed in enumerate(self.learner.seeds):
+                steps, seconds = reached[model] or (math.nan, math.nan)
+                row = {"entry": f"{phase}/{task.name}", "init": str(seed), "phase": phase, "task": task.name, "own": index + 1}
+                row |= {"loss": nats[model], "accuracy": right[model], "steps_to_99": steps, "seconds_to_99": seconds}
+                rows.append(row | {"taken": place.steps[model], "seconds": place.seconds})
+        return rows
+
+
+def method_settings(parameters: Any) -> MethodSettings:
+    """What the parameters say to the method."""
+    names = ("stored", "rehearsed", "policy", "strength", "rank")
+    return MethodSettings(**{name: getattr(parameters, name) for name in names}, reset=parameters.optimizer == "reset")
+
+
+def said(rows: list[dict[str, Any]], place: Place) -> str:
+    """How a phase ended, in a line."""
+    last = [row for row in rows if row["phase"] == place.phase + 1]
+    of_each = {task: [row["accuracy"] for row in last if row["task"] == task] for task in dict.fromkeys(row["task"] for row in last)}
+    shares = ", ".join(f"{task} {sum(values) / len(values):.2f}" for task, values in of_each.items())
+    return f"phase {place.phase + 1} ({max(place.steps)} steps, {place.seconds:.0f} s): {shares}"
+
+
+def forget(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
+    """Go through the phases; the rows. A killed run of the same parameters and code goes on where it stopped. The record gets the
+    curve (`curve.jsonl`)."""
+    values = {name: value for name, value in cell.parameters.values().items() if name != "threads"}
+    code = {name: sha256(path) for name, path in closure([__name__]).items()}
+    folder = home() / WORKSHOP / digest({"parameters": values, "code": code})[:16]
+    course = Course(cell.parameters, folder, say)
+    rows = course.run()
+    shutil.copyfile(course.curve, cell.record / course.curve.name)
+    shutil.rmtree(folder)
+    return pd.DataFrame(rows, columns=list(COLUMNS))

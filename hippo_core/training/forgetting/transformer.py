@@ -1,0 +1,126 @@
+"""A small transformer as a function of one vector of weights, so that many, one an initialisation, are run as one (torch.func.vmap).
+
+GPT-2's block (Radford et al. 2019): learnt positions, norms first, biases, an MLP of four times the width, the embedding as output.
+Matrices begin as N(0, .02), biases as 0.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch.nn import functional
+
+from hippo_core.files import LabError, unknown
+from hippo_core.training.forgetting.tasks import VOCABULARY, Corpus
+
+SPREAD = 0.02
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of a transformer. `block`: the longest sequence."""
+
+    block: int
+    vocabulary: int = VOCABULARY
+    layers: int = 2
+    heads: int = 4
+    width: int = 128
+
+    @cached_property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """The shape of each tensor, in the order in which they lie in the vector of weights."""
+        c = self.width
+        block = {"norm1": (2, c), "qkv": (3 * c, c), "qkv_bias": (3 * c,), "out": (c, c), "out_bias": (c,)}
+        block |= {"norm2": (2, c), "up": (4 * c, c), "up_bias": (4 * c,), "down": (c, 4 * c), "down_bias": (c,)}
+        blocks = {f"{layer}.{name}": shape for layer in range(self.layers) for name, shape in block.items()}
+        return {"tokens": (self.vocabulary, c), "places": (self.block, c), **blocks, "norm": (2, c)}
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many weights each tensor has."""
+        return [math.prod(shape) for shape in self.shapes.values()]
+
+    @property
+    def weights(self) -> int:
+        """How many weights there are."""
+        return sum(self.sizes)
+
+    def named(self, vector: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The tensors by name, as views of a vector `(weights,)`."""
+        return {name: part.view(shape) for (name, shape), part in zip(self.shapes.items(), vector.split(self.sizes), strict=True)}
+
+    def require(self, corpus: Corpus, name: str) -> None:
+        """LabError where a task does not fit into the model; `name` is what a person calls it."""
+        for task in corpus.tasks:
+            if (length := task.tokens.shape[1] + 1) > self.block:  # the end of the sequence is a token, too
+                raise LabError(f"task {task.name} has sequences of {length} tokens, preset {name} takes {self.block}; use model=formal")
+            if (highest := int(task.tokens.max())) >= self.vocabulary:
+                raise LabError(f"task {task.name} has the token {highest}, preset {name} knows 0 to {self.vocabulary - 1}")
+
+
+PRESETS: Mapping[str, Shape] = {"formal": Shape(24), "grokking": Shape(8), "small": Shape(24, width=64)}
+
+
+def load_shape(name: str) -> Shape:
+    """The sizes of that name; LabError with what is legal otherwise."""
+    if name not in PRESETS:
+        raise unknown("model of this experiment", name, PRESETS)
+    return PRESETS[name]
+
+
+def initial(shape: Shape, seed: int) -> torch.Tensor:
+    """The weights at the beginning, `(weights,)`, from a seed."""
+    generator = torch.Generator().manual_seed(seed)
+    parts = []
+    for name, size in shape.shapes.items():
+        if "norm" in name:
+            parts.append(torch.cat([torch.ones(size[1]), torch.zeros(size[1])]))
+        elif name.endswith("bias"):
+            parts.append(torch.zeros(size))
+        else:
+            parts.append(SPREAD * torch.randn(size, generator=generator).flatten())
+    return torch.cat(parts)
+
+
+def logits(shape: Shape, vector: torch.Tensor, tokens: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """The logits at the places `at` alone: the last block runs no others.
+
+    Args:
+        vector: `(weights,)`.
+        tokens: `(items, length)`.
+        at: `(items, places)`.
+
+    Returns:
+        `(items, places, vocabulary)`.
+    """
+    weights, (items, length) = shape.named(vector), tokens.shape
+    heads, width = shape.heads, shape.width
+    hidden = functional.embedding(tokens, weights["tokens"]) + weights["places"][:length]
+    places = torch.arange(length)
+    seen = places <= places.unsqueeze(1)
+    for layer in range(shape.layers):
+        w = {name: weights[f"{layer}.{name}"] for name in ("qkv", "qkv_bias", "out", "out_bias", "up", "up_bias", "down", "down_bias")}
+        normed = _normed(hidden, weights[f"{layer}.norm1"])
+        if layer == shape.layers - 1:
+            there = at.unsqueeze(-1).expand(-1, -1, width)
+            asking, hidden = normed.gather(1, there), hidden.gather(1, there)
+            seen = (places <= at.unsqueeze(-1)).unsqueeze(1)
+        else:
+            asking = normed
+        q = functional.linear(asking, w["qkv"][:width], w["qkv_bias"][:width])
+        k, v = functional.linear(normed, w["qkv"][width:], w["qkv_bias"][width:]).chunk(2, -1)
+        q, k, v = (one.reshape(items, one.shape[1], heads, width // heads).transpose(1, 2) for one in (q, k, v))
+        scores = (q @ k.transpose(-1, -2) / math.sqrt(width // heads)).masked_fill(~seen, -math.inf)
+        mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(items, asking.shape[1], width)
+        hidden = hidden + functional.linear(mixed, w["out"], w["out_bias"])
+        normed = _normed(hidden, weights[f"{layer}.norm2"])
+        risen = functional.gelu(functional.linear(normed, w["up"], w["up_bias"]), approximate="tanh")
+        hidden = hidden + functional.linear(risen, w["down"], w["down_bias"])
+    return functional.linear(_normed(hidden, weights["norm"]), weights["tokens"])
+
+
+def _normed(hidden: torch.Tensor, norm: torch.Tensor) -> torch.Tensor:
+    """Layer norm; `norm`: gains and biases, `(2, width)`."""
+    return functional.layer_norm(hidden, norm.shape[1:], norm[0], norm[1])

@@ -1,0 +1,99 @@
+"""What a matrix of tasks comes to, and what is planned and said of it, follows from its rows and parameters."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hippo_core.experiments.forgetting import report
+from hippo_core.experiments.forgetting.experiment import FORGETTING
+from hippo_core.experiments.forgetting.table import COLUMNS, ROWS, matrix, spent, summaries
+from hippo_core.files import LabError
+from hippo_core.results.criteria.tables import TableRows
+
+TASKS = ("copy", "reverse", "parity")
+R = [[0.0, 0.1, 0.5], [1.0, 0.2, 0.5], [0.4, 0.9, 0.6], [0.3, 0.7, 0.5]]  # [phase, task]
+
+
+def rows_of(values=R, known=(True, True, False), inits=("1", "2"), method="none"):
+    made = []
+    for init in inits:
+        for phase, row in enumerate(values):
+            for place, accuracy in enumerate(row):
+                steps = 100.0 + int(init) if known[place] and phase == place + 1 else math.nan
+                named = {"entry": f"{phase}/{TASKS[place]}", "init": init, "phase": phase, "task": TASKS[place], "own": place + 1}
+                spent_ = {"steps_to_99": steps, "seconds_to_99": steps / 10, "taken": 200, "seconds": 20.0}
+                made.append(named | {"loss": 1 - accuracy, "accuracy": accuracy} | spent_)
+    return pd.DataFrame(made, columns=list(COLUMNS)).assign(record=method, cell=method, method=method, model="formal")
+
+
+def test_the_matrix_has_a_row_a_phase_and_a_column_a_task():
+    found = matrix(rows_of())
+    assert found.to_numpy() == pytest.approx(np.array(R))
+    assert (list(found.index), list(found.columns)) == ([0, 1, 2, 3], list(TASKS))
+
+
+def test_what_a_matrix_comes_to_is_counted_by_hand():
+    found = summaries(rows_of()).loc["1"]
+    assert found["average_accuracy"] == pytest.approx(0.5)
+    assert found["just_learnt"] == pytest.approx(0.95)
+    assert found["kept"] == pytest.approx(1.0 / 1.9)
+    assert found["forgetting_from_max"] == found["forgetting_from_initial"] == pytest.approx((0.7 + 0.2) / 2)
+    assert found["backward_transfer"] == pytest.approx(-0.45)
+    assert found["forward_transfer"] == pytest.approx((0.1 + 0.1) / 2)
+
+
+def test_the_maximum_may_lie_after_a_tasks_own_phase():
+    late = [[0, 0, 0], [0.8, 0, 0], [0.9, 0.5, 0], [0.4, 0.5, 0.5]]
+    found = summaries(rows_of(late)).loc["1"]
+    assert found["forgetting_from_max"] == pytest.approx((0.5 + 0.0) / 2)
+    assert found["forgetting_from_initial"] == pytest.approx((0.4 + 0.0) / 2)
+
+
+def test_a_task_that_was_not_learnt_is_not_forgotten():
+    found = summaries(rows_of(known=(False, True, False))).loc["1"]
+    assert found["kept"] == pytest.approx(0.7 / 0.9) and found["just_learnt"] == pytest.approx(0.9)
+    assert math.isnan(summaries(rows_of(known=(False, False, True))).loc["1"]["kept"])
+
+
+def test_what_learning_took_is_a_median_with_its_range():
+    first, _, last = spent(rows_of(inits=("1", "2", "6")))
+    assert first == {"task": "copy", "learnt": 3, "of": 3, "steps_to_99": [102, 101, 106], "seconds_to_99": [10.2, 10.1, 10.6]}
+    assert last["learnt"] == 0 and last["steps_to_99"] is None
+
+
+def test_its_sentence_and_report_name_what_was_kept_and_what_was_not_learnt():
+    said = FORGETTING.sentence(check(), ROWS.metrics(None, rows_of(), 1.0))  # type: ignore[misc]
+    assert "0.53 is kept" in said and "not learnt to 99% by all: parity" in said
+    better = [[*row[:1], *row[1:]] for row in R[:3]] + [[1.0, 0.9, 0.5]]
+    both = pd.concat([rows_of(), rows_of(better, method="replay")])
+    table = TableRows("forgetting", "forget", "entry", "init", both, ("accuracy", "loss"), ("model", "seed"))
+    side_by_side, took, *own = report.found([table])
+    assert side_by_side.table is not None and side_by_side.table["method"].tolist() == ["none", "replay"]
+    assert side_by_side.table["kept, less that of none"].tolist()[1].startswith("+0.47")
+    assert took.table is not None and took.table["learnt by"].tolist()[:3] == ["2 of 2", "2 of 2", "0 of 2"]
+    assert [one.figure is not None and one.figure.startswith(b"\x89PNG") for one in own] == [True, True]
+
+
+def check(**values):
+    return FORGETTING.check(values, "here")
+
+
+def test_a_cell_stands_alone_and_says_what_differs():
+    cell = FORGETTING.plan(check(method="replay", stored=0.5, seed=2))
+    assert not cell.needs and not cell.models and cell.label == "forgetting replay stored=0.5"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"stored": 1.5}, "stored"),
+        ({"tasks": ["copy", "copy"]}, "different tasks"),
+        ({"tasks": []}, "at least one"),
+        ({"method": "x"}, "none"),
+    ],
+)
+def test_a_wrong_parameter_is_one_clear_line(wrong, message):
+    with pytest.raises(LabError, match=message):
+        check(**wrong)

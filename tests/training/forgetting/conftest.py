@@ -1,0 +1,24 @@
+"""Courses of small models on tasks that take a moment."""
+
+import pytest
+import torch
+
+from hippo_core.experiments.forgetting.experiment import ForgettingParameters
+from hippo_core.training.forgetting.methods import quadratic
+from hippo_core.training.forgetting.run import Course
+from hippo_core.training.forgetting.transformer import PRESETS, Shape
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """Makes a course of phases: two tasks, few steps, validation items examined."""
+
+    monkeypatch.setattr(quadratic, "EXAMINED", 4)
+    monkeypatch.setitem(PRESETS, "tiny", Shape(24, width=16, heads=2))  # type: ignore[arg-type]
+
+    def make(folder="course", **values):
+        torch.manual_seed(0)
+        quick = {"model": "tiny", "tasks": ["majority", "copy"], "steps": 10, "inits": 2, "batch": 8, "split": "val"}
+        return Course(ForgettingParameters(**(quick | values)), tmp_path / folder, say=lambda line: None)
+
+    return make

@@ -1,0 +1,194 @@
+"""Phases: what is learnt from, that a seed alone learns the same, that a killed course goes on, and what each method keeps."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from hippo_core.files import LabError
+from hippo_core.training.forgetting import checkpoint, run
+from hippo_core.training.forgetting.methods import METHODS
+from hippo_core.training.forgetting.tasks import make_task
+from hippo_core.training.forgetting.transformer import PRESETS, initial, logits
+
+UNTIMED = ["seconds", "seconds_to_99"]
+
+
+def rows_of(course):
+    return pd.DataFrame(course.run()).drop(columns=UNTIMED)
+
+
+def same(one, other, tolerance=0.0):
+    pd.testing.assert_frame_equal(one.reset_index(drop=True), other.reset_index(drop=True), rtol=tolerance, atol=tolerance)
+
+
+def test_logits_at_a_place_know_nothing_of_later_tokens():
+    shape = PRESETS["small"]
+    vector, generator = initial(shape, 3), torch.Generator().manual_seed(0)
+    tokens = torch.randint(0, 100, (2, 12), generator=generator)
+    changed = tokens.clone()
+    changed[:, 8:] = 5
+    at = torch.tensor([[3, 7], [7, 7]])
+    found = logits(shape, vector, tokens, at)
+    assert torch.allclose(found, logits(shape, vector, changed, at), atol=1e-5)
+    assert torch.allclose(found[1, 0], logits(shape, vector, tokens[1:, :8], at[1:])[0, 0], atol=1e-5)
+    assert not torch.allclose(found, logits(shape, vector, tokens.flip(1), at), atol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["replay", "lora"])
+def test_models_in_step_learn_what_each_would_alone(course, method):
+    together = rows_of(course(method=method, seed=7))
+    for number, seed in enumerate((7, 8)):
+        alone = rows_of(course(f"alone{number}", method=method, seed=seed, inits=1))
+        mine = together[together["init"] == str(seed)]
+        assert np.allclose(mine["loss"], alone["loss"], atol=1e-3), method
+
+
+class Killed(Exception):
+    pass
+
+
+WHEN = [  # in the first phase, after it, in the second
+    *(("replay", {"policy": "spaced"}, 5), ("ewc", {"optimizer": "kept"}, 5), ("none", {}, 10)),
+    *(("replay", {"policy": "spaced"}, 13), ("lora", {}, 13)),
+]
+
+
+@pytest.mark.parametrize(("method", "told", "when"), WHEN)
+def test_a_killed_course_goes_on_as_if_nothing_had_happened(course, monkeypatch, method, told, when):
+    monkeypatch.setattr(run, "EVERY", 2)
+    monkeypatch.setattr(run, "SAVED_EVERY", 0.0)
+    told = {"method": method, **told}
+    whole = rows_of(course("whole", **told))
+    killed, steps = course("killed", **told), []
+    step = killed.step
+
+    def until(*arguments):
+        steps.append(0)
+        if len(steps) > when:
+            raise Killed
+        step(*arguments)
+
+    monkeypatch.setattr(killed, "step", until)
+    with pytest.raises(Killed):
+        killed.run()
+    again, left = course("killed", **told), []
+    step_again = again.step
+    monkeypatch.setattr(again, "step", lambda *arguments: (left.append(0), step_again(*arguments)))
+    same(whole, rows_of(again))
+    assert len(left) == 20 - when + when % 2
+
+
+def test_replay_of_nothing_is_no_replay(course):
+    same(rows_of(course(method="none")), rows_of(course("nothing", method="replay", stored=0.0)))
+    assert not np.allclose(rows_of(course("some", method="replay"))["loss"], rows_of(course("none", method="none"))["loss"])
+
+
+def test_replay_draws_from_earlier_tasks_training_items_alone(course):
+    here = course(method="replay", stored=0.1, rehearsed=30)
+    assert here.method.more(0, 1, [0, 1]) is None
+    here.method.end(0)
+    drawn = here.method.more(1, 1, [0, 1])
+    train = set(here.corpus.items(0, "train").tolist())
+    for row in drawn.tolist():
+        stored = [item for item in row if item >= 0]
+        assert len(set(stored)) == len(stored) == 26 and set(stored) <= train  # a tenth of 256
+    assert drawn[0].tolist() != drawn[1].tolist()
+
+
+def test_what_is_drawn_goes_once_through_the_training_items(course):
+    here = course(tasks=["copy"], batch=16)
+    drawn = np.concatenate([here.drawn(0, 0, step) for step in range(1, 9)])
+    assert sorted(drawn) == sorted(here.corpus.items(0, "train"))
+    assert sorted(np.concatenate([here.drawn(0, 0, step) for step in range(9, 17)])) == sorted(drawn)
+    assert here.drawn(0, 0, 1).tolist() != here.drawn(1, 0, 1).tolist()
+
+
+def test_joint_learns_all_tasks_so_far_in_equal_parts(course):
+    here = course(method="joint")
+    found = here.drawn(0, 1, 1)
+    assert [int((found < 512).sum()), int((found >= 512).sum())] == [4, 4]
+
+
+def test_scratch_learns_each_task_as_if_it_were_the_first(course):
+    after = rows_of(course(method="scratch"))
+    alone = rows_of(course("alone", method="none", tasks=["copy"]))
+    mine, other = (rows[(rows["task"] == "copy") & (rows["phase"] == rows["own"])]["loss"] for rows in (after, alone))
+    assert not np.allclose(mine, other)  # another order of items, as it is another phase
+    assert np.allclose(mine, other, atol=0.5)
+
+
+def test_lora_answers_an_earlier_task_as_it_did_before(course):
+    rows = rows_of(course(method="lora", tasks=["majority", "copy", "reverse"]))
+    for task, own in (("majority", 1), ("copy", 2)):
+        mine = rows[(rows["task"] == task) & (rows["phase"] >= own)]
+        assert mine.groupby("init")["loss"].nunique().max() == 1
+
+
+@pytest.mark.parametrize("method", ["l2", "ewc", "lwf"])
+def test_what_holds_back_without_strength_is_nothing(course, method):
+    plain = rows_of(course("plain"))
+    same(plain, rows_of(course("weak", method=method, strength=0.0)), 1e-4)
+    held = rows_of(course("held", method=method, strength=1e6))
+    assert not np.allclose(plain["loss"], held["loss"], atol=1e-3)
+
+
+def test_a_task_is_learnt_and_the_learning_stops(course):
+    here = course(tasks=["majority"], model="small", steps=100, inits=1, rate=0.003, batch=32)
+    last = rows_of(here).iloc[-1]
+    assert last["accuracy"] > 0.9 and last["steps_to_99"] == last["taken"] < 100
+    lines = [json.loads(line) for line in here.curve.read_text().splitlines()]
+    assert lines[-1]["majority"]["right"][0] >= run.LEARNT > max(line["majority"]["right"][0] for line in lines[:-1])
+
+
+def test_shuffled_answers_are_not_learnt(course):
+    last = rows_of(course(tasks=["majority"], model="small", steps=100, inits=1, rate=0.003, batch=32, control="shuffled")).iloc[-1]
+    assert last["accuracy"] < 0.7 and np.isnan(last["steps_to_99"])
+
+
+def test_the_split_that_is_asked_for_is_examined(course):
+    here = course(tasks=["copy"])
+    held = [set(here.corpus.items(0, name).tolist()) for name in ("val", "test")]
+    assert not held[0] & held[1]
+    val, test = (rows_of(course(name, tasks=["copy"], split=name))["loss"] for name in ("val", "test"))
+    assert not np.allclose(val, test)
+
+
+def test_a_task_that_does_not_fit_the_preset(course):
+    with pytest.raises(LabError, match="task copy has sequences of 19 tokens, preset grokking takes 8; use model=formal"):
+        course(model="grokking", tasks=["copy"])
+
+
+def test_a_batch_larger_than_the_data(course):
+    with pytest.raises(LabError, match="a batch of 129 is larger than the 128 training items of task copy"):
+        course(batch=129)
+
+
+def test_an_unknown_model(course):
+    with pytest.raises(LabError, match="unknown model of this experiment 'hippo-tiny'; legal: formal, grokking, small, tiny"):
+        course(model="hippo-tiny")
+
+
+def test_a_checkpoint_of_another_shape_and_one_that_is_damaged(course):
+    here = course(inits=1)
+    checkpoint.keep(here.file, here.arrived(0, []), here.learner, here.method)
+    with pytest.raises(LabError, match=r"holds 1 models of \d+ weights, expected 2 models of"):
+        course().run()
+    with pytest.raises(LabError, match=r"holds 1 models of \d+ weights, expected 1 models of 413312"):
+        course(inits=1, model="formal").run()
+    here.file.write_bytes(here.file.read_bytes()[:100])
+    with pytest.raises(LabError, match="is damaged"):
+        course(inits=1).run()
+
+
+def test_every_method_goes_through_the_phases(course):
+    for method in METHODS:
+        rows = rows_of(course(method, method=method, steps=2, inits=1))
+        assert len(rows) == 6 and rows["loss"].notna().all(), method
+
+
+def test_the_prompt_of_all_tasks_is_the_same_in_the_control():
+    copied, reversed_ = (make_task(name, "one_token").tokens[:, :10] for name in ("copy", "reverse"))
+    assert (copied == reversed_).all()
