@@ -81,7 +81,7 @@ def lab(tmp_path_factory):
 def test_the_composite_reads_the_stores_of_both_of_its_memories(lab):
     preset = load_preset("mine/both")
     assert [part.name for part in preset.parts.values()] == ["memory/hei_nw", "mine/links"]
-    assert preset.method.columns["test"] == ("links_walked",)
+    assert preset.method.columns["test"] == ("inner_questions", "links_walked")
 
 
 def write_notebook(path, parameters, cells):

@@ -9,6 +9,8 @@ import yaml
 
 from hippo_core.experiments import Experiment, Parameters, planned
 from hippo_core.experiments.answer.experiment import ANSWER
+from hippo_core.experiments.asking.table import ITEMS
+from hippo_core.experiments.base import experiments
 from hippo_core.experiments.plan import CellPlan
 from hippo_core.files import LabError
 from hippo_core.lab.grid import expand as expanding
@@ -16,6 +18,7 @@ from hippo_core.lab.grid.expand import expand, in_order
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.methods.base import Method
 from hippo_core.results.records import Table
+from hippo_core.results.records.read import ITEM
 
 TABLE = Table(columns=("layer", "text", "loss"), unit="layer", cluster="text", measures=("loss",), text=("text",))
 
@@ -177,3 +180,10 @@ def test_the_weights_that_a_method_declares_are_a_part_of_its_cells(tmp_path, mo
 
 def test_ours_fit_together():
     ANSWER.require()
+
+
+def test_no_rows_but_answers_are_read_as_such():
+    tables = [(one, table) for one in experiments() for table in one.tables]
+    answers = {(one.name, table.step) for one, table in tables if table.unit == ITEM}
+    assert answers == {(one.name, table.step) for one, table in tables if {*ITEMS.columns} <= {*table.columns}}
+    assert len(tables) > len(answers) > 1

@@ -66,8 +66,8 @@ def _alike(rows: Frame) -> list[tuple[str, Frame]]:
 def _pooled(rows: Frame) -> Frame:
     """Rows of several cells as of one: clean rows once a seed, probes named by their seed."""
     seed = rows["seed"].astype(str) if "seed" in rows else ""
-    rows = rows.assign(item_id=rows["item_id"] + "@" + seed)
-    return rows.drop_duplicates(["item_id", "task", "kind", "severity", "defence"])
+    rows = rows.assign(probe=rows["probe"] + "@" + seed)
+    return rows.drop_duplicates(["probe", "task", "kind", "severity", "defence"])
 
 
 def _titled(title: str, name: str) -> str:
@@ -127,7 +127,7 @@ def _costs(name: str, rows: Frame) -> Section:
         }
         for defence, cost in costs.items()
     ]
-    count = rows[rows["kind"] == CLEAN]["item_id"].nunique()
+    count = rows[rows["kind"] == CLEAN]["probe"].nunique()
     return Section(_titled("Cost of a defence", name), f"On {count} caches that nothing has damaged.", table=pd.DataFrame(shown))
 
 

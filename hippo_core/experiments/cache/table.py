@@ -10,7 +10,7 @@ from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import Table, mean_by_cluster
 
 COLUMNS = (
-    *("item_id", "cluster", "task", "kind", "severity", "defence", "score", "loss", "chance"),
+    *("probe", "cluster", "task", "kind", "severity", "defence", "score", "loss", "chance"),
     *("damaged", "detected", "false_alarms", "repair_ms", "kept_bytes"),
 )
 CLEAN = "clean"  # the kind of no fault
@@ -52,12 +52,12 @@ def recovered(rows: Frame, measure: str | None = None) -> Frame:
     lines = []
     for (task, kind, severity), own in rows[rows["kind"] != CLEAN].groupby(["task", "kind", "severity"], sort=False):
         name = measure or measure_of(str(task))[0]
-        clean = rows[(rows["task"] == task) & (rows["kind"] == CLEAN) & (rows["defence"] == "none")].set_index("item_id")
-        corrupt = own[own["defence"] == "none"].set_index("item_id")
+        clean = rows[(rows["task"] == task) & (rows["kind"] == CLEAN) & (rows["defence"] == "none")].set_index("probe")
+        corrupt = own[own["defence"] == "none"].set_index("probe")
         for defence, repaired in own[own["defence"] != "none"].groupby("defence", sort=False):
             lines.append(
                 {"task": task, "kind": kind, "severity": severity, "defence": defence}
-                | _ratio(clean[name], corrupt[name], repaired.set_index("item_id")[name], clean["cluster"])
+                | _ratio(clean[name], corrupt[name], repaired.set_index("probe")[name], clean["cluster"])
             )
     return pd.DataFrame(lines, columns=["task", "kind", "severity", "defence", "recovered", "low", "high", "lost", "n", "clusters"])
 
@@ -168,11 +168,11 @@ def named(rows: Frame, names: Iterable[str]) -> list[str]:
 
 MEASURE = Table(
     columns=COLUMNS,
-    unit="item_id",
+    unit="probe",
     cluster="cluster",
     measures=("score", "loss"),
     step="measure",
-    text=("item_id", "cluster", "task", "kind", "defence"),
+    text=("probe", "cluster", "task", "kind", "defence"),
     metrics=metrics,
     scraps=("metrics", "tasks"),
 )

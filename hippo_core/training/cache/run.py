@@ -137,7 +137,7 @@ def of_task(
             noticed = [detection(of, now) for of, now in zip(damages, repaired, strict=True)]
             told = {"task": task, "kind": one.kind if one.severity else "clean", "severity": one.severity, "defence": name}
             for at, of, share, seen in zip(written, said[caches], hit, noticed, strict=True):
-                named = {"item_id": at.probe.id, "cluster": at.probe.cluster, "chance": at.probe.chance}
+                named = {"probe": at.probe.id, "cluster": at.probe.cluster, "chance": at.probe.chance}
                 yield {**named, **told, **of, **seen, "damaged": share, "repair_ms": ms, "kept_bytes": kept_bytes[name]}
 
 

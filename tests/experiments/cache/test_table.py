@@ -23,7 +23,7 @@ def rows():
         for defence, score in scores.items():
             for number in range(20):
                 right = float(number < round(20 * score))
-                told = {"item_id": f"q{number}", "cluster": f"w{number}", "task": "needle", "kind": kind, "severity": severity}
+                told = {"probe": f"q{number}", "cluster": f"w{number}", "task": "needle", "kind": kind, "severity": severity}
                 cost = {"damaged": 1.0, "detected": 0.5, "false_alarms": math.nan, "repair_ms": 1.0, "kept_bytes": 0.0}
                 lines.append({**told, "defence": defence, "score": right, "loss": 1 - right, "chance": 0.0, **cost})
     return pd.DataFrame(lines)
@@ -70,7 +70,7 @@ def test_a_defence_that_harms_a_clean_cache_is_charged(rows):
 
 
 def test_what_is_said_and_drawn_is_of_the_rows(rows):
-    told = TableRows("cache", "measure", "item_id", "cluster", rows.assign(record="r", seed=1, model="m"), ("score",), ("model", "seed"))
+    told = TableRows("cache", "measure", "probe", "cluster", rows.assign(record="r", seed=1, model="m"), ("score",), ("model", "seed"))
     curves, damage, costs = found([told])
     assert curves.figure and "clipping" in curves.table["defence"].tolist()
     assert damage.table["recovered"].tolist() == ["−0.25"]

@@ -144,8 +144,8 @@ def test_the_full_grid_runs_all_memories_and_all_of_them_together_from_the_same_
     grid = expand("full", models=("model",))
     assert not grid.not_there
     tests, teaches = of_step(grid, "test"), of_step(grid, "teach")
-    assert len(teaches) == 3 * (3 * 3 + 4) * 9 + 9  # ways on 5 x 5 grids for the spatial one besides
-    assert len(tests) == len(teaches) + (3 * 3 + 4) * 9
+    assert len(teaches) == 3 * (4 * 3 + 4) * 9 + 9  # ways on 5 x 5 grids for the spatial one besides
+    assert len(tests) == len(teaches) + (4 * 3 + 4) * 9 + 4 * 9  # all together, and whose traces the answers of mixed worlds need
     assert {need for cell in tests for need in cell.needed} >= {cell.id for cell in teaches}
 
 

@@ -56,7 +56,7 @@ def test_every_defence_reads_every_probe_under_every_fault(rows):
 
 
 def test_a_clean_cache_is_read_alike_behind_a_defence_that_finds_nothing(rows):
-    clean = rows[0][rows[0]["kind"] == CLEAN].pivot_table(index="item_id", columns="defence", values="loss")
+    clean = rows[0][rows[0]["kind"] == CLEAN].pivot_table(index="probe", columns="defence", values="loss")
     assert (clean["episodic"] == clean["none"]).all()
     assert np.allclose(clean["recompute"], clean["none"], atol=1e-4)
 
@@ -81,7 +81,7 @@ def test_every_defence_gets_the_same_damage(lm, written, monkeypatch):
     groups = [seen[at : at + 3] for at in range(0, len(seen), 3)]
     assert [torch.equal(one, two) for one, two in zip(groups[2], groups[3], strict=True)] == [True] * 3
     assert not torch.equal(groups[0][0], groups[2][0])
-    assert table.groupby(["kind", "item_id"])["loss"].nunique().eq(1).all()
+    assert table.groupby(["kind", "probe"])["loss"].nunique().eq(1).all()
 
 
 def test_the_same_caches_are_read_once_and_say_what_each_read_says(lm, written, monkeypatch):

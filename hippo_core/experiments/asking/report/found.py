@@ -234,8 +234,12 @@ class Named:
 
 
 def legend(run: Run) -> list[Named]:
-    """Every condition of the run in the words of its preset, in the order of all tables."""
-    return [Named(look(name), described(base(name))) for name in ordered(run.rows["condition"])]
+    """Every condition of the run in the words of its preset, in the order of all tables; a preset is described once."""
+    named, told = [], set[str]()
+    for name in ordered(run.rows["condition"]):
+        named.append(Named(look(name), "The same, with this setting" if base(name) in told else described(base(name))))
+        told.add(base(name))
+    return named
 
 
 def described(preset: str) -> str:
