@@ -103,8 +103,7 @@ class SpanStore:
 
     def keys(self, kv: KV) -> Code:
         """The key of each span of a cache, damaged or not."""
-        x = ((kv.float().cpu() - self.clean.mean) / self.clean.spread).nan_to_num(0.0, 0.0, 0.0).clamp(-CLIPPED, CLIPPED)
-        means = torch.stack([part.mean(3).flatten() for part in x.split(SPAN, dim=3)])
+        means = torch.stack([part.mean(3).flatten() for part in self.standardised(kv).split(SPAN, dim=3)])
         return kwta(means, WINNERS)
 
     def recall(self, kv: KV) -> str:
@@ -141,13 +140,19 @@ class SpanStore:
             self._index = traces, codes
         return self._index
 
+    def standardised(self, kv: KV) -> Tensor:
+        """Features as they lie among those of clean text, in standard deviations, at most CLIPPED; what is no number is the mean."""
+        return ((kv.float().cpu() - self.clean.mean) / self.clean.spread).nan_to_num(0.0, 0.0, 0.0).clamp(-CLIPPED, CLIPPED)
+
     def likeness(self, kv: KV, other: KV) -> float:
         """The cosine of two caches' standardised features, from -1 to 1."""
-        one, two = (
-            ((x.float().cpu() - self.clean.mean) / self.clean.spread).nan_to_num(0.0, 0.0, 0.0).clamp(-CLIPPED, CLIPPED).flatten()
-            for x in (kv, other)
-        )
-        return float(torch.dot(one, two) / (one.norm() * two.norm()).clamp(min=1e-9))
+        return cosine(self.standardised(kv), self.standardised(other))
+
+
+def cosine(one: Tensor, two: Tensor) -> float:
+    """The cosine of two tensors of one shape; 0 where one is all zeros."""
+    one, two = one.flatten(), two.flatten()
+    return float(torch.dot(one, two) / (one.norm() * two.norm()).clamp(min=1e-9))
 
 
 def differs(kv: KV, other: KV, precision: Precision) -> Tensor:

@@ -100,9 +100,13 @@ class Setting:
 
 
 class Defence:
-    """The base of all defences: it keeps nothing when a cache is written and repairs nothing. `told`: whether it reads the mask."""
+    """The base of all defences: it keeps nothing when a cache is written and repairs nothing.
+
+    `told`: whether it reads the mask. `reads`: whether it reads the damaged cache at all.
+    """
 
     told = False
+    reads = True
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting

@@ -9,7 +9,7 @@ Nothing reads where the damage is, but `Gold`, a bound. Controls choose as many 
 """
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from hippo_core.cache.corruption import generator_of
 from hippo_core.cache.defences.base import Damaged, Defence, Setting
-from hippo_core.cache.spans import SPAN, SpanStore, differs
+from hippo_core.cache.spans import SPAN, SpanStore, cosine, differs
 from hippo_core.models.kv import KV
 
 PAIRS = 200  # of different clean texts, that say how alike two may be
@@ -106,9 +106,8 @@ def by_span(mask: Tensor) -> Tensor:
 
 def alike(store: SpanStore, known: Sequence[KV]) -> float:
     """How alike 99 in 100 pairs of clean caches of different texts are at most."""
-    pairs = list(combinations(known, 2))[:PAIRS]
     likenesses = []
-    for one, two in pairs:
+    for one, two in islice(combinations([store.standardised(kv) for kv in known], 2), PAIRS):
         tokens = min(one.shape[3], two.shape[3])
-        likenesses.append(store.likeness(one[:, :, :, :tokens], two[:, :, :, :tokens]))
+        likenesses.append(cosine(one[:, :, :, :tokens], two[:, :, :, :tokens]))
     return float(torch.tensor(likenesses or [0.0]).quantile(0.99))

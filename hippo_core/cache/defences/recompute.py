@@ -5,5 +5,7 @@ from hippo_core.models.kv import KV, encode
 
 
 class Recompute(Defence):
+    reads = False
+
     def repair(self, damaged: Damaged) -> KV:
         return encode(self.setting.lm, [list(damaged.tokens)], damaged.prefix)[0]

@@ -55,14 +55,14 @@ def amplification(
 ) -> list[list[float | None]]:
     """Drift for each unit of perturbation where only one head moves: [L][H]."""
     layers, _, heads, _, _ = clean[0].shape
-    found = []
+    found, whole = [], [perturbed(kv, size, seed, row.address(0)) for kv, row in zip(clean, rows, strict=True)]
     for layer in range(layers):
         line: list[float | None] = []
         for head in range(heads):
             moved = [kv.clone() for kv in clean]
             units = 0.0
-            for one, kv, row in zip(moved, clean, rows, strict=True):
-                one[layer, :, head] = perturbed(kv, size, seed, row.address(0))[layer, :, head]
+            for one, kv, there in zip(moved, clean, whole, strict=True):
+                one[layer, :, head] = there[layer, :, head]
                 units += float((one - kv).norm()) / len(clean)
             moves = drift(own, logits(lm, rows, _repaired(defence, rows, moved)))
             line.append(None if moves is None else moves / units)

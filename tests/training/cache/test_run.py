@@ -37,15 +37,18 @@ def written(lm):
 @pytest.fixture(scope="module")
 def rows(lm, tmp_path_factory):
     record = tmp_path_factory.mktemp("record")
-    told = {"tasks": ["text", "needle"], "n": 3, "kinds": ["gaussian"], "severities": [1.0], "defences": ["episodic", "recompute"]}
+    told = {"tasks": ["text", "needle"], "n": 2, "kinds": ["gaussian"], "severities": [1.0], "defences": ["episodic", "recompute"]}
     open_cell = SimpleNamespace(parameters=CacheParameters(**told), language_model=lm, checkpoint=None, record=record)
-    return run.rows(open_cell, say=str), record
+    with pytest.MonkeyPatch.context() as few:  # a map of a cache is as much a map as that of eight
+        few.setattr("hippo_core.training.cache.stability.CACHES", 1)
+        few.setattr(run, "CLEAN", 4)
+        return run.rows(open_cell, say=str), record
 
 
 def test_every_defence_reads_every_probe_under_every_fault(rows):
     table, record = rows
     counts = table.groupby(["task", "kind", "defence"]).size()
-    assert set(counts) == {3} and len(counts) == 2 * 2 * 3
+    assert set(counts) == {2} and len(counts) == 2 * 2 * 3
     assert {path.name for path in record.rglob("*.*")} == {
         *("task_metrics.json", "stability_metrics.json", "figA_score_vs_eps.png", "figB_clean_vs_overhead_pareto.png"),
         *("figC_logit_sensitivity.png", "figD_amplification_map.png"),
@@ -81,11 +84,30 @@ def test_every_defence_gets_the_same_damage(lm, written, monkeypatch):
     assert table.groupby(["kind", "probe"])["loss"].nunique().eq(1).all()
 
 
+def test_the_same_caches_are_read_once_and_say_what_each_read_says(lm, written, monkeypatch):
+    """Whatever is read once for several defences is what each of them would have read."""
+    parameters = CacheParameters(n=3, kinds=["gaussian"], severities=[0.5])
+    runs, reads = [], []
+    monkeypatch.setattr(run, "read", lambda *told, once=run.read: reads.append(1) or once(*told))
+    for _ in range(2):
+        defences = {name: Nothing(SimpleNamespace()) for name in ("none", "other")}
+        runs.append(pd.DataFrame(run.of_task(lm, "needle", written, parameters, defences, dict.fromkeys(defences, 0))))
+        monkeypatch.setattr(run, "contents", lambda caches: object())
+    assert len(reads) == 2 + 4
+    pd.testing.assert_frame_equal(*(one.drop(columns="repair_ms") for one in runs), check_exact=True)
+
+
 def test_the_answer_follows_the_cache_and_not_the_question(lm, written):
     """Behind another probe's keys and values the right answer is not known."""
     own = run.read(lm, written, [one.blocks for one in written])
     swapped = run.read(lm, written, [one.blocks for one in (*written[1:], written[0])])
     assert sum(one["score"] for one in own) >= 2 and sum(one["score"] for one in swapped) == 0
+
+
+def test_caches_that_differ_are_told_apart():
+    one = torch.zeros(1, 2, 1, 2, 2)
+    others = [one.clone(), one.view(1, 2, 2, 1, 2), one + 1, one.double()]
+    assert [run.contents([(one,)]) == run.contents([(other,)]) for other in others] == [True, False, False, False]
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
