@@ -96,7 +96,9 @@ def make_world(random: Random, settings: MixedSettings, spec: WorldSpec) -> Worl
         draft = draw_parts(random, settings, spec, kinds)
         items = ask(random, draft, kinds) if draft else None
         if draft and items:
-            return put_together(random, draft, items)
+            world = put_together(random, draft, items)
+            if all(has_competitor(item, world.facts) for item in world.items):
+                return world
     raise AssertionError("unreachable")
 
 
@@ -181,6 +183,12 @@ def ask(random: Random, draft: Draft, kinds: Sequence[Kind]) -> list[Item] | Non
         draft.used.add(item.id)
         asked[number] = item
     return [asked[number] for number in range(len(kinds))]
+
+
+def has_competitor(item: Item, facts: Sequence[Fact]) -> bool:
+    """Whether a fact besides the gold ones shares a slot's value with the cue."""
+    named = {value.lower() for value in item.cue.values()}
+    return any(fact.id not in item.gold_facts and named & {value.lower() for value in fact.slots.values()} for fact in facts)
 
 
 def employees(random: Random, draft: Draft, firm: Firm, named: bool) -> Iterator[Employee]:

@@ -260,7 +260,8 @@ def test_recall_of_a_control_is_marked_as_that_of_its_memory(tmp_path):
 
 
 def _marked(page: str, name: str) -> bool:
-    [line] = re.findall(rf'<tr><td class="name"><span class="chip[^>]*></span>{re.escape(name)}(?: \(INVALID\))?</td><td class="n">10</td>.*', page)
+    called = rf'<td class="name"><span class="chip[^>]*></span>{re.escape(name)}(?: \(INVALID\))?</td>'
+    [line] = re.findall(rf'<tr>{called}<td class="n">10</td>.*', page)
     return "‡" in line
 
 
