@@ -9,8 +9,10 @@ import psutil
 import pytest
 
 from hippo_core.results import records
-from tests.lab.conftest import make_lab
+from tests.lab.conftest import WHOLE, make_lab
 from tests.lab.running import COMMAND, environment, here, kernels_of, lab
+
+LONG = pytest.mark.skipif(not WHOLE, reason="a cluster of its own for each: `make test-faults` runs it")
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +46,7 @@ def test_two_workers_leave_the_records_of_this_machine(finished, cluster, tmp_pa
     assert kernels_of(place) == []  # the kernels of the run and what they were forked from
 
 
+@LONG
 def test_a_store_taught_on_one_worker_is_asked_on_another_that_shares_no_folder(cluster, bucket, tmp_path):
     """Runner and workers have a folder each: what a test needs comes from the archive."""
     place = make_lab(tmp_path / "lab")
@@ -75,6 +78,7 @@ def test_a_killed_worker_loses_nothing(finished, cluster, tmp_path):
     assert kernels_of(place) == []
 
 
+@LONG
 def test_ctrl_c_ends_the_kernels_of_the_workers_and_not_the_workers(cluster, tmp_path):
     place = make_lab(tmp_path / "lab")
     worker = cluster.add(place)
@@ -93,6 +97,7 @@ def test_ctrl_c_ends_the_kernels_of_the_workers_and_not_the_workers(cluster, tmp
     assert lab(place, *on(cluster, "--kernel", "cold", "--only", "*/rag_bm25")).returncode == 0
 
 
+@LONG
 def test_workers_on_other_machines_copy_records_to_the_archive(finished, cluster, bucket, tmp_path):
     """Runner and workers share no folder."""
     place = make_lab(tmp_path / "lab", finished)
@@ -111,6 +116,7 @@ def test_workers_on_other_machines_copy_records_to_the_archive(finished, cluster
     assert len(records.records_of(other / "executed/quick")) == 3
 
 
+@LONG
 def test_a_failed_cell_names_its_notebook_in_the_archive(cluster, bucket, tmp_path):
     from papermill.iorw import papermill_io
 
@@ -176,6 +182,7 @@ def test_a_mistake_is_one_line_before_work_starts(tmp_path, monkeypatch, words, 
 NEEDS_GPU = "max_memory_gb: 6\n"
 
 
+@LONG
 def test_cells_that_need_a_gpu_share_one_by_the_memory_they_declare(cluster, tmp_path):
     place = make_lab(tmp_path / "lab")
     (place / "params/models/big.yaml").write_text(f"source: model\n{NEEDS_GPU}")
