@@ -77,11 +77,11 @@ class Atlas:
         self.names = place_names(self.texts)
         self.told = told = [(number, one) for number, text in enumerate(self.texts) if (one := read(mark(text, self.names))) is not None]
         self.routes = {one.name: (number, one) for number, one in told if isinstance(one, Route)}
-        self.there: dict[str, list[int]] = {}
+        self.there: dict[str, list[tuple[int, str]]] = {}
         self.walks: dict[str, list[tuple[int, Walk]]] = {}
         for number, one in told:
             if isinstance(one, There):
-                self.there.setdefault(one.place, []).append(number)
+                self.there.setdefault(one.place, []).append((number, one.thing))
             elif isinstance(one, Walk):
                 self.walks.setdefault(one.who, []).append((number, one))
         self.landmarks = dict(self._landmarks(self.texts))
@@ -136,8 +136,7 @@ class Atlas:
             trip = of_route(len(told.steps), self.habits is not None and told.name in self.habits.routes)
             return Said("", f"How does the {told.name} go from the {told.origin}?" if told.origin else "", "", (number,), trip=trip)
         if wanted.kind == "there":
-            numbers = self.there.get(wanted.start.label, ())
-            return Said("", "", "", tuple(numbers)) if numbers else None
+            return self._there(wanted)
         start = self._place(wanted.start)
         if start is None:
             return None
@@ -147,6 +146,15 @@ class Atlas:
             return self._around(wanted, start)
         goal = self._place(wanted.goal) if wanted.goal else None
         return self._way(wanted, start, goal) if goal else None
+
+    def _there(self, wanted: Asked) -> Said | None:
+        """What was told of a place: the thing that is there, where that is asked for and it alone was told of; else the statements."""
+        label, told = wanted.start.label, self.there.get(wanted.start.label, ())
+        numbers = tuple(number for number, _ in told)
+        if not wanted.thing or len(told) != 1 or not told[0][1]:
+            return Said("", "", "", numbers) if numbers else None
+        thing, name = told[0][1], self.names.get(label, label)
+        return Said(f"The {name} holds {thing}.", f"What does the {name} hold?", thing.split()[1], numbers)
 
     def _place(self, place: Place) -> str | None:
         return self.map.find(place.label, place.next_to)

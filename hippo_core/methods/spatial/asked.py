@@ -22,6 +22,7 @@ WAY = re.compile(
 )
 SIDES = re.compile(r"\bdirections?\b|\bsides?\b|\bways? out\b|\bexits?\b", re.IGNORECASE)
 WHERE = re.compile(r"\bwhere\b|\bwhich place\b|\bend\b", re.IGNORECASE)
+THING = re.compile(r"^(?:What (?:is|was|does|did|can|would)|Which thing)\b(?!.* [A-Z])")
 PLACES = re.compile(r"\bplaces\b|\bplace by place\b|\bstops\b", re.IGNORECASE)
 
 
@@ -36,7 +37,7 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question of a map. `start`, `goal`: the places that it names; `word`: its direction; `who`: whom it is about; `in_places`: whether
-    the way is wanted as places and not as directions."""
+    the way is wanted as places and not as directions; `thing`: whether a thing is asked for, and nobody is named."""
 
     kind: Kind
     start: Place
@@ -44,6 +45,7 @@ class Asked:
     word: str = ""
     who: str = ""
     in_places: bool = False
+    thing: bool = False
 
 
 def asked(question: str, walkers: Set[str] = frozenset(), routes: Set[str] = frozenset()) -> Asked | None:
@@ -63,7 +65,9 @@ def asked(question: str, walkers: Set[str] = frozenset(), routes: Set[str] = fro
             return Asked("where", start, who=who)
         if len(words) == 1:
             return Asked("neighbor", start, word=words[0])
-        return Asked("exits" if SIDES.search(question) else "there", start) if not words else None
+        if words:
+            return None
+        return Asked("exits", start) if SIDES.search(question) else Asked("there", start, thing=bool(THING.match(question)))
     if len(named) != 2 or words:
         return None
     start, goal = (place for _, place in named) if named[0][0] in FROM or named[1][0] not in FROM else (place for _, place in named[::-1])

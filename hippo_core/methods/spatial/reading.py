@@ -35,6 +35,8 @@ LINKS = re.compile(
     re.IGNORECASE,
 )
 STARTS = re.compile(r"\b(?:starts?|started|begins?|began|sets? out|stands?|stood)\b", re.IGNORECASE)
+THING = re.compile(r"\ban? [a-z]+(?= (?:at|in|on|by|near)\b|[.,;]|$)", re.IGNORECASE)
+INDEFINITE = re.compile(r"\ban? ", re.IGNORECASE)
 PERSON = re.compile(r"^(?P<who>[A-Z][\w'’-]*) (?P<rest>.+)$")
 STEP = re.compile(r"^Step (?P<number>\d+): (?P<told>.+)$", re.DOTALL)
 ROUTE = re.compile(r"^The (?P<name>[^\W\d_]+ [^\W\d_]+) [^:]+: (?P<steps>.+)")
@@ -96,9 +98,10 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class There:
-    """Something else that is told of a place, such as what is there."""
+    """Something else that is told of a place, such as what is there: the `thing` with its article, if there is one alone."""
 
     place: str
+    thing: str = ""
 
 
 Observation = Link | Barrier | Walk | Visit | Route | There
@@ -125,7 +128,10 @@ def read(text: str) -> Observation | None:
             return Walk(person["who"], word=words[0])
         if len(nouns) == 1 and not words and STARTS.search(person["rest"]):
             return Walk(person["who"], place=nouns[0][0])
-    return There(nouns[0][0]) if len(nouns) == 1 and not words else None
+    if len(nouns) != 1 or words:
+        return None
+    thing = THING.search(text) if len(INDEFINITE.findall(text)) == 1 else None
+    return There(nouns[0][0], thing[0] if thing else "")
 
 
 def directions(text: str) -> list[str]:

@@ -63,13 +63,30 @@ def test_the_model_says_that_no_way_leads_there_and_that_one_is_there(lm, goal, 
 
 
 def test_statements_are_shown_as_they_are_where_the_map_has_nothing_to_say(lm):
-    _, found = brought(lm, question="What does the mill hold?")
+    _, found = brought(lm, question="Who was seen at the mill?")
     assert [trace.text for trace in found.delivered] == ["There is a lamp at the mill."]
     assert found.confidence is None
     _, route = brought(lm, question="Tell me the milk round from the pier.")
     assert (route.delivered, route.rephrased) == (route.shown, "How does the milk round go from the pier?")
     _, other = brought(lm, question="Who is Ben?")
     assert (len(other.shown), other.restated, other.confidence) == (3, "", None)
+
+
+@pytest.mark.parametrize("question", ["What is there at the mill?", "What did someone leave at the mill?", "Which thing lies at the mill?"])
+@pytest.mark.parametrize(("thing", "said"), [("a lamp", "lamp"), ("an axe", "axe")])
+def test_a_thing_is_looked_up_in_the_words_of_one_sentence_whatever_the_question_s(lm, question, thing, said):
+    told = [*SQUARE[:2], f"Someone left {thing} at the mill."]
+    _, found = brought(lm, told, question)
+    assert (found.restated, found.rephrased, found.answer) == (f"The mill holds {thing}.", "What does the mill hold?", said)
+    assert [trace.text for trace in found.shown] == told[2:] and found.confidence == 1.0
+
+
+@pytest.mark.parametrize("told", ["Rain fell at the mill.", "The mill holds a lamp and a broom.", "Ann left an old lamp at the mill."])
+def test_a_thing_is_not_guessed_where_a_statement_does_not_name_one_alone(lm, told):
+    _, found = brought(lm, [*SQUARE[:2], told], "What does the mill hold?")
+    assert (found.restated, [trace.text for trace in found.shown]) == ("", [told])
+    _, two = brought(lm, [*SQUARE[:2], "There is a lamp at the mill.", "There is a broom at the mill."], "What does the mill hold?")
+    assert (two.restated, len(two.shown)) == ("", 2)
 
 
 def test_it_says_nothing_where_it_is_switched_off_or_was_told_nothing(lm):

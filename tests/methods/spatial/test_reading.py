@@ -16,7 +16,8 @@ TOLD = {
     "Lea starts at the mill.": Walk("Lea", "mill"),
     "Lea strolls north.": Walk("Lea", word="north"),
     "The milk round goes from the mill: north, east.": Route("milk round", "mill", ("north", "east")),
-    "There is a lamp at the mill.": There("mill"),
+    "There is a lamp at the mill.": There("mill", "a lamp"),
+    "Rain fell at the mill.": There("mill"),
     "The lane from the mill to the mill.": None,  # a place is not beside itself
     "Ben gave Anna a lamp.": None,
     "": None,
@@ -48,7 +49,7 @@ ASKED = {
     "Which place is north of the mill?": Asked("neighbor", Place("mill"), word="north"),
     "In which directions can one leave the mill?": Asked("exits", Place("mill")),
     "Where is Lea now, having left the mill?": Asked("where", Place("mill"), who="Lea"),
-    "What does the mill hold?": Asked("there", Place("mill")),
+    "What does the mill hold?": Asked("there", Place("mill"), thing=True),
     "How does the milk round go from the mill?": Asked("route", Place("milk round")),
     "Who gave Anna the lamp in the mill?": None,
     "Who is Ben?": None,
