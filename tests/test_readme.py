@@ -7,13 +7,14 @@ import pytest
 
 from hippo_core.experiments import OURS
 from hippo_core.experiments.consolidation.table import TITLES, changes
-from hippo_core.files import root
+from hippo_core.files import LabError, root
+from hippo_core.results import quoted
 from hippo_core.results.formatting import span
-from tests.experiments.asking.report.rows_again import contradicted, read_run, rows_file, tables_of
+from hippo_core.results.quoted import REGION, Quoted, filled, pages, tables
+from tests.experiments.asking.report.rows_again import contradicted, rows_file
 
 WRITTEN = sorted((root() / "docs").glob("*.md"))
 PAGES = {path: path.read_text(encoding="utf-8") for path in (root() / "README.md", *WRITTEN)}
-RESULTS = {"results.md": ""}  # pages with results, and the heading that these stand below
 REFERENCE = root() / "reports" / "reference"
 REPORTS = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
 WITHOUT_ROWS = {  # no report of a run
@@ -48,24 +49,37 @@ def test_the_reference_of_consolidation_says_what_its_rows_give():
             assert f"| {round(change['difference'], 3):.3g} | {span(change['low'], change['high'])} |" in shown
 
 
-def test_every_row_of_results_stands_in_a_reference_report():
-    reported = "\n".join(map(tables, REPORTS))
-    rows = [row for path, text in PAGES.items() if path.name in RESULTS for row in rows_of(text, RESULTS[path.name])]
-    assert len(rows) > 5
-    assert [row for row in rows if row not in reported] == []
+def test_every_table_that_is_quoted_is_as_the_references_give_it():
+    known = tables()
+    assert {path.name for path in pages() if filled(text := path.read_text(encoding="utf-8"), known) != text} == set()
+    assert {hit["name"] for text in PAGES.values() for hit in REGION.finditer(text)} == set(known)
 
 
-def rows_of(text, heading):
-    """The rows of the tables below a heading of a page, or of the whole page where it has no such heading."""
-    part = text.split(f"{heading}\n")[1].split("\n## ")[0] if heading and heading in text else "" if heading else text
-    return [line for line in part.splitlines() if line.startswith("|") and not set(line) <= set("|-: ")]
+def test_every_table_of_results_is_quoted():
+    assert not re.search(r"^\|", REGION.sub("", PAGES[root() / "docs/results.md"]), re.MULTILINE)
 
 
-def tables(report):
-    """The tables of a report: those that its rows give; where there are none, what it says."""
-    if rows_file(report):
-        return "\n".join(table for _, table in tables_of(read_run(report)))
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(report.rglob("*.md")))
+def test_a_quoted_table_follows_the_rows_beside_a_report(monkeypatch):
+    rows = pd.DataFrame({
+        "split": "test", "regime": "delayed", "setting": ["a", "a", "a", "b"], "score": [3.0, 1.0, 2.0, 4.0], "items": 4,
+        "condition": ["memory/one", "baselines/rag_a", "baselines/rag_b", "memory/one"],
+    })  # fmt: skip
+    monkeypatch.setattr(quoted, "_rows", lambda reference: rows)
+    sides = {"memory": {"condition": "memory/*"}, "best rag": {"condition": "baselines/rag_*"}}
+    rows_of = {"first": {"setting": "a"}, "second": {"setting": "b"}}
+    told = Quoted(head="asked", where={"reference": "any"}, columns=sides, rows=rows_of, text={"first": {"memory": "**{}**"}})
+    assert list(told.lines())[2:] == ["| first | **0.75** | 0.50 |", "| second | 1.00 | – |"]
+
+
+def test_a_quoted_table_that_no_report_holds_is_refused():
+    with pytest.raises(LabError, match=r"unknown table of docs/tables\.yaml 'nothing'; legal: "):
+        filled("<!-- table: nothing -->\n<!-- end -->", tables())
+    with pytest.raises(LabError, match="has no table that begins with"):
+        list(Quoted(head="| nothing |", copied="rivals/index.md").lines())
+    with pytest.raises(LabError, match=r"unknown reference 'nothing'; legal: .*rivals"):
+        list(Quoted(head="asked", where={"reference": "nothing"}, columns={"a": {}}, rows={"b": {}}).lines())
+    with pytest.raises(ValueError, match="expected either copied, or rows and columns"):
+        Quoted(head="asked")
 
 
 LINKS = [(path, link) for path, text in PAGES.items() for link in sorted(set(re.findall(r"\]\(([^)#]+)\)", text)))]
