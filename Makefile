@@ -15,7 +15,7 @@ LAB := $(BIN)/python -m hippo_core
 export MALLOC_MMAP_THRESHOLD_ := 33554432
 export MALLOC_TRIM_THRESHOLD_ := 268435456
 
-.PHONY: help setup models datasets base-model memory memory-weights base-model-adapter abstention confidence base-model-card eval-baselines grid grid-plan watch report consolidation-gate lab dashboard example lint test test-faults mutants peers bench bench-grid bench-scale clean
+.PHONY: help setup models datasets base-model memory memory-weights base-model-adapter abstention confidence base-model-card eval-baselines grid grid-plan preflight watch report consolidation-gate lab dashboard example lint test test-faults mutants peers bench bench-grid bench-scale clean
 
 help: ## list these commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -72,6 +72,9 @@ grid: .venv/.ready ## run a grid, or go on with it, and report (GRID=smoke, defa
 
 grid-plan: .venv/.ready ## say what a grid would run and skip, how long it would take, and what it could not show (GRID=smoke; RUN_ID)
 	@$(LAB) grid-plan $(GRID) --jobs $(JOBS) --run-id $(RUN_ID)
+
+preflight: .venv/.ready ## ask each memory of a grid a few validation questions, and fail where its numbers could show nothing (GRID=smoke; RUN_ID)
+	@$(LAB) preflight $(GRID) --jobs $(JOBS) --run-id $(RUN_ID)
 
 watch: .venv/.ready ## follow a grid that runs elsewhere: cells, time left, output (RUN_ID=smoke; CELL=text of a label)
 	@$(LAB) watch $(RUN_ID) --cell "$(CELL)"

@@ -64,6 +64,13 @@ def grid_plan(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, 
 
 
 @app.command(cls=OfCheckout)
+def preflight(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, model: Models = None, threads: Threads = "") -> None:
+    """Ask each memory of a grid a few validation questions before it runs; the exit status is 1 where one breaks the contract."""
+    options = RunOptions(jobs, threads=threads)
+    raise typer.Exit(grid_commands.preflight_grid(name, run_id, tuple(only or ()), tuple(model or ()), options))
+
+
+@app.command(cls=OfCheckout)
 def run(
     experiment: Annotated[str, typer.Argument(help="answer, memory, or package.module:NAME of one of your own")],
     words: Words = None,

@@ -51,6 +51,29 @@ def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, .
     return int(any(outcome.state == "failed" for outcome in outcomes))
 
 
+def preflight_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], options: RunOptions) -> int:
+    """Ask each memory of a grid a few validation questions, and say which clauses of the contract it breaks; 1 where it breaks one."""
+    from hippo_core.experiments.asking.report.contract import said
+    from hippo_core.experiments.asking.report.runs import broken_clauses
+    from hippo_core.lab.grid.preflight import probes
+
+    grid = expand(name, run_id, only, models, options.threads_each)
+    checked = f"{grid.run_id}-preflight"
+    cells = probes(grid.cells, checked)
+    if not cells:
+        print(f"grid {grid.name}: no memory to be checked")
+        return 0
+    execute.fix_threads(grid.threads)
+    with record_files.locked(run_folder(checked), alone=True):
+        supersede(cells)
+        outcomes = run(status_of(cells), options, ExecutionOptions(options.kernel, grid.threads, grid.timeout, grid.memory))
+    failed = summary.failures(outcomes)
+    lines = failed or said(broken_clauses(run_folder(checked)))
+    for line in lines or [f"grid {grid.name}: its memories keep the contract on a few validation questions"]:
+        print(line)
+    return int(bool(lines))
+
+
 def _say_power(message: str) -> None:
     if message:
         print(f"power: {message}", flush=True)

@@ -5,6 +5,7 @@ break clauses on purpose, and are not asked. That a store is what its memory wro
 and the weights that its file names (store/identity.py).
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -43,7 +44,8 @@ def violations(rows: Frame) -> list[Violation]:
 
 
 def _by_cell(rows: Frame) -> Frame:
-    """One line a record: the means of what is measured, NaN where it is not, `n` of its answers and how many are `scored`."""
+    """One line a record: the means of what is measured, NaN where it is not, its answers `n`, those with a number `scored`."""
+    rows = rows.assign(score=rows["score"].replace([math.inf, -math.inf], math.nan))
     measured = [name for name in MEASURED if name in rows]
     names = ["setting", "split", "seed", "condition", "preset", "regime"]
     cells = rows.groupby("record", sort=False)

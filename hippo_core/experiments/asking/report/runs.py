@@ -116,7 +116,7 @@ class Run:
 def load_run(folder: Path) -> Run:
     """Read every finished record of a run's answers. Raises LabError where there are none, or none of test worlds."""
     rows, dry = _rows(folder)
-    rows = with_settings(with_keys(with_conditions(with_costs(folder, rows))))
+    rows = _named(folder, rows)
     invalid = () if dry else tuple(violations(rows))
     rows = marked(rows, invalid)
     cells = rows.drop_duplicates("record")[CELL]
@@ -128,6 +128,15 @@ def load_run(folder: Path) -> Run:
         Cell(**cell, id=Path(cell["record"]).name, meta=read_meta(folder / cell["record"])) for cell in cells.to_dict("records")
     )
     return Run(folder, test, validation, records, tuple(_unfinished(folder)), dry, tuple(read_declared(folder / DECLARED)), invalid)
+
+
+def broken_clauses(folder: Path) -> list[Violation]:
+    """The clauses of the contract that the finished records of a run break, be they of test or of validation worlds."""
+    return violations(_named(folder, read_rows(folder, split=None)))
+
+
+def _named(folder: Path, rows: Frame) -> Frame:
+    return with_settings(with_keys(with_conditions(with_costs(folder, rows.copy()))))  # a copy: its columns lie together
 
 
 def _rows(folder: Path) -> tuple[Frame, bool]:

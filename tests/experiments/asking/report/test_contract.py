@@ -44,6 +44,7 @@ def test_a_good_run_keeps_all_clauses():
     [
         ({"core": cell("baselines/core", 4)}, "baselines/core delayed", "without the facts 0.40"),
         ({"core": cell("baselines/core", 1, score=float("nan"))}, "baselines/core delayed", "10 of its answers have no score"),
+        ({"core": cell("baselines/core", 1, score=float("inf"))}, "baselines/core delayed", "10 of its answers have no score"),
         ({"memory": memory(store_written=0.0)}, "memory/hei_nw delayed", "its store holds nothing"),
         ({"memory": memory(requests=0.0)}, "memory/hei_nw delayed", "was never asked"),
         ({"memory": memory(refusal=0.6)}, "memory/hei_nw delayed", "refuses 0.60"),
