@@ -35,12 +35,20 @@ class Violation(NamedTuple):
 
 def violations(rows: Frame) -> list[Violation]:
     """The clauses that cells of a run break, on its test and validation worlds."""
-    found = []
-    for _, cells in _by_cell(rows).groupby(["setting", "split", "seed"], sort=False):
-        here = {(one["condition"], one["regime"]): one for one in cells.to_dict("records")}  # of those of several sizes the largest
-        for one in cells.to_dict("records"):
-            found += [Violation(one["record"], one["condition"], one["setting"], why) for why in broken(one, here)]
-    return found
+    together: dict[tuple[object, ...], dict[tuple[str, str], Cell]] = {}
+    cells: list[Cell] = _by_cell(rows).to_dict("records")
+    for one in cells:  # of those of several sizes the largest, which comes last
+        together.setdefault(_worlds(one), {})[one["condition"], one["regime"]] = one
+    return [
+        Violation(one["record"], one["condition"], one["setting"], why)
+        for one in cells
+        for why in broken(one, together[_worlds(one)])
+    ]
+
+
+def _worlds(cell: Cell) -> tuple[object, ...]:
+    """Whose worlds a cell was asked about: cells that agree in it are compared."""
+    return cell["setting"], cell["split"], cell["seed"]
 
 
 def _by_cell(rows: Frame) -> Frame:

@@ -34,11 +34,11 @@ def teach_ms(folder: Path, rows: Frame) -> Frame:
     wrote one. The time of calibrating a gate, which all worlds share, is not in it."""
     prepared = {record.name: record for step in ("teach", "replay") for record in records_with(folder, dry_run=True, step=step)}
     parts = []
-    for record, own in rows.groupby("record", sort=False):
-        items: Any = own.groupby("world")["world"].transform("size")
+    for record, own in rows.groupby("record", sort=False)[["world"]]:
         teachings = dict.fromkeys(_taught_by(folder / str(record), prepared))  # two parts of a memory may read one store
         if teachings:
             told = pd.concat([pd.read_csv(teaching / TAUGHT, usecols=["world", "ms"]) for teaching in teachings])
+            items: Any = own.groupby("world")["world"].transform("size")
             parts.append(own["world"].map(told.groupby("world")["ms"].sum()) / items)
     return pd.concat(parts).reindex(rows.index) if parts else pd.Series(float("nan"), index=rows.index)
 
