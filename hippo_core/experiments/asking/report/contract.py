@@ -39,11 +39,7 @@ def violations(rows: Frame) -> list[Violation]:
     cells: list[Cell] = _by_cell(rows).to_dict("records")
     for one in cells:  # of those of several sizes the largest, which comes last
         together.setdefault(_worlds(one), {})[one["condition"], one["regime"]] = one
-    return [
-        Violation(one["record"], one["condition"], one["setting"], why)
-        for one in cells
-        for why in broken(one, together[_worlds(one)])
-    ]
+    return [Violation(one["record"], one["condition"], one["setting"], why) for one in cells for why in broken(one, together[_worlds(one)])]
 
 
 def _worlds(cell: Cell) -> tuple[object, ...]:
