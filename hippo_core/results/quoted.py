@@ -94,7 +94,7 @@ def _cell(where: Mapping[str, str]) -> str:
         if column not in rows:
             raise unknown(f"column of the rows of {where['reference']}", column, rows.columns)
         rows = rows.loc[[number for number, found in rows[column].items() if any(fnmatchcase(str(found), one) for one in value.split("|"))]]
-    means = [pd.to_numeric(one["score"]).sum() / one["items"].sum() for _, one in rows.groupby(["condition", "regime"])]
+    means = [one["score"].astype(float).sum() / one["items"].sum() for _, one in rows.groupby(["condition", "regime"])]
     return share(max(means)) if means else share(None)
 
 
