@@ -5,9 +5,9 @@ few directions hold most of them: with keys turned back to position 0,
 
     x = mean + B f + e        f [R] standard normal; e normal, of one variance psi in each head of each layer, keys and values apart
 
-is fitted to clean text by principal components (Tipping & Bishop 1999, section 3.2, with a psi for each head). What is seen of x is y = x + noise, and some
-features are not seen at all. The estimate of x given y is linear in what is seen (the Wiener filter); it is found by conjugate gradients.
-Where the damage is nobody says:
+is fitted to clean text by principal components (Tipping & Bishop 1999, section 3.2, with a psi for each head). What is seen of x is
+y = x + noise, and some features are not seen at all. The estimate of x given y is linear in what is seen (the Wiener filter); it is found
+by conjugate gradients. Where the damage is nobody says:
 
     not seen    what is no number, exactly 0, outside the range of clean text, or further than `AWAY` deviations from the estimate
     noise       of each head over a span of tokens, from the median distance between y and the estimate; 0 unless clean text has less

@@ -1,4 +1,4 @@
-"""The Wiener filter over whole tokens: it brings back what the rest of a token tells, leaves clean text alone, and knows of nothing else."""
+"""The Wiener filter over whole tokens: it brings back what the rest of a token tells, and leaves clean text alone."""
 
 from dataclasses import replace
 
