@@ -22,6 +22,8 @@ DefenceName = Literal[
     "median",
     "ecc",
     "learned",
+    "wiener",
+    "wiener_layer",
     "episodic",
     "episodic_random",
     "episodic_oldest",

@@ -10,6 +10,7 @@ rms_outlier     vectors whose length no clean text has become the mean of clean 
 median          the median of each feature over neighbouring tokens
 ecc             a Hamming code over each 64 bits, with its check bits in memory
 learned         a repair that was trained by self-distillation
+wiener          whole tokens, all layers' keys and values, become what they most likely were; wiener_layer: by one layer alone
 episodic        spans that differ from what the store recalls of them are put back from the store
 episodic_random, episodic_oldest, episodic_gold   the same number of spans, chosen by chance, by age, by being told
 recompute       the model runs the text again: the ceiling
@@ -32,6 +33,8 @@ OURS = {
     "median": "median:Median",
     "ecc": "ecc:ECC",
     "learned": "learned:Learned",
+    "wiener": "wiener:Wiener",
+    "wiener_layer": "wiener:ByLayer",
     "episodic": "episodic:Episodic",
     "episodic_random": "episodic:Random",
     "episodic_oldest": "episodic:Oldest",

@@ -1,6 +1,6 @@
 """What every defence takes and returns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from hippo_core.cache.corruption import rms
 from hippo_core.cache.names import Format
+from hippo_core.cache.token_prior import TokenPrior
 from hippo_core.models.kv import KV
 from hippo_core.models.kv_storage import Precision
 
@@ -87,6 +88,7 @@ class Setting:
         budget: the share of a cache's spans that may be put back.
         precision: how the store keeps keys and values.
         stored: the format of the cache's numbers.
+        priors: what tokens of clean training text are like: one prior of all layers, or, told True, one a layer.
     """
 
     lm: Any
@@ -97,6 +99,7 @@ class Setting:
     budget: float = 1.0
     precision: Precision = "bfloat16"
     stored: Format = "bfloat16"
+    priors: Callable[[bool], Sequence[TokenPrior]] | None = None
 
 
 class Defence:

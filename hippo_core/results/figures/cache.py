@@ -24,6 +24,8 @@ LOOKS = {  # muted: nothing and what is told; full colour: what repairs
     "median": Look("median", "#b58a8a", "h", "--"),
     "ecc": Look("Hamming code", "#e69f00", "p", "-."),
     "learned": Look("learned", "#d55e00", "o"),
+    "wiener": Look("whole tokens", "#009e73", "o"),
+    "wiener_layer": Look("one layer", "#5fae95", "s", "--"),
     "episodic": Look("episodic store", "#0072b2", "o"),
     "episodic_random": Look("random spans", "#86a3bf", "P", ":", hollow=True),
     "episodic_oldest": Look("oldest spans", "#557a9c", "v", ":", hollow=True),

@@ -26,6 +26,7 @@ from hippo_core.models.score import log_likelihood_behind
 from hippo_core.results.figures import cache, drawing
 from hippo_core.results.scores import em_norm
 from hippo_core.suites import get_suite
+from hippo_core.training.cache.priors import Priors
 from hippo_core.training.cache.probes import probes
 from hippo_core.training.cache.repair_training import RepairRecipe, RepairTrainee
 from hippo_core.training.cache.stability import stability
@@ -73,10 +74,11 @@ def measure(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     """
     parameters, lm = cell.parameters, cell.language_model
     found: list[dict[str, Any]] = []
+    priors = Priors(lm, parameters.seed)
     for number, task in enumerate(parameters.tasks):
         written = write(lm, probes(lm, task, parameters.items, parameters.seed, "test"))
         begin = time.perf_counter()
-        defences, kept_bytes = guarded(lm, task, written, parameters, cell.checkpoint)
+        defences, kept_bytes = guarded(lm, task, written, parameters, cell.checkpoint, priors)
         own = list(of_task(lm, task, written, parameters, defences, kept_bytes))
         if not number:
             write_json(cell.record / "stability_metrics.json", measured := stability(lm, written, defences, parameters.seed))
@@ -97,13 +99,13 @@ def keep_seed_files(record: Path, table: pd.DataFrame) -> None:
 
 
 def guarded(
-    lm: LanguageModel, task: str, written: Sequence[Written], parameters: Any, checkpoint: Path | None
+    lm: LanguageModel, task: str, written: Sequence[Written], parameters: Any, checkpoint: Path | None, priors: Priors
 ) -> tuple[dict[str, Defence], dict[str, float]]:
     """The defences of a task, each of which has seen the caches when they were written, and the bytes a cache that each keeps."""
     known = write(lm, probes(lm, task, CLEAN, parameters.seed, "val"))
     caches = [kv for one in known for kv in one.blocks]
     own = {name: getattr(parameters, name) for name in ("seed", "budget", "precision", "stored")}
-    setting = Setting(lm, Clean.of(caches), caches, checkpoint=checkpoint, **own)
+    setting = Setting(lm, Clean.of(caches), caches, checkpoint=checkpoint, priors=priors, **own)
     defences = {name: load_defence(name, setting) for name in dict.fromkeys(["none", *parameters.defences])}
     kept_bytes = {name: sum(_write(defence, written)) / len(written) for name, defence in defences.items()}
     return defences, kept_bytes

@@ -38,7 +38,7 @@ def stability(lm: LanguageModel, written: Sequence[Written], defences: Mapping[s
         for name, defence in free.items():
             now = logits(lm, rows, _repaired(defence, rows, moved))
             lines.append({"delta": size, "defence": name, "drift": drift(said, now), "drift_from_own_clean": drift(own[name], now)})
-    shown = [name for name in ("none", "learned", "episodic") if name in free]
+    shown = [name for name in ("none", "learned", "wiener", "episodic") if name in free]
     maps = {name: amplification(lm, rows, clean, free[name], own[name], seed) for name in shown}
     return {"logit_sensitivity": lines, "amplification_map": maps, "settings": {"sizes": SIZES, "caches": len(rows), "seed": seed}}
 
