@@ -7,7 +7,7 @@ from typing import Literal
 
 from hippo_core.paired import assertions
 from hippo_core.paired.conditions import expected
-from hippo_core.paired.items import ASKING, AdversarialStale, Asking, GroundedAnswer, Retrieval
+from hippo_core.paired.items import AdversarialStale, Asking, GroundedAnswer, Retrieval
 from hippo_core.paired.suite import Suite
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 
@@ -47,9 +47,7 @@ def _of_suite(suite: Suite) -> Iterator[Finding]:
 
 
 def _of_items(suite: Suite) -> Iterator[Finding]:
-    for item in suite.items:
-        if item.type not in ASKING:
-            continue
+    for item in suite.asking:
         texts = {note.id: note.text for note in suite.by_world.get(item.world, ())}
         told = "\n".join(texts[one] for one in expected(item))
         for what in _of_item(item, told):

@@ -25,9 +25,9 @@ class GroupPolicy(Part):
 
 
 class Policy(Part):
-    """A policy file. Floors are absolute (`min_candidate_success`) or against the baseline (`min_success_delta`; `min_success_delta_low`: of
-    the lower end of its 95% interval). `groups`: by type:NAME or tag:NAME; one that the suite lacks fails. `metrics`: the least difference
-    of a score's means."""
+    """A policy file. Floors are absolute (`min_candidate_success`) or against the baseline (`min_success_delta`, and
+    `min_success_delta_low` of the lower end of its 95% interval). `groups`: by type:NAME or tag:NAME; one that the suite lacks fails.
+    `metrics`: the least difference of a score's means."""
 
     schema_version: int = 1
     min_paired_items: int = 1

@@ -42,9 +42,7 @@ def doctor(suite: Suite) -> None:
 def run_suite(
     suite: Suite,
     conditions: Annotated[str, typer.Option(help="by name, with commas; all unless given")] = "",
-    memory: Annotated[
-        str, typer.Option(help="under test: a preset, package.module:NAME, or 'command:PROGRAM ARGUMENTS'")
-    ] = "memory/hei_nw",
+    memory: Annotated[str, typer.Option(help="under test: a preset, package.module:NAME, or 'command:PROGRAM'")] = "memory/hei_nw",
     profile: Annotated[str, typer.Option(help="offline or llm; the manifest's unless given")] = "",
     answer_mode: Annotated[str, typer.Option(help="auto, deterministic or llm")] = "auto",
     model: Annotated[str, typer.Option(help="hippo-tiny offline, smollm2-135m otherwise, unless given")] = "",
