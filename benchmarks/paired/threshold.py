@@ -1,0 +1,59 @@
+"""The share of a question's content words that the quoting reader asks of a passage (LEAST_SHARED), chosen on the validation worlds of
+data/notes alone: python benchmarks/paired/threshold.py
+
+Of each threshold the mean of two shares: questions that a note answers and the quoted note holds the answer to, and questions that no note
+answers and "unknown" is said to. It is asked after a search by words, one by vectors, and with the right note in hand.
+"""
+
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+from hippo_core.paired import assertions
+from hippo_core.paired.answering import Prompt, Reader
+from hippo_core.paired.brought import Passage
+from hippo_core.paired.memories import opener
+from hippo_core.paired.suite import Note
+from hippo_core.suites import notes
+
+THRESHOLDS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+K = 5
+
+
+def prompts() -> list[tuple[str, Prompt, tuple[str, ...]]]:
+    """(search, prompt, right answers) of each question and search."""
+    lm, found = load(load_spec("hippo-tiny"), threads=1), []
+    for name in notes.VALIDATION:
+        world = notes.world_of(name, notes.NotesSettings())
+        told = [Note(id=fact.id, world=name, text=fact.text) for fact in world.facts]
+        texts = {note.id: note.text for note in told}
+        for search, preset in (("words", "baselines/rag_bm25"), ("vectors", "baselines/rag_dense")):
+            memory = opener(preset, lm, "minilm")(told)
+            for item in world.items:
+                brought = memory.recall(item.question, K)
+                found.append((search, Prompt(item.question, brought.shown, brought.best), item.answers))
+            memory.close()
+        for item in world.items:
+            right = tuple(Passage(one, texts[one]) for one in item.gold_facts)
+            found.append(("right note", Prompt(item.question, right, right[0] if right else None), item.answers))
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    asked = prompts()
+    searches = ("words", "vectors", "right note")
+    print(f"{'least':>6}" + "".join(f"{name:>24}" for name in searches) + f"{'mean of words, vectors':>26}")
+    for least in THRESHOLDS:
+        reader, line, means = Reader(least), f"{least:6.2f}", []
+        for search in searches:
+            shares = []
+            for answerable in (True, False):
+                own = [one for one in asked if one[0] == search and (one[2] != (notes.UNKNOWN,)) == answerable]
+                right = sum(assertions.says(reader.answer(prompt).text, list(answers)) for _, prompt, answers in own)
+                shares.append(right / len(own))
+            line += f"{shares[0]:10.3f} {shares[1]:6.3f} {sum(shares) / 2:6.3f}"
+            means.append(sum(shares) / 2)
+        print(f"{line}{(means[0] + means[1]) / 2:26.3f}")
+
+
+if __name__ == "__main__":
+    main()
