@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import LabError, in_a_line
 from hippo_core.live.memory import Memory
+from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.paired.brought import Brought, Recaller, by_rank
 from hippo_core.paired.program import Program
 from hippo_core.paired.suite import Note
 from hippo_core.plugins import imported, is_path
+from hippo_core.store.trace import Statement
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
@@ -28,8 +30,9 @@ class LabMemory:
         with ExitStack() as held:
             folder = held.enter_context(tempfile.TemporaryDirectory(prefix="hippo-paired-"))
             self._memory = held.enter_context(Memory(lm, preset, settings).open(folder))
-            for note in notes:
-                self._memory.teach(note.text, when=note.when, who=note.who)
+            told = [Observation(Statement("", "", note.text, 0), teller=note.who, context_key=note.when) for note in notes]
+            for _block in self._memory.tell(told):
+                pass
             self._held = held.pop_all()
 
     def recall(self, question: str, k: int) -> Brought:
