@@ -2,19 +2,23 @@
 
 import re
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from hippo_core.live.answer import content_words
 from hippo_core.paired.brought import Passage
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from hippo_core.models.language_model import LanguageModel
 
+Alike = Callable[[str, Sequence[str]], list[float]]  # how alike a question and each text are
 UNKNOWN = "unknown"
-LEAST_SHARED = (
-    0.2  # of a question's content words, that a quoted passage holds: chosen on validation worlds (benchmarks/paired/threshold.py)
-)
+LEAST_SHARED, LEAST_COSINE = 0.6, 0.35  # for a passage to be quoted: chosen on validation worlds (benchmarks/paired/threshold.py)
 TOKENS, BRIEFING_TOKENS = 24, 96  # of an answer and of a briefing at most
 CITED = re.compile(r"\[(\d+)\]")
 
@@ -60,33 +64,60 @@ class Answerer(Protocol):
 
 
 class Reader:
-    """Quotes the passage that the memory ranks first; where nothing is ranked, the one that shares most content words with the question, of
-    equals the later. It answers "unknown" where that passage holds fewer than `least` of the question's content words. Tokens are words."""
+    """Quotes the passage that the memory ranks first; where nothing is ranked, the one that is most like the question, of equals the later.
+    It answers "unknown" where that passage is less like the question than `least`. Tokens are words. No model writes: the same prompt has
+    the same answer everywhere."""
 
-    def __init__(self, least: float = LEAST_SHARED) -> None:
-        self.least = least
+    def __init__(self, alike: Alike, least: float) -> None:
+        self._alike, self.least = alike, least
 
     def answer(self, prompt: Prompt) -> Answer:
-        """No model, no chance: the same prompt has the same answer everywhere."""
+        """A quotation, all that was brought where a briefing is wanted, or "unknown"."""
         begin = time.perf_counter()
         read = sum(len(passage.text.split()) for passage in prompt.passages) + len(prompt.question.split())
         if prompt.briefing:
-            text, cited = (
-                "\n".join(passage.text for passage in prompt.passages) or UNKNOWN,
-                tuple(p.note for p in prompt.passages if p.note),
-            )
+            text = "\n".join(passage.text for passage in prompt.passages) or UNKNOWN
+            cited = tuple(passage.note for passage in prompt.passages if passage.note)
         else:
             quoted = self._quoted(prompt)
             text, cited = (quoted.text, (quoted.note,) if quoted.note else ()) if quoted else (UNKNOWN, ())
         return Answer(text, read, len(text.split()), time.perf_counter() - begin, cited=cited)
 
     def _quoted(self, prompt: Prompt) -> Passage | None:
-        asked = {_stem(word) for word in content_words([prompt.question])}
-        shared = {passage: len(asked & {_stem(word) for word in content_words([passage.text])}) for passage in prompt.passages}
-        if not shared:
+        passages = (prompt.best,) if prompt.best else tuple(reversed(prompt.passages))
+        if not passages:
             return None
-        best = prompt.best or max(reversed(prompt.passages), key=lambda passage: shared[passage])
-        return best if shared.get(best, 0) >= self.least * len(asked) else None
+        alike = self._alike(prompt.question, [passage.text for passage in passages])
+        best = max(range(len(passages)), key=lambda place: alike[place])
+        return passages[best] if alike[best] >= self.least else None
+
+
+def reader(encoder: str) -> Reader:
+    """The reader that judges by MiniLM's vectors, or by words where the run goes without MiniLM."""
+    return Reader(by_vectors, LEAST_COSINE) if encoder == "minilm" else Reader(by_words, LEAST_SHARED)
+
+
+def by_words(question: str, texts: Sequence[str]) -> list[float]:
+    """The share of the question's content words that each text holds."""
+    asked = {_stem(word) for word in content_words([question])}
+    shared = [len(asked & {_stem(word) for word in content_words([text])}) for text in texts]
+    return [count / len(asked) if asked else 1.0 for count in shared]
+
+
+def by_vectors(question: str, texts: Sequence[str]) -> list[float]:
+    """The cosine of MiniLM's vectors of the question and each text, to six decimals."""
+    import numpy as np
+
+    asked, *said = (_vector(text) for text in (question, *texts))
+    return [round(float(np.dot(asked, one)), 6) for one in said]
+
+
+@lru_cache(maxsize=20_000)
+def _vector(text: str) -> "NDArray[np.float64]":
+    from hippo_core.models import minilm
+
+    vector = minilm.encode([text]).double().numpy()[0]
+    return vector / (vector @ vector) ** 0.5
 
 
 def _stem(word: str) -> str:

@@ -41,7 +41,7 @@ def verify(target: Path) -> dict[str, str]:
         with tarfile.open(target, "r:gz") as tar:
             found = {one.name: tar.extractfile(one) for one in tar.getmembers() if one.isfile()}
             contents = {name: file.read() for name, file in found.items() if file}
-    except (OSError, tarfile.TarError) as error:
+    except (OSError, EOFError, tarfile.TarError) as error:
         raise LabError(f"{target} is no archive, or cut off: {error}") from None
     sums: Mapping[str, str] = json.loads(contents.pop(CONTENTS, b"{}"))
     actual = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}

@@ -8,7 +8,7 @@ full-memory    the memory under test
 full-context   all notes of the world: no memory is needed
 random-memory  other notes than the expected ones
 oracle-memory  the expected notes and no others: the ceiling of any recall
-human-note     what a person wrote down about the world, no longer than what a memory brings
+human-note     what a person wrote down about the world, a line a passage, no longer in all than what a memory brings
 """
 
 from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ def open_condition(name: str, suite: Suite, world: str, opened: Callable[[str, S
             raise LabError(
                 f"{suite.folder}: no human_notes/{world}.md, which the condition human-note needs; write it, or leave the condition out"
             )
-        return OpenCondition(name, lambda item, repeat: Brought((Passage("", shortened(text, budget(notes, item.top_k))),), None))
+        return OpenCondition(name, lambda item, repeat: Brought(shortened(text, budget(notes, item.top_k)), None))
     raise unknown("condition", name, CONDITIONS)
 
 
@@ -77,9 +77,14 @@ def budget(notes: Sequence[Note], k: int) -> int:
     return max(1, round(k * fmean(len(note.text.split()) for note in notes)))
 
 
-def shortened(text: str, words: int) -> str:
-    """A text cut after so many words."""
-    return " ".join(text.split()[:words])
+def shortened(text: str, words: int) -> tuple[Passage, ...]:
+    """The lines of a text as passages, cut after so many words."""
+    passages = []
+    for line in text.splitlines():
+        if (kept := line.split()[:words]) and words > 0:
+            passages.append(Passage("", " ".join(kept)))
+        words -= len(kept)
+    return tuple(passages)
 
 
 def _random(item: Asking, notes: Sequence[Note], random: Random) -> Brought:

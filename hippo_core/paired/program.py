@@ -137,7 +137,8 @@ class Program:
         self._send(line, what, deadline)
         raw = self._line(what, deadline)
         try:
-            return validated(form, read_line(self.name, raw), f"{self.name}: {what}")
+            where = f"{self.name}: {what}"
+            return validated(form, read_line(where, raw), where)
         except LabError as error:
             raise self._break(f"{str(error).removeprefix(self.name + ': ')}; it said {raw[:SHOWN].decode('utf-8', 'replace')!r}") from None
 

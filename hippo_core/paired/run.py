@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import LabError, unknown
-from hippo_core.paired.answering import Answer, Answerer, LocalModel, Prompt, Reader
+from hippo_core.paired.answering import Answer, Answerer, LocalModel, Prompt, reader
 from hippo_core.paired.brought import Brought
 from hippo_core.paired.conditions import CONDITIONS, MEMORY, OpenCondition, asked, open_condition
 from hippo_core.paired.items import ASKING, Asking
@@ -77,7 +77,7 @@ def run(
     answers and no `answerer` is given. LabError for settings that are none, and where an item runs commands."""
     settings.require()
     items = chosen(suite, settings.limit)
-    answering = answerer or (LocalModel(lm) if settings.by_model and not isinstance(lm, str) else Reader())
+    answering = answerer or (LocalModel(lm) if settings.by_model and not isinstance(lm, str) else reader(settings.encoder))
     opened: dict[str, Callable[[Sequence[Note]], Any]] = {}
 
     def open_memory(name: str, notes: Sequence[Note]) -> Any:

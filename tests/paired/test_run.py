@@ -61,7 +61,7 @@ def test_the_controls_bound_what_a_memory_can_do(rows):
 def test_an_altered_note_alters_the_answers(tmp_path):
     found = rows_of(suites.write(tmp_path / "s", altered="a nail in the hall"))
     answers = found[(found["type"] == "grounded_answer") & ~found["condition"].isin(["no-memory", "random-memory"])]
-    assert answers["answer"].str.contains("a nail in the hall").all() and not answers["success"].any()
+    assert answers["answer"].str.contains("a nail").all() and not answers["success"].any()
     assert success(found)["oracle-memory"]["retrieval"] == 1
 
 
