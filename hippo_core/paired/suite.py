@@ -112,7 +112,9 @@ def read_suite(place: str | Path) -> Suite:
     for note in notes:
         known.setdefault(note.world, {})[note.id] = note
     items = tuple(_items(folder, inside(folder, manifest.items), known))
-    return Suite(folder, manifest, items, notes)
+    suite = Suite(folder, manifest, items, notes)
+    _ = suite.checksums  # of the files as they were read
+    return suite
 
 
 def inside(folder: Path, path: str) -> Path:
