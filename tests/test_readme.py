@@ -23,6 +23,7 @@ WITHOUT_ROWS = {  # no report of a run
     "sleeps",  # matrices of each cell
     "cache",  # curves; a row for each of 100,000 readings is left out
     "forgetting",  # likewise
+    "paired",  # answers in words, a row a condition and item
 }
 
 

@@ -1,0 +1,133 @@
+"""Conditions are compared item by item, on the same suite byte by byte; repeats add no items, and shuffled labels make no difference."""
+
+import json
+import random
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.paired import archiving, page
+from hippo_core.paired.comparison import compare_sides, read_side, side
+from hippo_core.paired.gate import Policy, judged
+from hippo_core.paired.reproducing import reproduce
+from hippo_core.paired.run import Settings, run
+from hippo_core.paired.run_files import read_run, write_run
+from hippo_core.paired.suite import read_suite
+from tests.paired import suites
+
+TOLD = {"conditions": ("no-memory", "lexical", "random-memory", "full-context"), "encoder": "own"}
+
+
+def make(place, folder, **told):
+    suite, settings = read_suite(folder), Settings(**{**TOLD, **told})
+    rows = run(suite, settings, "hippo-tiny", say=lambda line: None)
+    return read_run(write_run(place, suite, settings, rows, {"model": "hippo-tiny"}))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return suites.write(tmp_path_factory.mktemp("s"))
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory, folder):
+    return make(tmp_path_factory.mktemp("runs") / "one", folder)
+
+
+@pytest.fixture(scope="module")
+def thrice(tmp_path_factory, folder):
+    return make(tmp_path_factory.mktemp("runs") / "thrice", folder, repeats=3)
+
+
+def test_a_perfect_condition_against_none(one):
+    pair = compare_sides(side(one, "no-memory"), side(one, "lexical"))
+    assert (pair.success.n, pair.gained, pair.lost, pair.success.difference) == (26, 26, 0, 1.0)
+    assert pair.p_mcnemar == pytest.approx(2 * 0.5**26)
+
+
+def test_repeats_add_no_items_and_no_certainty(one, thrice):
+    once, often = (compare_sides(side(found, "random-memory"), side(found, "lexical")) for found in (one, thrice))
+    assert (once.success.n, once.p_mcnemar, once.success.p_permutation) == (often.success.n, often.p_mcnemar, often.success.p_permutation)
+    assert often.spent[1].tokens == 3 * once.spent[1].tokens and often.spent[1].per_success == once.spent[1].per_success
+
+
+def test_what_one_side_gives_no_value_to_is_left_out(one):
+    pair = compare_sides(side(one, "full-context"), side(one, "lexical"))
+    assert (pair.success.n, pair.success.n_unscored, pair.success.difference) == (13, 13, 0.0)
+
+
+def test_shuffled_labels_make_no_difference(one):
+    draw, rows = random.Random(1), one.rows.copy()
+    for _, own in rows[rows["condition"].isin(["no-memory", "lexical"])].groupby("item"):
+        names = list(own["condition"])
+        draw.shuffle(names)
+        rows.loc[own.index, "condition"] = names
+    mixed = type(one)(one.folder, one.about, rows)
+    pair = compare_sides(side(mixed, "no-memory"), side(mixed, "lexical"))
+    assert pair.success.p_permutation > 0.05 and pair.p_mcnemar > 0.05
+
+
+def test_groups_are_corrected_over_all_of_them(one):
+    groups = compare_sides(side(one, "no-memory"), side(one, "lexical")).groups
+    assert [group.name for group in groups] == ["type:grounded_answer", "type:retrieval", "tag:even", "tag:odd"]
+    assert all(group.p_holm >= group.result.p_permutation for group in groups)
+
+
+@pytest.mark.parametrize("name", ["notes", "items", "suite", "human"])
+def test_runs_on_other_files_are_not_compared(tmp_path, one, name):
+    other = suites.write(tmp_path / "s")
+    path = {"notes": "notes.jsonl", "items": "items.jsonl", "suite": "suite.yaml", "human": "human_notes/amber.md"}[name]
+    (other / path).open("a").write("\n")
+    run_ = make(tmp_path / "run", other, conditions=("lexical",))
+    with pytest.raises(LabError, match="not comparable"):
+        compare_sides(side(one, "lexical"), side(run_, "lexical"))
+
+
+def test_a_run_is_written_once_and_not_altered(tmp_path, one, folder):
+    suite = read_suite(folder)
+    with pytest.raises(LabError, match="never written over"):
+        write_run(one.folder, suite, Settings(**TOLD), [], {})
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "run.json").write_bytes((one.folder / "run.json").read_bytes())
+    (copy / "results.jsonl").write_text((one.folder / "results.jsonl").read_text().replace('"success": 0.0', '"success": 1.0', 1))
+    with pytest.raises(LabError, match="not what the run wrote"):
+        read_run(copy)
+
+
+def test_a_run_is_reproduced_answer_by_answer(one, folder):
+    assert reproduce(one, read_suite(folder), "hippo-tiny", lambda line: None).differing == ()
+
+
+def test_an_archive_is_whole_or_refused(tmp_path, one, folder):
+    target = tmp_path / "run.tar.gz"
+    sums = archiving.archive(one, read_suite(folder), target)
+    assert {"run/results.jsonl", "suite/notes.jsonl", "suite/human_notes/amber.md"} <= sums.keys()
+    assert archiving.verify(target) == sums
+    archiving.archive(one, read_suite(folder), tmp_path / "again.tar.gz")
+    assert target.read_bytes() == (tmp_path / "again.tar.gz").read_bytes()
+    target.write_bytes(target.read_bytes()[:-20])
+    with pytest.raises(LabError, match="no archive, or cut off"):
+        archiving.verify(target)
+
+
+def test_a_gate_fails_on_floors_and_on_groups_that_are_not_there(one):
+    pair = compare_sides(side(one, "no-memory"), side(one, "lexical"))
+    assert all(rule.passed for rule in judged(pair, Policy(min_paired_items=26, max_mcnemar_p=0.01, min_candidate_success=1.0)))
+    rules = judged(pair, Policy.model_validate({"min_paired_items": 27, "groups": {"tag:rare": {}}, "metrics": {"topic_recall": 0.0}}))
+    assert [rule.name for rule in rules if not rule.passed] == ["paired items", "topic_recall, difference", "tag:rare"]
+
+
+def test_pages_show_text_as_text(one):
+    rows = one.rows.copy()
+    rows.loc[rows["condition"] == "lexical", "answer"] = "<script>alert(1)</script> | x"
+    marked = type(one)(one.folder, one.about, rows)
+    shown = page.markdown([compare_sides(side(marked, "no-memory"), side(marked, "lexical"))])
+    assert "## lexical against no-memory" in shown and "26" in shown
+    assert "<script>" not in page.html(shown, "t").replace("<style>", "")
+
+
+def test_a_condition_that_was_not_run_is_named(one):
+    with pytest.raises(LabError, match="no condition 'graph'; it holds: no-memory, lexical"):
+        read_side(f"{one.folder}:graph")
+    assert json.loads((one.folder / "run.json").read_text())["run_group_id"] == one.folder.name
