@@ -1,0 +1,1 @@
+"""Paired evaluation of memories."""
