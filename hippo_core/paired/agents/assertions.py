@@ -42,12 +42,9 @@ def _why_not(assertion: Assertion, workspace: Path) -> str:
         return f"{assertion.file} is no JSON"
     except (KeyError, IndexError):
         return f"{assertion.file} has nothing at {assertion.json_path}"
+    place = assertion.file + (f" at {assertion.json_path}" if assertion.json_path else "")
     same = type(found) is type(wanted) and found == wanted
-    return (
-        ""
-        if same
-        else f"{assertion.file}{f' at {assertion.json_path}' if assertion.json_path else ''} is {_short(found)}, not {_short(wanted)}"
-    )
+    return "" if same else f"{place} is {_short(found)}, not {_short(wanted)}"
 
 
 def at(value: Any, path: str) -> Any:

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from threading import Thread
-from typing import Literal
+from typing import Any, Literal
 
 from hippo_core.files import LabError
 from hippo_core.paired.agents.capture import Bounded, Captured
@@ -171,15 +171,16 @@ class Containment:
             try:
                 if home:
                     os.chown(home, self.uid, self.uid)
-                spec = self._spec(command, root, str(home or "/home/agent"), environment or {}, seconds or self.limits.seconds, cwd)
+                spec = self.spec(command, root, str(home or "/home/agent"), environment or {}, seconds or self.limits.seconds, cwd)
                 return _kept(spec, given.fileno(), int(self.limits.output * MEGABYTE))
             finally:
                 if home:
                     shutil.rmtree(home, ignore_errors=True)
 
-    def _spec(
+    def spec(
         self, command: Sequence[str], root: str, home: str, environment: Mapping[str, str], seconds: float, cwd: str | None
-    ) -> dict[str, object]:
+    ) -> dict[str, Any]:
+        """What the keeper needs to know, as JSON."""
         limits = asdict(self.limits)
         names = [name for name in NAMESPACES[self.way] if not (self.network and name == "net")]
         links, binds = _system()
@@ -217,7 +218,7 @@ def _system() -> tuple[list[tuple[str, str]], list[tuple[str, str, bool]]]:
     return links, binds
 
 
-def _kept(spec: Mapping[str, object], stdin: int, most: int) -> Captured:
+def _kept(spec: Mapping[str, Any], stdin: int, most: int) -> Captured:
     ends = [os.pipe() for _ in range(4)]
     (spec_from, spec_to), (report_from, report_to), (out_from, out_to), (err_from, err_to) = ends
     command = [sys.executable, "-I", "-S", str(KEEPER), str(spec_from), str(report_to)]
@@ -236,7 +237,7 @@ def _kept(spec: Mapping[str, object], stdin: int, most: int) -> Captured:
     try:
         with os.fdopen(spec_to, "wb") as file:
             file.write(json.dumps(spec).encode())
-        process.wait(float(str(spec["seconds"])) + GRACE)
+        process.wait(spec["seconds"] + GRACE)
     except subprocess.TimeoutExpired:
         raise LabError("the keeper of a contained command did not end in its time; it was killed, and the command with it") from None
     finally:
@@ -245,7 +246,9 @@ def _kept(spec: Mapping[str, object], stdin: int, most: int) -> Captured:
     for reader in readers:
         reader.join(GRACE)
     said = streams[2].content().decode(errors="replace").splitlines()
-    outcome = json.loads(said[0]) if said else {"error": streams[1].content().decode(errors="replace").strip() or "it said nothing"}
+    outcome: dict[str, Any] = (
+        json.loads(said[0]) if said else {"error": streams[1].content().decode(errors="replace").strip() or "it said nothing"}
+    )
     if "error" in outcome:
         raise LabError(f"a command could not be contained: {outcome['error']}")
     stdout, stderr = streams[0], streams[1]

@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 CLONE = {"mount": 0x20000, "uts": 0x4000000, "ipc": 0x8000000, "user": 0x10000000, "pid": 0x20000000, "net": 0x40000000}
@@ -179,10 +180,8 @@ def kill_all(spec: dict, report: int) -> int:
 def kill_as(uid: int) -> None:
     """Kill all processes of a user, in one system call; a fork cannot slip through it."""
     os.setresuid(uid, uid, uid)
-    try:
+    with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     os._exit(0)
 
 
@@ -205,12 +204,10 @@ def main(spec_from: int, report: int) -> None:
     os.set_inheritable(report, False)
     with os.fdopen(spec_from, "rb") as file:
         spec = json.load(file)
-    if not spec["namespaces"]:
-        forked(lambda: keep(spec, report), report)
-    else:
-        checked("prctl", PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
+    checked("prctl", PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
+    if spec["namespaces"]:
         enter(spec["namespaces"], spec["uid"])
-        forked(lambda: keep(spec, report), report)
+    forked(lambda: keep(spec, report), report)
     os.wait()
 
 

@@ -11,6 +11,7 @@ run without memory fails where files pretend that there was one. Nothing is run 
 """
 
 import os
+import re
 import shlex
 import shutil
 import tempfile
@@ -27,7 +28,7 @@ from hippo_core.paired.agents.containment import Containment, Way, best, free_ui
 from hippo_core.paired.agents.evidence import MemorySocket, Recall
 from hippo_core.paired.agents.tasks import Step, Task
 from hippo_core.paired.agents.usage import Usage, parse
-from hippo_core.paired.agents.workspace import check_fixture, fresh_copy, names, read, relative, shown
+from hippo_core.paired.agents.workspace import check_fixture, fresh_copy, names, read, shown
 
 CLAIMS = ("memory-evidence", ".memory", "memory_evidence")  # names of files that say "I asked a memory"
 
@@ -70,10 +71,10 @@ def run_item(
         passed: names of environment variables that the caller lets agents have; a task gets those of them that it lists.
         way: of containment; the machine's best unless given.
     Raises:
-        LabError: where shell commands are not allowed, or the machine grants no containment. What goes wrong with the item itself is its result.
+        LabError: where shell commands are not allowed, or the machine grants no containment. What goes wrong with the item is its result.
     """
-    for name in filter(None, (task.scripts, task.score_scripts, task.fixture)):
-        relative(name, "folder")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", condition):
+        raise LabError(f"the condition {condition!r} names a folder; expected letters, digits, dots, dashes")
     if dry_run:
         return ItemResult(task.id, task.eval_type, condition, repeat, False, {}, 0.0, _unfit(task, suite) or ("dry run",), skipped=True)
     if not allow_shell:
@@ -159,7 +160,7 @@ class _Run:
     def _in_order(self) -> tuple[ItemResult, ...]:
         for number, command in enumerate(self.task.setup_commands, 1):
             ran = self._run(command, self.score_visible, b"", self.task.steps[0], self.folder / "setup", f"setup-{number}", {})
-            if ran.status:
+            if ran.status != 0:
                 raise LabError(f"setup command {number}: {ran.why}")
         return tuple(self._step(step, self.folder / "steps" / f"{number:02d}-{step.id}") for number, step in enumerate(self.task.steps, 1))
 
@@ -185,11 +186,10 @@ class _Run:
                 write_json(folder / "queries.json", [asdict(one) for one in memory.asked])
         if ran.status != self.task.expected_exit_code:
             notes.append(f"agent: {ran.why or 'exit status 0'}")
-        scored = [
-            self._run(command, self.score_visible, b"", step, folder, f"score-{number}", {})
-            for number, command in enumerate(step.score_commands, 1)
-        ]
-        notes += [f"score command {number}: {one.why}" for number, one in enumerate(scored, 1) if one.status]
+        scored = []
+        for number, command in enumerate(step.score_commands, 1):
+            scored.append(self._run(command, self.score_visible, b"", step, folder, f"score-{number}", {}))
+        notes += [f"score command {number}: {one.why}" for number, one in enumerate(scored, 1) if one.status != 0]
         wrong = list(assertions.failures(step, self.workspace))
         notes += wrong
         verified = memory.verified if memory else set()
@@ -202,7 +202,7 @@ class _Run:
             notes.append(f"no token usage in the agent's output (format {self.task.token_usage})")
         notes += [f"the value of {name} was left in {shown(path)}" for name, path in self._leaks()]
         scores = {
-            "score_commands_passed": sum(not one.status for one in scored) if scored else 0,
+            "score_commands_passed": sum(one.status == 0 for one in scored),
             "score_commands": len(scored),
             "assertions_passed": assertions.count(step) - len(wrong),
             "assertions": assertions.count(step),

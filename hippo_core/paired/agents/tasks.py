@@ -1,4 +1,4 @@
-"""Items whose work is done by commands: `command_task`, `agent_build_task`, and `agent_build_sequence`, of several steps in one workspace."""
+"""Items whose work is done by commands: `command_task`, `agent_build_task`, `agent_build_sequence` (several steps in one workspace)."""
 
 import re
 from typing import Annotated, Any, Literal

@@ -1,1 +1,0 @@
-"""Paired evaluation of memories."""
