@@ -1,0 +1,140 @@
+"""The items of a paired suite: one model a type, told apart by `type`. Unknown keys and wrong types are errors."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+Text = Annotated[str, Field(min_length=1, max_length=20_000)]
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]  # a plain name: it becomes part of paths
+Assertion = Text | Annotated[list[Text], Field(min_length=1)]  # words that must stand in the answer; of a list any one of them
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Count = Annotated[int, Field(ge=1, le=1000)]
+
+
+class Part(BaseModel):
+    """What all parts of a suite share."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ItemBase(Part):
+    """What every item has. `world`: the notes that it may draw on, and its cluster; `tags`: groups that a comparison reports apart."""
+
+    id: Id
+    world: Text = "main"
+    tags: list[Text] = []
+
+
+class Retrieval(ItemBase):
+    """Are the expected notes among the first `top_k`? A right one covers all expected ids, tags and files."""
+
+    type: Literal["retrieval"]
+    question: Text
+    top_k: Count = 5
+    expected_notes: list[Text] = []
+    expected_tags: list[Text] = []
+    expected_files: list[Text] = []
+
+
+class GroundedAnswer(ItemBase):
+    """Does the answer hold every required assertion and no forbidden one?"""
+
+    type: Literal["grounded_answer"]
+    question: Text
+    top_k: Count = 5
+    expected_notes: list[Text] = []
+    required_assertions: Annotated[list[Assertion], Field(min_length=1)]
+    forbidden_assertions: list[Assertion] = []
+
+
+class AdversarialStale(ItemBase):
+    """`prefer_fresh`: the answer holds what a later note says and not what it replaces; `refuse`: no note answers, so "unknown" is right."""
+
+    type: Literal["adversarial_stale"]
+    question: Text
+    top_k: Count = 5
+    expect: Literal["refuse", "prefer_fresh"]
+    stale_notes: list[Text] = []
+    fresh_notes: list[Text] = []
+    stale_assertions: list[Assertion] = []
+    fresh_assertions: list[Assertion] = []
+
+
+class ResumeQuality(ItemBase):
+    """Does a briefing name every required topic and no forbidden one?"""
+
+    type: Literal["resume_quality"]
+    prompt: Text
+    top_k: Count = 20
+    expected_notes: list[Text] = []
+    required_topics: Annotated[list[Assertion], Field(min_length=1)]
+    forbidden_topics: list[Assertion] = []
+
+
+class Content(Part):
+    """A file, from the workspace's root, that must hold these words."""
+
+    file: Text
+    contains: Text
+
+
+class CommandTask(ItemBase):
+    """Does a command end with the expected exit status?"""
+
+    type: Literal["command_task"]
+    prompt: Text
+    command: Text
+    expected_exit_code: int = 0
+    fixture: str = ""
+    timeout_s: Seconds = 900.0
+
+
+class Built(Part):
+    """What is asked of a workspace after an agent has worked in it. `memory_questions`: what it must have asked the memory for."""
+
+    memory_questions: list[Text] = []
+    score_commands: list[Text] = []
+    required_files: list[Text] = []
+    forbidden_files: list[Text] = []
+    required_content: list[Content] = []
+
+
+class AgentBuildTask(ItemBase, Built):
+    """An agent works in a fresh copy of a fixture. Commands may name {suite_dir}, {run_dir}, {workspace}, {prompt_file}, {condition}."""
+
+    type: Literal["agent_build_task"]
+    prompt: Text
+    fixture: Text
+    agent_command: Text
+    setup_commands: list[Text] = []
+    timeout_s: Seconds = 900.0
+    token_usage: Literal["required", "optional"] = "optional"
+
+
+class Step(Built):
+    """One step of a sequence; its own time limit where it names one."""
+
+    id: Id
+    prompt: Text
+    tags: list[Text] = []
+    timeout_s: Seconds | None = None
+
+
+class AgentBuildSequence(ItemBase):
+    """Steps in one workspace, one after another."""
+
+    type: Literal["agent_build_sequence"]
+    fixture: Text
+    agent_command: Text
+    setup_commands: list[Text] = []
+    timeout_s: Seconds = 900.0
+    token_usage: Literal["required", "optional"] = "optional"
+    steps: Annotated[list[Step], Field(min_length=1)]
+
+
+Asking = Retrieval | GroundedAnswer | AdversarialStale | ResumeQuality
+Shell = CommandTask | AgentBuildTask | AgentBuildSequence
+Item = Asking | Shell
+ITEM: TypeAdapter[Item] = TypeAdapter(Annotated[Item, Field(discriminator="type")])
+ASKING = ("retrieval", "grounded_answer", "adversarial_stale", "resume_quality")
+SHELL = ("command_task", "agent_build_task", "agent_build_sequence")
