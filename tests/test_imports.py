@@ -18,6 +18,7 @@ RANKS = (
     ("methods", "delivery"),
     ("live", "cache"),
     ("results",),
+    ("paired",),
     ("experiments",),
     ("training",),
     ("lab",),

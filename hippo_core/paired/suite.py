@@ -1,11 +1,12 @@
 """A paired suite is a folder, checked line by line when it is read.
 
-    suite.yaml       the manifest
-    items.jsonl      one item a line (hippo_core/paired/items.py)
-    notes.jsonl      what the memory is taught: {"id": "n1", "world": "main", "text": "...", "tags": [...], "files": [...]}
-    human_notes/     WORLD.md, a summary that a person wrote, for the condition human-note
-    fixtures/        folders that agents work on
-    scripts/         commands that items name
+suite.yaml       the manifest
+items.jsonl      one item a line (hippo_core/paired/items.py)
+notes.jsonl      what the memory is taught: {"id": "n1", "world": "main", "text": "...", "tags": [...], "files": [...]}
+human_notes/     WORLD.md, a summary that a person wrote, for the condition human-note
+fixtures/        folders that agents work on
+scripts/         what commands of items call
+score/           the same, hidden from agents
 """
 
 import hashlib
@@ -23,7 +24,7 @@ from hippo_core.paired.items import ITEM, SHELL, Count, Id, Item, Part, Text
 from hippo_core.suites.folder.lines import mistake, raw_lines, read_line, some
 
 MANIFEST, NOTES = "suite.yaml", "notes.jsonl"
-HASHED = ("human_notes", "fixtures", "scripts")  # folders whose files are part of what a run rests on
+HASHED = ("human_notes", "fixtures", "scripts", "score")  # folders whose files are part of what a run rests on
 
 
 class Manifest(Part):
@@ -96,7 +97,9 @@ def read_suite(place: str | Path) -> Suite:
     """The suite in a folder, from the lab's home or absolute; LabError with file and line for the first mistake."""
     folder = (home() / Path(place).expanduser()).resolve()
     if not (folder / MANIFEST).is_file():
-        raise LabError(f"no paired suite in {folder}: expected {MANIFEST}, items.jsonl and notes.jsonl; `hippo paired new FOLDER` makes one")
+        raise LabError(
+            f"no paired suite in {folder}: expected {MANIFEST}, items.jsonl and notes.jsonl; `hippo paired new FOLDER` makes one"
+        )
     manifest = validated(Manifest, read_mapping(folder / MANIFEST), str(folder / MANIFEST))
     for script in manifest.scripts:
         inside(folder, script)
@@ -161,7 +164,9 @@ def _items(folder: Path, path: Path, known: dict[str, dict[str, Note]]) -> Itera
         try:
             item = ITEM.validate_python(values)
         except ValidationError as error:
-            faults = (f"{'.'.join(map(str, fault['loc'][1:])) or 'type'}: {fault['msg']}, got {fault['input']!r}" for fault in error.errors())
+            faults = (
+                f"{'.'.join(map(str, fault['loc'][1:])) or 'type'}: {fault['msg']}, got {fault['input']!r}" for fault in error.errors()
+            )
             raise LabError(f"{where}: {'; '.join(faults)}") from None
         _check(folder, where, item, known)
         yield item

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError
-from hippo_core.paired.agents.tasks import Assertion, Step
 from hippo_core.paired.agents.workspace import names, read
+from hippo_core.paired.items import Built, Content
 
 
-def failures(step: Step, workspace: Path) -> Iterator[str]:
+def failures(step: Built, workspace: Path) -> Iterator[str]:
     """What does not hold, in words."""
     there = set(names(workspace))
     for path in step.required_files:
@@ -19,17 +19,17 @@ def failures(step: Step, workspace: Path) -> Iterator[str]:
         except LabError as error:
             yield f"required: {error}"
     yield from (f"forbidden file {path} is there" for path in step.forbidden_files if path.rstrip("/") in there)
-    for assertion in step.assertions:
+    for assertion in step.required_content:
         if reason := _why_not(assertion, workspace):
             yield reason
 
 
-def count(step: Step) -> int:
+def count(step: Built) -> int:
     """How many things are asserted."""
-    return len(step.required_files) + len(step.forbidden_files) + len(step.assertions)
+    return len(step.required_files) + len(step.forbidden_files) + len(step.required_content)
 
 
-def _why_not(assertion: Assertion, workspace: Path) -> str:
+def _why_not(assertion: Content, workspace: Path) -> str:
     try:
         text = read(workspace, assertion.file).decode("utf-8", errors="surrogateescape")
         if assertion.contains is not None:

@@ -11,9 +11,9 @@ PIECE = 1 << 16
 class Captured:
     """What became of a command.
 
-    `status` is its exit code (minus the signal's number where one killed it), None where it did not end by itself. `ended` says why: "exit",
-    "timeout" or "memory". `left` counts processes that outlived it and were killed. `stdout` and `stderr` are bytes as they came, with a note
-    where `cut` bytes of both are left out.
+    `status` is its exit code (minus the signal's number where one killed it), None where it did not end by itself.
+    `ended` says why: "exit", "timeout" or "memory". `left` counts processes that outlived it and were killed.
+    `stdout` and `stderr` are bytes as they came, with a note where `cut` bytes of both are left out.
     """
 
     status: int | None

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from threading import Thread
@@ -25,6 +25,7 @@ from typing import Any, Literal
 
 from hippo_core.files import LabError
 from hippo_core.paired.agents.capture import Bounded, Captured
+from hippo_core.paired.agents.limits import Limits
 
 Way = Literal["uid+namespaces", "user-namespaces", "uid"]
 NAMESPACES: dict[Way, tuple[str, ...]] = {
@@ -38,21 +39,6 @@ IDS = range(20_000, 60_000)  # user ids that distributions leave free; below wha
 PATH = "/usr/local/bin:/usr/bin:/bin"
 GRACE = 20.0  # seconds that the keeper itself may take beyond the command's
 MEGABYTE = 1 << 20
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a command may use; None: no limit. Sizes in megabytes."""
-
-    seconds: float = 900.0  # of the clock
-    cpu: int | None = None  # seconds of the processor, of each process
-    processes: int | None = 128  # at a time, threads counted
-    memory: int | None = 4096  # address space of each process
-    resident: int | None = 4096  # what all of them hold together
-    file: int | None = 256  # each file that is written
-    open_files: int | None = 1024
-    scratch: int = 256  # /tmp, and the home folder
-    output: float = 1.0  # of each stream what is kept; the rest is read and cut
 
 
 @dataclass(frozen=True)
@@ -85,8 +71,8 @@ def _tried(way: Way) -> Grant:
     if (way == "user-namespaces") == (os.geteuid() == 0):
         return Grant(way, False, "needs an ordinary user: root would stay root on the files outside" if os.geteuid() == 0 else "needs root")
     try:
-        with Containment.open(way=way, limits=Limits(seconds=10)) as box:
-            ran = box.run(["/bin/sh", "-c", 'test "$(id -u)" != 0 && touch made'])
+        with Containment.open(way=way) as box:
+            ran = box.run(["/bin/sh", "-c", 'test "$(id -u)" != 0 && touch made'], seconds=10)
         return Grant(way, ran.status == 0, ran.stderr.decode(errors="replace").strip() or ran.why)
     except (LabError, OSError) as error:
         return Grant(way, False, str(error))
@@ -160,7 +146,7 @@ class Containment:
         command: Sequence[str],
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
-        seconds: float | None = None,
+        seconds: float = 900.0,
         cwd: str | None = None,
     ) -> Captured:
         """Run a command to its end or its time; nothing that it started is alive afterwards. LabError where it cannot be contained."""
@@ -171,7 +157,7 @@ class Containment:
             try:
                 if home:
                     os.chown(home, self.uid, self.uid)
-                spec = self.spec(command, root, str(home or "/home/agent"), environment or {}, seconds or self.limits.seconds, cwd)
+                spec = self.spec(command, root, str(home or "/home/agent"), environment or {}, seconds, cwd)
                 return _kept(spec, given.fileno(), int(self.limits.output * MEGABYTE))
             finally:
                 if home:
@@ -181,7 +167,7 @@ class Containment:
         self, command: Sequence[str], root: str, home: str, environment: Mapping[str, str], seconds: float, cwd: str | None
     ) -> dict[str, Any]:
         """What the keeper needs to know, as JSON."""
-        limits = asdict(self.limits)
+        limits = self.limits.model_dump()
         names = [name for name in NAMESPACES[self.way] if not (self.network and name == "net")]
         links, binds = _system()
         binds += [(str(path.resolve()), f"/{name}", False) for name, path in self.visible.items()]

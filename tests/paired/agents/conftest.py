@@ -1,7 +1,6 @@
 """A small suite folder, tasks of it, a memory of four notes, and processes looked for by their user."""
 
 import json
-import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from hippo_core.paired.agents.containment import NAMESPACES, Containment, Limits, Way, grants
-from hippo_core.paired.agents.run import ItemResult, run_item
-from hippo_core.paired.agents.tasks import Task, parse
+from hippo_core.paired.agents.containment import Containment, Way, grants
+from hippo_core.paired.agents.limits import Limits
+from hippo_core.paired.agents.result import ItemResult
+from hippo_core.paired.agents.run import run_item
+from hippo_core.paired.items import ITEM, Shell
 
 SMOKE = Path(__file__).resolve().parents[3] / "data" / "paired" / "agents-smoke"
 WAYS = [grant.way for grant in grants() if grant.works]
@@ -25,7 +26,7 @@ def way(request: pytest.FixtureRequest) -> Way:
 
 @pytest.fixture
 def box(way: Way) -> Iterator[Containment]:
-    with Containment.open(way=way, limits=Limits(seconds=20, processes=40, file=8, resident=300, output=0.01)) as opened:
+    with Containment.open(way=way, limits=Limits(processes=40, file=8, resident=300, output=0.01)) as opened:
         yield opened
 
 
@@ -57,17 +58,10 @@ def run(suite: Path, tmp_path: Path) -> Callable[..., ItemResult]:
     return _run
 
 
-def task(command: str, **fields: Any) -> Task:
+def task(command: str, **fields: Any) -> Shell:
     limits = {"processes": 40, "file": 8, "output": 0.01}
-    plain = {
-        "id": "one",
-        "eval_type": "agent_build_task",
-        "agent_command": command,
-        "fixture": "fixture",
-        "prompt": "Do it.",
-        "timeout": 20,
-    }
-    return parse(plain | {"limits": limits} | fields)
+    plain = {"id": "one", "type": "agent_build_task", "agent_command": command, "fixture": "fixture", "prompt": "Do it.", "timeout_s": 20.0}
+    return ITEM.validate_python(plain | {"limits": limits} | fields)  # pyright: ignore[reportReturnType]
 
 
 def alive(uid: int) -> list[str]:
@@ -79,8 +73,3 @@ def alive(uid: int) -> list[str]:
             break
         time.sleep(0.05)
     return found
-
-
-def outside(box: Containment) -> int:
-    """The user as whom the box's processes are seen from here."""
-    return os.getuid() if "user" in NAMESPACES[box.way] else box.uid

@@ -5,11 +5,13 @@ import os
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from hippo_core.files import LabError
 from hippo_core.paired.agents.run import run_item
-from hippo_core.paired.agents.tasks import parse
+from hippo_core.paired.agents.tasks import task_of
 from hippo_core.paired.agents.workspace import MOST, fresh_copy, read
+from hippo_core.paired.items import ITEM
 from tests.paired.agents.conftest import WAYS, recall, task
 
 contained = pytest.mark.skipif(not WAYS, reason="no containment here")
@@ -20,15 +22,9 @@ QUESTION = {"memory_questions": ["On which port does the ledger listen?"]}
 @pytest.mark.parametrize("path", ["../outside", "/etc", "fixture/../../x", "", ".", "a\0b"])
 def test_a_path_that_leads_out_is_refused(path, suite, tmp_path):
     with pytest.raises(LabError, match="no path below"):
-        task("true", fixture="fixture", required_files=[path])
+        task_of(task("true", required_files=[path] if path else [".."]))
     with pytest.raises(LabError, match="no path below"):
         fresh_copy(suite, path, tmp_path / "workspace")
-
-
-@pytest.mark.parametrize("field", ["fixture", "scripts", "score_scripts"])
-def test_a_suites_folder_that_leads_out_is_refused(field):
-    with pytest.raises(LabError, match="no path below a workspace"):
-        task("true", **{field: "../../etc"})
 
 
 @contained
@@ -59,12 +55,12 @@ def test_a_fixture_with_a_pipe_or_a_hard_link_is_refused(suite, tmp_path):
         fresh_copy(suite, "fixture", tmp_path / "two")
 
 
-@pytest.mark.parametrize("name", ["a;b", "$(id)", "../x", "a/b", "a b", "-rf", "", "é", "x" * 65])
+@pytest.mark.parametrize("name", ["a;b", "$(id)", "../x", "a/b", "a b", "-rf", "", "é", "x" * 101])
 def test_a_name_that_is_no_plain_word_is_refused(name, suite, tmp_path):
-    with pytest.raises(LabError, match="id"):
+    with pytest.raises(ValidationError, match="id"):
         task("true", id=name)
     with pytest.raises(LabError, match="condition"):
-        run_item(task("true"), name.replace("x" * 65, "x/y"), suite, tmp_path / "out", allow_shell=True)
+        run_item(task("true"), name, suite, tmp_path / "out", allow_shell=True)
 
 
 @contained
@@ -73,7 +69,7 @@ def test_files_with_shell_metacharacters_in_their_names_are_only_files(suite, ru
     (suite / "fixture" / name).write_text("plain")
     result = run('test ! -e pwned && cat "{prompt_file}" > seen', prompt="$(touch pwned) `touch pwned`; {x}", required_files=[name, "seen"])
     assert result.success, result.notes
-    assert task("true", prompt="'; touch pwned").steps[0].prompt == "'; touch pwned"
+    assert task("true", prompt="'; touch pwned").prompt == "'; touch pwned"
 
 
 @contained
@@ -100,9 +96,9 @@ def test_a_link_that_an_agent_leaves_is_not_followed(run, tmp_path):
     (tmp_path / "gold").write_text("gold")
     command = f"ln -s {tmp_path}/gold answer; ln -s {tmp_path} sub; mkfifo pipe; truncate -s 7M holes; echo x > note"
     demands = [{"file": name, "contains": "gold"} for name in ("answer", "sub/gold", "pipe", "holes")]
-    result = run(command, assertions=demands)
+    result = run(command, required_content=demands)
     said = " ".join(result.notes)
-    assert said.count("a link") == 2 and "no plain file" in said and "holes does not contain" in said
+    assert said.count("a link, or a link leads to it") == 2 and "no plain file" in said and "holes does not contain" in said
     kept = tmp_path / "out" / "one-full-memory-r0" / "workspace"
     assert (kept / "answer").is_symlink() and (kept / "note").read_text() == "x\n" and not (kept / "pipe").exists()
 
@@ -125,9 +121,9 @@ def test_names_and_output_that_are_no_text_are_kept(run, tmp_path):
 
 @contained
 def test_a_timeout_fails_the_item_wherever_it_comes(run):
-    assert "agent: timed out" in run("sleep 30", timeout=0.5).notes[0]
-    assert "score command 1: timed out" in run("true", id="score", score_commands=["sleep 30"], timeout=0.5).notes[0]
-    assert "setup command 1: timed out" in run("true", id="setup", setup_commands=["sleep 30"], timeout=0.5).notes[0]
+    assert "agent: timed out" in run("sleep 30", timeout_s=0.5).notes[0]
+    assert "score command 1: timed out" in run("true", id="score", score_commands=["sleep 30"], timeout_s=0.5).notes[0]
+    assert "setup command 1: timed out" in run("true", id="setup", setup_commands=["sleep 30"], timeout_s=0.5).notes[0]
 
 
 @contained
@@ -138,17 +134,15 @@ def test_a_passed_secret_is_neither_printed_nor_left(run, monkeypatch, tmp_path)
         "echo $AGENT_KEY $OTHER; mkdir d; echo key=$AGENT_KEY > 'd/a\\b'", environment=["AGENT_KEY"], passed=["AGENT_KEY", "OTHER"]
     )
     assert "AGENT_KEY was left in d/a" in result.notes[0]
-    assert (tmp_path / "out" / "one-full-memory-r0" / "steps" / "01-task" / "agent.stdout").read_bytes() == b"[AGENT_KEY] \n"
+    assert (tmp_path / "out" / "one-full-memory-r0" / "steps" / "01-task" / "agent.stdout").read_bytes() == b"[AGENT_KEY]\n"
     assert "--pass-env" in run("true", id="not-passed", environment=["AGENT_KEY"]).notes[0]
-    assert (
-        "AGENT_KEY"
-        not in run("true", id="score", score_commands=['test -z "$AGENT_KEY"'], environment=["AGENT_KEY"], passed=["AGENT_KEY"]).notes
-    )
+    hidden = {"score_commands": ['test -z "$AGENT_KEY"'], "environment": ["AGENT_KEY"], "passed": ["AGENT_KEY"]}
+    assert run("true", id="score", **hidden).success
 
 
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "PATH", "MEMORY_QUERY", "PYTHONPATH", "a-b"])
 def test_a_variable_that_would_change_the_harness_is_refused(name):
-    with pytest.raises(LabError, match="cannot be passed"):
+    with pytest.raises(ValidationError, match="cannot be passed"):
         task("true", environment=[name])
 
 
@@ -191,19 +185,14 @@ def test_a_file_is_read_only_through_folders(tmp_path):
         read(tmp_path, "door/x")
 
 
-@pytest.mark.parametrize(
-    ("item", "said"),
-    [
-        ({"eval_type": "agent_build_task", "agent_command": "x", "prompt": "p", "surprise": 1}, "surprise"),
-        ({"eval_type": "agent_build_task", "agent_command": "x", "prompt": "p", "steps": []}, "steps are for"),
-        ({"eval_type": "agent_build_sequence", "agent_command": "x", "steps": []}, "steps"),
-        ({"eval_type": "agent_build_sequence", "agent_command": "x", "steps": [{"id": "a", "prompt": "p"}] * 2}, "same id"),
-        (
-            {"eval_type": "agent_build_task", "agent_command": "x", "prompt": "p", "assertions": [{"file": "a"}]},
-            "either contains or equals",
-        ),
-    ],
-)
-def test_a_wrong_item_is_one_line(item, said):
-    with pytest.raises(LabError, match=f"^items.jsonl:3: .*{said}"):
-        parse({"id": "one"} | item, "items.jsonl:3")
+def test_two_steps_of_one_name_are_refused():
+    step = {"id": "a", "prompt": "p"}
+    item = ITEM.validate_python({"id": "s", "type": "agent_build_sequence", "fixture": "f", "agent_command": "x", "steps": [step, step]})
+    with pytest.raises(LabError, match="same id"):
+        task_of(item)
+
+
+@pytest.mark.parametrize("demand", [{}, {"contains": "a", "equals": "b"}, {"contains": "a", "json_path": "b"}, {"equals": 1}])
+def test_a_demand_that_asks_nothing_or_two_things_is_refused(demand):
+    with pytest.raises(ValidationError, match="equals"):
+        task("true", required_content=[{"file": "a", **demand}])

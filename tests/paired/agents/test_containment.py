@@ -7,14 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hippo_core.files import LabError
 from hippo_core.paired.agents import containment
-from hippo_core.paired.agents.containment import KEEPER, MEGABYTE, Containment, Grant, Limits
+from hippo_core.paired.agents.containment import KEEPER, MEGABYTE, Containment, Grant
 from tests.paired.agents.conftest import WAYS, alive
 
 BOMB = """
@@ -96,7 +95,7 @@ def test_nothing_outlives_a_command_that_ends(box):
 
 
 def test_a_fork_bomb_stays_small_and_ends(box):
-    box.limits = replace(box.limits, resident=None)
+    box.limits = box.limits.model_copy(update={"resident": None})
     ran = box.run([box.python, "-c", BOMB], seconds=1)
     assert ran.ended == "timeout" and 1 <= ran.left < 40
     assert alive(box.uid) == []
@@ -160,7 +159,7 @@ def test_an_ordinary_user_is_contained_by_a_user_namespace(tmp_path):
     """The keeper as nobody, by the system's Python."""
     if not shutil.which("python3", path="/usr/bin"):
         pytest.skip("no Python that all may run")
-    with Containment.open(way="user-namespaces", limits=Limits(seconds=5)) as box:
+    with Containment.open(way="user-namespaces") as box:
         spec = box.spec(["sh", "-c", "id -u; ls /; touch /usr/pwned; sleep 60 & exit 3"], "", "/home/agent", {}, 5, None)
     own = Path("/tmp") / f"hippo-test-{os.getpid()}"
     try:
