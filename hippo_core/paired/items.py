@@ -53,7 +53,7 @@ class GroundedAnswer(ItemBase):
 
 
 class AdversarialStale(ItemBase):
-    """`prefer_fresh`: the answer holds what a later note says and not what it replaces; `refuse`: no note answers, so "unknown" is right."""
+    """`prefer_fresh`: the answer holds what a later note says and not what it replaces; `refuse`: no note answers, "unknown" is right."""
 
     type: Literal["adversarial_stale"]
     question: Text

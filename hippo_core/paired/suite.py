@@ -5,8 +5,7 @@ items.jsonl      one item a line (hippo_core/paired/items.py)
 notes.jsonl      what the memory is taught: {"id": "n1", "world": "main", "text": "...", "tags": [...], "files": [...]}
 human_notes/     WORLD.md, a summary that a person wrote, for the condition human-note
 fixtures/        folders that agents work on
-scripts/         what commands of items call
-score/           the same, hidden from agents
+scripts/         commands that items name
 """
 
 import hashlib
@@ -18,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from hippo_core.files import LabError, home, sha256
+from hippo_core.files import COMMAND, LabError, home, sha256
 from hippo_core.models.spec import read_mapping, validated
 from hippo_core.paired.items import ITEM, SHELL, Count, Id, Item, Part, Text
 from hippo_core.suites.folder.lines import mistake, raw_lines, read_line, some
@@ -39,10 +38,10 @@ class Manifest(Part):
     default_profile: Literal["offline", "llm"] = "offline"
     default_repeats: Annotated[int, Field(ge=1, le=100)] = 1
     min_items: Count = 1
-    tags: list[Text] = []
+    tags: list[Text] = Field(default_factory=list)
     items: Text = "items.jsonl"
     notes: str = NOTES
-    scripts: list[Text] = []
+    scripts: list[Text] = Field(default_factory=list)
 
 
 class Note(Part):
@@ -51,8 +50,8 @@ class Note(Part):
     id: Id
     world: Text = "main"
     text: Text
-    tags: list[Text] = []
-    files: list[Text] = []
+    tags: list[Text] = Field(default_factory=list)
+    files: list[Text] = Field(default_factory=list)
     when: str = ""
     who: str = ""
 
@@ -98,7 +97,7 @@ def read_suite(place: str | Path) -> Suite:
     folder = (home() / Path(place).expanduser()).resolve()
     if not (folder / MANIFEST).is_file():
         raise LabError(
-            f"no paired suite in {folder}: expected {MANIFEST}, items.jsonl and notes.jsonl; `hippo paired new FOLDER` makes one"
+            f"no paired suite in {folder}: expected {MANIFEST}, items.jsonl and notes.jsonl; `{COMMAND} paired new FOLDER` makes one"
         )
     manifest = validated(Manifest, read_mapping(folder / MANIFEST), str(folder / MANIFEST))
     for script in manifest.scripts:
@@ -164,12 +163,14 @@ def _items(folder: Path, path: Path, known: dict[str, dict[str, Note]]) -> Itera
         try:
             item = ITEM.validate_python(values)
         except ValidationError as error:
-            faults = (
-                f"{'.'.join(map(str, fault['loc'][1:])) or 'type'}: {fault['msg']}, got {fault['input']!r}" for fault in error.errors()
-            )
-            raise LabError(f"{where}: {'; '.join(faults)}") from None
+            raise LabError(f"{where}: {'; '.join(map(_fault, error.errors()))}") from None
         _check(folder, where, item, known)
         yield item
+
+
+def _fault(fault: Any) -> str:
+    name = ".".join(map(str, fault["loc"][1:])) or "type"
+    return f"{name}: {fault['msg']}" + ("" if fault["type"] == "missing" else f", got {fault['input']!r:.80}")
 
 
 def _check(folder: Path, where: str, item: Item, known: dict[str, dict[str, Note]]) -> None:
