@@ -38,14 +38,18 @@ def suite(tmp_path: Path) -> Path:
     return folder
 
 
-def recall(question: str) -> Sequence[Mapping[str, Any]]:
-    """The two notes of the smoke suite that share most words with a question."""
-    notes = [json.loads(line) for line in (SMOKE / "notes.jsonl").read_text().splitlines()]
+def closest(notes: Sequence[Mapping[str, Any]], question: str) -> list[Mapping[str, Any]]:
+    """Notes by how many words they share with a question."""
 
     def words(text: str) -> set[str]:
         return set("".join(letter if letter.isalnum() else " " for letter in text.casefold()).split())
 
-    return sorted(notes, key=lambda note: -len(words(question) & words(note["text"])))[:2]
+    return sorted(notes, key=lambda note: -len(words(question) & words(note["text"])))
+
+
+def recall(question: str) -> Sequence[Mapping[str, Any]]:
+    """The two notes of the smoke suite that share most words with a question."""
+    return closest([json.loads(line) for line in (SMOKE / "notes.jsonl").read_text().splitlines()], question)[:2]
 
 
 @pytest.fixture
@@ -73,3 +77,13 @@ def alive(uid: int) -> list[str]:
             break
         time.sleep(0.05)
     return found
+
+
+class Notebook:
+    """A memory of one's own: the notes that share most words with a question."""
+
+    def __init__(self, notes: Sequence[Mapping[str, Any]]) -> None:
+        self.notes = notes
+
+    def recall(self, question: str, k: int) -> list[str]:
+        return [note["id"] for note in closest(self.notes, question)[:k]]

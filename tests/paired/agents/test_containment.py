@@ -53,14 +53,9 @@ def test_it_cannot_write_outside_nor_read_what_is_closed(box, tmp_path):
 def test_namespaces_hide_the_machine(box, tmp_path):
     if not box.apart:
         pytest.skip("no namespaces: the files that all may read are seen")
-    ran = box.run(
-        [
-            box.python,
-            "-c",
-            "import os,socket; print(os.listdir('/home'), os.path.exists('/work'), len(os.listdir('/sys') if os.path.exists('/sys') else []))",
-        ]
-    )
-    assert ran.stdout == b"['agent'] False 0\n"
+    seen = "import os; print(os.listdir('/home'), os.path.exists('/sys'))"
+    ran = box.run([box.python, "-c", seen])
+    assert ran.stdout == b"['agent'] False\n"
     ran = box.run(["sh", "-c", f"ls {tmp_path}; ls /proc | grep -c '^[0-9]*$'; cat /proc/net/dev | grep -vc -E 'Inter|face|lo:'"])
     assert int(ran.stdout.split()[0]) < 8 and ran.stdout.split()[1] == b"0"
 
@@ -126,7 +121,7 @@ def test_bytes_that_are_no_text_survive(box):
 def test_a_status_is_what_the_command_said(box):
     assert box.run(["sh", "-c", "exit 7"]).status == 7
     assert box.run(["sh", "-c", "kill -9 $$"]).status == -signal.SIGKILL
-    with pytest.raises(LabError, match="could not be contained.*no-such"):
+    with pytest.raises(LabError, match=r"could not be contained.*no-such"):
         box.run(["/no-such-program"])
 
 

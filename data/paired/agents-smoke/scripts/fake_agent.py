@@ -1,7 +1,7 @@
 """A small deterministic agent, to try the harness without a model: it asks the memory what its prompt requires, and fills in settings.
 
-A result that says "the KEY is VALUE" fills in KEY where service.json has null, if the prompt names KEY. It prints what a real agent prints
-last: the tokens that it used, here words.
+A result that says "the KEY is VALUE" fills in KEY where service.json has null, or where KEY is among its arguments and not there, if the
+prompt names KEY. It prints what a real agent prints last: the tokens that it used, here words.
 """
 
 import json
@@ -25,7 +25,8 @@ def main() -> None:
     names = re.findall(r"^- (q\d+): ", prompt, re.MULTILINE)
     found = [text for name in names for text in ask(name)]
     settings = json.loads(SETTINGS.read_text())
-    for key in [key for key, value in settings.items() if value is None and re.search(rf"\b{key}\b", prompt)]:
+    empty = [key for key in dict.fromkeys([*settings, *sys.argv[1:]]) if settings.get(key) is None]
+    for key in [key for key in empty if re.search(rf"\b{key}\b", prompt)]:
         said = next((match[1] for text in found if (match := re.search(rf"\bthe {key} is ([\w-]+)", text))), None)
         if said:
             settings[key] = int(said) if said.isdecimal() else said
