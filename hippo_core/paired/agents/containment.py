@@ -15,7 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -148,8 +149,10 @@ class Containment:
         environment: Mapping[str, str] | None = None,
         seconds: float = 900.0,
         cwd: str | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> Captured:
-        """Run a command to its end or its time; nothing that it started is alive afterwards. LabError where it cannot be contained."""
+        """Run a command to its end or its time; nothing that it started is alive afterwards. `meanwhile` is called again and again until
+        then, and should return soon. LabError where the command cannot be contained."""
         with tempfile.TemporaryDirectory(prefix="hippo-root.") as root, tempfile.TemporaryFile() as given:
             given.write(stdin)
             given.seek(0)
@@ -158,7 +161,7 @@ class Containment:
                 if home:
                     os.chown(home, self.uid, self.uid)
                 spec = self.spec(command, root, str(home or "/home/agent"), environment or {}, seconds, cwd)
-                return _kept(spec, given.fileno(), int(self.limits.output * MEGABYTE))
+                return _kept(spec, given.fileno(), int(self.limits.output * MEGABYTE), meanwhile)
             finally:
                 if home:
                     shutil.rmtree(home, ignore_errors=True)
@@ -204,7 +207,7 @@ def _system() -> tuple[list[tuple[str, str]], list[tuple[str, str, bool]]]:
     return links, binds
 
 
-def _kept(spec: Mapping[str, Any], stdin: int, most: int) -> Captured:
+def _kept(spec: Mapping[str, Any], stdin: int, most: int, meanwhile: Callable[[], object] | None) -> Captured:
     ends = [os.pipe() for _ in range(4)]
     (spec_from, spec_to), (report_from, report_to), (out_from, out_to), (err_from, err_to) = ends
     command = [sys.executable, "-I", "-S", str(KEEPER), str(spec_from), str(report_to)]
@@ -223,7 +226,10 @@ def _kept(spec: Mapping[str, Any], stdin: int, most: int) -> Captured:
     try:
         with os.fdopen(spec_to, "wb") as file:
             file.write(json.dumps(spec).encode())
-        process.wait(spec["seconds"] + GRACE)
+        until = time.monotonic() + spec["seconds"] + GRACE
+        while meanwhile and process.poll() is None and time.monotonic() < until:
+            meanwhile()
+        process.wait(max(until - time.monotonic(), 0))
     except subprocess.TimeoutExpired:
         raise LabError("the keeper of a contained command did not end in its time; it was killed, and the command with it") from None
     finally:

@@ -10,9 +10,9 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any, Self
 
 from hippo_core.paired.agents.containment import hand_over
@@ -21,7 +21,8 @@ Recall = Callable[[str], Sequence[Mapping[str, Any]]]  # a question -> what a me
 HELPER = Path(__file__).with_name("query_memory.py")
 MOST_BYTES = 1 << 16  # of a request
 MOST_QUERIES = 1000
-PATIENCE = 5.0  # seconds for a request to arrive
+WAIT = 0.02  # seconds for a connection
+PATIENCE = 2.0  # seconds for a request to arrive
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Asked:
 
 @dataclass
 class MemorySocket:
-    """Answers from a memory, and counts, for as long as it is open. `required`: question name -> its text."""
+    """Answers from a memory, and counts. `required`: question name -> its text."""
 
     recall: Recall
     required: Mapping[str, str]
@@ -45,40 +46,28 @@ class MemorySocket:
 
     def __enter__(self) -> Self:
         self.folder = Path(tempfile.mkdtemp(prefix="hippo-memory."))  # short: a socket's path has 108 bytes at most
-        self._closed = Event()
         shutil.copy(HELPER, self.folder / "query")
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(self.folder / "socket"))
         self._listener.listen(16)
-        self._listener.settimeout(0.1)
+        self._listener.settimeout(WAIT)
         hand_over(self.folder, self.uid)
-        self._thread = Thread(target=self._serve, daemon=True)
-        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._closed.set()
-        self._thread.join()
         self._listener.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    @property
-    def verified(self) -> set[str]:
-        """Required questions that were asked, and to which the memory found something."""
-        return {one.id for one in self.asked if one.id and one.results}
-
-    def _serve(self) -> None:
-        while not self._closed.is_set():
-            try:
-                connection, _ = self._listener.accept()
-            except TimeoutError:
-                continue
-            with connection:
-                connection.settimeout(PATIENCE)
-                try:
-                    connection.sendall(json.dumps(self._answer(_line(connection))).encode() + b"\n")
-                except OSError:  # it hung up, or never spoke
-                    continue
+    def serve(self) -> None:
+        """Answer one query, if one comes soon. Call it again and again while the command runs: in the thread that opened the memory, since
+        many a memory (SQLite) answers in no other."""
+        try:
+            connection, _ = self._listener.accept()
+        except TimeoutError:
+            return
+        with connection, suppress(OSError):  # it hung up, or never spoke
+            connection.settimeout(PATIENCE)
+            connection.sendall(json.dumps(self._answer(_line(connection))).encode() + b"\n")
 
     def _answer(self, line: bytes) -> dict[str, Any]:
         if len(self.asked) >= MOST_QUERIES:

@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -78,6 +78,7 @@ class Place:
         extra: Mapping[str, Path] | None = None,
         stdin: bytes = b"",
         agent: bool = False,
+        meanwhile: Callable[[], object] | None = None,
     ) -> Captured:
         """Run a shell line. What it wrote goes to `keep`.stdout and `keep`.stderr, how it ended to `keep`.json. `values`: for its {names};
         `extra`: folders that it sees beside the suite's."""
@@ -90,7 +91,9 @@ class Place:
                 filler["prompt_file"] = f"{paths['task']}/prompt.md"
             if "memory" in paths:
                 around["MEMORY_QUERY"] = f"{box.python} {paths['memory']}/query"
-            ran = box.run(["/bin/sh", "-c", filled(line, filler)], stdin, {**around, **(self.secrets if agent else {})}, seconds)
+            ran = box.run(
+                ["/bin/sh", "-c", filled(line, filler)], stdin, around | dict(self.secrets if agent else {}), seconds, meanwhile=meanwhile
+            )
         return self._kept(line, ran, keep)
 
     def _kept(self, line: str, ran: Captured, keep: Path) -> Captured:

@@ -28,11 +28,11 @@ def run_step(task: Task, step: Step, place: Place, folder: Path, recall: Recall 
     text = prompt(step.prompt, questions if recall else None)
     write_text(folder / "prompt.md", text)
     with ExitStack() as stack:
-        extra, asked = {"task": place.add("task", {"prompt.md": text, **task.wrapper})}, []
+        extra, asked, serve = {"task": place.add("task", {"prompt.md": text, **task.wrapper})}, [], None
         if recall:
             memory = stack.enter_context(MemorySocket(recall, questions, owner(place.way, place.uid)))
-            extra["memory"], asked = memory.folder, memory.asked
-        ran = place.run(task.command, seconds, folder / "agent", values, extra, text.encode(), agent=True)
+            extra["memory"], asked, serve = memory.folder, memory.asked, memory.serve
+        ran = place.run(task.command, seconds, folder / "agent", values, extra, text.encode(), agent=True, meanwhile=serve)
     verified = {one.id for one in asked if one.id and one.results}
     write_json(folder / "queries.json", [asdict(one) for one in asked])
     scored = [place.run(line, seconds, folder / f"score-{number}", values) for number, line in enumerate(step.score_commands, 1)]

@@ -1,6 +1,7 @@
 """Tasks as they are meant: the smoke suite, sequences in one workspace, assertions, and token usage."""
 
 import json
+import threading
 
 import pytest
 
@@ -37,6 +38,18 @@ def test_without_memory_every_step_still_runs_and_the_item_fails(tmp_path):
     result = run_item(ITEMS["fill-all"], "no-memory", SMOKE, tmp_path, None, allow_shell=True)
     assert not result.success and len(result.sub_results) == 3 and result.scores["steps_passed"] == 0
     assert "There is no memory" in (tmp_path / "fill-all-no-memory-r0" / "steps" / "01-port" / "prompt.md").read_text()
+
+
+@contained
+def test_a_memory_is_asked_in_the_thread_that_opened_it(tmp_path):
+    threads = set()
+
+    def noted(question):
+        threads.add(threading.get_ident())
+        return recall(question)
+
+    assert run_item(ITEMS["fill-port"], "full-memory", SMOKE, tmp_path, noted, allow_shell=True).success
+    assert threads == {threading.get_ident()}
 
 
 @contained
