@@ -30,7 +30,7 @@ import os, time
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        time.sleep(120)
+        time.sleep(30)
     os._exit(0)
 os.wait()
 time.sleep(float({stay}))
