@@ -33,6 +33,7 @@ OURS = {
     "consolidation": "hippo_core.experiments.consolidation.experiment:CONSOLIDATION",
     "sleeps": "hippo_core.experiments.sleeps.experiment:SLEEPS",
     "cache": "hippo_core.experiments.cache.experiment:CACHE",
+    "paired": "hippo_core.experiments.paired.experiment:PAIRED",
     "forgetting": "hippo_core.experiments.forgetting.experiment:FORGETTING",
 }
 

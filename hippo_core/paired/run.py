@@ -101,9 +101,10 @@ def run(
 
 def chosen(suite: Suite, limit: int = 0) -> list[Asking]:
     """The items that are asked; LabError for those that run commands."""
-    if shell := next((item for item in suite.items if item.type not in ASKING), None):
+    if len(suite.asking) < len(suite.items):
+        shell = next(item for item in suite.items if item.type not in ASKING)
         raise LabError(f"{suite.folder}: item {shell.id} is a {shell.type}, which runs commands; this run asks memories alone")
-    items: list[Any] = list(suite.items)
+    items = list(suite.asking)
     if not limit or limit >= len(items):
         return items
     step = len(items) / limit  # spread over the file, so that a short run meets all types and worlds

@@ -1,5 +1,6 @@
 """A new suite: a folder that is right as it stands, to be filled."""
 
+import re
 from pathlib import Path
 
 from hippo_core.files import LabError, home, new_folder, write_text
@@ -37,7 +38,7 @@ def new_suite(place: str | Path) -> Path:
     folder = (home() / Path(place).expanduser()).resolve()
     if folder.exists():
         raise LabError(f"{folder} is there already; name a new folder")
-    name = "".join(letter if letter.isalnum() and letter.isascii() or letter in "._-" else "-" for letter in folder.name).strip("-._") or "suite"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.name).strip("-._") or "suite"
     with new_folder(folder) as made:
         files = {"suite.yaml": MANIFEST.format(name=name), "notes.jsonl": NOTES, "items.jsonl": ITEMS, "human_notes/main.md": HUMAN}
         for path, text in files.items():

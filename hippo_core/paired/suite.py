@@ -19,11 +19,11 @@ from pydantic import Field, ValidationError
 
 from hippo_core.files import COMMAND, LabError, home, sha256
 from hippo_core.models.spec import read_mapping, validated
-from hippo_core.paired.items import ITEM, SHELL, Count, Id, Item, Part, Text
+from hippo_core.paired.items import ITEM, SHELL, AgentBuildSequence, AgentBuildTask, Asking, CommandTask, Count, Id, Item, Part, Text
 from hippo_core.suites.folder.lines import mistake, raw_lines, read_line, some
 
 MANIFEST, NOTES = "suite.yaml", "notes.jsonl"
-HASHED = ("human_notes", "fixtures", "scripts", "score")  # folders whose files are part of what a run rests on
+HASHED = ("human_notes", "fixtures", "scripts")  # folders whose files are part of what a run rests on
 
 
 class Manifest(Part):
@@ -72,6 +72,11 @@ class Suite:
         for note in self.notes:
             worlds.setdefault(note.world, []).append(note)
         return {world: tuple(notes) for world, notes in worlds.items()}
+
+    @cached_property
+    def asking(self) -> tuple[Asking, ...]:
+        """The items that ask a memory and run no command."""
+        return tuple(item for item in self.items if not isinstance(item, CommandTask | AgentBuildTask | AgentBuildSequence))
 
     @property
     def runs_commands(self) -> bool:
@@ -137,24 +142,25 @@ def tree_sha256(folder: Path) -> str:
     return total.hexdigest()
 
 
-def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    seen: dict[str, int] = {}
+def _lines(path: Path, within: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each line's place and values; ids must differ, `within` the same value of a field alone."""
+    seen: dict[tuple[str, str], int] = {}
     for number, raw in enumerate(raw_lines(path), 1):
         if not raw.strip() or raw.lstrip().startswith(b"#"):
             continue
         where = f"{path}:{number}"
         values = read_line(where, raw)
         yield where, values
-        one = str(values.get("id"))
+        one = (str(values.get("id")), str(values.get(within, "main")))
         if one in seen:
-            raise mistake(where, "an id of its own", repr(one), f"line {seen[one]} has it already")
+            raise mistake(where, "an id of its own", repr(one[0]), f"line {seen[one]} has it already")
         seen[one] = number
     if not seen:
         raise LabError(f"{path} holds no line; put one JSON object on each")
 
 
 def _notes(path: Path) -> Iterator[Note]:
-    for where, values in _lines(path):
+    for where, values in _lines(path, within="world"):
         yield validated(Note, values, where)
 
 

@@ -22,6 +22,7 @@ SMOKE = {
     "05_report": {"run_id": "smoke-test"},
     "06_cache_robustness": {"run_id": "smoke-test", "dry_run": True, "tasks": ["text", "needle"], "severities": [1.0]},
     "08_forgetting": {"run_id": "smoke-test", "dry_run": True, "model": "small"},
+    "09_paired_evaluation": {"run_id": "smoke-test", "dry_run": True, "encoder": "own"},
     "10_dashboard": {"run_id": "smoke-test"},
 }
 NAMES = sorted(path.stem for path in (root() / "notebooks").glob("*.ipynb"))

@@ -1,0 +1,1 @@
+"""The experiment `paired`: a suite of a folder, asked under conditions side by side."""

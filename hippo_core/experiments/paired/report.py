@@ -1,0 +1,138 @@
+"""What a report says of a paired run: its conditions side by side, the memory against each of them, and groups of items."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.paired.comparison import by_item, compared, grouped, item_counts
+from hippo_core.paired.conditions import CONDITIONS, MEMORY
+from hippo_core.paired.table import by_condition, items_of
+from hippo_core.results.criteria.tables import TableRows
+from hippo_core.results.figures import drawing
+from hippo_core.results.formatting import probability, share, span
+from hippo_core.results.frames import Frame
+from hippo_core.results.records.table import mean_by_cluster
+from hippo_core.results.report.sections import Section
+from hippo_core.results.statistics.paired import holm, mcnemar
+
+
+def pairs_of(rows: Frame) -> list[dict[str, Any]]:
+    """The memory under test against each other condition of a run; nothing where it was not run."""
+    conditions = [name for name in CONDITIONS if name in set(rows["condition"])]
+    if MEMORY not in conditions:
+        return []
+    sides = {name: by_item(rows[rows["condition"] == name]) for name in conditions}
+    pairs = []
+    for name in [one for one in conditions if one != MEMORY]:
+        found = compared(sides[MEMORY], sides[name], "success")
+        gained, lost = item_counts(sides[MEMORY], sides[name])
+        told = {key: _known(value) for key, value in asdict(found).items()}
+        pairs.append({"baseline": name, **told, "gained": gained, "lost": lost, "p_mcnemar": mcnemar(gained, lost)})
+    for pair, corrected in zip(pairs, holm([one["p_permutation"] for one in pairs]), strict=True):
+        pair["p_holm"] = _known(corrected)
+    return pairs
+
+
+def in_words(metrics: Mapping[str, Any]) -> str:
+    """The memory against word search, or each condition's success where one of them was not run."""
+    pair = next((one for one in metrics["pairs"] if one["baseline"] == "lexical"), None)
+    if pair is None:
+        return "; ".join(f"{name} {share(found['mean'])}" for name, found in metrics["metrics"].items()) + " of the items succeed."
+    bounds = f", 95% interval {span(pair['low'], pair['high'], sign=True)}" if pair["low"] is not None else ""
+    return (
+        f"{MEMORY} succeeds at {share(pair['mean_a'])} of {pair['n']} items, lexical at {share(pair['mean_b'])}: a difference of "
+        f"{share(pair['difference'], sign=True)}{bounds}, {pair['gained']} gained and {pair['lost']} lost, McNemar's exact p "
+        f"{probability(pair['p_mcnemar'])}, worlds permuted {probability(pair['p_permutation'])}."
+    )
+
+
+def picture(rows: Frame) -> bytes:
+    """Success of each condition with its 95% interval by world, as bars (PNG)."""
+    import matplotlib.pyplot as plt
+
+    names = [name for name in CONDITIONS if name in set(rows["condition"])]
+    means = [mean_by_cluster(items_of(rows[rows["condition"] == name]), "success", "world") for name in names]
+    drawn, axes = plt.subplots(figsize=(7, 0.5 * len(names) + 1.2), layout="constrained")
+    for place, found in enumerate(means):
+        axes.barh(place, found["mean"] or 0, color="#4c72b0" if names[place] == MEMORY else "#b0b0b0")
+        if found["low"] is not None:
+            axes.plot([found["low"], found["high"]], [place, place], color="black", linewidth=1)
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("share of items that succeed; lines are 95% intervals by world")
+    axes.set_title("What each condition is worth; longer is better", fontsize=10, loc="left")
+    return drawing.png(drawn)
+
+
+def found(tables: Sequence[TableRows]) -> list[Section]:
+    """Three sections a cell."""
+    sections = []
+    for table in tables:
+        rows: Frame = table.rows
+        for own in [rows[rows["record"] == record] for record in dict.fromkeys(rows["record"])]:
+            name = _named(own, rows)
+            sections += [_conditions(own, name), _pairs(own, name), _groups(own, name)]
+    return sections
+
+
+def _named(own: Frame, rows: Frame) -> str:
+    told = ["suite", *(name for name in ("profile", "model", "memory", "encoder", "seed") if name in rows and rows[name].nunique() > 1)]
+    return ", ".join(str(own[name].iloc[0]) for name in told if name in own)
+
+
+def _conditions(rows: Frame, name: str) -> Section:
+    sentence = (
+        "Share of items that succeed, with its 95% interval by world, then by type of item; then scores, each a mean over the items "
+        "that have it. – : no value, as recall where nothing is ranked. Tokens a success: of all items, cached ones counted once."
+    )
+    return Section(f"Paired conditions: {name}", sentence, picture(rows), by_condition(rows))
+
+
+def _pairs(rows: Frame, name: str) -> Section:
+    lines = [
+        {
+            "against": one["baseline"],
+            "items": one["n"],
+            "it": share(one["mean_b"]),
+            MEMORY: share(one["mean_a"]),
+            "difference": share(one["difference"], sign=True),
+            "95% interval": span(one["low"], one["high"], sign=True),
+            "gained": one["gained"],
+            "lost": one["lost"],
+            "McNemar's exact p": probability(one["p_mcnemar"]),
+            "p, worlds permuted": probability(one["p_permutation"]),
+            "after Holm": probability(one["p_holm"]),
+        }
+        for one in pairs_of(rows)
+    ]
+    sentence = (
+        "Item by item; repeats of an item are averaged first. McNemar's test takes items for independent; interval and permutation go by "
+        "world. Items to which one side gives no value are left out."
+    )
+    return Section(f"{MEMORY} against each: {name}", sentence, table=pd.DataFrame(lines))
+
+
+def _groups(rows: Frame, name: str) -> Section:
+    memory, lexical = (by_item(rows[rows["condition"] == one]) for one in (MEMORY, "lexical"))
+    if memory.empty or lexical.empty:
+        return Section(f"By group: {name}", f"{MEMORY} and lexical were not both run.")
+    lines = [
+        {
+            "group": one.name,
+            "items": one.result.n,
+            "lexical": share(one.result.mean_b),
+            MEMORY: share(one.result.mean_a),
+            "difference": share(one.result.difference, sign=True),
+            "p": probability(one.result.p_permutation),
+            "after Holm": probability(one.p_holm),
+        }
+        for one in grouped(memory, lexical)
+    ]
+    return Section(f"By group: {name}", f"{MEMORY} against lexical, p by permutation of worlds.", table=pd.DataFrame(lines))
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and value != value else (None if value == float("inf") else value)

@@ -1,0 +1,184 @@
+"""`hippo paired`: suites as folders, conditions side by side, verdicts that can be checked."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from hippo_core.files import LabError, home, write_text
+
+app = typer.Typer(no_args_is_help=True, help="Ask a memory and its rivals the same items, and compare item by item.")
+
+Suite = Annotated[str, typer.Argument(help="a folder with suite.yaml", metavar="SUITE")]
+Run = Annotated[str, typer.Argument(help="the folder of a run, or its name below executed/", metavar="RUN")]
+Side = Annotated[str, typer.Argument(help="RUN:CONDITION, as paired:lexical")]
+
+
+@app.command()
+def new(folder: Annotated[str, typer.Argument(help="a folder that is not there yet")]) -> None:
+    """Make a suite to be filled: manifest, notes, one item of each type, a human note."""
+    from hippo_core.paired.scaffold import new_suite
+
+    made = new_suite(folder)
+    print(f"written: {made}; check it by `hippo paired doctor {folder}`, ask it by `hippo paired run {folder}`")
+
+
+@app.command()
+def doctor(suite: Suite) -> None:
+    """Read a suite and say what is wrong with it or thin. Exit 1 where something is wrong."""
+    from hippo_core.paired.doctor import examined
+    from hippo_core.paired.suite import read_suite
+
+    read = read_suite(suite)
+    findings = examined(read)
+    for finding in findings:
+        print(finding)
+    failed = sum(finding.level == "fail" for finding in findings)
+    print(f"{len(read.items)} items in {len({item.world for item in read.items})} worlds, {len(read.notes)} notes; {failed} failures")
+    raise typer.Exit(int(failed > 0))
+
+
+@app.command("run")
+def run_suite(
+    suite: Suite,
+    conditions: Annotated[str, typer.Option(help="by name, with commas; all unless given")] = "",
+    memory: Annotated[str, typer.Option(help="under test: a preset, package.module:NAME, or 'command:PROGRAM'")] = "memory/hei_nw",
+    profile: Annotated[str, typer.Option(help="offline or llm; the manifest's unless given")] = "",
+    answer_mode: Annotated[str, typer.Option(help="auto, deterministic or llm")] = "auto",
+    model: Annotated[str, typer.Option(help="hippo-tiny offline, smollm2-135m otherwise, unless given")] = "",
+    encoder: Annotated[str, typer.Option(help="of presets that have one: minilm or own")] = "minilm",
+    repeats: Annotated[int, typer.Option(min=0, help="the manifest's unless given")] = 0,
+    seed: int = 1337,
+    limit: Annotated[int, typer.Option(min=0, help="items at most; 0: all")] = 0,
+    timeout: Annotated[float, typer.Option(min=0.1, help="seconds that a program has for a message")] = 60.0,
+    out: Annotated[Path | None, typer.Option(help="a new folder; executed/paired-runs/ID unless given")] = None,
+) -> None:
+    """Ask all items under all conditions, and write a run."""
+    from hippo_core.paired import page
+    from hippo_core.paired.conditions import CONDITIONS
+    from hippo_core.paired.run import Settings, run
+    from hippo_core.paired.run_files import new_group_id, read_run, write_run
+    from hippo_core.paired.suite import read_suite
+
+    read = read_suite(suite)
+    target = out or home() / "executed" / "paired-runs" / new_group_id()
+    if target.exists():
+        raise LabError(f"{target} is there already, and runs are never written over; name another folder")
+    settings = Settings(
+        tuple(name.strip() for name in conditions.split(",")) if conditions else CONDITIONS,
+        memory,
+        profile or read.manifest.default_profile,
+        answer_mode,
+        encoder,
+        repeats or read.manifest.default_repeats,
+        seed,
+        timeout,
+        limit,
+    )
+    settings.require()
+    named = model or ("smollm2-135m" if settings.by_model else "hippo-tiny")
+    rows = run(read, settings, _loaded(named), say=lambda line: print(line, flush=True))
+    write_run(target, read, settings, rows, {"model": named, **_origin()})
+    print(f"\n{page.summary(read_run(target))}\n\nwritten: {target}")
+
+
+@app.command()
+def compare(
+    baseline: Side,
+    candidate: Side,
+    form: Annotated[Literal["markdown", "html"], typer.Option("--format", help="of the page")] = "markdown",
+    most: Annotated[int, typer.Option(min=0, help="items on which they differ that are listed, a side")] = 20,
+    output: Annotated[Path | None, typer.Option(help="write it to a file instead")] = None,
+) -> None:
+    """Compare two conditions item by item: success, scores, costs, groups."""
+    from hippo_core.paired import page
+    from hippo_core.paired.comparison import compare_sides, read_side
+
+    pair = compare_sides(read_side(baseline), read_side(candidate))
+    text = page.markdown([pair], most)
+    _write(text if form == "markdown" else page.html(text, f"{candidate} against {baseline}"), output)
+
+
+@app.command()
+def report(
+    run: Run,
+    candidate: Annotated[str, typer.Option(help="the condition that all others are compared with")] = "full-memory",
+    form: Annotated[Literal["markdown", "html"], typer.Option("--format", help="of the page")] = "markdown",
+    output: Annotated[Path | None, typer.Option(help="write it to a file instead")] = None,
+) -> None:
+    """A page of a run: its conditions, then one of them against each other."""
+    from hippo_core.paired import page
+    from hippo_core.paired.comparison import against
+    from hippo_core.paired.run_files import read_run
+
+    read = read_run(run)
+    title = f"Paired evaluation: {read.about['suite']['name']}"
+    text = f"# {title}\n\n{page.summary(read)}\n\n{page.markdown(against(read, candidate, read.conditions), 10)}"
+    _write(text if form == "markdown" else page.html(text, title), output)
+
+
+@app.command()
+def gate(baseline: Side, candidate: Side, policy: Annotated[Path, typer.Option(help="a YAML file, as params/gates/paired.yaml")]) -> None:
+    """Judge a comparison by a policy, rule by rule. Exit 1 where a rule is not met."""
+    from hippo_core.paired.comparison import compare_sides, read_side
+    from hippo_core.paired.gate import judged, read_policy
+
+    rules = judged(compare_sides(read_side(baseline), read_side(candidate)), read_policy(policy))
+    print("\n".join(map(str, rules)))
+    raise typer.Exit(int(not all(rule.passed for rule in rules)))
+
+
+@app.command()
+def reproduce(run: Run, suite: Annotated[str, typer.Option(help="where it lies now, if it was moved")] = "") -> None:
+    """Run a run again, and say which answers are not the same. Exit 1 where one is not."""
+    from hippo_core.paired.reproducing import reproduce as again
+    from hippo_core.paired.run_files import read_run
+    from hippo_core.paired.suite import read_suite
+
+    old = read_run(run)
+    found = again(old, read_suite(suite or old.about["suite"]["folder"]), _loaded(old.about["model"]), lambda line: print(line, flush=True))
+    for entry, condition, column in found.differing[:20]:
+        print(f"differs: {entry}, {condition}: {column}")
+    print(f"{found.rows} rows, {len(found.differing)} differences")
+    raise typer.Exit(int(bool(found.differing)))
+
+
+@app.command()
+def archive(run: Run, target: Annotated[Path, typer.Argument(help="a .tar.gz that is not there yet")], suite: str = "") -> None:
+    """Pack a run with its suite; the SHA-256 of every file lies in it."""
+    from hippo_core.paired import archiving
+    from hippo_core.paired.run_files import read_run
+    from hippo_core.paired.suite import read_suite
+
+    read = read_run(run)
+    sums = archiving.archive(read, read_suite(suite or read.about["suite"]["folder"]), target)
+    print(f"written: {target} ({len(sums)} files)")
+
+
+@app.command()
+def verify(target: Annotated[Path, typer.Argument(help="an archive")]) -> None:
+    """Check every file of an archive against its SHA-256."""
+    from hippo_core.paired.archiving import verify as checked
+
+    print(f"whole: {len(checked(target))} files")
+
+
+def _loaded(model: str) -> Any:
+    from hippo_core.models.load import load
+    from hippo_core.models.spec import load_spec
+
+    return load(load_spec(model), threads=1)
+
+
+def _origin() -> dict[str, Any]:
+    from hippo_core.lab.run.provenance import git_sha, versions
+
+    return {"git_sha": git_sha(), "versions": versions()}
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        print(text, end="")
+    else:
+        write_text(output, text)
+        print(f"written: {output}")

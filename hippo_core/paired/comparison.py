@@ -1,0 +1,181 @@
+"""Two conditions, compared item by item. Repeats of an item are averaged before anything is tested: they are no items of their own."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hippo_core.files import LabError
+from hippo_core.paired.run_files import PairedRun, read_run
+from hippo_core.paired.scoring import SCORES
+from hippo_core.results.frames import Frame
+from hippo_core.results.statistics.paired import Comparison, compare, holm, mcnemar
+
+DIFFER = ("model", "memory", "profile", "answer_mode", "encoder", "seed", "repeats")  # that two runs may differ in; it is said
+PER_ITEM = ("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One condition of a run: a row an answer."""
+
+    name: str
+    run: PairedRun
+    rows: Frame
+
+
+@dataclass(frozen=True)
+class Group:
+    """The items of a tag or a type: success of both sides, and p (by permutation) after Holm's correction over all groups."""
+
+    name: str
+    result: Comparison
+    p_holm: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a side spent on the items that both were asked. `tokens`: in and out; cached ones are part of those in and not added again.
+    `per_success`: tokens for each item that succeeded; infinite where none did."""
+
+    tokens: float
+    cached: float
+    seconds: float
+    successes: float
+
+    @property
+    def per_success(self) -> float:
+        """Tokens a success."""
+        return self.tokens / self.successes if self.successes else math.inf
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Candidate against baseline. `success.difference` is the candidate's less the baseline's; `only_a` counts what the candidate alone
+    succeeded at. `p_mcnemar` is exact, of items; with repeats an item succeeds where more than half of them do."""
+
+    baseline: Side
+    candidate: Side
+    success: Comparison
+    p_mcnemar: float
+    gained: int
+    lost: int
+    metrics: dict[str, Comparison]
+    costs: dict[str, Comparison]
+    spent: tuple[Cost, Cost]
+    groups: list[Group]
+    differs: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    discordant: Frame = field(default_factory=pd.DataFrame)
+
+
+def read_side(place: str) -> Side:
+    """`RUN:CONDITION`: a condition of a run. LabError where the run has no such one."""
+    run_place, _, condition = place.rpartition(":")
+    if not run_place:
+        raise LabError(f"expected RUN:CONDITION, as paired:full-memory, got {place!r}")
+    return side(read_run(run_place), condition)
+
+
+def side(run: PairedRun, condition: str) -> Side:
+    """A condition of a run."""
+    rows: Frame = run.rows[run.rows["condition"] == condition]
+    if rows.empty:
+        raise LabError(f"{run.folder}: no condition {condition!r}; it holds: {', '.join(run.conditions)}")
+    return Side(condition, run, rows.reset_index(drop=True))
+
+
+def compare_sides(baseline: Side, candidate: Side, draws: int = 10_000) -> Paired:
+    """Compare two sides. LabError where their suites are not the same, byte by byte, or the items are not."""
+    require_same(baseline.run, candidate.run)
+    left, right = by_item(candidate.rows), by_item(baseline.rows)
+    success = compared(left, right, "success", draws)
+    both = _scored(left, right)
+    won, had = both["success"] > 0.5, both["success_b"] > 0.5
+    gained, lost = item_counts(left, right)
+    names = [name for name in SCORES if left[name].notna().any() and right[name].notna().any()]
+    return Paired(
+        baseline,
+        candidate,
+        success,
+        mcnemar(gained, lost),
+        gained,
+        lost,
+        {name: compared(left, right, name, draws) for name in names},
+        {name: compared(left, right, name, draws) for name in PER_ITEM},
+        (_cost(baseline.rows), _cost(candidate.rows)),
+        grouped(left, right, draws),
+        _differs(baseline.run, candidate.run),
+        both[won != had].assign(gained=won)[["item", "gained", "question", "answer", "answer_b"]].sort_values(["gained", "item"]),
+    )
+
+
+def require_same(a: PairedRun, b: PairedRun) -> None:
+    """LabError where two runs do not rest on the same manifest, items, notes, fixtures and scripts."""
+    ours, theirs = a.about["checksums"], b.about["checksums"]
+    if other := [name for name in dict.fromkeys((*ours, *theirs)) if ours.get(name) != theirs.get(name)]:
+        names = f"{a.folder.name} and {b.folder.name}"
+        raise LabError(f"not comparable: {names} rest on other {', '.join(other)} (SHA-256); run both on one suite")
+
+
+def by_item(rows: Frame) -> Frame:
+    """A line an item: numbers are means over its repeats, texts those of the first."""
+    numbers = ["success", *SCORES, *PER_ITEM]
+    kept = rows.groupby("item", sort=True)
+    texts = kept[["world", "type", "tags", "question", "answer"]].first()
+    return pd.concat([texts, kept[numbers].mean()], axis="columns").reset_index()
+
+
+def item_counts(candidate: Frame, baseline: Frame) -> tuple[int, int]:
+    """How many items the candidate alone succeeds at, and the baseline alone; with repeats in more than half of them."""
+    both = _scored(candidate, baseline)
+    won, had = both["success"] > 0.5, both["success_b"] > 0.5
+    return int((won & ~had).sum()), int((had & ~won).sum())
+
+
+def _scored(candidate: Frame, baseline: Frame) -> Frame:
+    return candidate.merge(baseline, on="item", suffixes=("", "_b")).dropna(subset=["success", "success_b"])
+
+
+def compared(candidate: Frame, baseline: Frame, metric: str, draws: int = 10_000) -> Comparison:
+    """A metric of two tables of items, paired; worlds are the clusters. Items to which either side gives no value are left out."""
+    first, second = (one[["item", "world", metric]].rename(columns={"item": "item_id"}).assign(answer="") for one in (candidate, baseline))
+    return compare(first, second, metric, key="item_id", cluster="world", draws=draws)
+
+
+def grouped(candidate: Frame, baseline: Frame, draws: int = 10_000) -> list[Group]:
+    """Success by type and by tag, p corrected over all groups by Holm."""
+    names = [f"type:{one}" for one in sorted(set(candidate["type"]))]
+    names += [f"tag:{one}" for one in sorted({tag for tags in candidate["tags"] for tag in tags.split(";") if tag})]
+    results = []
+    for name in names:
+        chosen = set(candidate["item"][_in_group(candidate, name)])
+        first, second = (one[one["item"].isin(chosen)] for one in (candidate, baseline))
+        results.append(compared(first, second, "success", draws))
+    corrected = holm([one.p_permutation for one in results])
+    return [Group(name, result, p) for name, result, p in zip(names, results, corrected, strict=True)]
+
+
+def _in_group(rows: Frame, name: str) -> np.ndarray:
+    kind, _, value = name.partition(":")
+    if kind == "type":
+        return (rows["type"] == value).to_numpy()
+    return np.array([value in tags.split(";") for tags in rows["tags"]], bool)
+
+
+def _cost(rows: Frame) -> Cost:
+    totals = rows[[*PER_ITEM]].sum()
+    tokens, seconds = totals["tokens_in"] + totals["tokens_out"], totals["recall_s"] + totals["answer_s"]
+    return Cost(float(tokens), float(totals["tokens_cached"]), float(seconds), float(rows["success"].sum()))
+
+
+def _differs(a: PairedRun, b: PairedRun) -> dict[str, tuple[Any, Any]]:
+    ours, theirs = ({**run.about["settings"], "model": run.about.get("model")} for run in (a, b))
+    return {name: (ours.get(name), theirs.get(name)) for name in DIFFER if ours.get(name) != theirs.get(name)}
+
+
+def against(run: PairedRun, candidate: str, others: Sequence[str]) -> list[Paired]:
+    """One condition against each of several, of one run."""
+    return [compare_sides(side(run, other), side(run, candidate)) for other in others if other != candidate]

@@ -1,0 +1,128 @@
+"""A comparison as a page: markdown, or HTML that stands by itself."""
+
+import math
+from collections.abc import Sequence
+
+from hippo_core.paired.comparison import Cost, Group, Paired
+from hippo_core.paired.run_files import PairedRun
+from hippo_core.results.formatting import NONE, missing, probability, quantity, share, span
+from hippo_core.results.statistics.interval import LEAST_WORLDS
+from hippo_core.results.statistics.paired import Comparison
+
+CUT = 100
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}"
+    "table{border-collapse:collapse;margin:1rem 0}th,td{border:1px solid #ccc;padding:.3rem .6rem;text-align:left;vertical-align:top}"
+    "th{background:#f4f4f4}"
+)
+
+
+def markdown(pairs: Sequence[Paired], most: int = 20) -> str:
+    """All comparisons of a candidate, one below the other; at most so many items on which the sides differ, of each."""
+    return "\n\n".join(_one(pair, most) for pair in pairs) + "\n"
+
+
+def html(text: str, title: str) -> str:
+    """A markdown page as HTML. What a suite says is text, never markup."""
+    from markdown_it import MarkdownIt
+
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    head = f'<meta charset="utf-8"><title>{_escaped(title)}</title><style>{STYLE}</style>'
+    return f"<!doctype html><html lang=en><head>{head}</head><body>{body}</body></html>\n"
+
+
+def summary(run: PairedRun) -> str:
+    """Each condition's success and what it is made of, as a table."""
+    from hippo_core.paired.table import by_condition
+
+    lines = by_condition(run.rows)
+    return table(tuple(lines.columns), [tuple(line) for line in lines.itertuples(index=False, name=None)])
+
+
+def _one(pair: Paired, most: int) -> str:
+    found, manifest = pair.success, pair.baseline.run.about["suite"]
+    baseline, candidate = pair.baseline.name, pair.candidate.name
+    suite = f"Suite {manifest['name']} {manifest['version']} ({manifest['label_status']}); runs " + ", ".join(
+        dict.fromkeys(str(one.run.about["run_group_id"]) for one in (pair.baseline, pair.candidate))
+    )
+    parts = [
+        f"## {candidate} against {baseline}",
+        suite + ".",
+        table(
+            ("", "n", baseline, candidate, "difference", "95% interval", "p, worlds permuted"),
+            [_line("success", found), *(_line(name, one) for name, one in pair.metrics.items())],
+        ),
+        f"McNemar's exact p {probability(pair.p_mcnemar)}: {candidate} alone succeeds at {pair.gained} items, {baseline} alone at "
+        f"{pair.lost}. It takes items for independent; the permutation and the interval take worlds, of which there are {found.n_worlds}."
+        + _remarks(pair),
+        "### What it cost",
+        table(("", baseline, candidate), _costs(pair.spent)),
+        "### By group",
+        table(
+            ("group", "n", baseline, candidate, "difference", "p", "p after Holm"),
+            [_group(one) for one in pair.groups],
+        ),
+        *_discordant(pair, most),
+    ]
+    if pair.differs:
+        lines = [(name, str(a), str(b)) for name, (a, b) in pair.differs.items()]
+        parts.insert(2, "The runs differ in more than the condition:\n\n" + table(("", baseline, candidate), lines))
+    return "\n\n".join(parts)
+
+
+def _line(name: str, one: Comparison) -> tuple[str, ...]:
+    shown = (share(one.mean_b), share(one.mean_a), share(one.difference, sign=True), span(one.low, one.high, sign=True))
+    return (name, str(one.n), *shown, probability(one.p_permutation))
+
+
+def _group(one: Group) -> tuple[str, ...]:
+    found = one.result
+    shown = (share(found.mean_b), share(found.mean_a), share(found.difference, sign=True))
+    return (one.name, str(found.n), *shown, probability(found.p_permutation), probability(one.p_holm))
+
+
+def _remarks(pair: Paired) -> str:
+    found, said = pair.success, []
+    if found.n_worlds < LEAST_WORLDS:
+        said.append(f"No interval: fewer than {LEAST_WORLDS} worlds.")
+    if found.n_unscored:
+        said.append(f"{found.n_unscored} items are left out, at which one side can neither succeed nor fail.")
+    return "".join(f" {one}" for one in said)
+
+
+def _costs(spent: tuple[Cost, Cost]) -> list[tuple[str, ...]]:
+    names = ("tokens, in and out", "of these cached", "seconds", "successes", "tokens a success")
+    of_each = [(one.tokens, one.cached, one.seconds, one.successes, one.per_success) for one in spent]
+    return [(name, *(_quantity(value) for value in values)) for name, *values in zip(names, *of_each, strict=True)]
+
+
+def _quantity(value: float) -> str:
+    return "no success" if math.isinf(value) else quantity(value)
+
+
+def _discordant(pair: Paired, most: int) -> list[str]:
+    parts = []
+    for gained, name in ((True, pair.candidate.name), (False, pair.baseline.name)):
+        lines = pair.discordant[pair.discordant["gained"] == gained]
+        if len(lines):
+            shown = "" if len(lines) <= most else f", {most} of them"
+            rows = [(one["item"], one["question"], one["answer_b"], one["answer"]) for one in lines.head(most).to_dict("records")]
+            parts += [f"### {name} alone: {len(lines)}{shown}", table(("item", "question", pair.baseline.name, pair.candidate.name), rows)]
+    return parts
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A markdown table; long texts are cut."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return NONE if missing(value) else f"{value:.3g}"
+    words = " ".join(str("" if missing(value) else value).replace("\\", "\\\\").replace("|", "\\|").split())
+    return words if len(words) <= CUT else f"{words[:CUT]} ..."
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
