@@ -10,14 +10,12 @@ from typer.core import TyperCommand
 
 from hippo_core.files import LabError, require_checkout, root
 from hippo_core.lab.cli import cell_commands, grid_commands, paired_commands
-from hippo_core.lab.cli.agent_commands import agents_app
 from hippo_core.lab.grid.running import RunOptions, stops_cleanly
 from hippo_core.lab.run.execute import Kernel
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="The hippocampal memory lab.")
 records_app = typer.Typer(no_args_is_help=True, help="Compare and check records.")
 app.add_typer(records_app, name="records")
-app.add_typer(agents_app, name="agents")
 app.add_typer(paired_commands.app, name="paired")
 
 Words = Annotated[list[str] | None, typer.Argument(help="key=value, as many as wanted", metavar="[KEY=VALUE]...")]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FOUND = 5  # notes that a query of an agent gets at most
 NONE = "no-memory"
+CONDITIONS = (NONE, "lexical", MEMORY)  # unless others are named
 
 
 @dataclass(frozen=True)
