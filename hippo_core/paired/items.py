@@ -1,14 +1,19 @@
 """The items of a paired suite: one model a type, told apart by `type`. Unknown keys and wrong types are errors."""
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
+
+from hippo_core.paired.agents.limits import Limits
+from hippo_core.paired.agents.usage import Format
 
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]  # a plain name: it becomes part of paths
 Assertion = Text | Annotated[list[Text], Field(min_length=1)]  # words that must stand in the answer; of a list any one of them
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Count = Annotated[int, Field(ge=1, le=1000)]
+RESERVED = re.compile(r"PATH|HOME|USER|TMPDIR|LANG|IFS|ENV|BASH_ENV|LD_.*|PYTHON.*|MEMORY_.*")  # variables that the harness itself sets
 
 
 class Part(BaseModel):
@@ -72,13 +77,41 @@ class ResumeQuality(ItemBase):
 
 
 class Content(Part):
-    """A file, from the workspace's root, that must hold these words."""
+    """What a file of the workspace must hold: it `contains` these words; or `equals` this text, less space at its ends; or `equals` this
+    value at `json_path`, keys and positions joined by dots."""
 
     file: Text
-    contains: Text
+    contains: Text | None = None
+    equals: Any = None
+    json_path: Text | None = None
+
+    @model_validator(mode="after")
+    def _one_demand(self) -> "Content":
+        if (self.contains is not None) == ("equals" in self.model_fields_set):
+            raise ValueError("expected either contains or equals")
+        if self.json_path is not None and self.contains is not None:
+            raise ValueError("json_path goes with equals")
+        if self.json_path is None and self.contains is None and not isinstance(self.equals, str):
+            raise ValueError("equals without json_path is a text")
+        return self
 
 
-class CommandTask(ItemBase):
+class Contained(Part):
+    """How commands run. `environment`: variables that the caller may pass to the agent; `network`: whether they reach it."""
+
+    limits: Limits = Limits()
+    environment: list[Text] = []
+    network: bool = False
+
+    @field_validator("environment")
+    @classmethod
+    def _harmless(cls, names: list[str]) -> list[str]:
+        if wrong := [name for name in names if RESERVED.fullmatch(name) or not name.isidentifier()]:
+            raise ValueError(f"{', '.join(wrong)} cannot be passed to an agent")
+        return names
+
+
+class CommandTask(ItemBase, Contained):
     """Does a command end with the expected exit status?"""
 
     type: Literal["command_task"]
@@ -99,8 +132,9 @@ class Built(Part):
     required_content: list[Content] = []
 
 
-class AgentBuildTask(ItemBase, Built):
-    """An agent works in a fresh copy of a fixture. Commands may name {suite_dir}, {run_dir}, {workspace}, {prompt_file}, {condition}."""
+class AgentBuildTask(ItemBase, Built, Contained):
+    """An agent works in a fresh copy of a fixture. Commands may name {workspace}, {scripts}, {prompt_file}, {python}, {condition}, {step};
+    score and setup commands {score}, too. `usage_format`: how the agent's output states its tokens."""
 
     type: Literal["agent_build_task"]
     prompt: Text
@@ -109,6 +143,7 @@ class AgentBuildTask(ItemBase, Built):
     setup_commands: list[Text] = []
     timeout_s: Seconds = 900.0
     token_usage: Literal["required", "optional"] = "optional"
+    usage_format: Format = "plain"
 
 
 class Step(Built):
@@ -120,7 +155,7 @@ class Step(Built):
     timeout_s: Seconds | None = None
 
 
-class AgentBuildSequence(ItemBase):
+class AgentBuildSequence(ItemBase, Contained):
     """Steps in one workspace, one after another."""
 
     type: Literal["agent_build_sequence"]
@@ -129,6 +164,7 @@ class AgentBuildSequence(ItemBase):
     setup_commands: list[Text] = []
     timeout_s: Seconds = 900.0
     token_usage: Literal["required", "optional"] = "optional"
+    usage_format: Format = "plain"
     steps: Annotated[list[Step], Field(min_length=1)]
 
 

@@ -5,7 +5,8 @@ items.jsonl      one item a line (hippo_core/paired/items.py)
 notes.jsonl      what the memory is taught: {"id": "n1", "world": "main", "text": "...", "tags": [...], "files": [...]}
 human_notes/     WORLD.md, a summary that a person wrote, for the condition human-note
 fixtures/        folders that agents work on
-scripts/         commands that items name
+scripts/         what commands of items call
+score/           the same, hidden from agents
 """
 
 import hashlib
@@ -23,7 +24,7 @@ from hippo_core.paired.items import ITEM, SHELL, AgentBuildSequence, AgentBuildT
 from hippo_core.suites.folder.lines import mistake, raw_lines, read_line, some
 
 MANIFEST, NOTES = "suite.yaml", "notes.jsonl"
-HASHED = ("human_notes", "fixtures", "scripts")  # folders whose files are part of what a run rests on
+HASHED = ("human_notes", "fixtures", "scripts", "score")  # folders whose files are part of what a run rests on
 
 
 class Manifest(Part):

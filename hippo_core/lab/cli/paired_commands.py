@@ -34,6 +34,11 @@ def doctor(suite: Suite) -> None:
     for finding in findings:
         print(finding)
     failed = sum(finding.level == "fail" for finding in findings)
+    if read.runs_commands:
+        from hippo_core.paired.agents.containment import grants
+
+        print("contained by: " + "; ".join(f"{one.way} {'works' if one.works else f'does not: {one.why}'}" for one in grants()))
+        failed += not any(one.works for one in grants())
     print(f"{len(read.items)} items in {len({item.world for item in read.items})} worlds, {len(read.notes)} notes; {failed} failures")
     raise typer.Exit(int(failed > 0))
 
@@ -52,9 +57,17 @@ def run_suite(
     limit: Annotated[int, typer.Option(min=0, help="items at most; 0: all")] = 0,
     timeout: Annotated[float, typer.Option(min=0.1, help="seconds that a program has for a message")] = 60.0,
     out: Annotated[Path | None, typer.Option(help="a new folder; executed/paired-runs/ID unless given")] = None,
+    allow_shell: Annotated[bool, typer.Option("--allow-shell", help="run commands of the suite, which you have read; contained")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="check the items that run commands; run and write nothing")] = False,
+    agent: Annotated[str, typer.Option(help="claude, codex or gemini, in place of the suite's own agent")] = "",
+    pass_env: Annotated[list[str] | None, typer.Option("--pass-env", help="a variable that agents may have; may be repeated")] = None,
 ) -> None:
-    """Ask all items under all conditions, and write a run."""
+    """Ask all items under all conditions, and write a run. What agents left goes to a folder beside it, RUN-tasks."""
+    from dataclasses import replace
+
     from hippo_core.paired import page
+    from hippo_core.paired.agents.run_suite import CONDITIONS as OF_TASKS
+    from hippo_core.paired.agents.run_suite import Permissions, run_tasks
     from hippo_core.paired.conditions import CONDITIONS
     from hippo_core.paired.run import Settings, run
     from hippo_core.paired.run_files import new_group_id, read_run, write_run
@@ -64,8 +77,10 @@ def run_suite(
     target = out or home() / "executed" / "paired-runs" / new_group_id()
     if target.exists():
         raise LabError(f"{target} is there already, and runs are never written over; name another folder")
+    if read.runs_commands and not (allow_shell or dry_run):
+        raise LabError(f"{read.folder} has items that run commands; read them and its scripts, then say --allow-shell (docs/agents.md)")
     settings = Settings(
-        tuple(name.strip() for name in conditions.split(",")) if conditions else CONDITIONS,
+        tuple(name.strip() for name in conditions.split(",")) if conditions else CONDITIONS if read.asking else OF_TASKS,
         memory,
         profile or read.manifest.default_profile,
         answer_mode,
@@ -77,7 +92,14 @@ def run_suite(
     )
     settings.require()
     named = model or ("smollm2-135m" if settings.by_model else "hippo-tiny")
-    rows = run(read, settings, _loaded(named), say=lambda line: print(line, flush=True))
+    lm: Any = None if dry_run else _loaded(named)
+    rows = [] if dry_run or not read.asking else run(replace(read, items=tuple(read.asking)), settings, lm, say=_say)
+    if read.runs_commands:
+        allowed = Permissions(allow_shell, dry_run, tuple(pass_env or ()), agent)
+        for row in run_tasks(read, settings, lm, target.with_name(f"{target.name}-tasks"), allowed, _say):
+            rows.append({**row, "place": len(rows) + 1})
+    if dry_run:
+        return
     write_run(target, read, settings, rows, {"model": named, **_origin()})
     print(f"\n{page.summary(read_run(target))}\n\nwritten: {target}")
 
@@ -161,6 +183,10 @@ def verify(target: Annotated[Path, typer.Argument(help="an archive")]) -> None:
     from hippo_core.paired.archiving import verify as checked
 
     print(f"whole: {len(checked(target))} files")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
 
 
 def _loaded(model: str) -> Any:

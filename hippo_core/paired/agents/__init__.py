@@ -1,0 +1,1 @@
+"""Tasks that an agent works on, contained."""

@@ -1,0 +1,71 @@
+"""What a command writes, kept within bounds: the first and the last bytes of a stream, and how many between them were cut."""
+
+import os
+from collections import deque
+from dataclasses import dataclass
+
+PIECE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What became of a command.
+
+    `status` is its exit code (minus the signal's number where one killed it), None where it did not end by itself.
+    `ended` says why: "exit", "timeout" or "memory". `left` counts processes that outlived it and were killed.
+    `stdout` and `stderr` are bytes as they came, with a note where `cut` bytes of both are left out.
+    """
+
+    status: int | None
+    ended: str
+    seconds: float
+    left: int
+    stdout: bytes
+    stderr: bytes
+    cut: int = 0
+
+    @property
+    def why(self) -> str:
+        """What is wrong with it, in words; empty where it ended with 0."""
+        if self.ended == "timeout":
+            return f"timed out after {self.seconds:.1f} s; it and all that it started were killed"
+        if self.ended == "memory":
+            return "its processes together held more memory than allowed; all were killed"
+        return f"exit status {self.status}" if self.status else ""
+
+
+class Bounded:
+    """The first and the last half of `most` bytes; never more in memory."""
+
+    def __init__(self, most: int) -> None:
+        self.half = max(most // 2, 1)
+        self.first = bytearray()
+        self.last: deque[bytes] = deque()
+        self.held = self.total = 0
+
+    def add(self, piece: bytes) -> None:
+        """Take what came."""
+        self.total += len(piece)
+        room = self.half - len(self.first)
+        self.first += piece[:room]
+        if rest := piece[room:]:
+            self.last.append(rest)
+            self.held += len(rest)
+            while self.held - len(self.last[0]) >= self.half:
+                self.held -= len(self.last.popleft())
+
+    @property
+    def cut(self) -> int:
+        """How many bytes are left out."""
+        return self.total - len(self.first) - min(self.held, self.half)
+
+    def content(self) -> bytes:
+        """The bytes, with a line that says how many are cut."""
+        end = b"".join(self.last)[-self.half :]
+        return bytes(self.first) + (b"\n[%d bytes cut]\n" % self.cut if self.cut else b"") + end
+
+    def drain(self, descriptor: int) -> None:
+        """Read a pipe to its end, and close it."""
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            while piece := file.read(PIECE):
+                self.add(piece)

@@ -1,0 +1,28 @@
+"""What becomes of an item, and of each step of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hippo_core.paired.agents.usage import Usage
+
+
+@dataclass(frozen=True)
+class ItemResult:
+    """`notes` say why it failed; empty where it succeeded. `usage` of an item is the sum over its steps: count one or the other.
+
+    `scores`, of an item sums over its steps: score_commands_passed of score_commands, assertions_passed of assertions (files and contents),
+    memory_queries_verified of memory_queries_required, memory_queries (all that the memory was asked), steps_passed of steps.
+    """
+
+    item_id: str
+    type: str
+    condition: str
+    repeat: int
+    success: bool
+    scores: Mapping[str, float]
+    duration_ms: float
+    notes: tuple[str, ...]
+    skipped: bool = False
+    usage: Usage | None = None
+    containment: str = ""
+    sub_results: tuple["ItemResult", ...] = ()
