@@ -52,7 +52,9 @@ class Room:
         if budget.name == TURNS:
             turns = min(len(dialogue.turns) // 2, MOST_TURNS)
             if turns < 1:
-                raise LabError(f"the budget of half of the turns is below one turn of dialogue {dialogue.id!r}, which has {len(dialogue.turns)}")
+                raise LabError(
+                    f"the budget of half of the turns is below one turn of dialogue {dialogue.id!r}, which has {len(dialogue.turns)}"
+                )
             return cls(turns, None, cost, count)
         tokens = budget.tokens
         if tokens is not None and tokens < min(cost):

@@ -97,7 +97,9 @@ def evaluate(raw: Iterable[Row], dialogues: Sequence[Dialogue]) -> list[Row]:
     for row in raw:
         pair = known.get((row["dialogue"], row["question"]))
         if pair is None:
-            raise LabError(f"no question {row['question']!r} of a dialogue {row['dialogue']!r}; evaluate with the dialogues that were asked")
+            raise LabError(
+                f"no question {row['question']!r} of a dialogue {row['dialogue']!r}; evaluate with the dialogues that were asked"
+            )
         found.append(row | scored(row, *pair))
     return found
 
@@ -122,6 +124,8 @@ def read_rows(path: Path) -> list[Row]:
         except json.JSONDecodeError as error:
             raise LabError(f"{path}:{number}: expected a JSON object, got {error.msg}; run the phase before this one again") from None
         if not isinstance(row, dict) or not {"dialogue", "question", "technique", "budget"} <= row.keys():
-            raise LabError(f"{path}:{number}: expected a row with dialogue, question, technique and budget; run the phase before this one again")
+            raise LabError(
+                f"{path}:{number}: expected a row with dialogue, question, technique and budget; run the phase before this one again"
+            )
         rows.append(row)
     return rows

@@ -1,8 +1,7 @@
 """oracle: the turns that tell the answer, and no other; the upper bound of every choice."""
 
-from hippo_core.conversation.budget import Room
 from hippo_core.conversation.dialogue import Dialogue
-from hippo_core.conversation.techniques.base import Asked, Choose, Chosen, Technique, turns_of
+from hippo_core.conversation.techniques.base import Choose, Technique, turns_of
 
 
 class Oracle(Technique):

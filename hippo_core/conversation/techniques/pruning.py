@@ -1,9 +1,8 @@
 """pruning: turns that say nothing are dropped (greetings, fillers, what is shorter than LEAST content words); of the others the last."""
 
-from hippo_core.conversation.budget import Room
 from hippo_core.conversation.dialogue import Dialogue
 from hippo_core.conversation.entities import content, names
-from hippo_core.conversation.techniques.base import Asked, Choose, Chosen, Technique, turns_of
+from hippo_core.conversation.techniques.base import Choose, Technique, turns_of
 
 LEAST = 3
 

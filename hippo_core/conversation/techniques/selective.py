@@ -7,8 +7,8 @@ the settings (scorer, recency weight, threshold, top k) and no formula; this is 
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
