@@ -119,7 +119,7 @@ def _with_ids(parts: list[Any]) -> list[Any]:
 
 
 def read(path: str | Path, verbatim: bool = True) -> tuple[Dialogue, ...]:
-    """The dialogues of a file (.json: one or a list of them; .jsonl: one a line), or of all such files of a folder, in order of their names.
+    """The dialogues of a file (.json: one or a list of them; .jsonl: one a line), or of all such files of a folder, by their names.
 
     Args:
         verbatim: whether the answer to every question that can be answered must occur, word for word, in its dialogue.

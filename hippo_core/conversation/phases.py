@@ -14,7 +14,7 @@ from typing import Any
 from hippo_core.conversation.budget import FULL, Budget, Room
 from hippo_core.conversation.dialogue import Dialogue, Question
 from hippo_core.conversation.executor import Executor, LocalModel, plain_prompt
-from hippo_core.conversation.scores import scored
+from hippo_core.conversation.scores import known_entities, scored
 from hippo_core.conversation.techniques import load_technique
 from hippo_core.conversation.techniques.base import Asked, Chosen, Setting, timed
 from hippo_core.files import LabError, write_text
@@ -93,6 +93,7 @@ def _answers(executor: Executor, prompts: Sequence[str]) -> list[Any]:
 def evaluate(raw: Iterable[Row], dialogues: Sequence[Dialogue]) -> list[Row]:
     """The rows with their scores. LabError for a row about a dialogue or question that is not there."""
     known = {(dialogue.id, question.id): (dialogue, question) for dialogue in dialogues for question in dialogue.questions}
+    entities = {dialogue.id: known_entities(dialogue) for dialogue in dialogues}
     found = []
     for row in raw:
         pair = known.get((row["dialogue"], row["question"]))
@@ -100,7 +101,7 @@ def evaluate(raw: Iterable[Row], dialogues: Sequence[Dialogue]) -> list[Row]:
             raise LabError(
                 f"no question {row['question']!r} of a dialogue {row['dialogue']!r}; evaluate with the dialogues that were asked"
             )
-        found.append(row | scored(row, *pair))
+        found.append(row | scored(row, *pair, entities[row["dialogue"]]))
     return found
 
 

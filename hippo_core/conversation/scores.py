@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from hippo_core.conversation.dialogue import Dialogue, Question
@@ -39,7 +38,6 @@ def entity_precision(response: str, entities: Sequence[str], known: Sequence[str
     return sum(one.lower() in expected for one in whole) / len(whole) if whole else math.nan
 
 
-@lru_cache(maxsize=512)
 def known_entities(dialogue: Dialogue) -> tuple[str, ...]:
     """Entities that an answer about this dialogue may name: those of its questions, what was corrected, and names in its turns."""
     found = {one for question in dialogue.questions for one in (*question.entities, *question.refuted)}
@@ -58,11 +56,11 @@ def recall(ranking: Sequence[int] | None, evidence: Sequence[int], k: int) -> fl
     return math.nan if ranking is None or not evidence else len(set(ranking[:k]) & set(evidence)) / len(set(evidence))
 
 
-def scored(row: Mapping[str, Any], dialogue: Dialogue, question: Question) -> dict[str, Any]:
-    """All scores of a raw row, and what it is grouped by. An answer that failed has none.
+def scored(row: Mapping[str, Any], dialogue: Dialogue, question: Question, known: Sequence[str]) -> dict[str, Any]:
+    """All scores of a raw row, and what it is grouped by. An answer that failed has none. `known`: entities that it may name.
 
-    em: the response is the answer. contains: it has the answer in it. stale: it is what a later turn corrected. presence: the answer stands in
-    what was shown, the ceiling of a reader. shown: share of the evidence that was shown. distance: turns behind the last evidence.
+    em: the response is the answer. contains: it has the answer in it. stale: it has what a later turn corrected. presence: the answer
+    stands in what was shown, the ceiling of a reader. shown: share of the evidence that was shown. distance: turns behind the last evidence.
     """
     response, evidence = row["response"], dialogue.places(question.evidence)
     accepted = (question.answer, *question.accepted) if question.answerable else ("unknown",)
@@ -71,7 +69,7 @@ def scored(row: Mapping[str, Any], dialogue: Dialogue, question: Question) -> di
         "em": exact(response, accepted),
         "contains": float(any(holds(response, one) for one in accepted)),
         "entity_recall": entity_recall(response, question.entities),
-        "entity_precision": entity_precision(response, question.entities, known_entities(dialogue)),
+        "entity_precision": entity_precision(response, question.entities, known),
         "stale": float(any(holds(response, one) for one in question.refuted)) if question.refuted else math.nan,
     }
     failed = bool(row.get("error"))

@@ -2,10 +2,10 @@
 
     A_i = B_i + sum_j (W / m) S_ji + noise         B_i = ln sum_k t_k^-d         S_ji = S - ln fan_j
 
-Time is counted in turns; the question comes one turn after the last. A use of a turn is its telling, and every later turn that mentions a name
-of it. The m sources j are the content words of the question that some turn holds; fan_j is how many turns hold j, and S_ji is 0 where turn i
-does not hold it. Noise is logistic with scale s, variance pi^2 s^2 / 3. A turn below the threshold tau is not retrieved. Retrieval of one that
-is takes F e^-A seconds, failure F e^-tau.
+Time is counted in turns; the question comes one turn after the last. A use of a turn is its telling, and every later turn that mentions a
+name of it. The m sources j are the content words of the question that some turn holds; fan_j is how many turns hold j, and S_ji is 0 where
+turn i does not hold it. Noise is logistic with scale s, variance pi^2 s^2 / 3. A turn below the threshold tau is not retrieved. Retrieval
+of one that is takes F e^-A seconds, failure F e^-tau.
 """
 
 import math
@@ -22,8 +22,8 @@ from hippo_core.conversation.techniques.base import Rank, Retriever, Setting
 
 @dataclass(frozen=True)
 class ACTRSettings:
-    """Decay d, strength S of associations (of 2, 3 and 4.5 the best on validation dialogues; it must exceed ln fan), total weight W of sources, noise s, threshold tau (None: everything is retrieved), latency
-    factor F in seconds."""
+    """Decay d, strength S of associations (of 2, 3 and 4.5 the best on validation dialogues; it must exceed ln fan), total weight W of
+    sources, noise s, threshold tau (None: everything is retrieved), latency factor F in seconds."""
 
     decay: float = 0.5
     strength: float = 4.5

@@ -1,7 +1,7 @@
 """hei_nw, sgc_rss, all: the lab's memories. Each turn is taught to a store; what is recalled for a question is shown as text.
 
-Text, and not keys and values, so that a token costs as much as every other technique's. What the memory would show comes first, then the rest of
-its ranking.
+Text, and not keys and values, so that a token costs as much as every other technique's. What the memory would show comes first, then the
+rest of its ranking.
 """
 
 import weakref

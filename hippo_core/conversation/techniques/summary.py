@@ -1,8 +1,8 @@
 """summary: a rolling extractive summary; window_summary: the same of what has left a window of the last turns.
 
-After every EVERY turns the summary is made anew of the last summary and the new turns, so that what was once left out does not come back. It
-keeps the turns that together hold most content words for their tokens: greedily, each time that with most new ones a token (maximum coverage:
-Lin and Bilmes 2011, section 3). The question has no say in it.
+After every EVERY turns the summary is made anew of the last summary and the new turns, so that what was once left out does not come back.
+It keeps the turns that together hold most content words for their tokens: greedily, each time that with most new ones a token (maximum
+coverage: Lin and Bilmes 2011, section 3). The question has no say in it.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a report says of conversations: techniques side by side, the curve over tokens, positions, groups, and every pair that is claimed."""
+"""What a report says of conversations: techniques side by side, the curve over tokens, positions, groups, and pairs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -97,8 +97,8 @@ def _side_by_side(name: str, rows: Frame) -> Section:
         )
     n = rows["question"].nunique()
     sentence = (
-        f"{n} questions about {rows['dialogue'].nunique()} dialogues; intervals by dialogue. The answer in the prompt is the ceiling of any "
-        "reader. Evidence is ranked by techniques that look at the question; tokens are of the whole prompt."
+        f"{n} questions about {rows['dialogue'].nunique()} dialogues; intervals by dialogue. The answer in the prompt is the ceiling of "
+        "any reader. Evidence is ranked by techniques that look at the question; tokens are of the whole prompt."
     )
     return Section(f"Techniques{name}", sentence, table=pd.DataFrame(lines))
 
@@ -108,17 +108,15 @@ def _order(budget: str) -> tuple[int, int]:
 
 
 def _curve_said(rows: Frame) -> str:
-    return "Means over the questions; none, full and oracle do not depend on the budget." + (
-        " Half of the turns is another budget and stands in the table." if (rows["budget"] == "turns").any() else ""
-    )
+    said = "Means over the questions; none, full and oracle do not depend on the budget."
+    return f"{said} Half of the turns is another budget and stands in the table." if "turns" in set(rows["budget"]) else said
 
 
 def _groups(name: str, rows: Frame, column: str) -> Section:
     """Exact match by a column's values, under the budget that most techniques have."""
     if column == "distance":
         labels = [f"under {NEAR[0]}", f"{NEAR[0]} to {NEAR[1] - 1}", f"{NEAR[1]} or more"]
-        values = pd.cut(rows["distance"], [-1, NEAR[0] - 1, NEAR[1] - 1, float("inf")], labels=labels).astype(str)
-        rows = rows.assign(distance=values)
+        rows = rows.assign(distance=[labels[sum(behind >= end for end in NEAR)] for behind in rows["distance"]])
     order = {"position": ["early", "middle", "recent"], "salience": ["high", "medium", "low"]}.get(column, sorted(set(rows[column])))
     lines = []
     for (technique, budget), own in rows.groupby(["technique", "budget"], sort=False):
@@ -180,7 +178,7 @@ def _pairs(name: str, rows: Frame) -> Section:
         for line in table.to_dict("records")
     ]
     sentence = (
-        f"Differences of exact match on the same questions; p by permuting dialogues, corrected over all {len(shown)} pairs; d is Cohen's of "
-        "paired means of dialogues."
+        f"Differences of exact match on the same questions; p by permuting dialogues, corrected over all {len(shown)} pairs; d is Cohen's "
+        "of paired means of dialogues."
     )
     return Section(f"Which differences are shown{name}", sentence, table=pd.DataFrame(shown))

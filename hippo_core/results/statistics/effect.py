@@ -21,8 +21,8 @@ class Effect(NamedTuple):
 
 def cohens_d(differences: ArrayLike, clusters: ArrayLike, confidence: float = 0.95) -> Effect:
     """Cohen's d of paired differences: the mean of clusters' mean differences over their standard deviation (d_z: Lakens 2013), for
-    clusters are what is exchangeable. Its interval is that of the noncentral t (Steiger and Fouladi 1997). NaN with fewer than three clusters,
-    or where no cluster differs from another."""
+    clusters are what is exchangeable. Its interval is that of the noncentral t (Steiger and Fouladi 1997). NaN with fewer than three
+    clusters, or where no cluster differs from another."""
     values, groups = scored(differences, clusters)
     count = int(groups.max(initial=-1)) + 1
     if count < 3:
