@@ -60,7 +60,8 @@ def scored(row: Mapping[str, Any], dialogue: Dialogue, question: Question, known
     """All scores of a raw row, and what it is grouped by. An answer that failed has none. `known`: entities that it may name.
 
     em: the response is the answer. contains: it has the answer in it. stale: it has what a later turn corrected. presence: the answer
-    stands in what was shown, the ceiling of a reader. shown: share of the evidence that was shown. distance: turns behind the last evidence.
+    stands in what was shown, the ceiling of a reader. shown: share of the evidence that was shown. distance: turns behind the
+    last evidence.
     """
     response, evidence = row["response"], dialogue.places(question.evidence)
     accepted = (question.answer, *question.accepted) if question.answerable else ("unknown",)

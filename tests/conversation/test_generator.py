@@ -58,8 +58,8 @@ def test_only_the_evidence_and_what_it_corrects_tell_of_a_person_and_a_relation(
 
 
 def test_lengths_categories_and_seeds(dialogues):
-    assert Counter(len(one.turns) for one in dialogues) == {length: 9 for length in LENGTHS}
-    assert Counter(one.category for one in dialogues) == {category: 21 for category in CATEGORIES}
+    assert Counter(len(one.turns) for one in dialogues) == dict.fromkeys(LENGTHS, 9)
+    assert Counter(one.category for one in dialogues) == dict.fromkeys(CATEGORIES, 21)
     assert {question.kind for one in dialogues for question in one.questions} == set(KINDS)
     assert generate(2) == dialogues[:2] and generate(2, seed=1) != dialogues[:2]
     test, val = ({turn.text for one in generate(6, split=split) for turn in one.turns if turn.key == "fact"} for split in ("test", "val"))
