@@ -1,4 +1,4 @@
-"""ACT-R against cases worked by hand, and against pyactup where that is installed (`pip install hippo-core[peers]`)."""
+"""ACT-R against cases worked by hand, and against pyactup where that is installed (`make peers`)."""
 
 import math
 from random import Random

@@ -48,9 +48,11 @@ def found(tables: Sequence[TableRows]) -> list[Section]:
     """The sections of each model's rows; the cells of a model are pooled where they asked the same questions."""
     sections = []
     for table in tables:
-        for model, own in table.rows.groupby("model", sort=False) if "model" in table.rows else [("", table.rows)]:
-            several = "model" in table.rows and table.rows["model"].nunique() > 1
-            sections += _of_model(f": {model}" if several else "", pooled(own))
+        models = list(dict.fromkeys(table.rows["model"])) if "model" in table.rows else [""]
+        for model in models:
+            own = table.rows[table.rows["model"] == model] if model else table.rows
+            name = f": {model}" if len(models) > 1 else ""
+            sections += _of_model(name, pooled(own))
     return sections
 
 
