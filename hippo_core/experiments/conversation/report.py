@@ -5,13 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.experiments.conversation.table import GROUPS, by_technique
+from hippo_core.experiments.conversation.table import GROUPS, by_technique, mean_score
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.figures import conversation, drawing
 from hippo_core.results.figures.conversation import EVERYWHERE
 from hippo_core.results.formatting import NONE, count, probability, quantity, share, span
 from hippo_core.results.frames import Frame
-from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
 from hippo_core.results.statistics import compare, holm
 from hippo_core.results.statistics.effect import bonferroni, cohens_d
@@ -115,21 +114,26 @@ def _curve_said(rows: Frame) -> str:
 
 
 def _groups(name: str, rows: Frame, column: str) -> Section:
-    """Exact match by a column's values, under the budget that most techniques have."""
+    """Exact match by a column's values, under one budget: the tokens that most techniques had."""
+    asked = rows.groupby("budget")["technique"].nunique()
+    budget = max(asked.index, key=lambda name: (name.isdecimal(), name == "turns", asked[name]))
+    rows = rows[rows["budget"].isin([budget, "full"])]
+    labels = [f"under {NEAR[0]}", f"{NEAR[0]} to {NEAR[1] - 1}", f"{NEAR[1]} or more"]
     if column == "distance":
-        labels = [f"under {NEAR[0]}", f"{NEAR[0]} to {NEAR[1] - 1}", f"{NEAR[1]} or more"]
         rows = rows.assign(distance=[labels[sum(behind >= end for end in NEAR)] for behind in rows["distance"]])
     order = {"position": ["early", "middle", "recent"], "salience": ["high", "medium", "low"]}.get(column, sorted(set(rows[column])))
+    order = labels if column == "distance" else order
     lines = []
-    for (technique, budget), own in rows.groupby(["technique", "budget"], sort=False):
-        line = {"budget": _budget(str(budget)), "technique": technique}
+    best = rows.groupby("technique")["em"].mean().sort_values(ascending=False, kind="stable")
+    for technique in best.index:
+        own, line = rows[rows["technique"] == technique], {"technique": technique}
         for value in order:
-            part = mean_by_cluster(own[own[column] == value], "em", "dialogue")
+            part = mean_score(own[own[column] == value], "em")
             line[str(value)] = share(part["mean"]) + ("" if part["low"] is None else f" ({span(part['low'], part['high'])})")
-        lines.append(line | {"_": _order(str(budget))})
-    table = pd.DataFrame(sorted(lines, key=lambda line: line["_"])).drop(columns="_")
+        lines.append(line)
     said = "turns behind the last evidence" if column == "distance" else column
-    return Section(f"By {said}{name}", "Exact match (95% interval by dialogue).", table=table)
+    sentence = f"Exact match (95% interval by dialogue), {_budget(budget)}."
+    return Section(f"By {said}{name}", sentence, table=pd.DataFrame(lines))
 
 
 def comparisons(rows: Frame) -> Frame:

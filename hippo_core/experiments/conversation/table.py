@@ -1,11 +1,14 @@
 """The table of conversations: a row an answer, of a question under a technique and a budget; and what it comes to."""
 
+import math
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
 from hippo_core.results.frames import Frame
-from hippo_core.results.records.table import Table, mean_by_cluster
+from hippo_core.results.records.table import Table
+from hippo_core.results.statistics import cluster_interval
 
 SCORES = ("em", "contains", "entity_recall", "entity_precision", "stale", "presence", "shown", "hit_1", "recall_5", "recall_10")
 COSTS = ("tokens", "ms", "index_ms")
@@ -27,10 +30,16 @@ def by_technique(rows: Frame) -> list[dict[str, Any]]:
     found = []
     for (technique, budget), own in rows.groupby(["technique", "budget"], sort=False):
         line: dict[str, Any] = {"technique": technique, "budget": budget}
-        line |= {name: mean_by_cluster(own, name, "dialogue") for name in SCORES}
+        line |= {name: mean_score(own, name) for name in SCORES}
         line |= {name: _mean(own[name]) for name in COSTS}
         found.append(line)
     return found
+
+
+def mean_score(rows: Frame, name: str) -> dict[str, Any]:
+    """The mean of a score from 0 to 1 with its 95% interval by dialogue within these bounds; None is what was not measured."""
+    interval = cluster_interval(rows[name].to_numpy(dtype=float), rows["dialogue"].to_numpy())
+    return {key: None if math.isnan(value) else value for key, value in asdict(interval).items()}
 
 
 def _mean(values: pd.Series) -> float | None:

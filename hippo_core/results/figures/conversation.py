@@ -32,10 +32,14 @@ PARTS = 6  # of a dialogue, in which answers are told
 
 
 def curve(rows: Frame) -> Figure:
-    """Exact match against the tokens of the whole prompt, a line a technique; up and to the left is better."""
+    """Exact match against the tokens of the whole prompt, a line a technique; up and to the left is better. Where some techniques were
+    asked under several numbers of tokens, these and the bounds."""
     title = "What is still answered, by the tokens that are shown; up and to the left is better"
     figure, [panel] = grid(title, 1, 1, 4.4, Margins(0.6, 1.75))
-    points = rows[rows["budget"] != "turns"] if (rows["budget"].str.isdecimal()).any() else rows
+    counted = rows[rows["budget"].str.isdecimal()]
+    several = counted.groupby("technique")["budget"].nunique()
+    drawn = [*several.index[several > 1], *EVERYWHERE] if (several[~several.index.isin(EVERYWHERE)] > 1).any() else [*LOOKS]
+    points = rows[rows["technique"].isin(drawn) & (rows["budget"] != "turns")] if len(counted) else rows
     means = points.groupby(["technique", "budget"], sort=False)[["tokens", "em"]].mean().reset_index()
     with matplotlib.rc_context(STYLE):
         for name, own in sorted(means.groupby("technique"), key=lambda pair: -pair[1]["em"].max()):
@@ -49,13 +53,14 @@ def curve(rows: Frame) -> Figure:
 
 
 def positions(rows: Frame) -> Figure:
-    """Exact match by where in the dialogue the answer was told, a panel a budget: whether the middle is lost."""
+    """Exact match by where in the dialogue the answer was told, a panel a budget: whether the middle is lost. Passages of several turns and
+    other variants are left out."""
     budgets = [name for name in dict.fromkeys(rows["budget"]) if name != "full"] or ["full"]
     margins = Margins(0.6, 1.6, 0.25)
     lines, columns, body = abreast(len(budgets), 3.4, margins)
     figure, panels = grid("What is answered, by where it was told; a flat line loses nothing", lines, columns, body, margins)
     part = np.floor(PARTS * (1 - (rows["distance"] + 1) / rows["turns"])).clip(0, PARTS - 1)
-    names = sorted(set(rows["technique"]))
+    names = [name for name in LOOKS if name != "none" and name in set(rows["technique"])]
     with matplotlib.rc_context(STYLE):
         for panel, budget in zip(panels, budgets, strict=True):
             for name in names:

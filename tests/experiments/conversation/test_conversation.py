@@ -56,7 +56,7 @@ def rows():
 def test_means_by_technique(rows):
     means = {line["technique"]: line for line in by_technique(rows)}
     assert {name: line["em"]["mean"] for name, line in means.items()} == RIGHT
-    assert means["bm25"]["em"]["n_clusters"] == 12 and means["bm25"]["hit_1"]["mean"] is None
+    assert means["bm25"]["em"]["n_worlds"] == 12 and means["bm25"]["hit_1"]["mean"] is None
     assert "128 tokens oracle" not in in_words("m", by_technique(rows)) and "128 tokens bm25 0.75" in in_words("m", by_technique(rows))
 
 
