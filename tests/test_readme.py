@@ -22,6 +22,7 @@ WITHOUT_ROWS = {  # no report of a run
     "sleeps",  # matrices of each cell
     "cache",  # curves; a row for each of 100,000 readings is left out
     "forgetting",  # likewise
+    "conversation",  # likewise: what `aggregate` makes of five records
 }
 
 
