@@ -116,7 +116,7 @@ test-faults: .venv/.ready ## clusters, and the long fault loops, of which `make 
 mutants: .venv/.ready ## break the lab on purpose in many ways, one at a time, and see that a test catches each (NAMES=...; half an hour)
 	@$(BIN)/python -m tests.mutants $(NAMES) --jobs $(JOBS)
 
-peers: .venv/.ready ## install what `make bench` compares with: lm-evaluation-harness, faiss, hnswlib (built by a C++ compiler), minigrid's mazes; the lab's lock stays as it is
+peers: .venv/.ready ## install what `make bench` compares with: lm-evaluation-harness, faiss, hnswlib (built by a C++ compiler), minigrid's mazes, pyactup; the lab's lock stays as it is
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements-peers.lock
 
 bench: .venv/.ready ## our generation, log-likelihoods, steps of sleep, memory (after `make peers`) and suites beside their peers, as ratios of one run

@@ -16,7 +16,7 @@ RANKS = (
     ("suites",),
     ("retrieval", "store"),
     ("methods", "delivery"),
-    ("live", "cache"),
+    ("live", "cache", "conversation"),
     ("results",),
     ("paired",),
     ("experiments",),

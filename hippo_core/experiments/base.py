@@ -35,6 +35,7 @@ OURS = {
     "cache": "hippo_core.experiments.cache.experiment:CACHE",
     "paired": "hippo_core.experiments.paired.experiment:PAIRED",
     "forgetting": "hippo_core.experiments.forgetting.experiment:FORGETTING",
+    "conversation": "hippo_core.experiments.conversation.experiment:CONVERSATION",
 }
 
 

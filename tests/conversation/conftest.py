@@ -1,0 +1,57 @@
+"""A small dialogue by hand, a room for it, and a language model that counts words."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from hippo_core.conversation.budget import Budget, Room
+from hippo_core.conversation.dialogue import Dialogue
+from hippo_core.conversation.techniques.base import Setting
+
+TURNS = (
+    ("user", "Lea lives in Rome."),
+    ("assistant", "I see."),
+    ("user", "Omar plays the harp."),
+    ("assistant", "Go on, please."),
+    ("user", "Actually, Lea lives in Oslo."),
+    ("assistant", "How nice."),
+    ("user", "Ivo eats soup for lunch."),
+    ("assistant", "Is there anything else?"),
+)
+
+
+def count(line: str) -> int:
+    return len(line.split())
+
+
+@pytest.fixture
+def dialogue() -> Dialogue:
+    return Dialogue.model_validate(
+        {
+            "id": "d",
+            "turns": [{"role": speaker, "content": text} for speaker, text in TURNS],
+            "questions": [
+                {
+                    "question": "In which city does Lea live?",
+                    "answer": "Oslo",
+                    "entities": ["Oslo"],
+                    "evidence": ["4"],
+                    "refuted": ["Rome"],
+                },
+                {"question": "Which instrument does Omar play?", "answer": "harp", "entities": ["harp"], "evidence": ["2"]},
+            ],
+        }
+    )
+
+
+@pytest.fixture
+def room(dialogue):
+    def of(budget: str | int) -> Room:
+        return Room.of(Budget.of(budget), dialogue, [count(turn.line) for turn in dialogue.turns], count)
+
+    return of
+
+
+@pytest.fixture
+def setting() -> Setting:
+    return Setting(SimpleNamespace(encode=str.split))

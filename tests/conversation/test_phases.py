@@ -1,0 +1,113 @@
+"""Execute, evaluate, aggregate: each alone, and answers that follow what is shown."""
+
+import pytest
+
+from hippo_core.conversation.budget import Budget
+from hippo_core.conversation.executor import Answer, LocalModel, plain_prompt
+from hippo_core.conversation.generator import generate
+from hippo_core.conversation.phases import evaluate, execute, read_rows, write_rows
+from hippo_core.conversation.scores import entity_precision, entity_recall, exact, hit, recall
+from hippo_core.conversation.techniques.base import Setting
+from hippo_core.experiments.conversation.table import COLUMNS, table_of
+from hippo_core.files import LabError
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+
+
+class LastWord:
+    """Answers with the last word of the last line of the history; fails where there is none."""
+
+    def answer(self, prompt: str) -> Answer:
+        lines = prompt.split("\n\n")[1:-1]
+        return Answer(lines[-1].split()[-1], tokens_in=len(prompt.split())) if lines else Answer("", error="nothing to read")
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return load(load_spec("hippo-tiny"), threads=1)
+
+
+def asked(dialogue, setting, *techniques, budgets=("turns",)):
+    return execute([dialogue], techniques, [Budget.of(one) for one in budgets], setting, LastWord(), say=lambda text: None)
+
+
+def test_each_phase_can_be_run_again_from_its_file(tmp_path, dialogue, setting):
+    raw = asked(dialogue, setting, "oracle", "recency", "bm25", budgets=("turns", 8))
+    write_rows(tmp_path / "raw.jsonl", raw)
+    scored = evaluate(read_rows(tmp_path / "raw.jsonl"), [dialogue])
+    write_rows(tmp_path / "scored.jsonl", scored)
+    rows, again = table_of(scored), table_of(read_rows(tmp_path / "scored.jsonl"))
+    assert rows.equals(again) and tuple(rows) == COLUMNS and len(rows) == 12 and rows["entry"].is_unique
+    oracle = rows[(rows["technique"] == "oracle") & (rows["budget"] == "turns")].set_index("question")
+    assert oracle["em"].tolist() == [1.0, 1.0] and oracle["presence"].tolist() == [1.0, 1.0] and oracle["shown"].tolist() == [1.0, 1.0]
+    assert oracle.loc["d/0", "distance"] == 3 and oracle.loc["d/0", "stale"] == 0
+
+
+def test_an_answer_that_failed_has_no_score(dialogue, setting):
+    rows = table_of(evaluate(asked(dialogue, setting, "none"), [dialogue]))
+    assert rows["em"].isna().all() and rows["entity_recall"].isna().all() and rows["presence"].tolist() == [0.0, 0.0]
+    assert rows["budget"].unique().tolist() == ["full"]  # nothing is shown under every budget alike
+
+
+def test_scores_follow_what_the_dialogue_tells(dialogue, setting):
+    """Wiring: with another city in the turn the same question is answered otherwise, and by the old answer key wrongly."""
+    told = dialogue.turns[4].model_copy(update={"text": "Actually, Lea lives in Lima."})
+    altered = dialogue.model_copy(update={"turns": (*dialogue.turns[:4], told, *dialogue.turns[5:])})
+    raw = asked(altered, setting, "oracle")
+    assert raw[0]["response"].startswith("Lima")
+    assert table_of(evaluate(raw, [dialogue]))["em"].tolist() == [0.0, 1.0]
+
+
+def test_answers_of_the_model_follow_what_is_shown(lm):
+    """Wiring: the evidence is read; under the lines of another dialogue the answers are gone."""
+    dialogues = generate(6, seed=3, split="val", lengths=(16,))
+    executor = LocalModel(lm)
+    raw = execute(dialogues, ["none", "oracle", "bm25"], [Budget.of("turns")], Setting(lm), executor, say=lambda text: None)
+    means = table_of(evaluate(raw, dialogues)).groupby("technique")["em"].mean()
+    assert means["none"] < 0.1 and means["oracle"] > 0.8 and means["bm25"] > 0.7
+    shuffled = [question.model_copy(update={"evidence": ("0",)}) for question in dialogues[0].questions]
+    other = dialogues[0].model_copy(update={"questions": tuple(shuffled), "turns": dialogues[1].turns})
+    raw = execute([other], ["oracle", "bm25"], [Budget.of("turns")], Setting(lm), executor, say=lambda text: None)
+    assert table_of(evaluate(raw, [other]))["em"].mean() < 0.3
+
+
+def test_equal_prompts_are_answered_alike_and_in_order(lm):
+    executor = LocalModel(lm)
+    prompts = [
+        executor.prompt([line], "In which city does Lea live?")[0] for line in ("user: Lea lives in Oslo.", "user: Lea lives in Rome.")
+    ]
+    answers = executor.answers([*prompts, prompts[0]])
+    assert [answer.text for answer in answers] == ["Oslo", "Rome", "Oslo"] and executor.answer(prompts[1]).text == "Rome"
+
+
+def test_what_the_limit_does_not_hold_was_not_shown(lm):
+    [dialogue] = generate(1, split="val", lengths=(120,))
+    [row, *_] = execute([dialogue], ["full"], [Budget.of("full")], Setting(lm), LocalModel(lm), say=lambda text: None)
+    assert row["places"][-1] == 119 and row["places"][0] > 0 and len(row["lines"]) == len(row["places"]) and row["tokens_in"] <= 512
+
+
+def test_the_prompt_of_the_specification():
+    assert plain_prompt(["user: a", "assistant: b"], "Who?").split("\n\n")[1:] == ["user: a", "assistant: b", "User: Who?"]
+
+
+@pytest.mark.parametrize(("text", "line"), [('{"dialogue": "d"}\n', 1), ("\n{", 1), ("nonsense", 1)])
+def test_a_damaged_file_is_said_with_its_line(tmp_path, text, line):
+    path = tmp_path / "raw.jsonl"
+    path.write_text(text)
+    with pytest.raises(LabError, match=f"raw.jsonl:{line}: .*run the phase before"):
+        read_rows(path)
+
+
+def test_answers_to_other_dialogues_are_said(dialogue, setting):
+    raw = asked(dialogue, setting, "oracle")
+    with pytest.raises(LabError, match="evaluate with the dialogues that were asked"):
+        evaluate(raw, [dialogue.model_copy(update={"id": "e"})])
+
+
+def test_scores_go_by_whole_words():
+    assert entity_recall("I took the bus", ["US"]) == 0 and entity_recall("the US, I think", ["US", "Oslo"]) == 0.5
+    assert exact("The harp.", ["harp"]) == 1 and exact("a harp and more", ["harp"]) == 0 and exact("", ["harp"]) == 0
+    assert entity_precision("Oslo or Rome", ["Oslo"], ["Oslo", "Rome", "Lima"]) == 0.5
+    assert entity_precision("a looking glass", ["looking glass"], ["glass", "looking glass"]) == 1.0
+    assert entity_precision("nobody", ["Oslo"], ["Oslo"]) != entity_precision("nobody", ["Oslo"], ["Oslo"])  # NaN
+    assert (hit([3, 1], [1], 1), hit([1, 3], [1], 1), recall([1, 2, 3], [1, 9], 3)) == (0.0, 1.0, 0.5)
