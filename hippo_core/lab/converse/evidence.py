@@ -1,0 +1,113 @@
+"""How well the utterances that answer a question are found, by each method, for each size of chunk: retrieval alone, ids alone.
+
+Of a question's evidence: `hit_1`, whether the best chunk holds any of it; `recall_k`, which share the k best hold; `any_5`, whether the
+five best hold any. A chunk of six utterances shows six times as many words, so the mean number of words shown stands beside.
+"""
+
+import math
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from hippo_core.experiments.answer.run import passages_of
+from hippo_core.experiments.memory.run import teach
+from hippo_core.methods.base import Memory, Method, Query, Retrieve
+from hippo_core.methods.presets import load_preset
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.store import TraceStore
+from hippo_core.suites.natural.conversations import Conversation, chunked, world_of
+from hippo_core.suites.types import Suite, World
+
+MEASURES = ("hit_1", "recall_5", "recall_10", "any_5", "words_5")
+Half = Literal["choosing", "judging"]
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What is searched: chunks of so many utterances, with their date or not, with so many neighbours."""
+
+    size: int = 1
+    dated: bool = False
+    context: int = 0
+
+
+def half_of(question: str) -> Half:
+    """Constants are chosen on one half of the questions and judged on the other: by the SHA-256 of the question's words."""
+    return "choosing" if int(sha256(question.encode()).hexdigest(), 16) % 2 else "judging"
+
+
+def evidence_rows(
+    lm: LanguageModel, conversations: Sequence[Conversation], presets: Iterable[str], searched: Sequence[Searched]
+) -> pd.DataFrame:
+    """A row a question with evidence, preset and way to search; ids and numbers alone. `preset`: NAME or NAME[key=value;...]."""
+    rows = []
+    for name in presets:
+        path, _, override = name.rstrip("]").partition("[")
+        preset = load_preset(path, dict(one.split("=", 1) for one in override.split(";")) if override else {})
+        method = preset.method(lm, preset.settings)
+        for how in searched:
+            for conversation in conversations:
+                rows += [{"method": name, **row} for row in _rows(method, conversation, how)]
+            method.forget()
+    return pd.DataFrame(rows)
+
+
+def _rows(method: Method, conversation: Conversation, how: Searched) -> list[dict[str, object]]:
+    chunks = chunked(conversation, how.size, how.dated, how.context)
+    world = world_of(conversation, chunks)
+    own = {chunk.id: (set(chunk.utterances), len(chunk.text.split())) for chunk in chunks}
+    retrieve, rows = _opened(method, world), []
+    for item, question in zip(world.items, conversation.questions, strict=True):
+        if not question.evidence:
+            continue
+        ranking = retrieve(Query(item.question, item.taught)).ranking or ()
+        row = {"question": question.id, "conversation": conversation.id, "session": question.evidence[0].partition(":")[0]}
+        row |= {"category": question.category, "half": half_of(question.question), "chunk": how.size, "dated": how.dated, "context": how.context}
+        rows.append(row | score([own[trace.source] for trace in ranking[:10]], set(question.evidence)))
+    return rows
+
+
+def score(best: Sequence[tuple[set[str], int]], evidence: set[str]) -> dict[str, float]:
+    """The measures of a ranking: of its ten best chunks the utterances and the number of words."""
+
+    def recall(k: int) -> float:
+        return len(evidence & set().union(*(ids for ids, _ in best[:k]))) / len(evidence)
+
+    shares = {"hit_1": float(recall(1) > 0), "recall_5": recall(5), "recall_10": recall(10), "any_5": float(recall(5) > 0)}
+    return shares | {"words_5": float(sum(words for _, words in best[:5]))}
+
+
+def _opened(method: Method, world: World) -> Retrieve:
+    questions = [item.question for item in world.items]
+    if not isinstance(method, Memory):
+        return method.open(passages_of(world), questions)
+    with tempfile.TemporaryDirectory(prefix="hippo-evidence-") as folder:
+        suite = Suite("conversation", "conversations by path", type(method.settings), has_window=False)  # type: ignore[arg-type]
+        teach(method, suite, [world], [], Path(folder), "evidence")
+        method.warm_up()
+        with TraceStore.open(Path(folder), "evidence", method.identity(), read_only=True) as store:
+            return method.open(store.traces(world.id), questions)
+
+
+def by_category(rows: pd.DataFrame, half: Half | None = None) -> pd.DataFrame:
+    """Means by method, way to search and category, with n; `all` are all but adversarial questions, which ask for what was not said."""
+    kept = rows if half is None else rows[rows["half"] == half]
+    every = kept[~kept["category"].isin(["adversarial", "abstention"])].assign(category="all")
+    keys = ["method", "chunk", "dated", "context", "category"]
+    grouped = pd.concat([kept, every]).groupby(keys, sort=False)
+    return grouped[list(MEASURES)].mean().assign(n=grouped.size()).reset_index()
+
+
+def as_markdown(table: pd.DataFrame) -> str:
+    """The table as markdown."""
+    lines = ["| method | turns a chunk | category | n | hit@1 | recall@5 | recall@10 | any@5 | words shown @5 |", "|---|--:|---|--:|--:|--:|--:|--:|--:|"]
+    for row in table.to_dict("records"):
+        label = f"{row['chunk']}" + ", dated" * row["dated"] + (f", {row['context']} around" if row["context"] else "")
+        shares = " | ".join("–" if math.isnan(row[name]) else f"{row[name]:.3f}".lstrip("0") if row[name] < 1 else "1.00" for name in MEASURES[:-1])
+        lines.append(f"| {row['method']} | {label} | {row['category']} | {row['n']} | {shares} | {row['words_5']:.0f} |")
+    return "\n".join(lines) + "\n"
