@@ -17,7 +17,7 @@ RANKS = (
     ("suites",),
     ("retrieval", "store"),
     ("methods", "delivery"),
-    ("live", "cache"),
+    ("live", "cache", "conversation"),
     ("results",),
     ("experiments",),
     ("training",),

@@ -1,7 +1,7 @@
-"""How well the utterances that answer a question are found, by each method, for each size of chunk: retrieval alone, ids alone.
+"""How well the turns that answer a question are found, by each method, for each size of chunk: retrieval alone, ids alone.
 
 Of a question's evidence: `hit_1`, whether the best chunk holds any of it; `recall_k`, which share the k best hold; `any_5`, whether the
-five best hold any. A chunk of six utterances shows six times as many words, so the mean number of words shown stands beside.
+five best hold any. A chunk of six turns shows six times as many words, so the mean number of words shown stands beside.
 """
 
 import math
@@ -14,22 +14,27 @@ from typing import Literal
 
 import pandas as pd
 
+from hippo_core.conversation.dialogue import Dialogue
 from hippo_core.experiments.answer.run import passages_of
 from hippo_core.experiments.memory.run import teach
+from hippo_core.lab.converse.chunks import chunked, world_of
 from hippo_core.methods.base import Memory, Method, Query, Retrieve
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.store import TraceStore
-from hippo_core.suites.natural.conversations import Conversation, chunked, world_of
 from hippo_core.suites.types import Suite, World
 
 MEASURES = ("hit_1", "recall_5", "recall_10", "any_5", "words_5")
+PRESETS = (
+    *("baselines/rag_bm25", "baselines/rag_dense[encoder=minilm]", "baselines/rag_hybrid[encoder=minilm]", "baselines/rag_sum_head"),
+    *("memory/hei_nw[encoder=minilm]", "memory/sgc_rss[encoder=minilm]"),
+)
 Half = Literal["choosing", "judging"]
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What is searched: chunks of so many utterances, with their date or not, with so many neighbours."""
+    """What is searched: chunks of so many turns, with their date or not, with so many neighbours."""
 
     size: int = 1
     dated: bool = False
@@ -42,7 +47,7 @@ def half_of(question: str) -> Half:
 
 
 def evidence_rows(
-    lm: LanguageModel, conversations: Sequence[Conversation], presets: Iterable[str], searched: Sequence[Searched]
+    lm: LanguageModel, dialogues: Sequence[Dialogue], presets: Iterable[str], searched: Sequence[Searched]
 ) -> pd.DataFrame:
     """A row a question with evidence, preset and way to search; ids and numbers alone. `preset`: NAME or NAME[key=value;...]."""
     rows = []
@@ -51,29 +56,29 @@ def evidence_rows(
         preset = load_preset(path, dict(one.split("=", 1) for one in override.split(";")) if override else {})
         method = preset.method(lm, preset.settings)
         for how in searched:
-            for conversation in conversations:
-                rows += [{"method": name, **row} for row in _rows(method, conversation, how)]
+            for dialogue in dialogues:
+                rows += [{"method": name, **row} for row in _rows(method, dialogue, how)]
             method.forget()
     return pd.DataFrame(rows)
 
 
-def _rows(method: Method, conversation: Conversation, how: Searched) -> list[dict[str, object]]:
-    chunks = chunked(conversation, how.size, how.dated, how.context)
-    world = world_of(conversation, chunks)
-    own = {chunk.id: (set(chunk.utterances), len(chunk.text.split())) for chunk in chunks}
+def _rows(method: Method, dialogue: Dialogue, how: Searched) -> list[dict[str, object]]:
+    chunks = chunked(dialogue, how.size, how.dated, how.context)
+    world = world_of(dialogue, chunks)
+    own = {chunk.id: (set(chunk.turns), chunk.words) for chunk in chunks}
     retrieve, rows = _opened(method, world), []
-    for item, question in zip(world.items, conversation.questions, strict=True):
+    for item, question in zip(world.items, dialogue.questions, strict=True):
         if not question.evidence:
             continue
         ranking = retrieve(Query(item.question, item.taught)).ranking or ()
-        row = {"question": question.id, "conversation": conversation.id, "session": question.evidence[0].partition(":")[0]}
-        row |= {"category": question.category, "half": half_of(question.question), "chunk": how.size, "dated": how.dated, "context": how.context}
+        row = {"question": question.id, "dialogue": dialogue.id, "session": question.evidence[0].partition(":")[0]}
+        row |= {"category": question.kind, "half": half_of(question.question), "chunk": how.size, "dated": how.dated, "context": how.context}
         rows.append(row | score([own[trace.source] for trace in ranking[:10]], set(question.evidence)))
     return rows
 
 
 def score(best: Sequence[tuple[set[str], int]], evidence: set[str]) -> dict[str, float]:
-    """The measures of a ranking: of its ten best chunks the utterances and the number of words."""
+    """The measures of a ranking: of its ten best chunks the turns and the number of words."""
 
     def recall(k: int) -> float:
         return len(evidence & set().union(*(ids for ids, _ in best[:k]))) / len(evidence)
