@@ -1,5 +1,6 @@
 """`hippo converse`: dialogues through a provider in three phases, a judge, and how well evidence is found."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,7 +113,7 @@ def evidence(
         raise LabError(f"half is choosing or judging, got {half!r}")
     told = read_published(path or path_of("locomo"), corrections or ())
     searched = [Searched(size, dated, context) for size in chunk or (1, 3, 6)]
-    rows = evidence_rows(load(load_spec(model)), told, preset or PRESETS, searched)
+    rows = evidence_rows(load(load_spec(model)), told, preset or PRESETS, searched, lambda line: print(line, file=sys.stderr, flush=True))
     table = as_markdown(by_category(rows, half or None))  # type: ignore[arg-type]
     print(table, end="")
     if output:

@@ -86,11 +86,11 @@ def _items(side: pd.DataFrame) -> pd.DataFrame:
 
 def breakdown(rows: pd.DataFrame, name: str) -> Table:
     """EM by technique and what is known of the question."""
-    known = rows[rows["error"].isna() & rows[name].notna() & (rows[name] != "")]
+    known = rows[rows[name].notna() & (rows[name] != "")]
     values = list(dict.fromkeys(known[name]))
     body = []
     for (provider, technique), part in known.groupby(["provider", "technique"], sort=False):
-        cells = [part[part[name] == value]["em"].astype(float) for value in values]
+        cells = [part[(part[name] == value) & part["error"].isna()]["em"].astype(float) for value in values]
         body.append([str(provider), str(technique), *(f"{share(_mean(one))} ({len(one)})" for one in cells)])
     return f"EM by {name} (n)", ["provider", "technique", *map(str, values)], body
 

@@ -6,7 +6,8 @@ five best hold any. A chunk of six turns shows six times as many words, so the m
 
 import math
 import tempfile
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -47,18 +48,25 @@ def half_of(question: str) -> Half:
 
 
 def evidence_rows(
-    lm: LanguageModel, dialogues: Sequence[Dialogue], presets: Iterable[str], searched: Sequence[Searched]
+    lm: LanguageModel,
+    dialogues: Sequence[Dialogue],
+    presets: Iterable[str],
+    searched: Sequence[Searched],
+    say: Callable[[str], None] = lambda line: None,
 ) -> pd.DataFrame:
-    """A row a question with evidence, preset and way to search; ids and numbers alone. `preset`: NAME or NAME[key=value;...]."""
+    """A row a question with evidence, preset and way to search; ids and numbers alone. `preset`: NAME or NAME[key=value;...]. `say` hears
+    how long each took."""
     rows = []
     for name in presets:
         path, _, override = name.rstrip("]").partition("[")
         preset = load_preset(path, dict(one.split("=", 1) for one in override.split(";")) if override else {})
         method = preset.method(lm, preset.settings)
         for how in searched:
+            begin = time.perf_counter()
             for dialogue in dialogues:
                 rows += [{"method": name, **row} for row in _rows(method, dialogue, how)]
             method.forget()
+            say(f"{name}, {how.size} turns a chunk: {time.perf_counter() - begin:.0f} s")
     return pd.DataFrame(rows)
 
 
