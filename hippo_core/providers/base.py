@@ -51,6 +51,9 @@ class Provider(ABC):
     def call(self, prompt: str, max_tokens: int, temperature: float) -> Answer:
         """One attempt. Raises CallFailed where it brings no answer."""
 
+    def prepare(self) -> None:
+        """Do once, untimed, what the first answer would wait for."""
+
     @abstractmethod
     def describe(self) -> str:
         """What is called, in one line, without any secret."""
@@ -62,6 +65,7 @@ class Provider(ABC):
 
     def answer(self, prompt: str, *, max_tokens: int = 64, temperature: float = 0.0) -> Answer:
         """The answer to a prompt, with retries where they can help. Only a mistake of the user's (LabError) is raised."""
+        self.prepare()
         begin, attempts = time.perf_counter(), 0
 
         def attempt() -> Answer:

@@ -26,6 +26,10 @@ class LocalProvider(Provider):
         """The model, loaded when it is first asked."""
         return load(self.spec)
 
+    def prepare(self) -> None:
+        """Load the model."""
+        assert self.lm
+
     @property
     def identity(self) -> str:
         """`local:MODEL`."""

@@ -17,13 +17,13 @@ import pandas as pd
 
 from hippo_core.conversation.dialogue import Dialogue
 from hippo_core.experiments.answer.run import passages_of
-from hippo_core.experiments.memory.run import teach
+from hippo_core.files import LabError
 from hippo_core.lab.converse.chunks import chunked, world_of
-from hippo_core.methods.base import Memory, Method, Query, Retrieve
+from hippo_core.methods.base import Memory, Method, Observation, Query, Retrieve
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.store import TraceStore
-from hippo_core.suites.types import Suite, World
+from hippo_core.suites.types import World
 
 MEASURES = ("hit_1", "recall_5", "recall_10", "any_5", "words_5")
 PRESETS = (
@@ -99,10 +99,12 @@ def _opened(method: Method, world: World) -> Retrieve:
     questions = [item.question for item in world.items]
     if not isinstance(method, Memory):
         return method.open(passages_of(world), questions)
+    if method.settings.calibrates:
+        raise LabError("a method that is calibrated on validation worlds cannot be asked here; switch its gate off")
+    method.warm_up()
     with tempfile.TemporaryDirectory(prefix="hippo-evidence-") as folder:
-        suite = Suite("conversation", "conversations by path", type(method.settings), has_window=False)  # type: ignore[arg-type]
-        teach(method, suite, [world], [], Path(folder), "evidence")
-        method.warm_up()
+        with TraceStore.create(Path(folder), "evidence", method.identity()) as store:
+            method.teach([Observation.of(fact) for fact in world.facts], store)
         with TraceStore.open(Path(folder), "evidence", method.identity(), read_only=True) as store:
             return method.open(store.traces(world.id), questions)
 
