@@ -51,7 +51,7 @@ class Provider(ABC):
     def call(self, prompt: str, max_tokens: int, temperature: float) -> Answer:
         """One attempt. Raises CallFailed where it brings no answer."""
 
-    def prepare(self) -> None:
+    def prepare(self) -> None:  # noqa: B027 - most have nothing to do
         """Do once, untimed, what the first answer would wait for."""
 
     @abstractmethod

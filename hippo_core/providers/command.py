@@ -12,7 +12,19 @@ from hippo_core.providers.process import run
 from hippo_core.providers.retry import BUSY_WORDS, CallFailed, RetryPolicy
 
 # of the caller's environment, what every command is given: where it finds itself, its home, its words, its way through a proxy
-ALLOWED = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
+ALLOWED = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "NODE_EXTRA_CA_CERTS",
+)
 
 
 @dataclass(frozen=True)

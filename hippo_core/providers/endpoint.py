@@ -29,7 +29,9 @@ class EndpointProvider(Provider):
         super().__init__(policy)
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-            raise LabError(f"an endpoint is http://HOST/PATH or https://HOST/PATH without user or query, got {parts.scheme}://{parts.hostname}")
+            raise LabError(
+                f"an endpoint is http://HOST/PATH or https://HOST/PATH without user or query, got {parts.scheme}://{parts.hostname}"
+            )
         if not model:
             raise LabError(f"an endpoint needs the name of a model, as in {self.kind}:MODEL@{url}")
         if url == OPENAI and not key_env:

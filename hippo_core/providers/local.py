@@ -46,6 +46,8 @@ class LocalProvider(Provider):
         text = render(self.lm, (), prompt, "short")
         length = len(self.lm.encode(text))
         if length + max_tokens > self.spec.context_limit:
-            raise CallFailed(f"{self.spec.name}: a prompt of {length} tokens and an answer of {max_tokens}, the limit is {self.spec.context_limit}")
+            raise CallFailed(
+                f"{self.spec.name}: a prompt of {length} tokens and an answer of {max_tokens}, the limit is {self.spec.context_limit}"
+            )
         [made] = generate(self.lm, [text], max_tokens, stop=stops(self.lm, "short"))
         return Answer(made.text, made.prompt_tokens, made.generated_tokens, 0)

@@ -44,8 +44,8 @@ def gemini(output: str) -> Answer:
 
 
 def codex(output: str) -> Answer:
-    """JSON lines, an event each: the last `agent_message` is the answer, of cumulative usages the largest counts. A last line that is cut is
-    passed over; one amid others is an error."""
+    """JSON lines, an event each: the last `agent_message` is the answer, of cumulative usages the largest counts. A last line that is
+    cut is passed over; one amid others is an error."""
     lines = [line for line in output.splitlines() if line.strip()]
     if not lines:
         raise failed("nothing on its output")

@@ -65,7 +65,12 @@ def test_locomo_is_read_in_the_order_of_its_sessions(written):
 
 
 def test_wrong_questions_are_put_right_where_their_list_is_given(written, tmp_path):
-    wrong = {"question_id": "locomo_0_qa1", "question": LOCOMO["qa"][1]["question"], "correct_evidence": ["D1:1"], "correct_answer": "8 May"}
+    wrong = {
+        "question_id": "locomo_0_qa1",
+        "question": LOCOMO["qa"][1]["question"],
+        "correct_evidence": ["D1:1"],
+        "correct_answer": "8 May",
+    }
     other = {"question_id": "locomo_7_qa1", "question": "of a conversation that is not in the file"}
     path = written([LOCOMO])
     written([wrong, other], "errors_conv_0.json")
@@ -74,7 +79,7 @@ def test_wrong_questions_are_put_right_where_their_list_is_given(written, tmp_pa
         assert (dialogue.questions[1].evidence, dialogue.questions[1].answer) == (("D1:1",), "8 May")
         assert dialogue.questions[0].evidence == ("D1:1", "D10:1")
     written([{**wrong, "question": "Another?"}], "errors_conv_0.json")
-    with pytest.raises(LabError, match="locomo_0_qa1 of the list of wrong questions is another question than conv-1.q1"):
+    with pytest.raises(LabError, match=r"locomo_0_qa1 of the list of wrong questions is another question than conv-1.q1"):
         read_published(path, [tmp_path])
     written([{**wrong, "question_id": "locomo_0_qa99"}], "errors_conv_0.json")
     with pytest.raises(LabError, match="has no question locomo_0_qa99"):
@@ -111,7 +116,10 @@ def without(values, *path):
         ([without(LOCOMO, "conversation", "session_1", 0, "speaker")], "conversation 0, turns.0"),
         ([without(LOCOMO, "conversation", "session_1", 0, "dia_id")], "no LoCoMo conversation .*dia_id"),
         ([without(LOCOMO, "qa", 0, "question")], "conversation 0: no LoCoMo conversation .*question"),
-        ([{**LOCOMO, "conversation": {"session_1": [{"speaker": "A", "dia_id": "D1:1", "text": "x"}] * 2}, "qa": []}], "have the id 'D1:1'"),
+        (
+            [{**LOCOMO, "conversation": {"session_1": [{"speaker": "A", "dia_id": "D1:1", "text": "x"}] * 2}, "qa": []}],
+            "have the id 'D1:1'",
+        ),
         ([{**LONG, "haystack_dates": ["one"]}], "question 0: no LongMemEval question"),
         ([without(LONG, "haystack_sessions", 1, 0, "role")], "question 0, turns.2"),
     ],
@@ -133,5 +141,8 @@ def test_no_file_and_no_json_are_said(tmp_path):
 def test_the_published_sample_is_whole():
     [dialogue] = read_published(path_of("locomo"))
     assert (len(dialogue.turns), len(dialogue.questions), len({turn.session for turn in dialogue.turns})) == (419, 199, 19)
-    counts = [sum(one.kind == kind for one in dialogue.questions) for kind in ("multi-hop", "temporal", "open-domain", "single-hop", "adversarial")]
+    counts = [
+        sum(one.kind == kind for one in dialogue.questions)
+        for kind in ("multi-hop", "temporal", "open-domain", "single-hop", "adversarial")
+    ]
     assert counts == [32, 37, 13, 70, 47] and sum(not one.evidence for one in dialogue.questions) == 2

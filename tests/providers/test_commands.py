@@ -14,9 +14,19 @@ from hippo_core.providers.retry import RetryPolicy
 
 QUICK = RetryPolicy(attempts=3, first_pause=0.001, timeout=10)
 ONCE = RetryPolicy(attempts=1, timeout=10)
-CLAUDE = {"result": "Ghent", "usage": {"input_tokens": 7, "cache_read_input_tokens": 30, "cache_creation_input_tokens": 2, "output_tokens": 3}}
-GEMINI = {"response": "Ghent", "stats": {"models": {
-    "a": {"tokens": {"prompt": 40, "candidates": 3, "thoughts": 5, "cached": 10}}, "b": {"tokens": {"prompt": 2, "candidates": 1}}}}}
+CLAUDE = {
+    "result": "Ghent",
+    "usage": {"input_tokens": 7, "cache_read_input_tokens": 30, "cache_creation_input_tokens": 2, "output_tokens": 3},
+}
+GEMINI = {
+    "response": "Ghent",
+    "stats": {
+        "models": {
+            "a": {"tokens": {"prompt": 40, "candidates": 3, "thoughts": 5, "cached": 10}},
+            "b": {"tokens": {"prompt": 2, "candidates": 1}},
+        }
+    },
+}
 CODEX = [
     {"type": "thread.started"},
     {"type": "item.completed", "item": {"type": "reasoning", "text": "hm"}},
@@ -171,5 +181,3 @@ def test_a_mistake_is_said_before_anything_runs(monkeypatch):
     with pytest.raises(LabError, match="got the option"):
         load_provider("codex:--yolo", check=False)
     assert load_provider("codex:o9", check=False).describe().endswith("--model o9 -")
-
-

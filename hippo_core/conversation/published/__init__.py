@@ -27,9 +27,9 @@ def read_published(path: Path, corrections: Sequence[Path] = ()) -> tuple[Dialog
     values = values if isinstance(values, list) else [values]
     if not values or not all(isinstance(one, dict) for one in values):
         raise LabError(f"{path}: expected a list of objects, conversations of LoCoMo or questions of LongMemEval")
-    if all(locomo.KEYS <= one.keys() for one in values):
+    if all(one.keys() >= locomo.KEYS for one in values):
         return tuple(locomo.parse(values, str(path), locomo.read_corrections(corrections)))
-    if all(longmemeval.KEYS <= one.keys() for one in values):
+    if all(one.keys() >= longmemeval.KEYS for one in values):
         if corrections:
             raise LabError("a list of wrong questions is one of LoCoMo's; leave it out for LongMemEval")
         return tuple(longmemeval.parse(values, str(path)))

@@ -22,7 +22,9 @@ TURN = re.compile(r"D\d+:\d+")
 NUMBERED = re.compile(r"locomo_(\d+)_qa\d+")
 
 
-def parse(values: Sequence[Mapping[str, Any]], where: str, corrections: Mapping[str, Mapping[str, Any]] | None = None) -> Iterator[Dialogue]:
+def parse(
+    values: Sequence[Mapping[str, Any]], where: str, corrections: Mapping[str, Mapping[str, Any]] | None = None
+) -> Iterator[Dialogue]:
     """The dialogues of LoCoMo's JSON. LabError where something is missing or wrong, or a correction is of another question."""
     unused = dict(corrections or {})
     for number, one in enumerate(values):
@@ -54,7 +56,9 @@ def read_corrections(paths: Sequence[Path]) -> dict[str, Mapping[str, Any]]:
             values = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise LabError(f"{path}: expected a JSON list of wrong questions ({error})") from None
-        if not isinstance(values, list) or not all(isinstance(one, dict) and NUMBERED.fullmatch(str(one.get("question_id"))) for one in values):
+        if not isinstance(values, list) or not all(
+            isinstance(one, dict) and NUMBERED.fullmatch(str(one.get("question_id"))) for one in values
+        ):
             raise LabError(f"{path}: expected a list of objects with question_id locomo_<conversation>_qa<question>")
         found |= {one["question_id"]: one for one in values}
     return found

@@ -41,15 +41,16 @@ def execute(
 ) -> None:
     """Phase one: ask every question under every technique; goes on where it stopped. Exit 1 where calls failed; those are in raw.jsonl."""
     from hippo_core.lab.converse import execute as phase
+    from hippo_core.lab.converse.techniques import TECHNIQUES, choices
     from hippo_core.providers import load_provider
     from hippo_core.providers.retry import RetryPolicy
 
     model = load_provider(provider, RetryPolicy(attempts, timeout=timeout), key_env, check=not dry_run)
-    told, techniques = _read(dialogues, published, corrections), technique or ["full", "none"]
+    chosen = choices(_read(dialogues, published, corrections), technique or TECHNIQUES)
     if dry_run:
-        print(phase.describe(told, techniques, model, max_tokens, temperature))
+        print(phase.describe(chosen, model, max_tokens, temperature))
         return
-    done = phase.execute(told, techniques, model, out / "raw.jsonl", max_tokens, temperature, lambda line: print(line, flush=True))
+    done = phase.execute(chosen, model, out / "raw.jsonl", max_tokens, temperature, lambda line: print(line, flush=True))
     print(f"{done.asked} asked ({done.failed} failed), {done.kept} there already: {out / 'raw.jsonl'}")
     raise typer.Exit(int(done.failed > 0))
 

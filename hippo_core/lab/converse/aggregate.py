@@ -1,4 +1,4 @@
-"""Phase three: a report of scored.jsonl, as markdown, HTML and JSON: a row a provider and technique, differences, positions and salience."""
+"""Phase three: a report of scored.jsonl, as markdown, HTML and JSON: techniques, differences, positions, salience."""
 
 import html
 import math
@@ -16,6 +16,7 @@ from hippo_core.lab.converse.judge import ASPECTS
 from hippo_core.results.formatting import probability, quantity, share, span
 from hippo_core.results.statistics import cluster_interval, compare, holm
 
+KEYS = ["provider", "technique", "budget"]
 Table = tuple[str, list[str], list[list[str]]]  # title, columns, rows
 
 
@@ -38,14 +39,17 @@ def aggregate(
     notes = [judge_note(aspect, agreements[aspect], bool(judged)) for aspect in ASPECTS]
     write_text(out / "report.md", markdown(tables, notes))
     write_text(out / "report.html", page(tables, notes))
-    write_json(out / "report.json", {"tables": [{"title": title, "columns": columns, "rows": body} for title, columns, body in tables], "notes": notes})
+    write_json(
+        out / "report.json",
+        {"tables": [{"title": title, "columns": columns, "rows": body} for title, columns, body in tables], "notes": notes},
+    )
     return out / "report.html"
 
 
 def conditions(rows: pd.DataFrame) -> Table:
     """A row a provider and technique."""
     body = []
-    for (provider, technique), part in rows.groupby(["provider", "technique"], sort=False):
+    for key, part in rows.groupby(KEYS, sort=False):
         ok = part[part["error"].isna()]
         em = cluster_interval(ok["em"].astype(float), ok["dialogue"])
         known = ok["tokens_in"].notna().sum()
@@ -54,8 +58,8 @@ def conditions(rows: pd.DataFrame) -> Table:
         cells += [share(_mean(ok[name])) for name in ("entity_recall", "entity_precision", "refuted")]
         cells += [tokens, quantity(_mean(ok["tokens_out"])), quantity(float(ok["seconds"].median()) if len(ok) else math.nan)]
         cells += [quantity(_mean(ok[aspect])) for aspect in ASPECTS]
-        body.append([str(provider), str(technique), str(len(ok)), str(len(part) - len(ok)), str(ok["dialogue"].nunique()), *cells])
-    columns = ["provider", "technique", "n", "failed", "dialogues", "EM", "95 %", "entity recall", "entity precision", "refuted named"]
+        body.append([*map(str, key), str(len(ok)), str(len(part) - len(ok)), str(ok["dialogue"].nunique()), *cells])
+    columns = [*KEYS, "n", "failed", "dialogues", "EM", "95 %", "entity recall", "entity precision", "refuted named"]
     return "Techniques", [*columns, "tokens in", "tokens out", "seconds (median)", *ASPECTS], body
 
 
@@ -63,7 +67,10 @@ def differences(rows: pd.DataFrame) -> Table:
     """Every pair of techniques of a provider, on the questions that both answered; p by permutation over dialogues, Holm over all pairs."""
     found = []
     for provider, part in rows.groupby("provider", sort=False):
-        sides = {name: _items(side[side["error"].isna()]) for name, side in part.groupby("technique", sort=False)}
+        sides = {
+            f"{name} ({budget})": _items(side[side["error"].isna()])
+            for (name, budget), side in part.groupby(["technique", "budget"], sort=False)
+        }
         for a, b in combinations(sides, 2):
             both = sorted(set(sides[a]["item"]) & set(sides[b]["item"]))
             if both:
@@ -89,10 +96,10 @@ def breakdown(rows: pd.DataFrame, name: str) -> Table:
     known = rows[rows[name].notna() & (rows[name] != "")]
     values = list(dict.fromkeys(known[name]))
     body = []
-    for (provider, technique), part in known.groupby(["provider", "technique"], sort=False):
+    for key, part in known.groupby(KEYS, sort=False):
         cells = [part[(part[name] == value) & part["error"].isna()]["em"].astype(float) for value in values]
-        body.append([str(provider), str(technique), *(f"{share(_mean(one))} ({len(one)})" for one in cells)])
-    return f"EM by {name} (n)", ["provider", "technique", *map(str, values)], body
+        body.append([*map(str, key), *(f"{share(_mean(one))} ({len(one)})" for one in cells)])
+    return f"EM by {name} (n)", [*KEYS, *map(str, values)], body
 
 
 def judge_note(aspect: str, found: Agreement, judged: bool) -> str:
@@ -115,13 +122,19 @@ def markdown(tables: Sequence[Table], notes: Sequence[str]) -> str:
 
 def page(tables: Sequence[Table], notes: Sequence[str]) -> str:
     """The report as an HTML page that needs no network."""
+
     def row(cells: Sequence[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-    parts = [f"<h2>{html.escape(title)}</h2><table>{row(columns, 'th')}{''.join(row(one, 'td') for one in body)}</table>" for title, columns, body in tables]
-    style = "body{font:15px sans-serif;margin:2em}table{border-collapse:collapse}td,th{padding:.25em .6em;border-bottom:1px solid #ccc;text-align:left}"
+    parts = [
+        f"<h2>{html.escape(title)}</h2><table>{row(columns, 'th')}{''.join(row(one, 'td') for one in body)}</table>"
+        for title, columns, body in tables
+    ]
+    cells = "td,th{padding:.25em .6em;border-bottom:1px solid #ccc;text-align:left}"
+    style = f"body{{font:15px sans-serif;margin:2em}}table{{border-collapse:collapse}}{cells}"
     judged = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
-    return f"<!doctype html><html lang=en><meta charset=utf-8><title>Conversations</title><style>{style}</style><h1>Conversations</h1>{''.join(parts)}<h2>The judge</h2>{judged}</html>\n"
+    head = f"<!doctype html><html lang=en><meta charset=utf-8><title>Conversations</title><style>{style}</style>"
+    return f"{head}<h1>Conversations</h1>{''.join(parts)}<h2>The judge</h2>{judged}</html>\n"
 
 
 def _mean(values: Any) -> float:

@@ -28,7 +28,9 @@ class Agreement:
     why: str
 
 
-def agreement(scored: Sequence[dict[str, Any]], judged: Sequence[dict[str, Any]], ratings: Sequence[dict[str, Any]], aspect: str) -> Agreement:
+def agreement(
+    scored: Sequence[dict[str, Any]], judged: Sequence[dict[str, Any]], ratings: Sequence[dict[str, Any]], aspect: str
+) -> Agreement:
     """The weighted kappa of a judge with people, clusters being dialogues. Several people's ratings of an answer count one by one."""
     dialogue = {one["answer_id"]: one["dialogue"] for one in scored}
     by_judge = {one["answer_id"]: one[aspect] for one in judged if one[aspect] is not None}

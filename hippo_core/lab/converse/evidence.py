@@ -80,7 +80,13 @@ def _rows(method: Method, dialogue: Dialogue, how: Searched) -> list[dict[str, o
             continue
         ranking = retrieve(Query(item.question, item.taught)).ranking or ()
         row = {"question": question.id, "dialogue": dialogue.id, "session": question.evidence[0].partition(":")[0]}
-        row |= {"category": question.kind, "half": half_of(question.question), "chunk": how.size, "dated": how.dated, "context": how.context}
+        row |= {
+            "category": question.kind,
+            "half": half_of(question.question),
+            "chunk": how.size,
+            "dated": how.dated,
+            "context": how.context,
+        }
         rows.append(row | score([own[trace.source] for trace in ranking[:10]], set(question.evidence)))
     return rows
 
@@ -120,9 +126,14 @@ def by_category(rows: pd.DataFrame, half: Half | None = None) -> pd.DataFrame:
 
 def as_markdown(table: pd.DataFrame) -> str:
     """The table as markdown."""
-    lines = ["| method | turns a chunk | category | n | hit@1 | recall@5 | recall@10 | any@5 | words shown @5 |", "|---|--:|---|--:|--:|--:|--:|--:|--:|"]
+    lines = [
+        "| method | turns a chunk | category | n | hit@1 | recall@5 | recall@10 | any@5 | words shown @5 |",
+        "|---|--:|---|--:|--:|--:|--:|--:|--:|",
+    ]
     for row in table.to_dict("records"):
         label = f"{row['chunk']}" + ", dated" * row["dated"] + (f", {row['context']} around" if row["context"] else "")
-        shares = " | ".join("–" if math.isnan(row[name]) else f"{row[name]:.3f}".lstrip("0") if row[name] < 1 else "1.00" for name in MEASURES[:-1])
+        shares = " | ".join(
+            "–" if math.isnan(row[name]) else f"{row[name]:.3f}".lstrip("0") if row[name] < 1 else "1.00" for name in MEASURES[:-1]
+        )
         lines.append(f"| {row['method']} | {label} | {row['category']} | {row['n']} | {shares} | {row['words_5']:.0f} |")
     return "\n".join(lines) + "\n"

@@ -5,19 +5,18 @@ SHA-256 of the prompt, so that an answer to another prompt is never taken for on
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from hippo_core.conversation.dialogue import Dialogue
 from hippo_core.lab.converse.lines import appending, read_lines
-from hippo_core.lab.converse.techniques import prompt, technique
+from hippo_core.lab.converse.techniques import Choice, prompt
 from hippo_core.providers import Provider
 
-KEY = ("provider", "technique", "dialogue", "question", "max_tokens", "temperature", "prompt_sha256")
+KEY = ("provider", "technique", "budget", "dialogue", "question", "max_tokens", "temperature", "prompt_sha256")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +33,20 @@ def key_of(record: dict[str, Any]) -> str:
     return sha256(json.dumps([record[name] for name in KEY]).encode()).hexdigest()[:16]
 
 
-def calls(dialogues: Sequence[Dialogue], techniques: Sequence[str], provider: Provider, max_tokens: int, temperature: float) -> list[tuple[dict[str, Any], str]]:
+def calls(chosen: Iterable[Choice], provider: Provider, max_tokens: int, temperature: float) -> list[tuple[dict[str, Any], str]]:
     """Every call: what is known of it before, and its prompt."""
-    chosen, found = {name: technique(name) for name in techniques}, []
-    for dialogue in dialogues:
-        for question in dialogue.questions:
-            for name, shows in chosen.items():
-                text = prompt(shows(dialogue, question), question.question, provider.instructed)
-                known = {"schema": "conversation.raw.v1", "provider": provider.identity, "technique": name, "dialogue": dialogue.id}
-                known |= {"question": question.id, "max_tokens": max_tokens}
-                known |= {"temperature": temperature if provider.takes_temperature else None, "prompt_words": len(text.split())}
-                found.append((known | {"prompt_sha256": sha256(text.encode()).hexdigest()}, text))
+    found = []
+    for choice in chosen:
+        text = prompt(choice, provider.instructed)
+        known = {"schema": "conversation.raw.v1", "provider": provider.identity, "technique": choice.technique, "budget": choice.budget}
+        known |= {"dialogue": choice.dialogue.id, "question": choice.question.id, "max_tokens": max_tokens}
+        known |= {"temperature": temperature if provider.takes_temperature else None, "prompt_words": len(text.split())}
+        found.append((known | {"prompt_sha256": sha256(text.encode()).hexdigest()}, text))
     return found
 
 
 def execute(
-    dialogues: Sequence[Dialogue],
-    techniques: Sequence[str],
+    chosen: Iterable[Choice],
     provider: Provider,
     out: Path,
     max_tokens: int = 64,
@@ -59,7 +55,7 @@ def execute(
 ) -> Executed:
     """Ask what has no answer in `out` yet, and append it."""
     asked = failed = kept = 0
-    planned = calls(dialogues, techniques, provider, max_tokens, temperature)
+    planned = calls(chosen, provider, max_tokens, temperature)
     with appending(out) as file:
         done = {key_of(record) for record in read_lines(out) if record["error"] is None}
         for number, (known, text) in enumerate(planned, 1):
@@ -69,14 +65,15 @@ def execute(
             answer = provider.answer(text, max_tokens=max_tokens, temperature=temperature)
             file.append(known | {"at": datetime.now(UTC).isoformat(timespec="seconds")} | asdict(answer))
             asked, failed = asked + 1, failed + (answer.error is not None)
-            label = f"{number}/{len(planned)} {known['technique']} {known['dialogue']} {known['question']}"
+            label = f"{number}/{len(planned)} {known['technique']} ({known['budget']}) {known['dialogue']} {known['question']}"
             say(f"{label}: {answer.error or f'{answer.seconds:.1f} s'}")
     return Executed(asked, kept, failed)
 
 
-def describe(dialogues: Sequence[Dialogue], techniques: Sequence[str], provider: Provider, max_tokens: int, temperature: float) -> str:
+def describe(chosen: Iterable[Choice], provider: Provider, max_tokens: int, temperature: float) -> str:
     """What `execute` would call, in words; nothing is called and nothing written."""
-    planned = calls(dialogues, techniques, provider, max_tokens, temperature)
+    planned = calls(chosen, provider, max_tokens, temperature)
     words = sum(known["prompt_words"] for known, _ in planned)
+    techniques = ", ".join(dict.fromkeys(known["technique"] for known, _ in planned))
     limits = f"max_tokens {max_tokens}, temperature {temperature:g}" if provider.takes_temperature else "its own limits and temperature"
-    return f"would call {len(planned)} times: {provider.describe()} ({limits}; {words:,} words of prompts; {', '.join(techniques)})"
+    return f"would call {len(planned)} times: {provider.describe()} ({limits}; {words:,} words of prompts; {techniques})"

@@ -30,7 +30,7 @@ Reply with one JSON object and nothing else: {{"coherence": N, "fluency": N}}, N
 
 
 def judge(scored: Sequence[dict[str, Any]], dialogues: Sequence[Dialogue], provider: Provider, out: Path) -> int:
-    """Judge the answers that `out` has no judgement of yet; returns how many judgements failed now. A failed one is tried again next time."""
+    """Judge the answers that `out` has no judgement of yet; returns how many judgements failed now. Those are tried again next time."""
     by_id, failed = {dialogue.id: dialogue for dialogue in dialogues}, 0
     with appending(out) as file:
         done = {one["answer_id"] for one in read_lines(out) if one["judge"] == provider.identity and one["error"] is None}

@@ -12,7 +12,7 @@ from hippo_core.files import LabError, write_text
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file, in order. A last line that a kill has cut is left out; LabError, with its number, for any other that is wrong."""
+    """The objects of a file, in order. A last line that a kill has cut is left out; LabError, with its number, for another."""
     try:
         content = path.read_bytes()
     except OSError as error:

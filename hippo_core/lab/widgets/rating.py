@@ -1,7 +1,7 @@
 """A page to rate answers blind: the conversation, the question, the answer, and two scales; which technique and model it was is not shown.
 
-    from hippo_core.lab.widgets.rating import rate
-    rate("conversations/run", "dialogues.json", rater="ann")
+from hippo_core.lab.widgets.rating import rate
+rate("conversations/run", "dialogues.json", rater="ann")
 """
 
 import html
@@ -75,7 +75,9 @@ class RatingPage(ipywidgets.VBox):
         dialogue = self._dialogues.get(answer["dialogue"])
         questions = [one.question for one in dialogue.questions if one.id == answer["question"]] if dialogue else []
         if not dialogue or not questions:
-            raise LabError(f"no question {answer['question']!r} in a dialogue {answer['dialogue']!r}; give the dialogues that were executed")
+            raise LabError(
+                f"no question {answer['question']!r} in a dialogue {answer['dialogue']!r}; give the dialogues that were executed"
+            )
         turns = "".join(f"<p><b>{html.escape(turn.speaker)}</b> {html.escape(turn.text)}</p>" for turn in dialogue.turns)
         self._text.value = (
             f"<p>{self._count - len(self.waiting) + 1} of {self._count}</p>"

@@ -2,17 +2,23 @@
 
 import pytest
 
+from hippo_core.conversation.dialogue import Dialogue
 from hippo_core.files import LabError
 from hippo_core.lab.converse.chunks import chunked, world_of
 from hippo_core.lab.converse.evidence import Searched, as_markdown, by_category, evidence_rows, half_of, score
-from hippo_core.conversation.dialogue import Dialogue
 from tests.lab.converse.conftest import NAMES, THINGS
 
 
 @pytest.fixture
 def dialogue():
     turns = [
-        {"id": f"t{number}", "session": str(number // 4), "date": f"day {number // 4}", "speaker": "Ann", "text": f"{name} has the {thing}."}
+        {
+            "id": f"t{number}",
+            "session": f"{number // 4}",
+            "date": f"day {number // 4}",
+            "speaker": "Ann",
+            "text": f"{name} has the {thing}.",
+        }
         for number, (name, thing) in enumerate(zip(NAMES, THINGS, strict=True))
     ]
     questions = [

@@ -11,6 +11,7 @@ from hippo_core.lab.converse.evaluate import evaluate
 from hippo_core.lab.converse.execute import execute
 from hippo_core.lab.converse.judge import judge, read_ratings
 from hippo_core.lab.converse.lines import read_lines
+from hippo_core.lab.converse.techniques import choices
 from hippo_core.lab.widgets.rating import rate
 from tests.lab.converse.conftest import Parrot
 from tests.lab.converse.test_phases import table
@@ -18,7 +19,7 @@ from tests.lab.converse.test_phases import table
 
 @pytest.fixture
 def scored(dialogues, parrot, tmp_path):
-    execute(dialogues, ("full", "none"), parrot, tmp_path / "raw.jsonl")
+    execute(choices(dialogues, ("full", "none")), parrot, tmp_path / "raw.jsonl")
     return evaluate(tmp_path / "raw.jsonl", dialogues, tmp_path / "scored.jsonl")
 
 
