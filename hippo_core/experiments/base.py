@@ -34,6 +34,7 @@ OURS = {
     "sleeps": "hippo_core.experiments.sleeps.experiment:SLEEPS",
     "cache": "hippo_core.experiments.cache.experiment:CACHE",
     "forgetting": "hippo_core.experiments.forgetting.experiment:FORGETTING",
+    "conversation": "hippo_core.experiments.conversation.experiment:CONVERSATION",
 }
 
 

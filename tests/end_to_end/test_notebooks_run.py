@@ -21,6 +21,7 @@ SMOKE = {
     "04_sleeps": {"run_id": "smoke-test", "dry_run": True, "groups": 2, "steps": 2, "in_context": 2},
     "05_report": {"run_id": "smoke-test"},
     "06_cache_robustness": {"run_id": "smoke-test", "dry_run": True, "tasks": ["text", "needle"], "severities": [1.0]},
+    "07_conversation": {"run_id": "smoke-test", "dry_run": True, "techniques": ["oracle", "recency", "bm25"]},
     "08_forgetting": {"run_id": "smoke-test", "dry_run": True, "model": "small"},
     "10_dashboard": {"run_id": "smoke-test"},
 }

@@ -176,7 +176,7 @@ def make_lab(place: Path, source: Path = REPOSITORY) -> Path:
     (place / "notebooks").mkdir()
     write_notebook(place / "notebooks/02_baseline.ipynb", parameters_of("02_baseline"), BASELINE)
     write_notebook(place / "notebooks/03_memory.ipynb", parameters_of("03_memory"), MEMORY)
-    for name in ("04_consolidation", "06_cache_robustness", "08_forgetting"):
+    for name in ("04_consolidation", "06_cache_robustness", "07_conversation", "08_forgetting"):
         write_notebook(place / f"notebooks/{name}.ipynb", parameters_of(name), "raise NotImplementedError")
     write_notebook(place / "notebooks/01_build_datasets.ipynb", DATASETS_PARAMETERS, DATASETS)
     write_notebook(place / "notebooks/05_report.ipynb", 'run_id = "smoke"', REPORT)

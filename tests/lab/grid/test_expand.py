@@ -144,7 +144,7 @@ def test_an_encoder_stands_beside_overrides_and_the_usual_one_is_no_override(pla
         ({"overrides": [["n_fact=3"]]}, "n_facts"),
         ({"overrides": [["n_facts"]]}, "key=value"),
         ({"colours": ["red"]}, "suites"),
-        ({"experiment": "answers"}, "answer, cache, consolidation, forgetting, memory, package.module:NAME, sleeps"),
+        ({"experiment": "answers"}, "answer, cache, consolidation, conversation, forgetting, memory, package.module:NAME, sleeps"),
         ({"experiment": "nobody.knows:THIS"}, "no module 'nobody'"),
     ],
     ids=str,

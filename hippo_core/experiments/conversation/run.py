@@ -1,0 +1,34 @@
+"""A cell of the conversation experiment: dialogues, answers, scores, rows. What each phase made lies in the record."""
+
+from hippo_core.conversation.budget import Budget
+from hippo_core.conversation.dialogue import Dialogue, read
+from hippo_core.conversation.executor import LocalModel
+from hippo_core.conversation.generator import generate
+from hippo_core.conversation.phases import RAW, SCORED, evaluate, execute, write_rows
+from hippo_core.conversation.techniques.base import Setting
+from hippo_core.experiments.cell import OpenCell
+from hippo_core.experiments.conversation.table import table_of
+from hippo_core.files import write_text
+from hippo_core.results.frames import Frame
+
+DIALOGUES = "dialogues.jsonl"
+
+
+def dialogues_of(cell: OpenCell) -> tuple[Dialogue, ...]:
+    """The dialogues of a cell: those of its path, or drawn; kept in the record. LabError with file and line for one that is wrong."""
+    told = cell.parameters
+    found = read(told.dialogues)[: told.count] if told.dialogues else generate(told.count, told.seed, told.split, told.lengths)
+    lines = (one.model_dump_json(exclude_defaults=True) + "\n" for one in found)
+    write_text(cell.record / DIALOGUES, "".join(lines))
+    return found
+
+
+def converse(cell: OpenCell) -> Frame:
+    """Execute, evaluate and aggregate."""
+    told, dialogues, lm = cell.parameters, dialogues_of(cell), cell.language_model
+    budgets = [Budget.of(one) for one in told.budgets]
+    raw = execute(dialogues, told.techniques, budgets, Setting(lm, told.seed), LocalModel(lm, batch_size=lm.spec.batch_size))
+    write_rows(cell.record / RAW, raw)
+    scored = evaluate(raw, dialogues)
+    write_rows(cell.record / SCORED, scored)
+    return table_of(scored)

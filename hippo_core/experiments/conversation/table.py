@@ -1,0 +1,57 @@
+"""The table of conversations: a row an answer, of a question under a technique and a budget; and what it comes to."""
+
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.results.frames import Frame
+from hippo_core.results.records.table import Table, mean_by_cluster
+
+SCORES = ("em", "contains", "entity_recall", "entity_precision", "stale", "presence", "shown", "hit_1", "recall_5", "recall_10")
+COSTS = ("tokens", "ms", "index_ms")
+GROUPS = ("position", "salience", "kind", "category")
+COLUMNS = ("entry", "dialogue", "question", "technique", "budget", *GROUPS, "turns", "distance", *SCORES, *COSTS)
+
+
+def table_of(scored: list[dict[str, Any]]) -> Frame:
+    """The rows of the table from the scored rows."""
+    rows = pd.DataFrame(scored)
+    question = rows["dialogue"] + "/" + rows["question"]
+    rows = rows.assign(question=question, entry=question + "/" + rows["technique"] + "/" + rows["budget"])
+    numbers = [*SCORES, *COSTS, "distance"]
+    return rows.assign(**rows[numbers].astype(float))[list(COLUMNS)]
+
+
+def by_technique(rows: Frame) -> list[dict[str, Any]]:
+    """Of each technique and budget the mean of each score with its interval by dialogue, and what it costs."""
+    found = []
+    for (technique, budget), own in rows.groupby(["technique", "budget"], sort=False):
+        line: dict[str, Any] = {"technique": technique, "budget": budget}
+        line |= {name: mean_by_cluster(own, name, "dialogue") for name in SCORES}
+        line |= {name: _mean(own[name]) for name in COSTS}
+        found.append(line)
+    return found
+
+
+def _mean(values: pd.Series) -> float | None:
+    mean = float(values.mean())
+    return None if mean != mean else mean
+
+
+def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
+    """The means of each technique and budget."""
+    whole = {f"{line['technique']}, {line['budget']}": line["em"] for line in by_technique(rows)}
+    return {"metrics": whole, "techniques": by_technique(rows), "runtime_s": round(seconds, 3)}
+
+
+ROWS = Table(
+    columns=COLUMNS,
+    unit="entry",
+    cluster="dialogue",
+    measures=("em", "entity_recall", "presence", "tokens"),
+    step="answer",
+    text=("entry", "dialogue", "question", "technique", "budget", *GROUPS),
+    whole=("turns",),
+    metrics=metrics,
+    scraps=("metrics", "techniques"),
+)

@@ -1,0 +1,73 @@
+"""Figures of conversations: exact match over what is shown, and over where in the dialogue the answer was told."""
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from hippo_core.results.figures.drawing import STYLE, Margins, abreast, grid
+from hippo_core.results.figures.palette import QUIET, RULE, Look
+from hippo_core.results.frames import Frame
+
+LOOKS = {
+    "none": Look("none", "#a3a8b0", "o", ":", hollow=True),
+    "full": Look("full", "#8d7f9b", "P", "--"),
+    "oracle": Look("oracle", "#1d2330", "o", ":", hollow=True),
+    "random": Look("random", "#7b828e", "X", ":", hollow=True),
+    "recency": Look("recency", "#3f4652", "s"),
+    "pruning": Look("pruning", "#7a5c74", "d", "-."),
+    "compression": Look("compression", "#b58a8a", "h", "--"),
+    "summary": Look("summary", "#cc6677", "v", "--"),
+    "window_summary": Look("window_summary", "#882255", "<", "-."),
+    "bm25": Look("bm25", "#a8905f", "^", "--"),
+    "embedding": Look("embedding", "#4c6f91", "v", "-."),
+    "key": Look("key", "#5f7a6b", "D"),
+    "actr": Look("actr", "#e69f00", "*"),
+    "hei_nw": Look("hei_nw", "#0072b2", "o"),
+    "sgc_rss": Look("sgc_rss", "#d55e00", "s"),
+    "all": Look("all", "#a6447f", "D"),
+}
+SPARE = Look("", "#6a8f2f", "p", "-.")
+EVERYWHERE = ("none", "full", "oracle")  # show the same under every budget
+PARTS = 6  # of a dialogue, in which answers are told
+
+
+def curve(rows: Frame) -> Figure:
+    """Exact match against the tokens of the whole prompt, a line a technique; up and to the left is better."""
+    title = "What is still answered, by the tokens that are shown; up and to the left is better"
+    figure, [panel] = grid(title, 1, 1, 4.4, Margins(0.6, 1.75))
+    points = rows[rows["budget"] != "turns"] if (rows["budget"].str.isdecimal()).any() else rows
+    means = points.groupby(["technique", "budget"], sort=False)[["tokens", "em"]].mean().reset_index()
+    with matplotlib.rc_context(STYLE):
+        for name, own in sorted(means.groupby("technique"), key=lambda pair: -pair[1]["em"].max()):
+            look, own = LOOKS.get(name, SPARE), own.sort_values("tokens")
+            panel.plot(own["tokens"], own["em"], look.line, color=look.colour, marker=look.marker, markersize=5, linewidth=1.3,
+                       markerfacecolor="white" if look.hollow else look.colour, label=name, clip_on=False)  # fmt: skip
+        panel.set(ylim=(0, 1.02), xlabel="tokens of the prompt, mean", ylabel="exact match")
+        panel.grid(axis="y", color=RULE)
+        panel.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, frameon=False)
+    return figure
+
+
+def positions(rows: Frame) -> Figure:
+    """Exact match by where in the dialogue the answer was told, a panel a budget: whether the middle is lost."""
+    budgets = [name for name in dict.fromkeys(rows["budget"]) if name != "full"] or ["full"]
+    margins = Margins(0.6, 1.6, 0.25)
+    lines, columns, body = abreast(len(budgets), 3.4, margins)
+    figure, panels = grid("What is answered, by where it was told; a flat line loses nothing", lines, columns, body, margins)
+    part = np.floor(PARTS * (1 - (rows["distance"] + 1) / rows["turns"])).clip(0, PARTS - 1)
+    names = sorted(set(rows["technique"]))
+    with matplotlib.rc_context(STYLE):
+        for panel, budget in zip(panels, budgets, strict=True):
+            for name in names:
+                own = rows[(rows["technique"] == name) & ((rows["budget"] == budget) | (name in EVERYWHERE))]
+                if own.empty:
+                    continue
+                means, look = own.groupby(part)["em"].mean(), LOOKS.get(name, SPARE)
+                panel.plot((means.index + 0.5) / PARTS, means, look.line, color=look.colour, marker=look.marker, markersize=4,
+                           markerfacecolor="white" if look.hollow else look.colour, linewidth=1.1, label=name)  # fmt: skip
+            panel.set(xlim=(0, 1), ylim=(-0.02, 1.02), xlabel="place in the dialogue")
+            said = "half of the turns, 20 at most" if budget == "turns" else f"{budget} tokens"
+            panel.set_title(said, loc="left", fontsize=9.5, color=QUIET, pad=5)
+        panels[0].set_ylabel("exact match")
+        panels[-1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7.5, frameon=False)
+    return figure
