@@ -2,6 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hippo_core.files import LabError, in_a_line
@@ -50,6 +51,10 @@ class Provider(ABC):
     @abstractmethod
     def call(self, prompt: str, max_tokens: int, temperature: float) -> Answer:
         """One attempt. Raises CallFailed where it brings no answer."""
+
+    def fitting(self, lines: Sequence[str], question: str, max_tokens: int) -> Sequence[str]:
+        """Of lines before a question those that the model's limit holds, the last; all, where nobody knows the limit."""
+        return lines
 
     def prepare(self) -> None:  # noqa: B027 - most have nothing to do
         """Do once, untimed, what the first answer would wait for."""

@@ -1,12 +1,13 @@
 """A model of the lab's, in this process. It answers greedily, through its chat template."""
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from hippo_core.files import LabError
 from hippo_core.models.generate import generate
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
-from hippo_core.models.prompt import render, stops
+from hippo_core.models.prompt import fit, render, stops
 from hippo_core.models.spec import load_spec
 from hippo_core.providers.base import Answer, Provider
 from hippo_core.providers.retry import CallFailed, RetryPolicy
@@ -25,6 +26,10 @@ class LocalProvider(Provider):
     def lm(self) -> LanguageModel:
         """The model, loaded when it is first asked."""
         return load(self.spec)
+
+    def fitting(self, lines: Sequence[str], question: str, max_tokens: int) -> Sequence[str]:
+        """Of lines before a question those that the context limit holds, the last."""
+        return lines[fit(self.lm, lines, question, "short", max_tokens).dropped :]
 
     def prepare(self) -> None:
         """Load the model."""

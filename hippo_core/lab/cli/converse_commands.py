@@ -28,7 +28,12 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be calle
 def execute(
     dialogues: Dialogues,
     out: Folder,
-    technique: Annotated[list[str] | None, typer.Option(help="full and none unless given; may be repeated")] = None,
+    technique: Annotated[
+        list[str] | None, typer.Option(help="of hippo_core.conversation.techniques; full, none and bm25 unless given; may be repeated")
+    ] = None,
+    budget: Annotated[
+        list[str] | None, typer.Option(help="turns (half of them, 20 at most), full, or a number of tokens; may be repeated")
+    ] = None,
     provider: ProviderName = "local:hippo-tiny",
     max_tokens: Annotated[int, typer.Option(min=1)] = 64,
     temperature: Annotated[float, typer.Option(min=0)] = 0.0,
@@ -41,12 +46,12 @@ def execute(
 ) -> None:
     """Phase one: ask every question under every technique; goes on where it stopped. Exit 1 where calls failed; those are in raw.jsonl."""
     from hippo_core.lab.converse import execute as phase
-    from hippo_core.lab.converse.techniques import TECHNIQUES, choices
+    from hippo_core.lab.converse.techniques import choices
     from hippo_core.providers import load_provider
     from hippo_core.providers.retry import RetryPolicy
 
     model = load_provider(provider, RetryPolicy(attempts, timeout=timeout), key_env, check=not dry_run)
-    chosen = choices(_read(dialogues, published, corrections), technique or TECHNIQUES)
+    chosen = choices(_read(dialogues, published, corrections), technique or ("full", "none", "bm25"), budget or ("turns",))
     if dry_run:
         print(phase.describe(chosen, model, max_tokens, temperature))
         return

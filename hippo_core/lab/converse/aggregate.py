@@ -51,15 +51,15 @@ def conditions(rows: pd.DataFrame) -> Table:
     body = []
     for key, part in rows.groupby(KEYS, sort=False):
         ok = part[part["error"].isna()]
-        em = cluster_interval(ok["em"].astype(float), ok["dialogue"])
+        right = cluster_interval(ok["contains"].astype(float), ok["dialogue"])
         known = ok["tokens_in"].notna().sum()
         tokens = quantity(_mean(ok["tokens_in"])) + (f" ({known} of {len(ok)} known)" if known < len(ok) else "")
-        cells = [share(em.mean, em.low, em.high), span(em.low, em.high)]
-        cells += [share(_mean(ok[name])) for name in ("entity_recall", "entity_precision", "refuted")]
+        cells = [share(right.mean, right.low, right.high), span(right.low, right.high)]
+        cells += [share(_mean(ok[name])) for name in ("em", "entity_recall", "entity_precision", "stale")]
         cells += [tokens, quantity(_mean(ok["tokens_out"])), quantity(float(ok["seconds"].median()) if len(ok) else math.nan)]
         cells += [quantity(_mean(ok[aspect])) for aspect in ASPECTS]
         body.append([*map(str, key), str(len(ok)), str(len(part) - len(ok)), str(ok["dialogue"].nunique()), *cells])
-    columns = [*KEYS, "n", "failed", "dialogues", "EM", "95 %", "entity recall", "entity precision", "refuted named"]
+    columns = [*KEYS, "n", "failed", "dialogues", "contains", "95 %", "EM", "entity recall", "entity precision", "stale"]
     return "Techniques", [*columns, "tokens in", "tokens out", "seconds (median)", *ASPECTS], body
 
 
@@ -82,24 +82,24 @@ def differences(rows: pd.DataFrame) -> Table:
          f"{one.only_a} / {one.only_b}", probability(one.p_permutation), probability(p)]
         for (provider, a, b, one), p in zip(found, adjusted, strict=True)
     ]  # fmt: skip
-    return "Differences of EM", ["provider", "techniques", "n", "difference", "95 %", "only the one / the other", "p", "p (Holm)"], body
+    return "Differences", ["provider", "techniques", "n", "difference", "95 %", "only the one / the other", "p", "p (Holm)"], body
 
 
 def _items(side: pd.DataFrame) -> pd.DataFrame:
     last = side.drop_duplicates(["dialogue", "question"], keep="last")
     names = last["dialogue"].astype(str) + "/" + last["question"].astype(str)
-    return pd.DataFrame({"item": names, "world": last["dialogue"], "score": last["em"].astype(float)})
+    return pd.DataFrame({"item": names, "world": last["dialogue"], "score": last["contains"].astype(float)})
 
 
 def breakdown(rows: pd.DataFrame, name: str) -> Table:
-    """EM by technique and what is known of the question."""
+    """The share of answers that contain the right one, by technique and what is known of the question."""
     known = rows[rows[name].notna() & (rows[name] != "")]
     values = list(dict.fromkeys(known[name]))
     body = []
     for key, part in known.groupby(KEYS, sort=False):
-        cells = [part[(part[name] == value) & part["error"].isna()]["em"].astype(float) for value in values]
+        cells = [part[(part[name] == value) & part["error"].isna()]["contains"].astype(float) for value in values]
         body.append([*map(str, key), *(f"{share(_mean(one))} ({len(one)})" for one in cells)])
-    return f"EM by {name} (n)", [*KEYS, *map(str, values)], body
+    return f"By {name} (n)", [*KEYS, *map(str, values)], body
 
 
 def judge_note(aspect: str, found: Agreement, judged: bool) -> str:

@@ -1,22 +1,22 @@
 """Phase two: score the answers of raw.jsonl against the dialogues; scored.jsonl is written anew, whole. What failed has no score.
 
-`em`: the expected answer, or an accepted one, stands in the answer as whole words; where "unknown" is right, whether that is said.
-`entity_recall`: the share of the expected entities that are named; `entity_precision`: of the dialogue's entities that are named, the share
-that is expected; `refuted`: whether something is named that was corrected later.
+`em`: the answer is the expected one, or an accepted one. `contains`: it has one of them in it, as whole words; of models that answer in
+sentences that is what tells. Where "unknown" is right, that is the expected answer. `stale`: it names what was corrected later.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hippo_core.conversation.dialogue import Dialogue, Question
+from hippo_core.conversation.scores import entity_precision, entity_recall, exact, known_entities
 from hippo_core.conversation.words import holds
 from hippo_core.files import LabError
 from hippo_core.lab.converse.execute import key_of
 from hippo_core.lab.converse.lines import read_lines, write_lines
-from hippo_core.results.scores import abstained
 
-SCORES = ("em", "entity_recall", "entity_precision", "refuted")
+SCORES = ("em", "contains", "entity_recall", "entity_precision", "stale")
 
 
 def evaluate(raw: Path, dialogues: Sequence[Dialogue], out: Path) -> list[dict[str, Any]]:
@@ -30,28 +30,20 @@ def evaluate(raw: Path, dialogues: Sequence[Dialogue], out: Path) -> list[dict[s
         dialogue, question = known[place]  # type: ignore[index]
         about = {"answer_id": key_of(record), "position": question.position, "salience": question.salience, "kind": question.kind}
         failed = record["error"] is not None
-        scores = dict.fromkeys(SCORES) if failed else score(record["text"], question, entities(dialogue))
+        scores = dict.fromkeys(SCORES) if failed else score(record["text"], question, dialogue)
         scored[about["answer_id"]] = {**record, "schema": "conversation.scored.v1", **about, **scores}
     write_lines(out, list(scored.values()))
     return list(scored.values())
 
 
-def entities(dialogue: Dialogue) -> set[str]:
-    """All that the questions of a dialogue name as entities."""
-    return {name for question in dialogue.questions for name in question.entities}
-
-
-def score(text: str, question: Question, of_dialogue: Iterable[str] = ()) -> dict[str, float | None]:
+def score(text: str, question: Question, dialogue: Dialogue) -> dict[str, float | None]:
     """The scores of an answer; None where a question has nothing to score it by."""
-    if question.answerable:
-        em = any(holds(text, answer) for answer in (question.answer, *question.accepted))
-    else:
-        em = bool(abstained(text)) or holds(text, "unknown")
-    expected = {name.lower() for name in question.entities}
-    named = {name.lower() for name in {*of_dialogue, *question.entities} if holds(text, name)}
-    return {
-        "em": float(em),
-        "entity_recall": len(named & expected) / len(expected) if expected else None,
-        "entity_precision": len(named & expected) / len(named) if named and expected else None,
-        "refuted": float(any(holds(text, one) for one in question.refuted)) if question.refuted else None,
+    accepted = (question.answer, *question.accepted) if question.answerable else ("unknown",)
+    scores = {
+        "em": exact(text, accepted),
+        "contains": float(any(holds(text, one) for one in accepted)),
+        "entity_recall": entity_recall(text, question.entities),
+        "entity_precision": entity_precision(text, question.entities, known_entities(dialogue)) if question.entities else math.nan,
+        "stale": float(any(holds(text, one) for one in question.refuted)) if question.refuted else math.nan,
     }
+    return {name: None if math.isnan(value) else value for name, value in scores.items()}

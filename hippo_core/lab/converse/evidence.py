@@ -15,7 +15,10 @@ from typing import Literal
 
 import pandas as pd
 
-from hippo_core.conversation.dialogue import Dialogue
+from hippo_core.conversation.budget import Room
+from hippo_core.conversation.dialogue import Dialogue, Question
+from hippo_core.conversation.techniques import load_technique
+from hippo_core.conversation.techniques.base import Asked, Setting
 from hippo_core.experiments.answer.run import passages_of
 from hippo_core.files import LabError
 from hippo_core.lab.converse.chunks import chunked, world_of
@@ -28,6 +31,7 @@ from hippo_core.suites.types import World
 MEASURES = ("hit_1", "recall_5", "recall_10", "any_5", "words_5")
 PRESETS = (
     *("baselines/rag_bm25", "baselines/rag_dense[encoder=minilm]", "baselines/rag_hybrid[encoder=minilm]", "baselines/rag_sum_head"),
+    "actr",
     *("memory/hei_nw[encoder=minilm]", "memory/sgc_rss[encoder=minilm]"),
 )
 Half = Literal["choosing", "judging"]
@@ -54,10 +58,13 @@ def evidence_rows(
     searched: Sequence[Searched],
     say: Callable[[str], None] = lambda line: None,
 ) -> pd.DataFrame:
-    """A row a question with evidence, preset and way to search; ids and numbers alone. `preset`: NAME or NAME[key=value;...]. `say` hears
-    how long each took."""
+    """A row a question with evidence, preset and way to search; ids and numbers alone. A preset is NAME or NAME[key=value;...]; a
+    name without a slash is a technique's that ranks turns. `say` hears how long each took."""
     rows = []
     for name in presets:
+        if "/" not in name:
+            rows += [row for how in searched for dialogue in dialogues for row in _technique_rows(name, lm, dialogue, how)]
+            continue
         path, _, override = name.rstrip("]").partition("[")
         preset = load_preset(path, dict(one.split("=", 1) for one in override.split(";")) if override else {})
         method = preset.method(lm, preset.settings)
@@ -79,16 +86,32 @@ def _rows(method: Method, dialogue: Dialogue, how: Searched) -> list[dict[str, o
         if not question.evidence:
             continue
         ranking = retrieve(Query(item.question, item.taught)).ranking or ()
-        row = {"question": question.id, "dialogue": dialogue.id, "session": question.evidence[0].partition(":")[0]}
-        row |= {
-            "category": question.kind,
-            "half": half_of(question.question),
-            "chunk": how.size,
-            "dated": how.dated,
-            "context": how.context,
-        }
-        rows.append(row | score([own[trace.source] for trace in ranking[:10]], set(question.evidence)))
+        best = [own[trace.source] for trace in ranking[:10]]
+        rows.append({**_about(dialogue, question, how), **score(best, set(question.evidence))})
     return rows
+
+
+def _technique_rows(name: str, lm: LanguageModel, dialogue: Dialogue, how: Searched) -> list[dict[str, object]]:
+    """The rows of a technique that ranks turns; its chunks are its own, of turns in a row whatever their session."""
+    if how.dated or how.context:
+        raise LabError(f"technique {name} searches the turns as they are; leave out --dated and --context")
+    setting = Setting(lm, chunk=how.size, options={})
+    choose, turns = load_technique(name if how.size == 1 else f"{name}@{how.size}", setting).open(dialogue), dialogue.turns
+    room = Room(None, None, [0] * len(turns), len)
+    rows = []
+    for question in dialogue.questions:
+        if question.evidence:
+            ranking = choose(Asked(question.question, question.id), room).ranking or ()
+            firsts = list(dict.fromkeys(place // how.size * how.size for place in ranking))[:10]
+            chunks = [turns[first : first + how.size] for first in firsts]
+            best = [({turn.id for turn in chunk}, sum(len(turn.line.split()) for turn in chunk)) for chunk in chunks]
+            rows.append({"method": name, **_about(dialogue, question, how), **score(best, set(question.evidence))})
+    return rows
+
+
+def _about(dialogue: Dialogue, question: Question, how: Searched) -> dict[str, object]:
+    known = {"question": question.id, "dialogue": dialogue.id, "category": question.kind, "half": half_of(question.question)}
+    return {**known, "chunk": how.size, "dated": how.dated, "context": how.context}
 
 
 def score(best: Sequence[tuple[set[str], int]], evidence: set[str]) -> dict[str, float]:

@@ -37,10 +37,12 @@ def calls(chosen: Iterable[Choice], provider: Provider, max_tokens: int, tempera
     """Every call: what is known of it before, and its prompt."""
     found = []
     for choice in chosen:
-        text = prompt(choice, provider.instructed)
+        lines = provider.fitting(choice.lines, choice.question.question, max_tokens)
+        text = prompt(lines, choice.question.question, provider.instructed)
         known = {"schema": "conversation.raw.v1", "provider": provider.identity, "technique": choice.technique, "budget": choice.budget}
         known |= {"dialogue": choice.dialogue.id, "question": choice.question.id, "max_tokens": max_tokens}
         known |= {"temperature": temperature if provider.takes_temperature else None, "prompt_words": len(text.split())}
+        known |= {"dropped": len(choice.lines) - len(lines)}
         found.append((known | {"prompt_sha256": sha256(text.encode()).hexdigest()}, text))
     return found
 
