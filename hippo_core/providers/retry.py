@@ -3,6 +3,7 @@
 import math
 import random
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -42,7 +43,7 @@ class RetryPolicy:
     timeout: float = 120.0
 
 
-def retrying(attempt: Callable[[], Result], policy: RetryPolicy, sleep: Callable[[float], None] | None = None) -> Result:
+def retrying(attempt: Callable[[], Result], policy: RetryPolicy, sleep: Callable[[float], None] = time.sleep) -> Result:
     """The result of `attempt`. The CallFailed of its last failure where all attempts fail or no further one can help."""
 
     def worth(error: BaseException) -> bool:
@@ -54,8 +55,7 @@ def retrying(attempt: Callable[[], Result], policy: RetryPolicy, sleep: Callable
         backoff = policy.first_pause * 2 ** (state.attempt_number - 1) * random.uniform(0.5, 1.0)  # many clients do not come back at once
         return max(asked, min(backoff, policy.longest_pause))
 
-    own = {"sleep": sleep} if sleep else {}
-    loop = Retrying(stop=stop_after_attempt(policy.attempts), wait=pause, retry=retry_if_exception(worth), reraise=True, **own)
+    loop = Retrying(sleep=sleep, stop=stop_after_attempt(policy.attempts), wait=pause, retry=retry_if_exception(worth), reraise=True)
     return loop(attempt)
 
 

@@ -39,8 +39,8 @@ def gemini(output: str) -> Answer:
     models = _mapping(_mapping(values.get("stats")).get("models")).values()
     tokens = [_mapping(_mapping(model).get("tokens")) for model in models]
     produced = [_sum((one.get("candidates"), one.get("thoughts"))) for one in tokens]
-    return Answer(values["response"], *(_sum(column) for column in ([one.get("prompt") for one in tokens], produced)),
-                  _sum(one.get("cached") for one in tokens))  # fmt: skip
+    prompt, cached = (_sum(one.get(name) for one in tokens) for name in ("prompt", "cached"))
+    return Answer(values["response"], prompt, _sum(produced), cached)
 
 
 def codex(output: str) -> Answer:
@@ -67,7 +67,8 @@ def codex(output: str) -> Answer:
     if text is None:
         raise failed("no message among its events")
     usage = max(usages, key=lambda one: _count(one.get("input_tokens")) or 0, default={})
-    return Answer(text, *(_count(usage.get(name)) for name in ("input_tokens", "output_tokens", "cached_input_tokens")))
+    tokens_in, tokens_out, cached = (_count(usage.get(name)) for name in ("input_tokens", "output_tokens", "cached_input_tokens"))
+    return Answer(text, tokens_in, tokens_out, cached)
 
 
 def openai(output: str) -> Answer:

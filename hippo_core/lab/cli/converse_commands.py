@@ -19,6 +19,8 @@ Corrections = Annotated[list[Path] | None, typer.Option(help="a list of LoCoMo's
 Folder = Annotated[Path, typer.Option("--out", help="the folder of raw.jsonl, scored.jsonl, judged.jsonl and the report")]
 ProviderName = Annotated[str, typer.Option(help="local:MODEL, claude, gemini, codex (each [:MODEL]), openai:MODEL@URL, ollama:MODEL")]
 KeyEnv = Annotated[str, typer.Option(help="the environment variable that holds the endpoint's key")]
+Techniques = Annotated[list[str] | None, typer.Option("--technique", help="full, none and bm25 unless given; may be repeated")]
+Budgets = Annotated[list[str] | None, typer.Option("--budget", help="turns (half of them, 20 at most), full, or a number of tokens")]
 Attempts = Annotated[int, typer.Option(min=1, help="how often a call is tried")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="seconds of one attempt")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be called, and call and write nothing")]

@@ -13,7 +13,8 @@ import pandas as pd
 from hippo_core.files import LabError, write_json, write_text
 from hippo_core.lab.converse.calibration import Agreement, believed
 from hippo_core.lab.converse.judge import ASPECTS
-from hippo_core.results.formatting import probability, quantity, share, span
+from hippo_core.results.formatting import missing, probability, quantity, share, span
+from hippo_core.results.frames import Frame
 from hippo_core.results.statistics import cluster_interval, compare, holm
 
 KEYS = ["provider", "technique", "budget"]
@@ -26,7 +27,7 @@ def aggregate(
     """Write report.md, report.html and report.json below `out`; returns the page. LabError where nothing is scored."""
     if not scored:
         raise LabError("no scored answers; run the phases execute and evaluate first")
-    rows = pd.DataFrame(list(scored))
+    rows: Frame = pd.DataFrame(list(scored))
     if len(judges := {one["judge"] for one in judged}) > 1:
         raise LabError(f"judgements of {len(judges)} judges ({', '.join(sorted(judges))}); give those of one")
     last = {one["answer_id"]: one for one in judged}
@@ -46,7 +47,7 @@ def aggregate(
     return out / "report.html"
 
 
-def conditions(rows: pd.DataFrame) -> Table:
+def conditions(rows: Frame) -> Table:
     """A row a provider and technique."""
     body = []
     for key, part in rows.groupby(KEYS, sort=False):
@@ -63,7 +64,7 @@ def conditions(rows: pd.DataFrame) -> Table:
     return "Techniques", [*columns, "tokens in", "tokens out", "seconds (median)", *ASPECTS], body
 
 
-def differences(rows: pd.DataFrame) -> Table:
+def differences(rows: Frame) -> Table:
     """Every pair of techniques of a provider, on the questions that both answered; p by permutation over dialogues, Holm over all pairs."""
     found = []
     for provider, part in rows.groupby("provider", sort=False):
@@ -85,13 +86,13 @@ def differences(rows: pd.DataFrame) -> Table:
     return "Differences", ["provider", "techniques", "n", "difference", "95 %", "only the one / the other", "p", "p (Holm)"], body
 
 
-def _items(side: pd.DataFrame) -> pd.DataFrame:
+def _items(side: Frame) -> Frame:
     last = side.drop_duplicates(["dialogue", "question"], keep="last")
     names = last["dialogue"].astype(str) + "/" + last["question"].astype(str)
     return pd.DataFrame({"item": names, "world": last["dialogue"], "score": last["contains"].astype(float)})
 
 
-def breakdown(rows: pd.DataFrame, name: str) -> Table:
+def breakdown(rows: Frame, name: str) -> Table:
     """The share of answers that contain the right one, by technique and what is known of the question."""
     known = rows[rows[name].notna() & (rows[name] != "")]
     values = list(dict.fromkeys(known[name]))
@@ -138,5 +139,5 @@ def page(tables: Sequence[Table], notes: Sequence[str]) -> str:
 
 
 def _mean(values: Any) -> float:
-    known = pd.to_numeric(pd.Series(values), errors="coerce").dropna()
-    return float(np.mean(known)) if len(known) else math.nan
+    known = [float(value) for value in values if not missing(value)]
+    return float(np.mean(known)) if known else math.nan

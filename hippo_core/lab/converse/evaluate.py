@@ -30,7 +30,7 @@ def evaluate(raw: Path, dialogues: Sequence[Dialogue], out: Path) -> list[dict[s
         dialogue, question = known[place]  # type: ignore[index]
         about = {"answer_id": key_of(record), "position": question.position, "salience": question.salience, "kind": question.kind}
         failed = record["error"] is not None
-        scores = dict.fromkeys(SCORES) if failed else score(record["text"], question, dialogue)
+        scores: dict[str, float | None] = dict.fromkeys(SCORES) if failed else score(record["text"], question, dialogue)
         scored[about["answer_id"]] = {**record, "schema": "conversation.scored.v1", **about, **scores}
     write_lines(out, list(scored.values()))
     return list(scored.values())
@@ -43,7 +43,9 @@ def score(text: str, question: Question, dialogue: Dialogue) -> dict[str, float 
         "em": exact(text, accepted),
         "contains": float(any(holds(text, one) for one in accepted)),
         "entity_recall": entity_recall(text, question.entities),
-        "entity_precision": entity_precision(text, question.entities, known_entities(dialogue)) if question.entities else math.nan,
+        "entity_precision": entity_precision(text, question.entities, known_entities(dialogue))  # type: ignore[arg-type]
+        if question.entities
+        else math.nan,
         "stale": float(any(holds(text, one) for one in question.refuted)) if question.refuted else math.nan,
     }
     return {name: None if math.isnan(value) else value for name, value in scores.items()}

@@ -25,14 +25,15 @@ from hippo_core.lab.converse.chunks import chunked, world_of
 from hippo_core.methods.base import Memory, Method, Observation, Query, Retrieve
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.results.frames import Frame
 from hippo_core.store import TraceStore
 from hippo_core.suites.types import World
 
 MEASURES = ("hit_1", "recall_5", "recall_10", "any_5", "words_5")
 PRESETS = (
-    *("baselines/rag_bm25", "baselines/rag_dense[encoder=minilm]", "baselines/rag_hybrid[encoder=minilm]", "baselines/rag_sum_head"),
+    *("baselines/rag_bm25", "baselines/rag_dense[encoder=minilm]", "baselines/rag_hybrid[encoder=minilm]"),
     "actr",
-    *("memory/hei_nw[encoder=minilm]", "memory/sgc_rss[encoder=minilm]"),
+    *("memory/hei_nw[encoder=minilm;delivery=text]", "memory/sgc_rss[encoder=minilm;delivery=text]"),
 )
 Half = Literal["choosing", "judging"]
 
@@ -57,7 +58,7 @@ def evidence_rows(
     presets: Iterable[str],
     searched: Sequence[Searched],
     say: Callable[[str], None] = lambda line: None,
-) -> pd.DataFrame:
+) -> Frame:
     """A row a question with evidence, preset and way to search; ids and numbers alone. A preset is NAME or NAME[key=value;...]; a
     name without a slash is a technique's that ranks turns. `say` hears how long each took."""
     rows = []
@@ -138,16 +139,17 @@ def _opened(method: Method, world: World) -> Retrieve:
             return method.open(store.traces(world.id), questions)
 
 
-def by_category(rows: pd.DataFrame, half: Half | None = None) -> pd.DataFrame:
+def by_category(rows: Frame, half: Half | None = None) -> Frame:
     """Means by method, way to search and category, with n; `all` are all but adversarial questions, which ask for what was not said."""
     kept = rows if half is None else rows[rows["half"] == half]
     every = kept[~kept["category"].isin(["adversarial", "abstention"])].assign(category="all")
     keys = ["method", "chunk", "dated", "context", "category"]
-    grouped = pd.concat([kept, every]).groupby(keys, sort=False)
-    return grouped[list(MEASURES)].mean().assign(n=grouped.size()).reset_index()
+    grouped: Frame = pd.concat([kept, every]).groupby(keys, sort=False)
+    means: Frame = grouped[list(MEASURES)].mean()
+    return means.assign(n=grouped.size()).reset_index()
 
 
-def as_markdown(table: pd.DataFrame) -> str:
+def as_markdown(table: Frame) -> str:
     """The table as markdown."""
     lines = [
         "| method | turns a chunk | category | n | hit@1 | recall@5 | recall@10 | any@5 | words shown @5 |",

@@ -5,7 +5,7 @@ A judge's numbers are believed only as far as people agree with it (calibration.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def judge(scored: Sequence[dict[str, Any]], dialogues: Sequence[Dialogue], provi
             answer = provider.answer(PROMPT.format(conversation=said, question=question, answer=record["text"]), max_tokens=64)
             ratings = read_ratings(answer.text)
             error = answer.error or (None if ratings else f"no ratings from 1 to 5 in {answer.text[:80]!r}")
-            values = ratings or dict.fromkeys(ASPECTS)
+            values: Mapping[str, int | None] = ratings or dict.fromkeys(ASPECTS)
             file.append({"answer_id": record["answer_id"], "judge": provider.identity, **values, "error": error})
             failed += error is not None
     return failed
