@@ -106,7 +106,7 @@ def evidence(
     dated: Annotated[bool, typer.Option("--dated", help="the session's date stands in each text")] = False,
     context: Annotated[int, typer.Option(min=0, help="turns before and after that are searched with a chunk and not counted")] = 0,
     half: Annotated[str, typer.Option(help="choosing or judging: of the questions, by their SHA-256; all unless given")] = "",
-    model: Annotated[str, typer.Option(help="whose vectors memories use")] = "hippo-tiny",
+    model: Annotated[str, typer.Option(help="whose limit a chunk must fit, and whose vectors memories use")] = "smollm2-135m-reader",
     corrections: Corrections = None,
     output: Annotated[Path | None, typer.Option(help="a folder for rows.csv (ids and numbers) and table.md")] = None,
 ) -> None:
