@@ -13,6 +13,7 @@ RANKS = (
     ("files", "spoken"),
     ("kernels",),
     ("models",),
+    ("providers",),
     ("suites",),
     ("retrieval", "store"),
     ("methods", "delivery"),

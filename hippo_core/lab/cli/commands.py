@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from hippo_core.files import LabError, require_checkout, root
-from hippo_core.lab.cli import cell_commands, grid_commands, paired_commands
+from hippo_core.lab.cli import cell_commands, converse_commands, grid_commands, paired_commands
 from hippo_core.lab.grid.running import RunOptions, stops_cleanly
 from hippo_core.lab.run.execute import Kernel
 
@@ -17,6 +17,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 records_app = typer.Typer(no_args_is_help=True, help="Compare and check records.")
 app.add_typer(records_app, name="records")
 app.add_typer(paired_commands.app, name="paired")
+app.add_typer(converse_commands.app, name="converse")
 
 Words = Annotated[list[str] | None, typer.Argument(help="key=value, as many as wanted", metavar="[KEY=VALUE]...")]
 Jobs = Annotated[int, typer.Option(min=1, help="how many cells run at a time")]

@@ -1,0 +1,65 @@
+"""JSON lines that grow: each is whole once it is written, a killed run goes on behind the last whole one."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from hippo_core.files import LabError, write_text
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file, in order. A last line that a kill has cut is left out; LabError, with its number, for another."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise LabError(f"{path} cannot be read: {error.strerror}") from None
+    found = []
+    for number, line in enumerate(content.split(b"\n")[:-1], 1):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise LabError(f"{path}:{number}: expected a JSON object on a line of its own")
+        found.append(value)
+    return found
+
+
+def write_lines(path: Path, values: list[dict[str, Any]]) -> None:
+    """All lines of a file, whole or not at all."""
+    write_text(path, "".join(_line(value) for value in values))
+
+
+@contextmanager
+def appending(path: Path) -> Iterator["Appender"]:
+    """A file to append to, by one process at a time; what a kill has left of a last line is removed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise LabError(f"{path} is written by another process; wait for it, or choose another file") from None
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
+        yield Appender(file)
+
+
+class Appender:
+    """Appends objects to a file, each synced."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def append(self, value: dict[str, Any]) -> None:
+        """Write one line."""
+        self._file.write(_line(value).encode())
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+def _line(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"

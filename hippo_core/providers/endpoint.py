@@ -1,0 +1,136 @@
+"""Models behind an HTTP endpoint: OpenAI-compatible chat completions, and Ollama's own."""
+
+import json
+import os
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from hippo_core.files import LabError
+from hippo_core.providers import tokens
+from hippo_core.providers.base import Answer, Provider
+from hippo_core.providers.retry import BUSY, CallFailed, RetryPolicy, retry_after
+
+if TYPE_CHECKING:
+    import httpx
+
+MOST = 8 * 2**20  # bytes of a reply
+HERE = ("localhost", "127.0.0.1", "::1")
+OPENAI, OLLAMA = "https://api.openai.com/v1", "http://localhost:11434"
+
+
+class EndpointProvider(Provider):
+    """A model behind a URL. `key_env` names the variable that holds the key; the key is sent to that URL alone, over TLS or within this
+    machine, and stands in no record and in no error."""
+
+    path, kind = "/chat/completions", "openai"
+
+    def __init__(self, model: str, url: str = OPENAI, key_env: str = "", policy: RetryPolicy | None = None, check: bool = True) -> None:
+        super().__init__(policy)
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+            raise LabError(
+                f"an endpoint is http://HOST/PATH or https://HOST/PATH without user or query, got {parts.scheme}://{parts.hostname}"
+            )
+        if not model:
+            raise LabError(f"an endpoint needs the name of a model, as in {self.kind}:MODEL@{url}")
+        if url == OPENAI and not key_env:
+            key_env = "OPENAI_API_KEY"
+        if key_env and parts.scheme == "http" and parts.hostname not in HERE:
+            raise LabError(f"the key of {key_env} would go to {parts.hostname} unencrypted; use https")
+        if check and key_env and not os.environ.get(key_env):
+            raise LabError(f"the variable {key_env} holds no key for {url}")
+        self.model, self.url, self.key_env = model, url.rstrip("/") + self.path, key_env
+        self.base = url.rstrip("/")
+
+    @property
+    def identity(self) -> str:
+        """`openai:MODEL@URL`."""
+        return f"{self.kind}:{self.model}@{self.base}"
+
+    def describe(self) -> str:
+        """The method, the URL and the model."""
+        return f"POST {self.url} (model {self.model})"
+
+    def body(self, prompt: str, max_tokens: int, temperature: float) -> dict[str, Any]:
+        """What is sent."""
+        messages = [{"role": "user", "content": prompt}]
+        return {"model": self.model, "messages": messages, "max_tokens": max_tokens, "temperature": temperature}
+
+    def parse(self, text: str) -> Answer:
+        """What came as an answer; CallFailed where it holds none."""
+        return tokens.openai(text)
+
+    def call(self, prompt: str, max_tokens: int, temperature: float) -> Answer:
+        """One request; redirects are not followed."""
+        import httpx
+
+        headers = {"Authorization": f"Bearer {os.environ[self.key_env]}"} if self.key_env else {}
+        deadline = time.monotonic() + self.policy.timeout
+        try:
+            with (
+                httpx.Client(timeout=self.policy.timeout) as client,
+                client.stream("POST", self.url, json=self.body(prompt, max_tokens, temperature), headers=headers) as reply,
+            ):
+                content = _content(reply, deadline, self.policy.timeout)
+                text = _decoded(content)
+                if reply.status_code != 200:
+                    raise CallFailed(
+                        f"status {reply.status_code}: {_said(text)}",
+                        reply.status_code in BUSY,
+                        retry_after(reply.headers.get("Retry-After")),
+                    )
+                return self.parse(text)
+        except httpx.TimeoutException:
+            raise CallFailed(f"{self.url}: no answer within {self.policy.timeout:g} s", retry=True) from None
+        except httpx.HTTPError as error:
+            raise CallFailed(f"{self.url}: {error or type(error).__name__}", retry=True) from None
+        except CallFailed as error:
+            raise CallFailed(f"{self.url}: {error}", error.retry, error.after) from None
+
+
+class OllamaProvider(EndpointProvider):
+    """A model that Ollama serves, by default on this machine."""
+
+    path, kind = "/api/chat", "ollama"
+
+    def __init__(self, model: str, url: str = OLLAMA, key_env: str = "", policy: RetryPolicy | None = None, check: bool = True) -> None:
+        super().__init__(model, url, key_env, policy, check)
+
+    def body(self, prompt: str, max_tokens: int, temperature: float) -> dict[str, Any]:
+        """What is sent."""
+        messages = [{"role": "user", "content": prompt}]
+        options = {"temperature": temperature, "num_predict": max_tokens}
+        return {"model": self.model, "messages": messages, "stream": False, "options": options}
+
+    def parse(self, text: str) -> Answer:
+        """What came as an answer; CallFailed where it holds none."""
+        return tokens.ollama(text)
+
+
+def _content(reply: "httpx.Response", deadline: float, timeout: float) -> bytes:
+    """The whole reply; httpx limits the time between two pieces, this the time of all."""
+    content = bytearray()
+    for piece in reply.iter_bytes():
+        content += piece
+        if len(content) > MOST:
+            raise CallFailed(f"more than {MOST:,} bytes of reply")
+        if time.monotonic() > deadline:
+            raise CallFailed(f"no whole answer within {timeout:g} s", retry=True)
+    return bytes(content)
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise CallFailed(f"the reply is no UTF-8 (byte {error.start:,} of {len(content):,})") from None
+
+
+def _said(text: str) -> str:
+    """What a reply that is no success says, in a line."""
+    try:
+        text = json.dumps(json.loads(text))
+    except ValueError:
+        text = f"HTML {text}" if text.lstrip()[:1] == "<" else text
+    return " ".join(text.split())[:200] or "an empty reply"

@@ -1,0 +1,33 @@
+"""Providers by name: `local:MODEL`, `claude`, `gemini:MODEL`, `codex`, `openai:MODEL@URL`, `ollama:MODEL`."""
+
+import re
+
+from hippo_core.files import unknown
+from hippo_core.providers.base import Provider
+from hippo_core.providers.retry import RetryPolicy
+
+LEGAL = ("local:MODEL", "claude[:MODEL]", "gemini[:MODEL]", "codex[:MODEL]", "openai:MODEL[@URL]", "ollama:MODEL[@URL]")
+
+
+def load_provider(name: str, policy: RetryPolicy | None = None, key_env: str = "", check: bool = True) -> Provider:
+    """The provider of a name. `check`: whether its command, its key or its model must be there now; a dry run needs none of them.
+
+    Raises:
+        LabError: no such provider, or it is not there; the message says what is legal.
+    """
+    from hippo_core.providers.command import COMMANDS, CommandProvider
+    from hippo_core.providers.endpoint import EndpointProvider, OllamaProvider
+
+    kind, _, rest = name.partition(":")
+    if kind in COMMANDS:
+        return CommandProvider(kind, rest, policy, check)
+    if kind == "local" and rest:
+        from hippo_core.providers.local import LocalProvider  # loads torch
+
+        return LocalProvider(rest, policy)
+    if kind in ("openai", "ollama"):
+        make = EndpointProvider if kind == "openai" else OllamaProvider
+        model, *url = re.split(r"@(?=\w+://)", rest, maxsplit=1)  # a model's name may have an @ of its own
+        place = {"model": model, "url": url[0]} if url else {"model": model}
+        return make(**place, key_env=key_env, policy=policy, check=check)
+    raise unknown("provider", name, LEGAL)

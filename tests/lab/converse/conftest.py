@@ -1,0 +1,74 @@
+"""Dialogues of our own, and a provider that is no model: it answers with words of its prompt."""
+
+import json
+
+import pytest
+
+from hippo_core.conversation.dialogue import read
+from hippo_core.providers.base import Answer, Provider
+from hippo_core.providers.retry import CallFailed, RetryPolicy
+
+NAMES = ("Anna", "Ben", "Carl", "Dora", "Emil", "Frida", "Gerd", "Hanna", "Ivan", "Jana", "Karl", "Lea")
+THINGS = ("lamp", "violin", "ladder", "bicycle", "kettle", "globe", "rug", "clock", "drum", "easel", "funnel", "guitar")
+
+
+def values():
+    return [
+        {
+            "id": f"talk-{number}",
+            "turns": [
+                {"speaker": "user", "text": f"I am {name} and I own the {thing}."},
+                {"speaker": "assistant", "text": "Noted."},
+                {"speaker": "user", "text": f"My {thing} is in the US, not on the bus."},
+            ],
+            "questions": [
+                {"id": "owner", "question": f"Who owns the {thing}?", "answer": name, "entities": [name], "position": "early",
+                 "salience": "high"},
+                {"id": "place", "question": f"Where is the {thing}?", "answer": "US", "entities": ["US", thing], "position": "recent",
+                 "salience": "low", "refuted": ["bus"]},
+            ],
+        }
+        for number, (name, thing) in enumerate(zip(NAMES, THINGS, strict=True))
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "dialogues.json"
+    path.write_text(json.dumps(values()))
+    return path
+
+
+@pytest.fixture
+def dialogues(file):
+    return read(file)
+
+
+class Parrot(Provider):
+    """Says the name in its prompt, and "the US" where it is asked for a place; nothing where the dialogue is not shown."""
+
+    def __init__(self, fails=(), name="parrot", says=None):
+        super().__init__(RetryPolicy(attempts=1))
+        self.fails, self.name, self.says, self.prompts = set(fails), name, says, []
+
+    @property
+    def identity(self):
+        return self.name
+
+    def describe(self):
+        return f"the {self.name}"
+
+    def call(self, prompt, max_tokens, temperature):
+        self.prompts.append(prompt)
+        if len(self.prompts) in self.fails:
+            raise CallFailed("it is asleep")
+        if self.says:
+            return Answer(self.says(prompt))
+        name = next((name for name in NAMES if f"I am {name} " in prompt), "unknown")
+        text = name if "Who" in prompt else "In the US, I think" if "user:" in prompt else "On a bus"
+        return Answer(text, tokens_in=len(prompt.split()), tokens_out=1)
+
+
+@pytest.fixture
+def parrot():
+    return Parrot()
