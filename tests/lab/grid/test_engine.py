@@ -132,7 +132,10 @@ def test_a_single_cell_is_kept_and_runs_again_aside(finished):
         (("run", "answer", "n=5.5"), "5.5"),
         (("run", "answer", "colour=red"), "regime"),
         (("run", "answer", "n"), "key=value"),
-        (("run", "dream"), "'dream'; legal: answer, cache, consolidation, conversation, forgetting, memory, package.module:NAME, paired, sleeps"),
+        (
+            ("run", "dream"),
+            "'dream'; legal: answer, cache, consolidation, conversation, forgetting, memory, package.module:NAME, paired, sleeps",
+        ),
         (("grid", "smok"), "smoke"),
         (("grid", "smoke", "--run-id", "../x"), "RUN_ID"),
         (("notebook", "02_baselin"), "02_baseline"),
