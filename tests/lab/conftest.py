@@ -167,6 +167,8 @@ def make_lab(place: Path, source: Path = REPOSITORY) -> Path:
     if source == REPOSITORY and not WHOLE:
         import_less(place / "hippo_core/lab/warm/server.py")
     shutil.copytree(source / "params", place / "params")
+    (place / "data").mkdir()
+    (place / "data/paired").symlink_to(REPOSITORY / "data/paired")
     (place / "params/grids/tiny.yaml").write_text(GRID)
     (place / "params/grids/quick.yaml").write_text(GRID.replace(", episodic_cross", ""))
     (place / "params/grids/sleep.yaml").write_text(SLEEP)
