@@ -115,11 +115,15 @@ def evidence(
     half: Annotated[str, typer.Option(help="choosing or judging: of the questions, by their SHA-256; all unless given")] = "",
     model: Annotated[str, typer.Option(help="whose limit a chunk must fit, and whose vectors memories use")] = "smollm2-135m-reader",
     corrections: Corrections = None,
-    output: Annotated[Path | None, typer.Option(help="a folder for rows.csv (ids and numbers) and table.md")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="a folder for rows.csv (ids and numbers) and table.md; what rows.csv has is not asked again")
+    ] = None,
 ) -> None:
     """How well the turns that answer are found: hit@1, recall@5, recall@10 and any@5 by category, for each method and size of chunk."""
+    import pandas as pd
+
     from hippo_core.conversation.published import read_published
-    from hippo_core.lab.converse.evidence import PRESETS, Searched, as_markdown, by_category, evidence_rows
+    from hippo_core.lab.converse.evidence import PRESETS, Searched, as_markdown, by_category, evidence_parts, kept
     from hippo_core.models.load import load
     from hippo_core.models.spec import load_spec
     from hippo_core.text_files import path_of
@@ -128,11 +132,15 @@ def evidence(
         raise LabError(f"half is choosing or judging, got {half!r}")
     told = read_published(path or path_of("locomo"), corrections or ())
     searched = [Searched(size, dated, context) for size in chunk or (1, 3, 6)]
-    rows = evidence_rows(load(load_spec(model)), told, preset or PRESETS, searched, lambda line: print(line, file=sys.stderr, flush=True))
+    rows, done = kept(output / "rows.csv" if output else None)
+    lm = load(load_spec(model))
+    for part in evidence_parts(lm, told, preset or PRESETS, searched, done, lambda line: print(line, file=sys.stderr, flush=True)):
+        rows = pd.concat([rows, part], ignore_index=True) if len(rows) else part
+        if output:
+            write_text(output / "rows.csv", rows.to_csv(index=False, float_format="%.6g"))
     table = as_markdown(by_category(rows, half or None))  # type: ignore[arg-type]
     print(table, end="")
     if output:
-        write_text(output / "rows.csv", rows.to_csv(index=False))
         write_text(output / "table.md", table)
 
 

@@ -40,7 +40,10 @@ def test_a_killed_run_goes_on_behind_the_last_whole_line(dialogues, parrot, tmp_
     cut = whole[: len(whole) // 2]
     raw.write_bytes(cut)
     assert execute(choices(dialogues, BOTH), Parrot(), raw).kept == cut.count(b"\n")
-    timeless = [[{**json.loads(line), "seconds": 0, "at": "", "select_ms": 0, "index_ms": 0} for line in text.splitlines()] for text in (whole, raw.read_bytes())]
+    timeless = [
+        [{**json.loads(line), "seconds": 0, "at": "", "select_ms": 0, "index_ms": 0} for line in text.splitlines()]
+        for text in (whole, raw.read_bytes())
+    ]
     assert timeless[0] == timeless[1]
 
 
