@@ -84,10 +84,10 @@ def scored(row: Mapping[str, Any], dialogue: Dialogue, question: Question, known
     """
     evidence, ranking, lines = dialogue.places(question.evidence), row["ranking"], row.get("lines")
     answered, accepted = answer_scores(row["text"], question, known), _accepted(question)
-    kept = lines is not None and question.answerable
+    text = None if lines is None or not question.answerable else "\n".join(lines)
     return {
         **{name: math.nan if row["error"] else value for name, value in answered.items()},
-        "presence": float(any(holds("\n".join(lines), one) for one in accepted)) if kept else math.nan,
+        "presence": math.nan if text is None else float(any(holds(text, one) for one in accepted)),
         "shown": len(set(row["places"]) & set(evidence)) / len(set(evidence)) if evidence else math.nan,
         "hit_1": hit(ranking, evidence, 1),
         "recall_5": recall(ranking, evidence, 5),

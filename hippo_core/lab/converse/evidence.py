@@ -155,7 +155,7 @@ def _opened(method: Method, world: World) -> Retrieve:
 def kept(path: Path | None) -> tuple[Frame, set[tuple[str, Searched]]]:
     """The rows that an earlier run has left, and which presets and ways to search they are of."""
     rows = pd.read_csv(path) if path and path.is_file() else pd.DataFrame()
-    done = {(row.method, Searched(row.chunk, row.dated, row.context)) for row in rows.itertuples()}
+    done = {(row["method"], Searched(row["chunk"], row["dated"], row["context"])) for row in rows.to_dict("records")}
     return rows, done
 
 
