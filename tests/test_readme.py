@@ -24,7 +24,8 @@ WITHOUT_ROWS = {  # no report of a run
     "cache",  # curves; a row for each of 100,000 readings is left out
     "forgetting",  # likewise
     "paired",  # answers in words, a row a condition and item
-    "conversation",  # likewise: what `aggregate` makes of five records
+    "conversation",  # likewise: what the report makes of five records
+    "locomo",  # means of another's questions
 }
 
 

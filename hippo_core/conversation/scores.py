@@ -56,27 +56,38 @@ def recall(ranking: Sequence[int] | None, evidence: Sequence[int], k: int) -> fl
     return math.nan if ranking is None or not evidence else len(set(ranking[:k]) & set(evidence)) / len(set(evidence))
 
 
-def scored(row: Mapping[str, Any], dialogue: Dialogue, question: Question, known: Sequence[str]) -> dict[str, Any]:
-    """All scores of a raw row, and what it is grouped by. An answer that failed has none. `known`: entities that it may name.
+def answer_scores(response: str, question: Question, known: Sequence[str]) -> dict[str, float]:
+    """The scores of an answer; NaN where a question has nothing to score it by. `known`: entities that it may name.
 
-    em: the response is the answer. contains: it has the answer in it. stale: it has what a later turn corrected. presence: the answer
-    stands in what was shown, the ceiling of a reader. shown: share of the evidence that was shown. distance: turns behind the
-    last evidence.
+    em: the response is the answer. contains: it has the answer in it, as whole words; of models that answer in sentences that is what
+    tells. stale: it has what a later turn corrected. Where "unknown" is right, that is the answer.
     """
-    response, evidence = row["response"], dialogue.places(question.evidence)
-    accepted = (question.answer, *question.accepted) if question.answerable else ("unknown",)
-    text, ranking = "\n".join(row["lines"]), row["ranking"]
-    answered = {
+    accepted = _accepted(question)
+    return {
         "em": exact(response, accepted),
         "contains": float(any(holds(response, one) for one in accepted)),
         "entity_recall": entity_recall(response, question.entities),
-        "entity_precision": entity_precision(response, question.entities, known),
+        "entity_precision": entity_precision(response, question.entities, known) if question.entities else math.nan,
         "stale": float(any(holds(response, one) for one in question.refuted)) if question.refuted else math.nan,
     }
-    failed = bool(row.get("error"))
+
+
+def _accepted(question: Question) -> tuple[str, ...]:
+    return (question.answer, *question.accepted) if question.answerable else ("unknown",)
+
+
+def scored(row: Mapping[str, Any], dialogue: Dialogue, question: Question, known: Sequence[str]) -> dict[str, Any]:
+    """All scores of a raw row, and what it is grouped by. An answer that failed has none.
+
+    presence: the answer stands in what was shown, the ceiling of a reader; NaN where a row does not keep its `lines`. shown: share of the
+    evidence that was shown. distance: turns behind the last evidence.
+    """
+    evidence, ranking, lines = dialogue.places(question.evidence), row["ranking"], row.get("lines")
+    answered, accepted = answer_scores(row["text"], question, known), _accepted(question)
+    text = None if lines is None or not question.answerable else "\n".join(lines)
     return {
-        **{name: math.nan if failed else value for name, value in answered.items()},
-        "presence": float(any(holds(text, one) for one in accepted)) if question.answerable else math.nan,
+        **{name: math.nan if row["error"] else value for name, value in answered.items()},
+        "presence": math.nan if text is None else float(any(holds(text, one) for one in accepted)),
         "shown": len(set(row["places"]) & set(evidence)) / len(set(evidence)) if evidence else math.nan,
         "hit_1": hit(ranking, evidence, 1),
         "recall_5": recall(ranking, evidence, 5),

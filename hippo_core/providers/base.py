@@ -88,3 +88,7 @@ class Provider(ABC):
         except Exception as error:  # whatever one call runs into must not end the others
             found = Answer(error=in_a_line(error))
         return replace(found, seconds=time.perf_counter() - begin, attempts=attempts)
+
+    def answers(self, prompts: Sequence[str], *, max_tokens: int = 64, temperature: float = 0.0) -> list[Answer]:
+        """The answers to many prompts, in their order."""
+        return [self.answer(prompt, max_tokens=max_tokens, temperature=temperature) for prompt in prompts]

@@ -14,18 +14,19 @@ from hippo_core.providers.retry import CallFailed, RetryPolicy
 
 
 class LocalProvider(Provider):
-    """A model of params/models, or a folder with one. LabError for a temperature above 0."""
+    """A model of params/models, a folder with one, or one that is loaded. LabError for a temperature above 0."""
 
     instructed = may_be_empty = True
 
-    def __init__(self, model: str, policy: RetryPolicy | None = None) -> None:
+    def __init__(self, model: str | LanguageModel, policy: RetryPolicy | None = None) -> None:
         super().__init__(policy)
-        self.spec = load_spec(model)
+        self._loaded = None if isinstance(model, str) else model
+        self.spec = load_spec(model) if isinstance(model, str) else model.spec
 
     @cached_property
     def lm(self) -> LanguageModel:
         """The model, loaded when it is first asked."""
-        return load(self.spec)
+        return self._loaded or load(self.spec)
 
     def fitting(self, lines: Sequence[str], question: str, max_tokens: int) -> Sequence[str]:
         """Of lines before a question those that the context limit holds, the last."""
@@ -46,13 +47,25 @@ class LocalProvider(Provider):
 
     def call(self, prompt: str, max_tokens: int, temperature: float) -> Answer:
         """Answer greedily. A prompt that is too long fails: nothing is cut silently."""
+        [answer] = self.answers([prompt], max_tokens=max_tokens, temperature=temperature)
+        if answer.error:
+            raise CallFailed(answer.error)
+        return answer
+
+    def answers(self, prompts: Sequence[str], *, max_tokens: int = 64, temperature: float = 0.0) -> list[Answer]:
+        """The answers to many prompts, those of like length together; equal prompts are run once."""
         if temperature:
             raise LabError(f"{self.spec.name} answers greedily; expected temperature 0, got {temperature:g}")
-        text = render(self.lm, (), prompt, "short")
-        length = len(self.lm.encode(text))
-        if length + max_tokens > self.spec.context_limit:
-            raise CallFailed(
-                f"{self.spec.name}: a prompt of {length} tokens and an answer of {max_tokens}, the limit is {self.spec.context_limit}"
-            )
-        [made] = generate(self.lm, [text], max_tokens, stop=stops(self.lm, "short"))
-        return Answer(made.text, made.prompt_tokens, made.generated_tokens, 0)
+        found, fitting = dict[str, Answer](), dict[str, str]()
+        for prompt in sorted(set(prompts), key=lambda prompt: (len(prompt), prompt)):
+            text = render(self.lm, (), prompt, "short")
+            length, limit = len(self.lm.encode(text)), self.spec.context_limit
+            if length + max_tokens <= limit:
+                fitting[prompt] = text
+            else:
+                error = f"{self.spec.name}: a prompt of {length} tokens and an answer of {max_tokens}, the limit is {limit}"
+                found[prompt] = Answer(error=error)
+        made = generate(self.lm, list(fitting.values()), max_tokens, self.spec.batch_size, stops(self.lm, "short"))
+        for prompt, one in zip(fitting, made, strict=True):
+            found[prompt] = Answer(one.text.strip(), one.prompt_tokens, one.generated_tokens, 0, one.latency_ms / 1e3)
+        return [found[prompt] for prompt in prompts]

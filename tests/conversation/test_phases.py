@@ -3,23 +3,34 @@
 import pytest
 
 from hippo_core.conversation.budget import Budget
-from hippo_core.conversation.executor import Answer, LocalModel, plain_prompt
+from hippo_core.conversation.choices import prompt
 from hippo_core.conversation.generator import generate
-from hippo_core.conversation.phases import evaluate, execute, read_rows, write_rows
+from hippo_core.conversation.lines import read_lines, write_lines
+from hippo_core.conversation.phases import evaluate, execute
 from hippo_core.conversation.scores import entity_precision, entity_recall, exact, hit, recall
 from hippo_core.conversation.techniques.base import Setting
 from hippo_core.experiments.conversation.table import COLUMNS, table_of
 from hippo_core.files import LabError
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.providers import Answer, Provider
+from hippo_core.providers.local import LocalProvider
+from hippo_core.providers.retry import CallFailed
 
 
-class LastWord:
+class LastWord(Provider):
     """Answers with the last word of the last line of the history; fails where there is none."""
 
-    def answer(self, prompt: str) -> Answer:
+    identity = "last word"
+
+    def describe(self):
+        return self.identity
+
+    def call(self, prompt, max_tokens, temperature):
         lines = prompt.split("\n\n")[1:-1]
-        return Answer(lines[-1].split()[-1], tokens_in=len(prompt.split())) if lines else Answer("", error="nothing to read")
+        if not lines:
+            raise CallFailed("nothing to read")
+        return Answer(lines[-1].split()[-1], tokens_in=len(prompt.split()))
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +44,10 @@ def asked(dialogue, setting, *techniques, budgets=("turns",)):
 
 def test_each_phase_can_be_run_again_from_its_file(tmp_path, dialogue, setting):
     raw = asked(dialogue, setting, "oracle", "recency", "bm25", budgets=("turns", 8))
-    write_rows(tmp_path / "raw.jsonl", raw)
-    scored = evaluate(read_rows(tmp_path / "raw.jsonl"), [dialogue])
-    write_rows(tmp_path / "scored.jsonl", scored)
-    rows, again = table_of(scored), table_of(read_rows(tmp_path / "scored.jsonl"))
+    write_lines(tmp_path / "raw.jsonl", raw)
+    scored = evaluate(read_lines(tmp_path / "raw.jsonl"), [dialogue])
+    write_lines(tmp_path / "scored.jsonl", scored)
+    rows, again = table_of(scored), table_of(read_lines(tmp_path / "scored.jsonl"))
     assert rows.equals(again) and tuple(rows) == COLUMNS and len(rows) == 12 and rows["entry"].is_unique
     oracle = rows[(rows["technique"] == "oracle") & (rows["budget"] == "turns")].set_index("question")
     assert oracle["em"].tolist() == [1.0, 1.0] and oracle["presence"].tolist() == [1.0, 1.0] and oracle["shown"].tolist() == [1.0, 1.0]
@@ -54,53 +65,57 @@ def test_scores_follow_what_the_dialogue_tells(dialogue, setting):
     told = dialogue.turns[4].model_copy(update={"text": "Actually, Lea lives in Lima."})
     altered = dialogue.model_copy(update={"turns": (*dialogue.turns[:4], told, *dialogue.turns[5:])})
     raw = asked(altered, setting, "oracle")
-    assert raw[0]["response"].startswith("Lima")
+    assert raw[0]["text"].startswith("Lima")
     assert table_of(evaluate(raw, [dialogue]))["em"].tolist() == [0.0, 1.0]
 
 
 def test_answers_of_the_model_follow_what_is_shown(lm):
     """Wiring: the evidence is read; under the lines of another dialogue the answers are gone."""
     dialogues = generate(6, seed=3, split="val", lengths=(16,))
-    executor = LocalModel(lm)
-    raw = execute(dialogues, ["none", "oracle", "bm25"], [Budget.of("turns")], Setting(lm), executor, say=lambda text: None)
+    local = LocalProvider(lm)
+    raw = execute(dialogues, ["none", "oracle", "bm25"], [Budget.of("turns")], Setting(lm), local, say=lambda text: None)
     means = table_of(evaluate(raw, dialogues)).groupby("technique")["em"].mean()
     assert means["none"] < 0.1 and means["oracle"] > 0.8 and means["bm25"] > 0.7
     shuffled = [question.model_copy(update={"evidence": ("0",)}) for question in dialogues[0].questions]
     other = dialogues[0].model_copy(update={"questions": tuple(shuffled), "turns": dialogues[1].turns})
-    raw = execute([other], ["oracle", "bm25"], [Budget.of("turns")], Setting(lm), executor, say=lambda text: None)
+    raw = execute([other], ["oracle", "bm25"], [Budget.of("turns")], Setting(lm), local, say=lambda text: None)
     assert table_of(evaluate(raw, [other]))["em"].mean() < 0.3
 
 
 def test_equal_prompts_are_answered_alike_and_in_order(lm):
-    executor = LocalModel(lm)
-    prompts = [
-        executor.prompt([line], "In which city does Lea live?")[0] for line in ("user: Lea lives in Oslo.", "user: Lea lives in Rome.")
-    ]
-    answers = executor.answers([*prompts, prompts[0]])
-    assert [answer.text for answer in answers] == ["Oslo", "Rome", "Oslo"] and executor.answer(prompts[1]).text == "Rome"
+    local = LocalProvider(lm)
+    prompts = [prompt([line], "In which city does Lea live?", True) for line in ("user: Lea lives in Oslo.", "user: Lea lives in Rome.")]
+    answers = local.answers([*prompts, "so much " * 2000, prompts[0]], max_tokens=8)
+    assert [answer.text for answer in answers] == ["Oslo", "Rome", "", "Oslo"] and local.answer(prompts[1], max_tokens=8).text == "Rome"
+    assert [answer.error is None for answer in answers] == [True, True, False, True]
 
 
 def test_what_the_limit_does_not_hold_was_not_shown(lm):
     [dialogue] = generate(1, split="val", lengths=(120,))
-    [row, *_] = execute([dialogue], ["full"], [Budget.of("full")], Setting(lm), LocalModel(lm), say=lambda text: None)
+    [row, *_] = execute([dialogue], ["full"], [Budget.of("full")], Setting(lm), LocalProvider(lm), say=lambda text: None)
     assert row["places"][-1] == 119 and row["places"][0] > 0 and len(row["lines"]) == len(row["places"]) and row["tokens_in"] <= 512
 
 
 def test_the_prompt_of_the_specification():
-    assert plain_prompt(["user: a", "assistant: b"], "Who?").split("\n\n")[1:] == ["user: a", "assistant: b", "User: Who?"]
+    assert prompt(["user: a", "assistant: b"], "Who?", False).split("\n\n")[1:] == ["user: a", "assistant: b", "User: Who?"]
 
 
-@pytest.mark.parametrize(("text", "line"), [('{"dialogue": "d"}\n', 1), ("\n{", 1), ("nonsense", 1)])
+@pytest.mark.parametrize(("text", "line"), [("\n{}\n", 1), ("{}\n{\n", 2), ("nonsense\n", 1)])
 def test_a_damaged_file_is_said_with_its_line(tmp_path, text, line):
     path = tmp_path / "raw.jsonl"
     path.write_text(text)
-    with pytest.raises(LabError, match=f"raw.jsonl:{line}: .*run the phase before"):
-        read_rows(path)
+    with pytest.raises(LabError, match=f"raw.jsonl:{line}: .*run the phase"):
+        read_lines(path)
+
+
+def test_a_row_of_another_kind_is_said_with_its_line(dialogue):
+    with pytest.raises(LabError, match=r"a/raw.jsonl:1: a row without provider; run the phase before"):
+        evaluate([{"dialogue": "d", "question": "0"}], [dialogue], "a/raw.jsonl")
 
 
 def test_answers_to_other_dialogues_are_said(dialogue, setting):
     raw = asked(dialogue, setting, "oracle")
-    with pytest.raises(LabError, match="evaluate with the dialogues that were asked"):
+    with pytest.raises(LabError, match="give the dialogues that were asked"):
         evaluate(raw, [dialogue.model_copy(update={"id": "e"})])
 
 

@@ -2,13 +2,14 @@
 
 from hippo_core.conversation.budget import Budget
 from hippo_core.conversation.dialogue import Dialogue, read
-from hippo_core.conversation.executor import LocalModel
 from hippo_core.conversation.generator import generate
-from hippo_core.conversation.phases import RAW, SCORED, evaluate, execute, write_rows
+from hippo_core.conversation.lines import write_lines
+from hippo_core.conversation.phases import RAW, SCORED, evaluate, execute
 from hippo_core.conversation.techniques.base import Setting
 from hippo_core.experiments.cell import OpenCell
 from hippo_core.experiments.conversation.table import table_of
 from hippo_core.files import write_text
+from hippo_core.providers.local import LocalProvider
 from hippo_core.results.frames import Frame
 
 DIALOGUES = "dialogues.jsonl"
@@ -27,8 +28,8 @@ def converse(cell: OpenCell) -> Frame:
     """Execute, evaluate and aggregate."""
     told, dialogues, lm = cell.parameters, dialogues_of(cell), cell.language_model
     budgets = [Budget.of(one) for one in told.budgets]
-    raw = execute(dialogues, told.techniques, budgets, Setting(lm, told.seed), LocalModel(lm, batch_size=lm.spec.batch_size))
-    write_rows(cell.record / RAW, raw)
+    raw = execute(dialogues, told.techniques, budgets, Setting(lm, told.seed), LocalProvider(lm))
+    write_lines(cell.record / RAW, raw)
     scored = evaluate(raw, dialogues)
-    write_rows(cell.record / SCORED, scored)
+    write_lines(cell.record / SCORED, scored)
     return table_of(scored)

@@ -13,14 +13,13 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Ask about conversations, in three phases that can each be run again alone.")
 
+COUNTS = "hippo-tiny"  # the model that counts a budget's tokens and whose keys and memories techniques use, whoever answers
 Dialogues = Annotated[Path, typer.Argument(help="a file or folder of dialogues (.json, .jsonl)")]
 Published = Annotated[bool, typer.Option("--published", help="the file is LoCoMo's or LongMemEval's")]
 Corrections = Annotated[list[Path] | None, typer.Option(help="a list of LoCoMo's wrong questions, or a folder of them; may be repeated")]
 Folder = Annotated[Path, typer.Option("--out", help="the folder of raw.jsonl, scored.jsonl, judged.jsonl and the report")]
 ProviderName = Annotated[str, typer.Option(help="local:MODEL, claude, gemini, codex (each [:MODEL]), openai:MODEL@URL, ollama:MODEL")]
 KeyEnv = Annotated[str, typer.Option(help="the environment variable that holds the endpoint's key")]
-Techniques = Annotated[list[str] | None, typer.Option("--technique", help="full, none and bm25 unless given; may be repeated")]
-Budgets = Annotated[list[str] | None, typer.Option("--budget", help="turns (half of them, 20 at most), full, or a number of tokens")]
 Attempts = Annotated[int, typer.Option(min=1, help="how often a call is tried")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="seconds of one attempt")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be called, and call and write nothing")]
@@ -47,13 +46,19 @@ def execute(
     dry_run: DryRun = False,
 ) -> None:
     """Phase one: ask every question under every technique; goes on where it stopped. Exit 1 where calls failed; those are in raw.jsonl."""
+    from hippo_core.conversation.budget import Budget
+    from hippo_core.conversation.choices import choices
+    from hippo_core.conversation.techniques.base import Setting
     from hippo_core.lab.converse import execute as phase
-    from hippo_core.lab.converse.techniques import choices
+    from hippo_core.models.load import load
+    from hippo_core.models.spec import load_spec
     from hippo_core.providers import load_provider
     from hippo_core.providers.retry import RetryPolicy
 
     model = load_provider(provider, RetryPolicy(attempts, timeout=timeout), key_env, check=not dry_run)
-    chosen = choices(_read(dialogues, published, corrections), technique or ("full", "none", "bm25"), budget or ("turns",))
+    rooms = [Budget.of(int(one) if one.isdecimal() else one) for one in budget or ("turns",)]
+    told = _read(dialogues, published, corrections)
+    chosen = choices(told, technique or ("full", "none", "bm25"), rooms, Setting(load(load_spec(COUNTS))))
     if dry_run:
         print(phase.describe(chosen, model, max_tokens, temperature))
         return
@@ -72,15 +77,17 @@ def evaluate(
     published: Published = False,
     corrections: Corrections = None,
 ) -> None:
-    """Phase two: score raw.jsonl, and have it judged where a judge is named."""
-    from hippo_core.lab.converse import evaluate as phase
+    """Phase two: score raw.jsonl, of `execute` or of a conversation cell's record, and have it judged where a judge is named."""
+    from hippo_core.conversation.lines import read_lines, write_lines
+    from hippo_core.conversation.phases import evaluate as phase
     from hippo_core.lab.converse.judge import judge as judged_by
     from hippo_core.providers import load_provider
     from hippo_core.providers.retry import RetryPolicy
 
     told = _read(dialogues, published, corrections)
     judge_model = load_provider(judge, RetryPolicy(timeout=timeout), key_env) if judge else None
-    scored = phase.evaluate(out / "raw.jsonl", told, out / "scored.jsonl")
+    scored = phase(read_lines(out / "raw.jsonl"), told, out / "raw.jsonl")
+    write_lines(out / "scored.jsonl", scored)
     print(f"{len(scored)} scored, {sum(one['error'] is not None for one in scored)} of them failed calls: {out / 'scored.jsonl'}")
     if judge_model:
         failed = judged_by(scored, told, judge_model, out / "judged.jsonl")
@@ -90,8 +97,8 @@ def evaluate(
 @app.command()
 def aggregate(out: Folder) -> None:
     """Phase three: the report of scored.jsonl, with judged.jsonl and what people rated (ratings*.jsonl) where they are there."""
+    from hippo_core.conversation.lines import read_lines
     from hippo_core.lab.converse.aggregate import aggregate as phase
-    from hippo_core.lab.converse.lines import read_lines
 
     judged = read_lines(out / "judged.jsonl") if (out / "judged.jsonl").is_file() else []
     ratings = [one for path in sorted(out.glob("ratings*.jsonl")) for one in read_lines(path)]
@@ -108,11 +115,15 @@ def evidence(
     half: Annotated[str, typer.Option(help="choosing or judging: of the questions, by their SHA-256; all unless given")] = "",
     model: Annotated[str, typer.Option(help="whose limit a chunk must fit, and whose vectors memories use")] = "smollm2-135m-reader",
     corrections: Corrections = None,
-    output: Annotated[Path | None, typer.Option(help="a folder for rows.csv (ids and numbers) and table.md")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="a folder for rows.csv (ids and numbers) and table.md; what rows.csv has is not asked again")
+    ] = None,
 ) -> None:
     """How well the turns that answer are found: hit@1, recall@5, recall@10 and any@5 by category, for each method and size of chunk."""
+    import pandas as pd
+
     from hippo_core.conversation.published import read_published
-    from hippo_core.lab.converse.evidence import PRESETS, Searched, as_markdown, by_category, evidence_rows
+    from hippo_core.lab.converse.evidence import PRESETS, Searched, as_markdown, by_category, evidence_parts, kept
     from hippo_core.models.load import load
     from hippo_core.models.spec import load_spec
     from hippo_core.text_files import path_of
@@ -121,11 +132,15 @@ def evidence(
         raise LabError(f"half is choosing or judging, got {half!r}")
     told = read_published(path or path_of("locomo"), corrections or ())
     searched = [Searched(size, dated, context) for size in chunk or (1, 3, 6)]
-    rows = evidence_rows(load(load_spec(model)), told, preset or PRESETS, searched, lambda line: print(line, file=sys.stderr, flush=True))
+    rows, done = kept(output / "rows.csv" if output else None)
+    lm = load(load_spec(model))
+    for part in evidence_parts(lm, told, preset or PRESETS, searched, done, lambda line: print(line, file=sys.stderr, flush=True)):
+        rows = pd.concat([rows, part], ignore_index=True) if len(rows) else part
+        if output:
+            write_text(output / "rows.csv", rows.to_csv(index=False, float_format="%.6g"))
     table = as_markdown(by_category(rows, half or None))  # type: ignore[arg-type]
     print(table, end="")
     if output:
-        write_text(output / "rows.csv", rows.to_csv(index=False))
         write_text(output / "table.md", table)
 
 

@@ -7,7 +7,7 @@ five best hold any. A chunk of six turns shows six times as many words, so the m
 import math
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -61,21 +61,34 @@ def evidence_rows(
 ) -> Frame:
     """A row a question with evidence, preset and way to search; ids and numbers alone. A preset is NAME or NAME[key=value;...]; a
     name without a slash is a technique's that ranks turns. `say` hears how long each took."""
-    rows = []
+    return pd.concat([part for part in evidence_parts(lm, dialogues, presets, searched, say=say) if len(part)], ignore_index=True)
+
+
+def evidence_parts(
+    lm: LanguageModel,
+    dialogues: Sequence[Dialogue],
+    presets: Iterable[str],
+    searched: Sequence[Searched],
+    kept: Collection[tuple[str, Searched]] = (),
+    say: Callable[[str], None] = lambda line: None,
+) -> Iterator[Frame]:
+    """The same, a frame a preset and way to search; those that are `kept` already are left out."""
     for name in presets:
-        if "/" not in name:
-            rows += [row for how in searched for dialogue in dialogues for row in _technique_rows(name, lm, dialogue, how)]
-            continue
+        waiting = [how for how in searched if (name, how) not in kept]
         path, _, override = name.rstrip("]").partition("[")
-        preset = load_preset(path, dict(one.split("=", 1) for one in override.split(";")) if override else {})
-        method = preset.method(lm, preset.settings)
-        for how in searched:
-            begin = time.perf_counter()
+        method = None
+        if "/" in name and waiting:
+            preset = load_preset(path, dict(one.split("=", 1) for one in override.split(";")) if override else {})
+            method = preset.method(lm, preset.settings)
+        for how in waiting:
+            begin, rows = time.perf_counter(), []
             for dialogue in dialogues:
-                rows += [{"method": name, **row} for row in _rows(method, dialogue, how)]
-            method.forget()
+                found = _rows(method, dialogue, how) if method else _technique_rows(name, lm, dialogue, how)
+                rows += [{"method": name, **row} for row in found]
+            if method:
+                method.forget()
             say(f"{name}, {how.size} turns a chunk: {time.perf_counter() - begin:.0f} s")
-    return pd.DataFrame(rows)
+            yield pd.DataFrame(rows)
 
 
 def _rows(method: Method, dialogue: Dialogue, how: Searched) -> list[dict[str, object]]:
@@ -106,7 +119,7 @@ def _technique_rows(name: str, lm: LanguageModel, dialogue: Dialogue, how: Searc
             firsts = list(dict.fromkeys(place // how.size * how.size for place in ranking))[:10]
             chunks = [turns[first : first + how.size] for first in firsts]
             best = [({turn.id for turn in chunk}, sum(len(turn.line.split()) for turn in chunk)) for chunk in chunks]
-            rows.append({"method": name, **_about(dialogue, question, how), **score(best, set(question.evidence))})
+            rows.append({**_about(dialogue, question, how), **score(best, set(question.evidence))})
     return rows
 
 
@@ -137,6 +150,13 @@ def _opened(method: Method, world: World) -> Retrieve:
             method.teach([Observation.of(fact) for fact in world.facts], store)
         with TraceStore.open(Path(folder), "evidence", method.identity(), read_only=True) as store:
             return method.open(store.traces(world.id), questions)
+
+
+def kept(path: Path | None) -> tuple[Frame, set[tuple[str, Searched]]]:
+    """The rows that an earlier run has left, and which presets and ways to search they are of."""
+    rows = pd.read_csv(path) if path and path.is_file() else pd.DataFrame()
+    done = {(row["method"], Searched(row["chunk"], row["dated"], row["context"])) for row in rows.to_dict("records")}
+    return rows, done
 
 
 def by_category(rows: Frame, half: Half | None = None) -> Frame:

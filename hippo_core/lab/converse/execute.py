@@ -1,22 +1,18 @@
-"""Phase one: ask every question under every technique; a line of raw.jsonl an answer, whatever came of it.
+"""Phase one, call by call: ask every question under every technique; a line of raw.jsonl an answer, whatever came of it.
 
-The same call goes on where it stopped: what has an answer is not asked again, what failed is. A line holds no text of the dialogue, but the
-SHA-256 of the prompt, so that an answer to another prompt is never taken for one to this.
+The same command goes on where it stopped: what has an answer is not asked again, what failed is. A line holds no text of the dialogue, but
+the SHA-256 of the prompt, so that an answer to another prompt is never taken for one to this.
 """
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
-from hippo_core.lab.converse.lines import appending, read_lines
-from hippo_core.lab.converse.techniques import Choice, prompt
+from hippo_core.conversation.choices import Choice, calls
+from hippo_core.conversation.lines import appending, read_lines
+from hippo_core.conversation.phases import key_of
 from hippo_core.providers import Provider
-
-KEY = ("provider", "technique", "budget", "dialogue", "question", "max_tokens", "temperature", "prompt_sha256")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +22,6 @@ class Executed:
     asked: int
     kept: int
     failed: int
-
-
-def key_of(record: dict[str, Any]) -> str:
-    """What says that two records are of the same call: 16 hexadecimal digits."""
-    return sha256(json.dumps([record[name] for name in KEY]).encode()).hexdigest()[:16]
-
-
-def calls(chosen: Iterable[Choice], provider: Provider, max_tokens: int, temperature: float) -> list[tuple[dict[str, Any], str]]:
-    """Every call: what is known of it before, and its prompt."""
-    found = []
-    for choice in chosen:
-        lines = provider.fitting(choice.lines, choice.question.question, max_tokens)
-        text = prompt(lines, choice.question.question, provider.instructed)
-        known = {"schema": "conversation.raw.v1", "provider": provider.identity, "technique": choice.technique, "budget": choice.budget}
-        known |= {"dialogue": choice.dialogue.id, "question": choice.question.id, "max_tokens": max_tokens}
-        known |= {"temperature": temperature if provider.takes_temperature else None, "prompt_words": len(text.split())}
-        known |= {"dropped": len(choice.lines) - len(lines)}
-        found.append((known | {"prompt_sha256": sha256(text.encode()).hexdigest()}, text))
-    return found
 
 
 def execute(
@@ -65,7 +42,8 @@ def execute(
                 kept += 1
                 continue
             answer = provider.answer(text, max_tokens=max_tokens, temperature=temperature)
-            file.append(known | {"at": datetime.now(UTC).isoformat(timespec="seconds")} | asdict(answer))
+            textless = {name: value for name, value in known.items() if name != "lines"}
+            file.append(textless | {"at": datetime.now(UTC).isoformat(timespec="seconds")} | asdict(answer))
             asked, failed = asked + 1, failed + (answer.error is not None)
             label = f"{number}/{len(planned)} {known['technique']} ({known['budget']}) {known['dialogue']} {known['question']}"
             say(f"{label}: {answer.error or f'{answer.seconds:.1f} s'}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.conversation.dialogue import Dialogue
-from hippo_core.lab.converse.lines import appending, read_lines
+from hippo_core.conversation.lines import appending, read_lines
 from hippo_core.providers import Provider
 
 ASPECTS = ("coherence", "fluency")

@@ -12,10 +12,10 @@ from typing import Any
 import ipywidgets
 
 from hippo_core.conversation.dialogue import Dialogue, read
+from hippo_core.conversation.lines import read_lines, write_lines
 from hippo_core.files import LabError
 from hippo_core.lab.converse.calibration import sample
 from hippo_core.lab.converse.judge import ASPECTS
-from hippo_core.lab.converse.lines import read_lines, write_lines
 
 SCALE = (("1 worst", 1), ("2", 2), ("3", 3), ("4", 4), ("5 best", 5))
 

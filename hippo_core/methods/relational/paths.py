@@ -89,6 +89,7 @@ class Search:
         self.graph, self.alike, self.resolve, self.hops, self.beam = graph, alike or Likeness(), resolve, hops, beam
         self.weights = weights or Weights()
         self.words = [[word for word in words(_text(told)) if word not in COMMON] for told in graph.told]
+        self.said = [dict.fromkeys(mention.key for mention in told.mentions) for told in graph.told]
         self.held = Counter(word for own in self.words for word in set(own))
         self.usual = float(np.median(list(self.held.values()))) if self.held else 1.0  # how often a word counts that is in none
 
@@ -117,16 +118,18 @@ class Search:
         names = mentions(question)
         clauses = {seed: Clauses(question, mention, names, self.alike) for seed, mention in seeds.items()}
 
-        def score(statements: Sequence[int], nodes: Sequence[str], worth: np.ndarray) -> float:
+        def score(statements: Sequence[int], seed: str, worth: np.ndarray) -> float:  # wherever in the last statement the path ends
             covered = float(rows.of(statements).max(0) @ idf / idf.sum()) if asked else 0.0
-            said = {mention.key for one in statements for mention in graph.told[one].mentions}
-            seen = sum(seed in said for seed in seeds) / len(seeds)
+            seen = sum(any(one in self.said[number] for number in statements) for one in seeds) / len(seeds)
             schema = min(graph.fit(one) for one in statements)
             score = weights.covered * covered + weights.seen * seen + weights.schema * schema
             if told_by_patterns:
-                return score + weights.fits * (kind in graph.types.get(nodes[-1], ())) - weights.hop * len(statements)
-            parts = clauses[nodes[0]]
+                return score
+            parts = clauses[seed]
             return score + weights.clauses * max(0.0, worth[parts.end]) - weights.asked * abs(len(statements) - parts.hops)
+
+        def ended(score: float, hops: int, end: str) -> float:
+            return score + weights.fits * (kind in graph.types.get(end, ())) - weights.hop * hops if told_by_patterns else score
 
         beam = [Path((), (seed,), 0.0, clauses[seed].begin()) for seed in seeds]
         found: list[Path] = []
@@ -141,10 +144,12 @@ class Search:
                     parts.meet({number: _remainder(graph.told[number]) for number in numbers})
                 for number in numbers:
                     worth = path.worth if told_by_patterns else parts.after(path.worth, number)
-                    for mention in graph.told[number].mentions:
-                        if mention.key not in path.nodes:
-                            statements, nodes = (*path.statements, number), (*path.nodes, mention.key)
-                            wider[statements, mention.key] = Path(statements, nodes, score(statements, nodes, worth), worth)
+                    statements = (*path.statements, number)
+                    ends = [key for key in self.said[number] if key not in path.nodes]
+                    total = score(statements, path.nodes[0], worth) if ends else 0.0
+                    for end in ends:
+                        nodes = (*path.nodes, end)
+                        wider[statements, end] = Path(statements, nodes, ended(total, len(statements), end), worth)
             beam = sorted(wider.values(), key=lambda path: -(path.score if told_by_patterns else path.worth.max()))[: self.beam]
             found += beam
         found.sort(key=lambda path: -path.score)

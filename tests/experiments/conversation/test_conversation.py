@@ -6,13 +6,14 @@ import pytest
 from typer.testing import CliRunner
 
 from hippo_core.conversation.generator import generate
-from hippo_core.conversation.phases import RAW, SCORED, write_rows
+from hippo_core.conversation.lines import write_lines
+from hippo_core.conversation.phases import KEY, RAW, SCORED
 from hippo_core.experiments.base import load_experiment
-from hippo_core.experiments.conversation.__main__ import app
 from hippo_core.experiments.conversation.report import comparisons, found, in_words
 from hippo_core.experiments.conversation.run import DIALOGUES
 from hippo_core.experiments.conversation.table import COLUMNS, by_technique
 from hippo_core.files import LabError
+from hippo_core.lab.cli.converse_commands import app
 from hippo_core.results.criteria.tables import TableRows
 
 RIGHT = {"oracle": 1.0, "none": 0.0, "recency": 0.5, "random": 0.25, "bm25": 0.75}
@@ -113,23 +114,24 @@ def test_the_plan_says_what_is_not_usual():
     assert plan.label == "conversation n=3 techniques=bm25@3" and plan.modules == ("hippo_core.experiments.conversation.run",)
 
 
-def test_evaluate_and_aggregate_run_alone(tmp_path):
-    """From raw answers and dialogues to scores, from these to a report; other answers, other scores."""
+def test_the_phases_of_a_record_run_again_alone(tmp_path):
+    """From a record's raw answers and dialogues to scores, from these to a report; other answers, other scores."""
     dialogues = generate(12, lengths=(16,))
     asked = [(one, question) for one in dialogues for question in one.questions]
     told = {"lines": [], "places": [], "ranking": None, "tokens_in": 9, "tokens_out": 1, "seconds": 0.0, "select_ms": 0.0, "index_ms": 0.0}
+    told |= dict.fromkeys(KEY, "") | {"error": None}
     raw = [
-        {"dialogue": one.id, "question": question.id, "technique": name, "budget": "128", "response": response, "error": "", **told}
+        told | {"dialogue": one.id, "question": question.id, "technique": name, "budget": "128", "text": response}
         for one, question in asked
         for name, response in (("bm25", question.answer), ("recency", "nobody"))
     ]
     (tmp_path / DIALOGUES).write_text("".join(one.model_dump_json() + "\n" for one in dialogues))
-    write_rows(tmp_path / RAW, raw)
+    write_lines(tmp_path / RAW, raw)
     runner = CliRunner()
-    assert runner.invoke(app, ["evaluate", str(tmp_path)]).exit_code == 0
-    assert runner.invoke(app, ["aggregate", str(tmp_path), "--to", str(tmp_path / "report")]).exit_code == 0
-    said = (tmp_path / "report/index.md").read_text()
-    assert "| 128 tokens | bm25 | 1.00 |" in said and "| 128 tokens | recency | 0.00 |" in said
-    assert "| 128 tokens | bm25 | recency | +1.00 |" in said
+    assert runner.invoke(app, ["evaluate", str(tmp_path / DIALOGUES), "--out", str(tmp_path)]).exit_code == 0
+    assert runner.invoke(app, ["aggregate", "--out", str(tmp_path)]).exit_code == 0
+    said = (tmp_path / "report.md").read_text()
+    assert "| bm25 | 128 | 60 | 0 | 12 | 1.00 |" in said and "| recency | 128 | 60 | 0 | 12 | 0.00 |" in said
+    assert "bm25 (128) − recency (128) | 60 | +1.00 |" in said
     (tmp_path / SCORED).unlink()
-    assert isinstance(runner.invoke(app, ["aggregate", str(tmp_path)]).exception, LabError)
+    assert isinstance(runner.invoke(app, ["aggregate", "--out", str(tmp_path)]).exception, LabError)

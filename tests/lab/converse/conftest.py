@@ -1,10 +1,16 @@
 """Dialogues of our own, and a provider that is no model: it answers with words of its prompt."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
+from hippo_core.conversation import choices as asked
+from hippo_core.conversation import phases
+from hippo_core.conversation.budget import Budget
 from hippo_core.conversation.dialogue import read
+from hippo_core.conversation.lines import read_lines, write_lines
+from hippo_core.conversation.techniques.base import Setting
 from hippo_core.providers.base import Answer, Provider
 from hippo_core.providers.retry import CallFailed, RetryPolicy
 
@@ -42,6 +48,15 @@ def file(tmp_path):
 @pytest.fixture
 def dialogues(file):
     return read(file)
+
+
+def choices(dialogues, techniques):
+    return asked.choices(dialogues, techniques, [Budget.of("turns")], Setting(SimpleNamespace(encode=str.split)))
+
+
+def evaluate(raw, dialogues, out):
+    write_lines(out, found := phases.evaluate(read_lines(raw), dialogues, raw))
+    return found
 
 
 class Parrot(Provider):

@@ -5,7 +5,7 @@ import pytest
 from hippo_core.conversation.dialogue import Dialogue
 from hippo_core.files import LabError
 from hippo_core.lab.converse.chunks import chunked, world_of
-from hippo_core.lab.converse.evidence import Searched, as_markdown, by_category, evidence_rows, half_of, score
+from hippo_core.lab.converse.evidence import Searched, as_markdown, by_category, evidence_parts, evidence_rows, half_of, kept, score
 from tests.lab.converse.conftest import NAMES, THINGS
 
 
@@ -66,3 +66,12 @@ def test_halves_part_the_questions_whatever_their_order(dialogue):
     rows = evidence_rows(None, [dialogue], ["baselines/rag_bm25"], [Searched(1)])  # type: ignore[arg-type]
     parts = [by_category(rows, half) for half in ("choosing", "judging")]
     assert sum(part[part["category"] == "all"]["n"].sum() for part in parts) == 10
+
+
+def test_what_is_kept_is_not_asked_again(dialogue, tmp_path):
+    presets, searched = ["baselines/rag_bm25"], [Searched(1), Searched(3)]
+    whole = evidence_rows(None, [dialogue], presets, searched)  # type: ignore[arg-type]
+    whole[whole["chunk"] == 1].to_csv(tmp_path / "rows.csv", index=False)
+    rows, done = kept(tmp_path / "rows.csv")
+    [rest] = evidence_parts(None, [dialogue], presets, searched, done)  # type: ignore[arg-type]
+    assert len(rows) == 11 and set(rest["chunk"]) == {3} and kept(None)[1] == set()

@@ -4,16 +4,14 @@ import json
 
 import pytest
 
+from hippo_core.conversation.lines import read_lines
 from hippo_core.files import LabError
 from hippo_core.lab.converse.aggregate import aggregate
 from hippo_core.lab.converse.calibration import agreement, sample
-from hippo_core.lab.converse.evaluate import evaluate
 from hippo_core.lab.converse.execute import execute
 from hippo_core.lab.converse.judge import judge, read_ratings
-from hippo_core.lab.converse.lines import read_lines
-from hippo_core.lab.converse.techniques import choices
 from hippo_core.lab.widgets.rating import rate
-from tests.lab.converse.conftest import Parrot
+from tests.lab.converse.conftest import Parrot, choices, evaluate
 from tests.lab.converse.test_phases import table
 
 

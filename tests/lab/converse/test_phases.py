@@ -1,19 +1,24 @@
 """The phases: each can be run again alone, a failure is a line, a killed run goes on, scores follow what was said."""
 
 import json
+import math
 
 import pytest
 
 from hippo_core.conversation.dialogue import Dialogue
+from hippo_core.conversation.lines import appending, read_lines
+from hippo_core.conversation.scores import answer_scores, known_entities
 from hippo_core.files import LabError
 from hippo_core.lab.converse.aggregate import aggregate
-from hippo_core.lab.converse.evaluate import evaluate, score
 from hippo_core.lab.converse.execute import describe, execute
-from hippo_core.lab.converse.lines import appending, read_lines
-from hippo_core.lab.converse.techniques import choices
-from tests.lab.converse.conftest import NAMES, Parrot, values
+from tests.lab.converse.conftest import NAMES, Parrot, choices, evaluate, values
 
 BOTH = ("full", "none")
+
+
+def score(text, question, dialogue):
+    found = answer_scores(text, question, known_entities(dialogue))
+    return {name: None if math.isnan(value) else value for name, value in found.items()}
 
 
 def test_a_failure_is_a_line_and_is_asked_again(dialogues, tmp_path):
@@ -35,7 +40,10 @@ def test_a_killed_run_goes_on_behind_the_last_whole_line(dialogues, parrot, tmp_
     cut = whole[: len(whole) // 2]
     raw.write_bytes(cut)
     assert execute(choices(dialogues, BOTH), Parrot(), raw).kept == cut.count(b"\n")
-    timeless = [[{**json.loads(line), "seconds": 0, "at": ""} for line in text.splitlines()] for text in (whole, raw.read_bytes())]
+    timeless = [
+        [{**json.loads(line), "seconds": 0, "at": "", "select_ms": 0, "index_ms": 0} for line in text.splitlines()]
+        for text in (whole, raw.read_bytes())
+    ]
     assert timeless[0] == timeless[1]
 
 

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,13 +25,13 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise LabError(f"{path}:{number}: expected a JSON object on a line of its own")
+            raise LabError(f"{path}:{number}: expected a JSON object on a line of its own; run the phase that writes it again")
         found.append(value)
     return found
 
 
 def write_lines(path: Path, values: list[dict[str, Any]]) -> None:
-    """All lines of a file, whole or not at all."""
+    """All lines of a file, whole or not at all; what was not measured (NaN) is null."""
     write_text(path, "".join(_line(value) for value in values))
 
 
@@ -62,4 +63,5 @@ class Appender:
 
 
 def _line(value: dict[str, Any]) -> str:
+    value = {name: None if isinstance(one, float) and math.isnan(one) else one for name, one in value.items()}
     return json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
