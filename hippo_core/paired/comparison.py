@@ -38,13 +38,15 @@ class Group:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a side spent on the items that both were asked. `tokens`: in and out; cached ones are part of those in and not added again.
-    `per_success`: tokens for each item that succeeded; infinite where none did."""
+    """What a side spent on the items that both were asked. `tokens`: in and out; cached ones are part of those in and not added again;
+    `unstated`: answers whose tokens nobody stated, which are not in it. `per_success`: tokens for each item that succeeded; infinite where
+    none did."""
 
     tokens: float
     cached: float
     seconds: float
     successes: float
+    unstated: int = 0
 
     @property
     def per_success(self) -> float:
@@ -168,7 +170,9 @@ def _in_group(rows: Frame, name: str) -> np.ndarray:
 def _cost(rows: Frame) -> Cost:
     totals = rows[[*PER_ITEM]].sum()
     tokens, seconds = totals["tokens_in"] + totals["tokens_out"], totals["recall_s"] + totals["answer_s"]
-    return Cost(float(tokens), float(totals["tokens_cached"]), float(seconds), float(rows["success"].sum()))
+    return Cost(
+        float(tokens), float(totals["tokens_cached"]), float(seconds), float(rows["success"].sum()), int(rows["tokens_in"].isna().sum())
+    )
 
 
 def _differs(a: PairedRun, b: PairedRun) -> dict[str, tuple[Any, Any]]:
