@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=2000)
     samples = parser.parse_args().samples
     print(
-        "| worlds | items in each | repeats | spread | worlds permuted | 95% interval without 0 | McNemar, items | McNemar, repeats as items |"
+        "| worlds | items in each | repeats | spread | worlds permuted | 95% interval without 0 | McNemar, items | McNemar, all repeats |"
     )
     print("|--:|--:|--:|--:|--:|--:|--:|--:|")
     for setting in SETTINGS:

@@ -1,4 +1,4 @@
-"""The profile llm: a model of the lab answers, or one behind a provider; its prompt has the notes, and what it states is what a row says."""
+"""The profile llm: a model of the lab answers, or one behind a provider; its prompt has the notes, a row what it states."""
 
 from dataclasses import dataclass, field
 
