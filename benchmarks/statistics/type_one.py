@@ -34,9 +34,12 @@ class Setting:
 
 
 SETTINGS = (
-    *(Setting(worlds, 10, 1, spread) for worlds in (14, 30) for spread in (0.0, 1.0)),
-    *(Setting(30, 10, 3, spread) for spread in (0.0, 1.0)),
-    *(Setting(worlds, 10, 3, 1.0, uneven=True) for worlds in (14, 50)),
+    Setting(30, 10, 3, 1.0),
+    Setting(14, 10, 3, 1.0, uneven=True),
+    Setting(50, 10, 3, 1.0, uneven=True),
+    Setting(14, 10, 1, 1.0),
+    Setting(30, 10, 1, 1.0),
+    Setting(30, 10, 1, 0.0),
 )
 
 
