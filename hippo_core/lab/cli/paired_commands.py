@@ -20,7 +20,9 @@ def new(folder: Annotated[str, typer.Argument(help="a folder that is not there y
     from hippo_core.paired.scaffold import new_suite
 
     made = new_suite(folder)
-    print(f"written: {made}; check it by `hippo paired doctor {folder}`, ask it by `hippo paired run {folder}`")
+    print(
+        f"written: {made}; check it by `hippo paired doctor {folder}`, ask it by `hippo paired run {folder} --conditions no-memory,lexical,full-memory`"
+    )
 
 
 @app.command()
@@ -41,6 +43,21 @@ def doctor(suite: Suite) -> None:
         failed += not any(one.works for one in grants())
     print(f"{len(read.items)} items in {len({item.world for item in read.items})} worlds, {len(read.notes)} notes; {failed} failures")
     raise typer.Exit(int(failed > 0))
+
+
+@app.command("memory-agent-bench")
+def memory_agent_bench(
+    file: Annotated[Path, typer.Argument(help="rows of MemoryAgentBench: .json, .jsonl or .parquet")],
+    folder: Annotated[str, typer.Argument(help="a folder that is not there yet")],
+    questions: Annotated[int, typer.Option(min=0, help="of each context at most; 0: all")] = 0,
+) -> None:
+    """Make a suite of MemoryAgentBench's rows: told once, asked many times (conflict resolution, accurate retrieval)."""
+    from hippo_core.paired.memory_agent_bench import adapted
+
+    suite = adapted(file, folder, questions)
+    print(
+        f"written: {suite.folder}; {len(suite.items)} items of {len(suite.by_world)} contexts; ask it by `hippo paired run {folder} --conditions no-memory,lexical,full-memory`"
+    )
 
 
 @app.command("run")
