@@ -21,7 +21,7 @@ def new(folder: Annotated[str, typer.Argument(help="a folder that is not there y
 
     made = new_suite(folder)
     print(
-        f"written: {made}; check it by `hippo paired doctor {folder}`, ask it by `hippo paired run {folder} --conditions no-memory,lexical,full-memory`"
+        f"written: {made}; check it by `hippo paired doctor {folder}`, ask it by `hippo paired run {folder}`"
     )
 
 
@@ -56,7 +56,8 @@ def memory_agent_bench(
 
     suite = adapted(file, folder, questions)
     print(
-        f"written: {suite.folder}; {len(suite.items)} items of {len(suite.by_world)} contexts; ask it by `hippo paired run {folder} --conditions no-memory,lexical,full-memory`"
+    print(f"written: {suite.folder}; {len(suite.items)} items of {len(suite.by_world)} contexts")
+    print(f"ask it by `hippo paired run {folder} --conditions no-memory,lexical,full-memory`; human-note needs notes of yours")
     )
 
 
