@@ -20,9 +20,7 @@ def new(folder: Annotated[str, typer.Argument(help="a folder that is not there y
     from hippo_core.paired.scaffold import new_suite
 
     made = new_suite(folder)
-    print(
-        f"written: {made}; check it by `hippo paired doctor {folder}`, ask it by `hippo paired run {folder}`"
-    )
+    print(f"written: {made}; check it by `hippo paired doctor {folder}`, ask it by `hippo paired run {folder}`")
 
 
 @app.command()
@@ -55,10 +53,8 @@ def memory_agent_bench(
     from hippo_core.paired.memory_agent_bench import adapted
 
     suite = adapted(file, folder, questions)
-    print(
     print(f"written: {suite.folder}; {len(suite.items)} items of {len(suite.by_world)} contexts")
     print(f"ask it by `hippo paired run {folder} --conditions no-memory,lexical,full-memory`; human-note needs notes of yours")
-    )
 
 
 @app.command("run")
