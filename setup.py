@@ -11,7 +11,8 @@ from setuptools.command.build_py import build_py
 
 SHIPPED = (
     *("params/*.yaml", "params/criteria/*.yaml", "params/grids/*.yaml", "params/models/*.yaml", "params/presets/**/*.yaml"),
-    *("params/suites/*.yaml", "data/notes/*.yaml", "data/weights/hippo-tiny/*", "data/weights/minilm/*"),
+    *("params/suites/*.yaml", "params/gates/*.yaml", "data/paired/**/*", "data/notes/*.yaml"),
+    *("data/weights/hippo-tiny/*", "data/weights/minilm/*"),
 )
 
 
@@ -41,9 +42,14 @@ class BuildWithShipped(build_py):
         return {} if self.editable_mode else {str(place / source): source for source in _sources()}
 
 
+def _shipped(path):
+    """Whether a path is a file that somebody wrote."""
+    return path.is_file() and "__pycache__" not in path.parts
+
+
 def _sources():
     """The shipped files, by their paths from here."""
-    found = {pattern: sorted(str(path) for path in Path().glob(pattern) if path.is_file()) for pattern in SHIPPED}
+    found = {pattern: sorted(str(path) for path in Path().glob(pattern) if _shipped(path)) for pattern in SHIPPED}
     if empty := [pattern for pattern, files in found.items() if not files]:
         raise SystemExit(f"no file matches {', '.join(empty)}; build the wheel in a whole checkout")
     return [path for files in found.values() for path in files if not Path(path).name.startswith(".")]

@@ -87,7 +87,8 @@ def test_it_is_small_and_holds_what_a_library_reads_and_no_text_of_others(wheel)
     params = {path.relative_to(ROOT).as_posix() for path in (ROOT / "params").rglob("*.yaml") if path.parent.name != "clusters"}
     weights = {path.relative_to(ROOT).as_posix() for folder in WEIGHTS for path in (ROOT / folder).iterdir()}
     notes = {path.relative_to(ROOT).as_posix() for path in (ROOT / "data/notes").glob("*.yaml")}
-    assert shipped == params | weights | notes
+    paired = {path.relative_to(ROOT).as_posix() for path in files_of(ROOT / "data/paired") if path.is_file()}
+    assert shipped == params | weights | notes | paired
     code = {path.relative_to(ROOT).as_posix() for path in files_of(ROOT / "hippo_core") if path.is_file()}
     assert {name for name in names if not name.startswith((SHIPPED, "hippo_core-"))} == code
     assert checksums.isdisjoint(entry.sha256 for entry in listed().files.values())

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -38,20 +38,30 @@ class Prompt:
     def text(self) -> str:
         """The prompt in plain words, for a model behind an interface."""
         lines = [f"[{number}] {passage.text}" for number, passage in enumerate(self.passages, start=1)]
+        return "\n".join([*(["Notes:", *lines, ""] if lines else []), self.text_without_notes])
+
+    @property
+    def text_without_notes(self) -> str:
+        """The question, and what is wanted."""
         wanted = "Sum up what matters." if self.briefing else 'Answer in a few words. If the notes do not say, answer "unknown".'
-        return "\n".join([*(["Notes:", *lines, ""] if lines else []), f"Question: {self.question}", wanted])
+        return f"Question: {self.question}\n{wanted}"
+
+    def with_last(self, count: int) -> "Prompt":
+        """The same with the last passages alone."""
+        return replace(self, passages=self.passages[len(self.passages) - count :])
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer and what it took. Cached tokens are part of `tokens_in`. `cited`: ids of notes that it cites; None where it cannot cite."""
+    """An answer and what it took. Cached tokens are part of `tokens_in`; tokens are None where nobody stated them. `cited`: ids of notes
+    that it cites; None where it cannot cite."""
 
     text: str
-    tokens_in: int = 0
-    tokens_out: int = 0
+    tokens_in: int | None = 0
+    tokens_out: int | None = 0
     seconds: float = 0.0
     error: str = ""
-    tokens_cached: int = 0
+    tokens_cached: int | None = 0
     cited: tuple[str, ...] | None = None
 
 

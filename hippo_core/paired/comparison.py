@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hippo_core.files import LabError
 from hippo_core.paired.run_files import PairedRun, read_run
 from hippo_core.paired.scoring import SCORES
 from hippo_core.results.frames import Frame
-from hippo_core.results.statistics.paired import Comparison, compare, holm, mcnemar
+from hippo_core.results.statistics.paired import Comparison, holm, mcnemar, of_pairs
+from hippo_core.results.statistics.paired import paired as pair_up
 
 DIFFER = ("model", "memory", "profile", "answer_mode", "encoder", "seed", "repeats")  # that two runs may differ in; it is said
+TEXTS = ("world", "type", "tags", "question", "answer")
 PER_ITEM = ("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s")
 
 
@@ -38,13 +41,15 @@ class Group:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a side spent on the items that both were asked. `tokens`: in and out; cached ones are part of those in and not added again.
-    `per_success`: tokens for each item that succeeded; infinite where none did."""
+    """What a side spent on the items that both were asked. `tokens`: in and out; cached ones are part of those in and not added again;
+    `unstated`: answers whose tokens nobody stated, which are not in it. `per_success`: tokens for each item that succeeded; infinite where
+    none did."""
 
     tokens: float
     cached: float
     seconds: float
     successes: float
+    unstated: int = 0
 
     @property
     def per_success(self) -> float:
@@ -90,16 +95,15 @@ def side(run: PairedRun, condition: str) -> Side:
 def compare_sides(baseline: Side, candidate: Side, draws: int = 10_000) -> Paired:
     """Compare two sides. LabError where their suites are not the same, byte by byte, or the items are not."""
     require_same(baseline.run, candidate.run)
-    left, right = by_item(candidate.rows), by_item(baseline.rows)
-    success = compared(left, right, "success", draws)
-    both = _scored(left, right)
-    won, had = both["success"] > 0.5, both["success_b"] > 0.5
+    left, right = aligned(by_item(candidate.rows), by_item(baseline.rows))
+    won, had = succeeded(left), succeeded(right)
     gained, lost = item_counts(left, right)
     names = [name for name in SCORES if left[name].notna().any() and right[name].notna().any()]
+    texts = left[["item", "question", "answer"]].assign(answer_b=right["answer"], gained=won == 1)
     return Paired(
         baseline,
         candidate,
-        success,
+        compared(left, right, "success", draws),
         mcnemar(gained, lost),
         gained,
         lost,
@@ -108,7 +112,7 @@ def compare_sides(baseline: Side, candidate: Side, draws: int = 10_000) -> Paire
         (_cost(baseline.rows), _cost(candidate.rows)),
         grouped(left, right, draws),
         _differs(baseline.run, candidate.run),
-        both[won != had].assign(gained=won)[["item", "gained", "question", "answer", "answer_b"]].sort_values(["gained", "item"]),
+        texts[np.abs(won - had) == 1].sort_values(["gained", "item"], ignore_index=True),
     )
 
 
@@ -121,54 +125,59 @@ def require_same(a: PairedRun, b: PairedRun) -> None:
 
 
 def by_item(rows: Frame) -> Frame:
-    """A line an item: numbers are means over its repeats, texts those of the first."""
-    numbers = ["success", *SCORES, *PER_ITEM]
-    kept = rows.groupby("item", sort=True)
-    texts = kept[["world", "type", "tags", "question", "answer"]].first()
-    return pd.concat([texts, kept[numbers].mean()], axis="columns").reset_index()
+    """A line an item, in the order of their ids: numbers are means over its repeats, texts those of the first."""
+    codes, items = pd.factorize(rows["item"], sort=True)
+    first = np.full(len(items), len(rows))
+    np.minimum.at(first, codes, np.arange(len(rows)))
+    numbers = rows[["success", *SCORES, *PER_ITEM]].astype(float)
+    means = numbers.iloc[first].reset_index(drop=True) if len(items) == len(rows) else numbers.groupby(codes).mean()
+    return pd.concat([rows[["item", *TEXTS]].iloc[first].reset_index(drop=True), means], axis="columns")
+
+
+def aligned(candidate: Frame, baseline: Frame) -> tuple[Frame, Frame]:
+    """Two tables of items, which must be the same ones of the same worlds; LabError, which names the first mismatch, otherwise."""
+    if not (candidate["item"].equals(baseline["item"]) and candidate["world"].equals(baseline["world"])):
+        pair_up(*(one.assign(answer="") for one in (candidate, baseline)), "success", "item", "world")  # raises
+    return candidate, baseline
+
+
+def succeeded(rows: Frame) -> NDArray[np.float64]:
+    """1 or 0 for each item, NaN where it can neither succeed nor fail; of repeats more than half must succeed."""
+    success = rows["success"].to_numpy()
+    return np.where(np.isnan(success), np.nan, success > 0.5)
 
 
 def item_counts(candidate: Frame, baseline: Frame) -> tuple[int, int]:
-    """How many items the candidate alone succeeds at, and the baseline alone; with repeats in more than half of them."""
-    both = _scored(candidate, baseline)
-    won, had = both["success"] > 0.5, both["success_b"] > 0.5
-    return int((won & ~had).sum()), int((had & ~won).sum())
-
-
-def _scored(candidate: Frame, baseline: Frame) -> Frame:
-    return candidate.merge(baseline, on="item", suffixes=("", "_b")).dropna(subset=["success", "success_b"])
+    """How many items the candidate alone succeeds at, and the baseline alone."""
+    both = [succeeded(one) for one in aligned(candidate, baseline)]
+    return int((both[0] > both[1]).sum()), int((both[1] > both[0]).sum())
 
 
 def compared(candidate: Frame, baseline: Frame, metric: str, draws: int = 10_000) -> Comparison:
     """A metric of two tables of items, paired; worlds are the clusters. Items to which either side gives no value are left out."""
-    first, second = (one[["item", "world", metric]].rename(columns={"item": "item_id"}).assign(answer="") for one in (candidate, baseline))
-    return compare(first, second, metric, key="item_id", cluster="world", draws=draws)
+    left, right = aligned(candidate, baseline)
+    return of_pairs(left[metric], right[metric], left["world"], draws=draws)
 
 
 def grouped(candidate: Frame, baseline: Frame, draws: int = 10_000) -> list[Group]:
     """Success by type and by tag, p corrected over all groups by Holm."""
-    names = [f"type:{one}" for one in sorted(set(candidate["type"]))]
-    names += [f"tag:{one}" for one in sorted({tag for tags in candidate["tags"] for tag in tags.split(";") if tag})]
-    results = []
-    for name in names:
-        chosen = set(candidate["item"][_in_group(candidate, name)])
-        first, second = (one[one["item"].isin(chosen)] for one in (candidate, baseline))
-        results.append(compared(first, second, "success", draws))
+    left, right = aligned(candidate, baseline)
+    codes, sets = pd.factorize(left["tags"])
+    tags = [set(one.split(";")) - {""} for one in sets]  # of each set that an item has
+    groups = {f"type:{one}": (left["type"] == one).to_numpy() for one in sorted(set(left["type"]))}
+    groups |= {f"tag:{tag}": np.array([tag in one for one in tags])[codes] for tag in sorted(set().union(*tags))}
+    columns = [one.to_numpy() for one in (left["success"], right["success"], left["world"])]
+    results = [of_pairs(*(column[own] for column in columns), draws=draws) for own in groups.values()]
     corrected = holm([one.p_permutation for one in results])
-    return [Group(name, result, p) for name, result, p in zip(names, results, corrected, strict=True)]
-
-
-def _in_group(rows: Frame, name: str) -> np.ndarray:
-    kind, _, value = name.partition(":")
-    if kind == "type":
-        return (rows["type"] == value).to_numpy()
-    return np.array([value in tags.split(";") for tags in rows["tags"]], bool)
+    return [Group(name, result, p) for name, result, p in zip(groups, results, corrected, strict=True)]
 
 
 def _cost(rows: Frame) -> Cost:
     totals = rows[[*PER_ITEM]].sum()
     tokens, seconds = totals["tokens_in"] + totals["tokens_out"], totals["recall_s"] + totals["answer_s"]
-    return Cost(float(tokens), float(totals["tokens_cached"]), float(seconds), float(rows["success"].sum()))
+    return Cost(
+        float(tokens), float(totals["tokens_cached"]), float(seconds), float(rows["success"].sum()), int(rows["tokens_in"].isna().sum())
+    )
 
 
 def _differs(a: PairedRun, b: PairedRun) -> dict[str, tuple[Any, Any]]:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from hippo_core.files import home, root
 from hippo_core.models.spec import read_mapping, validated
 from hippo_core.paired.comparison import Paired
 from hippo_core.paired.items import Part
@@ -56,8 +57,9 @@ class Rule:
 
 
 def read_policy(path: Path) -> Policy:
-    """A policy from a YAML file; LabError where it is not of its form."""
-    return validated(Policy, read_mapping(path), str(path))
+    """A policy from a YAML file, from here or from the lab; LabError where it is not of its form."""
+    there = path if path.is_file() else next((one for one in (home() / path, root() / path) if one.is_file()), path)
+    return validated(Policy, read_mapping(there), str(there))
 
 
 def judged(pair: Paired, policy: Policy) -> list[Rule]:

@@ -91,8 +91,8 @@ def _remarks(pair: Paired) -> str:
 
 
 def _costs(spent: tuple[Cost, Cost]) -> list[tuple[str, ...]]:
-    names = ("tokens, in and out", "of these cached", "seconds", "successes", "tokens a success")
-    of_each = [(one.tokens, one.cached, one.seconds, one.successes, one.per_success) for one in spent]
+    names = ("tokens, in and out", "of these cached", "answers that state no tokens", "seconds", "successes", "tokens a success")
+    of_each = [(one.tokens, one.cached, one.unstated, one.seconds, one.successes, one.per_success) for one in spent]
     return [(name, *(_quantity(value) for value in values)) for name, *values in zip(names, *of_each, strict=True)]
 
 

@@ -1,73 +1,29 @@
 """Run a suite: worlds in random order, in each world its items and, for each item, the conditions in random order; a row an answer."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError, unknown
-from hippo_core.paired.answering import Answer, Answerer, LocalModel, Prompt, reader
+from hippo_core.files import LabError
+from hippo_core.paired.answerers import answerer_of
+from hippo_core.paired.answering import Answer, Answerer, Prompt
 from hippo_core.paired.brought import Brought
-from hippo_core.paired.conditions import CONDITIONS, MEMORY, OpenCondition, asked, open_condition
+from hippo_core.paired.conditions import MEMORY, OpenCondition, asked, open_condition
 from hippo_core.paired.items import ASKING, Asking
 from hippo_core.paired.memories import opener
 from hippo_core.paired.scoring import SCORES, score
+from hippo_core.paired.settings import Settings
 from hippo_core.paired.suite import Note, Suite
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
 
-PROFILES, MODES = ("offline", "llm"), ("auto", "deterministic", "llm")
 COLUMNS = (
     *("entry", "item", "world", "type", "tags", "condition", "repeat", "place", "success", *SCORES),
     *("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s", "question", "answer", "ranking", "error"),
 )
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a run is told besides its suite.
-
-    Args:
-        conditions: by name, those of conditions.py.
-        memory: the memory under test: a preset, `package.module:NAME`, or `command:PROGRAM ARGUMENTS`.
-        profile: offline (no model answers) or llm.
-        answer_mode: who answers: auto (as the profile says), deterministic, llm.
-        encoder: of presets that have one: minilm or own.
-        repeats: how often each item is asked; random-memory draws anew each time.
-        seed: of the order, and of what is drawn.
-        timeout_s: of a program under test, for one message.
-    """
-
-    conditions: tuple[str, ...] = CONDITIONS
-    memory: str = "memory/hei_nw"
-    profile: str = "offline"
-    answer_mode: str = "auto"
-    encoder: str = "minilm"
-    repeats: int = 1
-    seed: int = 1337
-    timeout_s: float = 60.0
-    limit: int = 0  # items at most, 0: all
-
-    def require(self) -> None:
-        """LabError for a name that is none, or a condition that is named twice."""
-        for name, value, legal in (("profile", self.profile, PROFILES), ("answer_mode", self.answer_mode, MODES)):
-            if value not in legal:
-                raise unknown(name, value, legal)
-        for name in self.conditions:
-            if name not in CONDITIONS:
-                raise unknown("condition", name, CONDITIONS)
-        if not self.conditions or len(set(self.conditions)) < len(self.conditions):
-            raise LabError(f"conditions: expected different ones, at least one, got {list(self.conditions)}")
-        if self.profile == "offline" and self.answer_mode == "llm":
-            raise LabError("answer_mode llm needs profile llm; offline no model answers")
-
-    @property
-    def by_model(self) -> bool:
-        """Whether a model answers."""
-        return self.profile == "llm" and self.answer_mode != "deterministic"
 
 
 def run(
@@ -77,7 +33,7 @@ def run(
     answers and no `answerer` is given. LabError for settings that are none, and where an item runs commands."""
     settings.require()
     items = chosen(suite, settings.limit)
-    answering = answerer or (LocalModel(lm) if settings.by_model and not isinstance(lm, str) else reader(settings.encoder))
+    answering = answerer or answerer_of(settings, lm)
     opened: dict[str, Callable[[Sequence[Note]], Any]] = {}
 
     def open_memory(name: str, notes: Sequence[Note]) -> Any:
@@ -145,9 +101,9 @@ def asked_once(item: Asking, condition: OpenCondition, repeat: int, answering: A
         "repeat": repeat,
         "success": None if found.success is None else float(found.success),
         **found.scores,
-        "tokens_in": spent.tokens_in + brought.tokens_in,
-        "tokens_out": spent.tokens_out + brought.tokens_out,
-        "tokens_cached": spent.tokens_cached + brought.tokens_cached,
+        "tokens_in": _sum(spent.tokens_in, brought.tokens_in),
+        "tokens_out": _sum(spent.tokens_out, brought.tokens_out),
+        "tokens_cached": _sum(spent.tokens_cached, brought.tokens_cached),
         "recall_s": recall_s,
         "answer_s": spent.seconds,
         "question": asked(item),
@@ -157,12 +113,11 @@ def asked_once(item: Asking, condition: OpenCondition, repeat: int, answering: A
     }
 
 
+def _sum(stated: int | None, more: int) -> int | None:
+    return None if stated is None else stated + more
+
+
 def _answer(item: Asking, brought: Brought, answering: Answerer) -> Answer:
     if brought.answer is not None:
         return Answer(brought.answer)
     return answering.answer(Prompt(asked(item), brought.shown, brought.best, brought.confidence, briefing=item.type == "resume_quality"))
-
-
-def described(settings: Settings) -> Mapping[str, Any]:
-    """The settings as plain values."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(settings).items()}

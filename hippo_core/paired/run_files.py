@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.files import LabError, home, new_folder, read_object, sha256, write_json, write_text
-from hippo_core.paired.run import Settings, described
+from hippo_core.paired.settings import Settings, described
 from hippo_core.paired.suite import Suite
 from hippo_core.results.frames import Frame
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from hippo_core.files import COMMAND, LabError, home, sha256
+from hippo_core.files import COMMAND, LabError, home, root, sha256
 from hippo_core.models.spec import read_mapping, validated
 from hippo_core.paired.items import ITEM, SHELL, AgentBuildSequence, AgentBuildTask, Asking, CommandTask, Count, Id, Item, Part, Text
 from hippo_core.suites.folder.lines import mistake, raw_lines, read_line, some
@@ -100,7 +100,8 @@ class Suite:
 
 def read_suite(place: str | Path) -> Suite:
     """The suite in a folder, from the lab's home or absolute; LabError with file and line for the first mistake."""
-    folder = (home() / Path(place).expanduser()).resolve()
+    folders = [(base / Path(place).expanduser()).resolve() for base in (home(), root())]  # a wheel brings suites of its own
+    folder = next((one for one in folders if (one / MANIFEST).is_file()), folders[0])
     if not (folder / MANIFEST).is_file():
         raise LabError(
             f"no paired suite in {folder}: expected {MANIFEST}, items.jsonl and notes.jsonl; `{COMMAND} paired new FOLDER` makes one"

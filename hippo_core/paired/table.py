@@ -26,7 +26,7 @@ def by_condition(rows: Frame) -> pd.DataFrame:
         line |= {kind: share(part["success"].mean()) for kind, part in own.groupby("type", sort=True)}
         line |= {score: share(own[score].mean()) for score in SHOWN if rows[score].notna().any()}
         tokens = own["tokens_in"].sum() + own["tokens_out"].sum()
-        line["tokens a success"] = f"{tokens / own['success'].sum():,.0f}" if own["success"].sum() else NONE
+        line["tokens a success"] = f"{tokens / own['success'].sum():,.0f}" if own["success"].sum() and tokens else NONE
         lines.append(line)
     return pd.DataFrame(lines)
 

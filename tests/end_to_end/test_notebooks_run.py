@@ -41,7 +41,8 @@ def a_root_of_its_own(tmp_path_factory):
         for name in ("hippo_core", "params", "notebooks", "requirements.lock", "pyproject.toml"):
             (place / name).symlink_to(root() / name)
         (place / "data").mkdir()
-        (place / "data/weights").symlink_to(root() / "data/weights")
+        for name in ("weights", "paired"):
+            (place / "data" / name).symlink_to(root() / "data" / name)
         patch.setenv("HIPPO_ROOT", str(place))
         patch.chdir(place)
         yield place

@@ -10,8 +10,9 @@ from hippo_core.paired import archiving, page
 from hippo_core.paired.comparison import compare_sides, read_side, side
 from hippo_core.paired.gate import Policy, judged
 from hippo_core.paired.reproducing import reproduce
-from hippo_core.paired.run import Settings, run
+from hippo_core.paired.run import run
 from hippo_core.paired.run_files import read_run, write_run
+from hippo_core.paired.settings import Settings
 from hippo_core.paired.suite import read_suite
 from tests.paired import suites
 

@@ -10,7 +10,8 @@ import pytest
 from hippo_core.files import LabError
 from hippo_core.paired import memories as under_test
 from hippo_core.paired.conditions import CONDITIONS
-from hippo_core.paired.run import Settings, run
+from hippo_core.paired.run import run
+from hippo_core.paired.settings import Settings
 from hippo_core.paired.suite import read_suite
 from tests.paired import memories, suites
 

@@ -6,8 +6,9 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.experiments.paired.table import COLUMNS
-from hippo_core.paired.run import Settings, run
+from hippo_core.paired.run import run
 from hippo_core.paired.run_files import write_into
+from hippo_core.paired.settings import Settings
 from hippo_core.paired.suite import read_suite
 
 DRY = 8  # items of a dry run

@@ -43,6 +43,20 @@ def doctor(suite: Suite) -> None:
     raise typer.Exit(int(failed > 0))
 
 
+@app.command("memory-agent-bench")
+def memory_agent_bench(
+    file: Annotated[Path, typer.Argument(help="rows of MemoryAgentBench: .json, .jsonl or .parquet")],
+    folder: Annotated[str, typer.Argument(help="a folder that is not there yet")],
+    questions: Annotated[int, typer.Option(min=0, help="of each context at most; 0: all")] = 0,
+) -> None:
+    """Make a suite of MemoryAgentBench's rows: told once, asked many times (conflict resolution, accurate retrieval)."""
+    from hippo_core.paired.memory_agent_bench import adapted
+
+    suite = adapted(file, folder, questions)
+    print(f"written: {suite.folder}; {len(suite.items)} items of {len(suite.by_world)} contexts")
+    print(f"ask it by `hippo paired run {folder} --conditions no-memory,lexical,full-memory`; human-note needs notes of yours")
+
+
 @app.command("run")
 def run_suite(
     suite: Suite,
@@ -50,7 +64,9 @@ def run_suite(
     memory: Annotated[str, typer.Option(help="under test: a preset, package.module:NAME, or 'command:PROGRAM'")] = "memory/hei_nw",
     profile: Annotated[str, typer.Option(help="offline or llm; the manifest's unless given")] = "",
     answer_mode: Annotated[str, typer.Option(help="auto, deterministic or llm")] = "auto",
-    model: Annotated[str, typer.Option(help="hippo-tiny offline, smollm2-135m otherwise, unless given")] = "",
+    model: Annotated[str, typer.Option(help="of the memories, and of answers: hippo-tiny, smollm2-135m where it answers")] = "",
+    provider: Annotated[str, typer.Option(help="who answers in profile llm: openai:MODEL@URL, ollama:MODEL (docs/providers.md)")] = "",
+    key_env: Annotated[str, typer.Option(help="the variable that holds the provider's key")] = "",
     encoder: Annotated[str, typer.Option(help="of presets that have one: minilm or own")] = "minilm",
     repeats: Annotated[int, typer.Option(min=0, help="the manifest's unless given")] = 0,
     seed: int = 1337,
@@ -63,44 +79,40 @@ def run_suite(
     pass_env: Annotated[list[str] | None, typer.Option("--pass-env", help="a variable that agents may have; may be repeated")] = None,
 ) -> None:
     """Ask all items under all conditions, and write a run. What agents left goes to a folder beside it, RUN-tasks."""
-    from dataclasses import replace
-
     from hippo_core.paired import page
     from hippo_core.paired.agents.run_suite import CONDITIONS as OF_TASKS
-    from hippo_core.paired.agents.run_suite import Permissions, run_tasks
+    from hippo_core.paired.agents.run_suite import Permissions
     from hippo_core.paired.conditions import CONDITIONS
-    from hippo_core.paired.run import Settings, run
     from hippo_core.paired.run_files import new_group_id, read_run, write_run
+    from hippo_core.paired.settings import Settings
     from hippo_core.paired.suite import read_suite
+    from hippo_core.paired.whole import run_whole, told
 
     read = read_suite(suite)
     target = out or home() / "executed" / "paired-runs" / new_group_id()
     if target.exists():
         raise LabError(f"{target} is there already, and runs are never written over; name another folder")
-    if read.runs_commands and not (allow_shell or dry_run):
-        raise LabError(f"{read.folder} has items that run commands; read them and its scripts, then say --allow-shell (docs/agents.md)")
     settings = Settings(
         tuple(name.strip() for name in conditions.split(",")) if conditions else CONDITIONS if read.asking else OF_TASKS,
         memory,
-        profile or read.manifest.default_profile,
+        profile or ("llm" if provider else read.manifest.default_profile),
         answer_mode,
         encoder,
         repeats or read.manifest.default_repeats,
         seed,
         timeout,
         limit,
+        provider,
+        key_env,
     )
     settings.require()
-    named = model or ("smollm2-135m" if settings.by_model else "hippo-tiny")
-    lm: Any = None if dry_run else _loaded(named)
-    rows = [] if dry_run or not read.asking else run(replace(read, items=tuple(read.asking)), settings, lm, say=_say)
-    if read.runs_commands:
-        allowed = Permissions(allow_shell, dry_run, tuple(pass_env or ()), agent)
-        for row in run_tasks(read, settings, lm, target.with_name(f"{target.name}-tasks"), allowed, _say):
-            rows.append({**row, "place": len(rows) + 1})
+    named = model or ("smollm2-135m" if settings.by_model and not provider else "hippo-tiny")
+    allowed = Permissions(allow_shell, dry_run, tuple(pass_env or ()), agent)
+    rows = run_whole(read, settings, named if dry_run else _loaded(named), target.with_name(f"{target.name}-tasks"), allowed, _say)
     if dry_run:
         return
-    write_run(target, read, settings, rows, {"model": named, **_origin()})
+    of_agents = {"agents": told(allowed)} if read.runs_commands else {}
+    write_run(target, read, settings, rows, {"model": named, **of_agents, **_origin()})
     print(f"\n{page.summary(read_run(target))}\n\nwritten: {target}")
 
 
@@ -151,14 +163,18 @@ def gate(baseline: Side, candidate: Side, policy: Annotated[Path, typer.Option(h
 
 
 @app.command()
-def reproduce(run: Run, suite: Annotated[str, typer.Option(help="where it lies now, if it was moved")] = "") -> None:
+def reproduce(
+    run: Run,
+    suite: Annotated[str, typer.Option(help="where it lies now, if it was moved")] = "",
+    allow_shell: Annotated[bool, typer.Option("--allow-shell", help="run commands of the suite again; contained")] = False,
+) -> None:
     """Run a run again, and say which answers are not the same. Exit 1 where one is not."""
     from hippo_core.paired.reproducing import reproduce as again
     from hippo_core.paired.run_files import read_run
     from hippo_core.paired.suite import read_suite
 
     old = read_run(run)
-    found = again(old, read_suite(suite or old.about["suite"]["folder"]), _loaded(old.about["model"]), lambda line: print(line, flush=True))
+    found = again(old, read_suite(suite or old.about["suite"]["folder"]), _loaded(old.about["model"]), _say, allow_shell)
     for entry, condition, column in found.differing[:20]:
         print(f"differs: {entry}, {condition}: {column}")
     print(f"{found.rows} rows, {len(found.differing)} differences")

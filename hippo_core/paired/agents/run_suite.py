@@ -15,7 +15,8 @@ from hippo_core.paired.agents.run import run_item
 from hippo_core.paired.conditions import MEMORY, OpenCondition, open_condition
 from hippo_core.paired.items import SHELL, Retrieval, Shell
 from hippo_core.paired.memories import opener
-from hippo_core.paired.run import COLUMNS, Settings
+from hippo_core.paired.run import COLUMNS
+from hippo_core.paired.settings import Settings
 from hippo_core.paired.suite import Note, Suite
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def row(item: Shell, result: ItemResult) -> dict[str, Any]:
         "tokens_cached": usage.cached if usage else None,
         "answer_s": result.duration_ms / 1e3,
         "question": getattr(item, "prompt", "") or item.id,
-        "answer": "",
+        "answer": "skipped" if result.skipped else _said(result),
         "ranking": "",
         "error": "; ".join(result.notes) if not result.skipped else "",
     }

@@ -1,13 +1,19 @@
 """A suite's agent items under conditions: rows for `compare`, no-memory beside a memory of one's own."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from hippo_core.files import LabError
 from hippo_core.paired.agents.run_suite import Permissions, run_tasks
-from hippo_core.paired.run import COLUMNS, Settings
+from hippo_core.paired.comparison import compare_sides, side
+from hippo_core.paired.reproducing import reproduce
+from hippo_core.paired.run import COLUMNS
+from hippo_core.paired.run_files import read_run, write_run
+from hippo_core.paired.settings import Settings
 from hippo_core.paired.suite import read_suite
+from hippo_core.paired.whole import run_whole, told
 from tests.paired.agents.conftest import SMOKE, WAYS, Notebook
 
 FOLLOWUP = SMOKE.with_name("agents-followup")
@@ -43,3 +49,17 @@ def test_the_follow_up_starts_from_what_the_sequence_left():
     left = json.loads((FOLLOWUP / "fixtures" / "service-built" / "service.json").read_text())
     assert left == {"name": "ledger", "port": 7431, "region": "north-2", "owner": "billing"}
     assert Notebook([{"id": "a", "text": "the port is 1"}]).recall("port", 1) == ["a"]
+
+
+@pytest.mark.skipif(not WAYS, reason="no containment here")
+def test_a_run_of_agents_is_compared_and_made_again(tmp_path):
+    suite, settings = read_suite(SMOKE), replace(SETTINGS, limit=1)
+    rows = run_whole(suite, settings, "hippo-tiny", tmp_path / "tasks", Permissions(shell=True), lambda line: None)
+    run = read_run(write_run(tmp_path / "run", suite, settings, rows, {"agents": told(Permissions())}))
+    pair = compare_sides(side(run, "no-memory"), side(run, "full-memory"))
+    assert (pair.gained, pair.lost) == (1, 0)
+    [line] = pair.discordant.to_dict("records")
+    assert line["answer"] == "success" and line["answer_b"].startswith("failed: task: score command 1")
+    with pytest.raises(LabError, match="--allow-shell"):
+        reproduce(run, suite, "hippo-tiny", lambda line: None)
+    assert reproduce(run, suite, "hippo-tiny", lambda line: None, allow_shell=True).differing == ()
