@@ -1,6 +1,6 @@
 """How often two conditions that are equally good are called different at .05, by each number that `hippo paired compare` prints.
 
-    python benchmarks/statistics/type_one.py [--samples 2000]        (some three minutes)
+    python benchmarks/statistics/type_one.py [--samples 2000]        (some five minutes of CPU)
 
 Made-up runs: items of a world are of like difficulty, each condition is by chance better or worse in a world (`spread`, in logits) though
 not over all worlds, and each repeat is a draw of its own. Both conditions are made alike, so any claim is an error of type I. Each run goes

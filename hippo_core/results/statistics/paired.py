@@ -150,12 +150,17 @@ def permutation_test(differences: ArrayLike, clusters: ArrayLike, draws: int = 1
         return 1.0
     bar = abs(sums.sum()) - 1e-9
     if len(sums) <= EXACT_WORLDS:
-        patterns = np.array(list(itertools.product((1, -1), repeat=len(sums))))
-        return float((np.abs(patterns @ sums) >= bar).mean())
+        return float((np.abs(_patterns(len(sums)) @ sums) >= bar).mean())
     signs = coins(draws * len(sums), seed).reshape(draws, len(sums))
     step = max(1, CHUNK // len(sums))
     extreme = sum(int((np.abs(signs[start : start + step] @ sums) >= bar).sum()) for start in range(0, draws, step))
     return (1 + extreme) / (1 + draws)
+
+
+@lru_cache(maxsize=EXACT_WORLDS)
+def _patterns(worlds: int) -> NDArray[np.float64]:
+    """All sign patterns of so many worlds."""
+    return np.array(list(itertools.product((1.0, -1.0), repeat=worlds)))
 
 
 def least_p(n_worlds: int, draws: int = 10_000) -> float:
