@@ -65,7 +65,7 @@ def run_suite(
     profile: Annotated[str, typer.Option(help="offline or llm; the manifest's unless given")] = "",
     answer_mode: Annotated[str, typer.Option(help="auto, deterministic or llm")] = "auto",
     model: Annotated[str, typer.Option(help="of the memories, and of answers: hippo-tiny, smollm2-135m where it answers")] = "",
-    provider: Annotated[str, typer.Option(help="who answers in profile llm: openai:MODEL@URL, ollama:MODEL (docs/providers.md)")] = "",
+    provider: Annotated[str, typer.Option(help="who answers in profile llm: openai:MODEL@URL, ollama:MODEL (docs/conversation.md)")] = "",
     key_env: Annotated[str, typer.Option(help="the variable that holds the provider's key")] = "",
     encoder: Annotated[str, typer.Option(help="of presets that have one: minilm or own")] = "minilm",
     repeats: Annotated[int, typer.Option(min=0, help="the manifest's unless given")] = 0,
