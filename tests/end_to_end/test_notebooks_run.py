@@ -13,7 +13,7 @@ from hippo_core.files import root
 from hippo_core.lab.warm import NAME, client, spec
 
 SMOKE = {
-    "00_base_model": {"n": 2},
+    "00_base_model": {"n": 1},
     "01_build_datasets": {"n": 10, "suites": ["episodic", "spatial"]},
     "02_baseline": {"run_id": "smoke-test", "suite": "semantic", "preset": "controls/oracle", "dry_run": True},
     "03_memory": {"run_id": "smoke-test", "step": "teach", "dry_run": True},

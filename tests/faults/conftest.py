@@ -17,7 +17,7 @@ from hippo_core.results.records.paths import record_folders
 from tests.lab.conftest import make_lab
 from tests.lab.running import lab, none_left
 
-ROUNDS, CELLS, SEED = (int(os.environ.get(f"FAULT_{name}", usual)) for name, usual in (("ROUNDS", 1), ("CELLS", 12), ("SEED", 1)))
+ROUNDS, CELLS, SEED = (int(os.environ.get(f"FAULT_{name}", usual)) for name, usual in (("ROUNDS", 1), ("CELLS", 200), ("SEED", 1)))
 LONG = ROUNDS > 1
 RECORDS = 9  # two data sets, six cells, the report
 GRID = """

@@ -32,6 +32,7 @@ def test_a_disk_that_runs_full_stops_the_grid_and_a_second_call_goes_on(undistur
         assert_as_if_undisturbed(fresh, undisturbed, seen)
 
 
+@pytest.mark.skipif(not LONG, reason="`make test-faults` fills the folder for temporary files, too")
 def test_a_full_folder_for_temporary_files_stops_the_grid_and_is_named(undisturbed, fresh, temporary):
     with mounted(small_disk(temporary, 1024)) as (before, root):
         running = start(fresh, "faults", before=before, TMPDIR=str(temporary))

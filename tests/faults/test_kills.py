@@ -7,7 +7,7 @@ import time
 import psutil
 import pytest
 
-from tests.faults.conftest import ROUNDS, SEED, assert_as_if_undisturbed, finished
+from tests.faults.conftest import LONG, ROUNDS, SEED, assert_as_if_undisturbed, finished
 from tests.lab.running import LIMIT, ended, is_forked, kernels_of, lab, start
 
 LATEST = 6.0  # seconds from one kill to the next, at most
@@ -32,7 +32,7 @@ def fork_server(running, place):
 VICTIMS = {"the runner": runner, "a kernel": kernel, "the fork server": fork_server}
 
 
-@pytest.mark.parametrize("victim", VICTIMS)
+@pytest.mark.parametrize("victim", VICTIMS if LONG else ["the runner", "a kernel"])
 def test_a_kill_loses_nothing_and_changes_nothing(victim, undisturbed, fresh, temporary):
     print(f"FAULT_SEED={SEED} FAULT_ROUNDS={ROUNDS}")
     draw, kills = random.Random(f"{SEED} {victim}"), 0

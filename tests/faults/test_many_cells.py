@@ -2,11 +2,12 @@
 
 import json
 
+import pytest
 import yaml
 
 from hippo_core.results import records
 from hippo_core.suites.datasets.build import worlds
-from tests.faults.conftest import CELLS
+from tests.faults.conftest import CELLS, LONG
 from tests.lab.conftest import make_lab
 from tests.lab.running import lab, none_left
 
@@ -24,6 +25,7 @@ print(seed, overrides)
 """
 
 
+@pytest.mark.skipif(not LONG, reason="`make test-faults` runs 200 at once")
 def test_many_cells_at_once_are_done_and_keep_apart(tmp_path, temporary):
     place = make_lab(tmp_path / "lab")
     cells = CELLS // len(SEEDS) * len(SEEDS)

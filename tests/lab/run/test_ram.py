@@ -10,30 +10,23 @@ from tests.lab.grid.test_engine import kernels_of, lab
 
 EATS = """import numpy
 if "bm25" in preset:
-    HOW
+    numpy.ones(10**9)
 """
 
 
-@pytest.mark.parametrize(
-    ("how", "kernel", "says"),
-    [
-        ("numpy.ones(10**9)", "warm", "MemoryError"),
-        ("import torch; torch.ones(10**9)", "cold", "can't allocate memory"),
-    ],
-)
-def test_a_cell_that_eats_memory_fails_alone(tmp_path, how, kernel, says):
+def test_a_cell_that_eats_memory_fails_alone(tmp_path):
     place = make_lab(tmp_path / "lab")
     grid = place / "params/grids/quick.yaml"
     grid.write_text(grid.read_text() + "memory: 3\n")  # GB; a kernel with all imports takes one
     path = place / "notebooks/02_baseline.ipynb"
     notebook = json.loads(path.read_text())
     code = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code" and "lab.begin" in "".join(cell["source"]))
-    code["source"] = EATS.replace("HOW", how) + "".join(code["source"])
+    code["source"] = EATS + "".join(code["source"])
     path.write_text(json.dumps(notebook))
-    ran = lab(place, "grid", "quick", "--kernel", kernel)
+    ran = lab(place, "grid", "quick", "--kernel", "warm")
     assert ran.returncode == 1
     assert ran.stdout.count("it runs once more, alone") == 1
-    assert says in ran.stdout and "(twice, the second time alone)" in ran.stdout
+    assert "MemoryError" in ran.stdout and "(twice, the second time alone)" in ran.stdout
     assert "4 done, 0 skipped, 1 failed" in ran.stdout, ran.stdout
     assert len(list(place.glob("executed/quick/**/notebook.failed.ipynb"))) == 1
     assert kernels_of(place) == []
