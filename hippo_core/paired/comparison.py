@@ -137,7 +137,7 @@ def by_item(rows: Frame) -> Frame:
 def aligned(candidate: Frame, baseline: Frame) -> tuple[Frame, Frame]:
     """Two tables of items, which must be the same ones of the same worlds; LabError, which names the first mismatch, otherwise."""
     if not (candidate["item"].equals(baseline["item"]) and candidate["world"].equals(baseline["world"])):
-        pair_up(*(one.assign(answer="") for one in (candidate, baseline)), "success", "item", "world")  # raises
+        pair_up(candidate.assign(answer=""), baseline.assign(answer=""), "success", "item", "world")  # raises
     return candidate, baseline
 
 

@@ -86,7 +86,7 @@ def _rows(file: Path) -> list[Any]:
         if file.suffix == ".parquet":
             import pandas as pd
 
-            return json.loads(pd.read_parquet(file).to_json(orient="records"))
+            return json.loads(pd.read_parquet(file).to_json(orient="records") or "[]")
         text = file.read_text(encoding="utf-8")
         return [json.loads(line) for line in text.split("\n") if line.strip()] if file.suffix == ".jsonl" else _listed(json.loads(text))
     except (OSError, ValueError, ImportError) as error:
