@@ -18,7 +18,7 @@ SMOKE = {
     "02_baseline": {"run_id": "smoke-test", "suite": "semantic", "preset": "controls/oracle", "dry_run": True},
     "03_memory": {"run_id": "smoke-test", "step": "teach", "dry_run": True},
     "04_consolidation": {"run_id": "smoke-test", "dry_run": True, "steps": 4, "in_context": 5},
-    "04_sleeps": {"run_id": "smoke-test", "dry_run": True, "groups": 2, "steps": 2, "in_context": 2},
+    "04_sleeps": {"run_id": "smoke-test", "dry_run": True, "n": 50, "groups": 2, "steps": 2, "in_context": 2},
     "05_report": {"run_id": "smoke-test"},
     "06_cache_robustness": {"run_id": "smoke-test", "dry_run": True, "tasks": ["text", "needle"], "severities": [1.0]},
     "07_conversation": {"run_id": "smoke-test", "dry_run": True, "techniques": ["oracle", "recency", "bm25"]},
@@ -44,6 +44,7 @@ def a_root_of_its_own(tmp_path_factory):
         for name in ("weights", "paired"):
             (place / "data" / name).symlink_to(root() / "data" / name)
         patch.setenv("HIPPO_ROOT", str(place))
+        patch.delenv("HIPPO_DATA", raising=False)  # text by path takes minutes
         patch.chdir(place)
         yield place
 

@@ -32,7 +32,7 @@ def fork_server(running, place):
 VICTIMS = {"the runner": runner, "a kernel": kernel, "the fork server": fork_server}
 
 
-@pytest.mark.parametrize("victim", VICTIMS if LONG else ["the runner", "a kernel"])
+@pytest.mark.parametrize("victim", VICTIMS if LONG else ["the runner"])
 def test_a_kill_loses_nothing_and_changes_nothing(victim, undisturbed, fresh, temporary):
     print(f"FAULT_SEED={SEED} FAULT_ROUNDS={ROUNDS}")
     draw, kills = random.Random(f"{SEED} {victim}"), 0

@@ -42,7 +42,7 @@ from hippo_core.training.train import right_answers, train
 WORKSHOP = "data/training/consolidation"
 READ_SEED = 424_243  # of the worlds whose facts stand in the prompt: no store is taught them
 BATCH = 32
-PARAGRAPHS = 40  # of plain text
+PARAGRAPHS, DRY_PARAGRAPHS = 40, 5  # of plain text
 LESSONS = 24  # validation lessons by which a cycle is rolled back or not
 TAKEN = ("cycles", "rolled_back", "replay_samples", "tokens", "seconds")
 
@@ -76,7 +76,7 @@ def consolidate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     probed = Probed(cell.suite, worlds, traces, preset)
     told = [trace for world in worlds for trace in traces[world.id]]
     ledger = Ledger(worlds, traces)
-    rows = [row | ledger.of_row(row) for row in probe(lm, probed, "pre", parameters.in_context, parameters.seed)]
+    rows = [row | ledger.of_row(row) for row in probe(lm, probed, "pre", parameters)]
     recipe = recipe_of(parameters, lm, len(told))
     way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
@@ -85,7 +85,7 @@ def consolidate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
             if parameters.replay:
                 sleep_once(cell, way, told, recipe, cycle, slept, ledger, say)
             with nullcontext() if slept["cycles"] else way.unchanged():  # until a cycle is kept there is nothing to be on
-                again = probe(lm, probed, f"post_{cycle}", parameters.in_context, parameters.seed, way)
+                again = probe(lm, probed, f"post_{cycle}", parameters, way)
                 rows += [row | ledger.of_row(row) for row in again]
         slept |= {"facts": len(told), "seconds_a_fact": slept["seconds"] / len(told)}
         if slept["cycles"]:
@@ -186,14 +186,14 @@ def orders(told: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[li
     return passes
 
 
-def probe(lm: LanguageModel, probed: Probed, stage: str, in_context: int, seed: int, way: Way | None = None) -> Iterator[dict[str, Any]]:
+def probe(lm: LanguageModel, probed: Probed, stage: str, parameters: Any, way: Way | None = None) -> Iterator[dict[str, Any]]:
     """Rows of every probe with the model as it is now; a question that is none of the way's is answered by the unchanged model."""
     passages = {world.id: passages_of(world) for world in probed.worlds}
     for name, preset_name in PROBES.items():
         if name == "text":
-            rows = plain_text(lm, way)
+            rows = plain_text(lm, parameters.dry_run, way)
         elif name == "in_context":
-            rows = reading_others(lm, in_context, seed, way)
+            rows = reading_others(lm, parameters.in_context, parameters.seed, way)
         else:
             preset = load_preset(preset_name) if preset_name else probed.memory
             rows = asked(lm, probed.suite, probed.worlds, preset, probed.traces if name == "memory" else passages, way)
@@ -238,9 +238,9 @@ def row_of(suite: Suite, answered: AnsweredItem) -> dict[str, Any]:
     }
 
 
-def plain_text(lm: LanguageModel, way: Way | None = None) -> Iterator[dict[str, Any]]:
-    """The loss on paragraphs of Python's manual, which every machine has."""
-    texts = sorted(language.manual(), key=len, reverse=True)[:PARAGRAPHS]
+def plain_text(lm: LanguageModel, dry_run: bool, way: Way | None = None) -> Iterator[dict[str, Any]]:
+    """The loss on paragraphs of Python's manual, which every machine has; of a dry run the first of them."""
+    texts = sorted(language.manual(), key=len, reverse=True)[: DRY_PARAGRAPHS if dry_run else PARAGRAPHS]
 
     def losses(places: Sequence[int]) -> list[float]:
         return [text_loss(lm, [texts[place]], min(language.WINDOW, lm.spec.context_limit)).per_token for place in places]

@@ -84,5 +84,8 @@ def ask_groups(cell: Any, groups: Sequence[Sequence[World]], probe: str, sleep: 
 def others(cell: Any, sleep: int, way: Way | None = None) -> list[dict[str, Any]]:
     """Rows of what must not be lost: facts of no group (0) in the prompt, and plain text."""
     parameters, lm = cell.parameters, cell.language_model
-    probes = {"in_context": reading_others(lm, parameters.in_context, parameters.seed, way), "text": plain_text(lm, way)}
+    probes = {
+        "in_context": reading_others(lm, parameters.in_context, parameters.seed, way),
+        "text": plain_text(lm, parameters.dry_run, way),
+    }
     return [{"probe": probe, "sleep": sleep, "group": 0} | row for probe, rows in probes.items() for row in rows]

@@ -13,7 +13,7 @@ from hippo_core.lab.run import record_files
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.results import records
-from tests.lab.conftest import make_lab
+from tests.lab.conftest import WHOLE, make_lab
 from tests.lab.running import ended, here, kernels_of, lab, start
 
 
@@ -199,7 +199,7 @@ if len(here.read_text().split()) == 1 or "bm25" in preset:
     ("how", "kernel", "why"),
     [
         ("os.kill(os.getpid(), signal.SIGKILL)", "warm", "the kernel died"),
-        ("time.sleep(600)", "cold", "longer than the grid's timeout"),
+        *([("time.sleep(600)", "cold", "longer than the grid's timeout")] if WHOLE else []),
     ],
 )
 def test_a_crash_is_tried_once_more_alone_and_then_it_has_failed(tmp_path, how, kernel, why):
