@@ -28,11 +28,11 @@ class ForgettingParameters(Parameters):
     """What `08_forgetting` can be told."""
 
     model: str = "formal"  # of this experiment, not of params/models
-    method: Literal["none", "replay", "joint", "scratch", "ewc", "l2", "lwf", "lora"] = "none"
+    method: Literal["none", "replay", "forever", "generative", "joint", "scratch", "ewc", "l2", "lwf", "lora"] = "none"
     tasks: list[str] = TASKS  # in the order in which they are learnt
     control: Literal["none", "one_token", "shuffled"] = "none"
-    stored: Share = 0.05  # share of a task's training items that replay keeps
-    rehearsed: Annotated[int, Field(ge=0)] = 8  # items that replay adds to a batch
+    stored: Share = 0.05  # share of a task's training items that replay and forever keep
+    rehearsed: Annotated[int, Field(ge=0)] = 8  # items that replay, forever and generative add to a batch
     policy: Policy = "uniform"
     strength: Annotated[float, Field(ge=0)] | None = None  # how much what was learnt weighs; None: the method's own
     rank: Positive = 16  # of a task's update, of lora

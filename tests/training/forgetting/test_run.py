@@ -9,8 +9,8 @@ import torch
 
 from hippo_core.files import LabError
 from hippo_core.training.forgetting import checkpoint, run
-from hippo_core.training.forgetting.methods import METHODS
-from hippo_core.training.forgetting.tasks import make_task
+from hippo_core.training.forgetting.methods import METHODS, forever
+from hippo_core.training.forgetting.tasks import Batch, make_task
 from hippo_core.training.forgetting.transformer import PRESETS, initial, logits
 
 UNTIMED = ["seconds", "seconds_to_99"]
@@ -37,7 +37,7 @@ def test_logits_at_a_place_know_nothing_of_later_tokens():
     assert not torch.allclose(found, logits(shape, vector, tokens.flip(1), at), atol=1e-3)
 
 
-@pytest.mark.parametrize("method", ["replay", "lora"])
+@pytest.mark.parametrize("method", ["replay", "lora", "generative"])
 def test_models_in_step_learn_what_each_would_alone(course, method):
     together = rows_of(course(method=method, seed=7))
     for number, seed in enumerate((7, 8)):
@@ -52,7 +52,7 @@ class Killed(Exception):
 
 WHEN = [  # in the first phase, after it, in the second
     *(("replay", {"policy": "spaced"}, 5), ("ewc", {"optimizer": "kept"}, 5), ("none", {}, 10)),
-    *(("replay", {"policy": "spaced"}, 13), ("lora", {}, 13)),
+    *(("replay", {"policy": "spaced"}, 13), ("lora", {}, 13), ("forever", {}, 13), ("generative", {}, 13)),
 ]
 
 
@@ -82,7 +82,8 @@ def test_a_killed_course_goes_on_as_if_nothing_had_happened(course, monkeypatch,
 
 
 def test_replay_of_nothing_is_no_replay(course):
-    same(rows_of(course(method="none")), rows_of(course("nothing", method="replay", stored=0.0)))
+    for method in ("replay", "forever"):
+        same(rows_of(course(f"none {method}", method="none")), rows_of(course(f"nothing {method}", method=method, stored=0.0)))
     assert not np.allclose(rows_of(course("some", method="replay"))["loss"], rows_of(course("none", method="none"))["loss"])
 
 
@@ -96,6 +97,48 @@ def test_replay_draws_from_earlier_tasks_training_items_alone(course):
         stored = [item for item in row if item >= 0]
         assert len(set(stored)) == len(stored) == 26 and set(stored) <= train  # a tenth of 256
     assert drawn[0].tolist() != drawn[1].tolist()
+
+
+def test_the_store_is_rehearsed_when_the_weights_have_moved_so_many_days(course, monkeypatch):
+    monkeypatch.setattr(forever, "CYCLE", 2)
+    here, rehearsed = course(method="forever", stored=0.1, inits=1), []
+    here.method.end(0)
+    here.method.begin(1)
+    for step in range(1, 20):
+        more = here.method.more(1, step, [0])
+        rehearsed.append(more is not None and bool((more >= 0).any()))
+        with torch.no_grad():  # a move of one a step: two are a day; none from the tenth on
+            here.learner.learnt[0][0] += float(step < 10)
+    days = [1, 2, 4]  # of two steps: after 2, 4 and 8
+    assert [step for step, one in enumerate(rehearsed, 1) if one] == [2 * day + 1 + more for day in days for more in (0, 1)]
+
+
+def test_what_is_written_of_a_task_has_its_cue_and_the_models_own_answers(course):
+    here = course(method="generative", tasks=["majority", "add"], inits=2, rehearsed=3, model="tiny")
+    here.method.begin(0)
+    before = here.learner.stacked([0, 1])
+    for task in (0, 1):
+        known = here.corpus.tasks[task]
+        written = here.method.written(task, 1)
+        assert (written[..., known.cue_at] == known.cue).all() and not (written[0] == written[1]).all()
+        at = torch.full((2, 64, 1), known.first)
+        asked = Batch(written[..., : known.first + 1], at, written[..., known.first + 1, None], torch.ones(1))
+        assert here.learner.scored(before, asked).right.all()
+    here.method.end(0)
+    here.method.begin(1)
+    here.method.notes["step"] = 5
+    batch = here.method._drawn(1, [1])
+    rows = {tuple(row) for row in here.method.tensors["written.0"][1][:, : batch.tokens.shape[-1]].tolist()}
+    assert {tuple(row) for row in batch.tokens[0].tolist()} <= rows and batch.tokens.shape[:2] == (1, 3)
+    assert (batch.at == here.corpus.tasks[0].first).all()
+
+
+def test_prompts_are_learnt_so_that_they_can_be_written(course):
+    here = course(method="generative", tasks=["copy"], model="small", steps=100, inits=1, rate=0.003, batch=32, early_stop=False)
+    here.run()
+    written = here.method.written(0, 0)[0]
+    real = {tuple(row) for row in here.corpus.tokens.tolist()}
+    assert sum(tuple(row) in real for row in written.tolist()) > 40
 
 
 def test_what_is_drawn_goes_once_through_the_training_items(course):
