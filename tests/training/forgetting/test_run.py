@@ -134,11 +134,11 @@ def test_what_is_written_of_a_task_has_its_cue_and_the_models_own_answers(course
 
 
 def test_prompts_are_learnt_so_that_they_can_be_written(course):
-    here = course(method="generative", tasks=["copy"], model="small", steps=100, inits=1, rate=0.003, batch=32, early_stop=False)
+    here = course(method="generative", tasks=["copy"], model="small", steps=80, inits=1, rate=0.003, batch=32, early_stop=False)
     here.run()
-    written = here.method.written(0, 0)[0]
-    real = {tuple(row) for row in here.corpus.tokens.tolist()}
-    assert sum(tuple(row) in real for row in written.tolist()) > 40
+    written = {tuple(row[:10]) for row in here.method.written(0, 0)[0].tolist()}
+    real = {tuple(row[:10]) for row in here.corpus.tokens.tolist()}
+    assert written <= real and len(written) > 30  # of 64
 
 
 def test_what_is_drawn_goes_once_through_the_training_items(course):
