@@ -28,6 +28,9 @@ class ForgettingParameters(Parameters):
     """What `08_forgetting` can be told."""
 
     model: str = "formal"  # of this experiment, not of params/models
+    fc1: Positive | None = None  # band of the MLP's first matrix that is kept, in hidden units; None: all of it
+    fc2: Positive | None = None  # likewise of its second
+    sort: Annotated[int, Field(ge=0)] = 0  # places over which each block's output is mixed; 0: none
     method: Literal["none", "replay", "forever", "generative", "joint", "scratch", "ewc", "l2", "lwf", "lora"] = "none"
     tasks: list[str] = TASKS  # in the order in which they are learnt
     control: Literal["none", "one_token", "shuffled"] = "none"

@@ -46,7 +46,7 @@ class Course:
         self.parameters, self.folder, self.say = parameters, folder, say
         torch.set_num_threads(parameters.threads)
         quicken_products()
-        shape = load_shape(parameters.model)
+        shape = load_shape(parameters.model, fc1=parameters.fc1, fc2=parameters.fc2, sort=parameters.sort)
         self.corpus = Corpus([make_task(name, parameters.control) for name in parameters.tasks])
         shape.require(self.corpus, parameters.model)
         for task in self.corpus.tasks:

@@ -1,6 +1,7 @@
 """Phases: what is learnt from, that a seed alone learns the same, that a killed course goes on, and what each method keeps."""
 
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -8,10 +9,10 @@ import pytest
 import torch
 
 from hippo_core.files import LabError
-from hippo_core.training.forgetting import checkpoint, run
+from hippo_core.training.forgetting import checkpoint, run, transformer
 from hippo_core.training.forgetting.methods import METHODS, forever
 from hippo_core.training.forgetting.tasks import Batch, make_task
-from hippo_core.training.forgetting.transformer import PRESETS, initial, logits
+from hippo_core.training.forgetting.transformer import PRESETS, Shape, initial, load_shape, logits
 
 UNTIMED = ["seconds", "seconds_to_99"]
 
@@ -35,6 +36,55 @@ def test_logits_at_a_place_know_nothing_of_later_tokens():
     assert torch.allclose(found, logits(shape, vector, changed, at), atol=1e-5)
     assert torch.allclose(found[1, 0], logits(shape, vector, tokens[1:, :8], at[1:])[0, 0], atol=1e-5)
     assert not torch.allclose(found, logits(shape, vector, tokens.flip(1), at), atol=1e-3)
+
+
+def test_a_band_keeps_what_lies_near_the_diagonal_of_the_mlp():
+    bands = Shape(24, width=4, fc1=4, fc2=8).bands
+    assert bands["up"].int().tolist()[:7] == [
+        [1, 0, 0, 0],
+        [1, 0, 0, 0],
+        [1, 1, 0, 0],
+        [0, 1, 0, 0],
+        [0, 1, 0, 0],
+        [0, 1, 0, 0],
+        [0, 1, 1, 0],
+    ]
+    assert bands["down"].int().tolist()[1] == [1] * 9 + [0] * 7
+    assert bands["up"].mean() < bands["down"].mean()
+
+
+def test_a_band_as_wide_as_the_matrix_is_the_whole_model():
+    tokens, at = torch.randint(0, 100, (2, 12), generator=torch.Generator().manual_seed(0)), torch.tensor([[3, 7], [7, 7]])
+    found = {name: logits(load_shape("small", **told), initial(PRESETS["small"], 3), tokens, at) for name, told in BANDS.items()}
+    assert torch.equal(found["dense"], found["wide"])
+    assert not torch.allclose(found["dense"], found["fc1"], atol=1e-4) and not torch.allclose(found["fc1"], found["fc2"], atol=1e-4)
+
+
+BANDS = {"dense": {}, "wide": {"fc1": 1024, "fc2": 1024}, "fc1": {"fc1": 64}, "fc2": {"fc2": 64}}
+
+
+def test_a_sort_layer_mixes_the_last_places_and_no_later_ones():
+    shape = load_shape("small", sort=2)
+    vector = initial(shape, 3)
+    assert len(vector) == len(initial(PRESETS["small"], 3)) + 2 * shape.layers
+    hidden, two = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]]), torch.zeros(2)
+    share = 1 / (1 + math.exp(2))
+    weight = 1 / (1 + math.exp(1 / math.sqrt(2)))  # of the place before, whose likeness is 0, beside its own, 1
+    expected = [(1 - share) * 0 + share * weight, 1 - share + share * (1 - weight)]
+    assert transformer._mixed(hidden, two, 2)[0, 1].tolist() == pytest.approx(expected)
+    assert torch.equal(transformer._mixed(hidden, two, 1), hidden)
+    tokens = torch.randint(0, 100, (2, 12), generator=torch.Generator().manual_seed(0))
+    changed, at = tokens.clone(), torch.tensor([[3, 7], [7, 7]])
+    changed[:, 8:] = 5
+    found = logits(shape, vector, tokens, at)
+    assert torch.allclose(found, logits(shape, vector, changed, at), atol=1e-5)
+    assert not torch.allclose(found, logits(load_shape("small", sort=4), vector, tokens, at), atol=1e-4)
+
+
+@pytest.mark.parametrize("told", [{"fc1": 16, "fc2": 16}, {"sort": 4}])
+def test_a_variant_goes_through_the_phases(course, told):
+    plain, mine = rows_of(course("plain", steps=4)), rows_of(course("variant", steps=4, **told))
+    assert not np.allclose(plain["loss"], mine["loss"], atol=1e-3)
 
 
 @pytest.mark.parametrize("method", ["replay", "lora", "generative"])
