@@ -30,7 +30,7 @@ TOLD = (
         "early_stop",
         "steps",
     ),
-    *("batch", "rate", "decay", "seed", "split"),
+    *("batch", "rate", "decay", "bf16", "seed", "split"),
 )
 SHOWN = {
     "average_accuracy": "average accuracy",

@@ -28,6 +28,7 @@ class Shape:
         block: the longest sequence.
         fc1, fc2: how wide a band of the MLP's first and second matrix is kept, in hidden units; None: all of it.
         sort: the places over which each block's output is mixed, its own among them; 0: none.
+        bf16: whether inputs and weights of linear layers are rounded to bfloat16; attention and all else stay float32.
     """
 
     block: int
@@ -38,6 +39,7 @@ class Shape:
     fc1: int | None = None
     fc2: int | None = None
     sort: int = 0
+    bf16: bool = False
 
     @cached_property
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
@@ -84,7 +86,7 @@ PRESETS: Mapping[str, Shape] = {"formal": Shape(24), "grokking": Shape(8), "smal
 
 
 def load_shape(name: str, **variant: int | None) -> Shape:
-    """The sizes of that name, with `fc1`, `fc2` and `sort` of a variant; LabError with what is legal otherwise."""
+    """The sizes of that name, with what a variant changes of them; LabError with what is legal otherwise."""
     if name not in PRESETS:
         raise unknown("model of this experiment", name, PRESETS)
     return replace(PRESETS[name], **variant)  # type: ignore[arg-type]
@@ -116,7 +118,7 @@ def logits(shape: Shape, vector: torch.Tensor, tokens: torch.Tensor, at: torch.T
         `(items, places, vocabulary)`.
     """
     weights, (items, length) = shape.named(vector), tokens.shape
-    heads, width = shape.heads, shape.width
+    heads, width, linear = shape.heads, shape.width, _rounded if shape.bf16 else functional.linear
     hidden = functional.embedding(tokens, weights["tokens"]) + weights["places"][:length]
     places = torch.arange(length)
     seen = places <= places.unsqueeze(1)
@@ -130,20 +132,26 @@ def logits(shape: Shape, vector: torch.Tensor, tokens: torch.Tensor, at: torch.T
             seen = (places <= at.unsqueeze(-1)).unsqueeze(1)
         else:
             asking = normed
-        q = functional.linear(asking, w["qkv"][:width], w["qkv_bias"][:width])
-        k, v = functional.linear(normed, w["qkv"][width:], w["qkv_bias"][width:]).chunk(2, -1)
+        q = linear(asking, w["qkv"][:width], w["qkv_bias"][:width])
+        k, v = linear(normed, w["qkv"][width:], w["qkv_bias"][width:]).chunk(2, -1)
         q, k, v = (one.reshape(items, one.shape[1], heads, width // heads).transpose(1, 2) for one in (q, k, v))
         scores = (q @ k.transpose(-1, -2) / math.sqrt(width // heads)).masked_fill(~seen, -math.inf)
         mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(items, asking.shape[1], width)
-        hidden = hidden + functional.linear(mixed, w["out"], w["out_bias"])
+        hidden = hidden + linear(mixed, w["out"], w["out_bias"])
         normed = _normed(hidden, weights[f"{layer}.norm2"])
-        risen = functional.gelu(functional.linear(normed, w["up"], w["up_bias"]), approximate="tanh")
-        hidden = hidden + functional.linear(risen, w["down"], w["down_bias"])
+        risen = functional.gelu(linear(normed, w["up"], w["up_bias"]), approximate="tanh")
+        hidden = hidden + linear(risen, w["down"], w["down_bias"])
         if shape.sort:
             hidden = _mixed(hidden, weights[f"{layer}.sort"], shape.sort)
     if shape.sort:
         hidden = hidden.gather(1, at.unsqueeze(-1).expand(-1, -1, width))
-    return functional.linear(_normed(hidden, weights["norm"]), weights["tokens"])
+    return linear(_normed(hidden, weights["norm"]), weights["tokens"])
+
+
+def _rounded(hidden: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """A linear layer whose product is of bfloat16, and whose sum with the bias is of float32."""
+    product = functional.linear(hidden.bfloat16(), matrix.bfloat16()).float()
+    return product if bias is None else product + bias
 
 
 def _mixed(hidden: torch.Tensor, two: torch.Tensor, window: int) -> torch.Tensor:

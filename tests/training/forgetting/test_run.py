@@ -63,6 +63,14 @@ def test_a_band_as_wide_as_the_matrix_is_the_whole_model():
 BANDS = {"dense": {}, "wide": {"fc1": 1024, "fc2": 1024}, "fc1": {"fc1": 64}, "fc2": {"fc2": 64}}
 
 
+def test_rounded_products_are_nearly_those_of_float32():
+    tokens, at = torch.randint(0, 100, (2, 12), generator=torch.Generator().manual_seed(0)), torch.tensor([[3, 7], [7, 7]])
+    vector = initial(PRESETS["small"], 3)
+    found = [logits(load_shape("small", bf16=bf16), vector, tokens, at) for bf16 in (False, True)]
+    assert found[1].dtype == torch.float32 and not torch.equal(*found)
+    assert torch.allclose(*found, atol=0.01, rtol=0.02)
+
+
 def test_a_sort_layer_mixes_the_last_places_and_no_later_ones():
     shape = load_shape("small", sort=2)
     vector = initial(shape, 3)
