@@ -59,7 +59,7 @@ class Gpt2(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         sizes = {"vocab_size": shape.vocabulary, "n_positions": shape.block, "n_embd": shape.width, "n_layer": shape.layers}
-        dropped = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+        dropped = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": None, "eos_token_id": None}
         self.model = GPT2LMHeadModel(GPT2Config(**sizes, n_head=shape.heads, **dropped))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
