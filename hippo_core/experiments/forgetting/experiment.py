@@ -34,6 +34,7 @@ class ForgettingParameters(Parameters):
     method: Literal["none", "replay", "forever", "generative", "joint", "scratch", "ewc", "l2", "lwf", "lora"] = "none"
     tasks: list[str] = TASKS  # in the order in which they are learnt
     control: Literal["none", "one_token", "shuffled"] = "none"
+    subset: Annotated[float, Field(gt=0, le=1)] = 1.0  # share of each task's training items that is learnt from
     stored: Share = 0.05  # share of a task's training items that replay and forever keep
     rehearsed: Annotated[int, Field(ge=0)] = 8  # items that replay, forever and generative add to a batch
     policy: Policy = "uniform"

@@ -14,23 +14,8 @@ from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
 
 TOLD = (
-    *(
-        "model",
-        "fc1",
-        "fc2",
-        "sort",
-        "method",
-        "policy",
-        "stored",
-        "rehearsed",
-        "strength",
-        "control",
-        "tasks",
-        "optimizer",
-        "early_stop",
-        "steps",
-    ),
-    *("batch", "rate", "decay", "bf16", "seed", "split"),
+    *("model", "fc1", "fc2", "sort", "method", "policy", "stored", "rehearsed", "strength", "control", "subset", "tasks"),
+    *("optimizer", "early_stop", "steps", "batch", "rate", "decay", "bf16", "seed", "split"),
 )
 SHOWN = {
     "average_accuracy": "average accuracy",

@@ -47,7 +47,7 @@ class Course:
         torch.set_num_threads(parameters.threads)
         quicken_products()
         shape = load_shape(parameters.model, **{name: getattr(parameters, name) for name in ("fc1", "fc2", "sort", "bf16")})
-        self.corpus = Corpus([make_task(name, parameters.control) for name in parameters.tasks])
+        self.corpus = Corpus([make_task(name, parameters.control, parameters.subset) for name in parameters.tasks])
         shape.require(self.corpus, parameters.model)
         for task in self.corpus.tasks:
             if parameters.batch > len(task.train):

@@ -267,6 +267,11 @@ def test_a_batch_larger_than_the_data(course):
         course(batch=129)
 
 
+def test_a_batch_larger_than_the_subset(course):
+    with pytest.raises(LabError, match="a batch of 8 is larger than the 6 training items of task copy"):
+        course(tasks=["copy"], subset=0.05)
+
+
 def test_an_unknown_model(course):
     with pytest.raises(LabError, match="unknown model of this experiment 'hippo-tiny'; legal: formal, grokking, small, tiny"):
         course(model="hippo-tiny")
