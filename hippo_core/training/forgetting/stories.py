@@ -10,6 +10,7 @@ Minutes are of this process's CPU.
 import math
 import time
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ from hippo_core.training.stories import held_out_stories, training_stories
 END, VOCABULARY, BLOCK = "<|endoftext|>", 4096, 256
 BATCH, RATE, SAID_EVERY = 16, 1e-3, 50
 OTHERS = {"WikiText-2, validation": "wikitext2-valid", "Tiny Shakespeare": "tinyshakespeare"}
+Minutes = Annotated[float, typer.Argument(min=0.01)]
 BYTES = 100_000  # of another text that are asked
 
 
@@ -97,7 +99,7 @@ def held_out() -> Mapping[str, Sequence[str]]:
     return {"TinyStories, held out": held_out_stories(), **others}
 
 
-def main(minutes: float = 20.0, fc1: int | None = None, fc2: int | None = None, sort: int = 0, seed: int = 1337) -> None:
+def main(minutes: Minutes = 20.0, fc1: int | None = None, fc2: int | None = None, sort: int = 0, seed: int = 1337) -> None:
     """Learn, then say the table of held-out texts."""
     torch.set_num_threads(1)
     quicken_products()
