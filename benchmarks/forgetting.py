@@ -1,20 +1,23 @@
-"""A step of several models in step beside a plain PyTorch loop of the same models and items; the last line is the ratio.
+"""A step of several models in step beside two plain loops of the same models and items; the last lines are the ratios.
 
 python benchmarks/forgetting.py [STEPS]
 
-The plain loop is what one writes first: an nn.Module of the same sizes, one initialisation after another, whole padded sequences of the
-protocol's length, logits at every place, and a mask on the loss. Ours runs the tokens that answers rest on, logits at answers alone, and
-all initialisations in one pass. Both use AdamW and float32. Times are seconds of CPU, so that other jobs do not count.
+A plain loop is what one writes first: one initialisation after another, whole padded sequences of the protocol's length, logits at every
+place, and a mask on the loss; once with PyTorch's own layers, once with GPT-2 of the library transformers. Ours runs the tokens that
+answers rest on, logits at answers alone, and all initialisations in one pass; once with float32 throughout, once with linear layers that
+multiply in bfloat16 (`bf16=true`). All use AdamW. Times are seconds of CPU, so that other jobs do not count.
 """
 
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from statistics import median
 
 import torch
 from torch import nn
 from torch.nn import functional
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from hippo_core.models.matmul import quicken_products
 from hippo_core.training.forgetting.learner import BETAS, Learner
@@ -27,6 +30,7 @@ CASES = (
     ("formal", "parity", 32, 20),
     ("grokking", "add", 128, 8),
 )  # preset, task, items, the protocol's length
+SIDES = ("PyTorch", "transformers", "ours", "ours, bf16")
 BY_ITSELF = torch.backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]
 
 
@@ -49,14 +53,28 @@ class Plain(nn.Module):
         return self.blocks(hidden, mask, is_causal=True) @ self.tokens.weight.T
 
 
-def plain(shape: Shape, corpus: Corpus, items: torch.Tensor, length: int) -> Callable[[], None]:
+class Gpt2(nn.Module):
+    """The model as the library transformers has it."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        sizes = {"vocab_size": shape.vocabulary, "n_positions": shape.block, "n_embd": shape.width, "n_layer": shape.layers}
+        dropped = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": None, "eos_token_id": None}
+        self.model = GPT2LMHeadModel(GPT2Config(**sizes, n_head=shape.heads, **dropped))
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """The logits at every place."""
+        return self.model(tokens, use_cache=False).logits
+
+
+def plain(kind: Callable[[Shape], nn.Module], shape: Shape, corpus: Corpus, items: torch.Tensor, length: int) -> Callable[[], None]:
     """A step of each initialisation, one after another."""
     task = corpus.tasks[0]
     rows = torch.full((len(items), length), EOS)
     rows[:, : task.tokens.shape[1]] = torch.from_numpy(task.tokens)[items]
     labels = torch.full((len(items), length), -100)
     labels[:, task.first : task.first + task.answers] = rows[:, task.first + 1 : task.first + 1 + task.answers]
-    models = [Plain(shape) for _ in range(INITS)]
+    models = [kind(shape) for _ in range(INITS)]
     optimizers = [torch.optim.AdamW(model.parameters(), lr=RATE, betas=BETAS, weight_decay=DECAY) for model in models]
 
     def step() -> None:
@@ -92,18 +110,21 @@ def seconds(step: Callable[[], None], steps: int) -> float:
 def main(steps: int = 12) -> None:
     """Time both sides of each case and compare."""
     torch.set_num_threads(1)
-    ratios = []
+    ratios: dict[str, list[float]] = {}
     for preset, name, count, length in CASES:
         shape, corpus = PRESETS[preset], Corpus([make_task(name)])
         items = torch.from_numpy(corpus.items(0, "train")[:count])
         torch.backends.mkldnn.matmul.fp32_precision = BY_ITSELF  # type: ignore[attr-defined]
-        slow = seconds(plain(shape, corpus, items, length), steps)
+        slow = {kind: seconds(plain(kind, shape, corpus, items, length), steps) for kind in (Plain, Gpt2)}
         quicken_products()
-        quick = seconds(ours(shape, corpus, items), steps)
-        ratios.append(slow / quick)
-        what = f"{preset}, {name}, {count} items, {INITS} initialisations"
-        print(f"{what:50} plain {1 / slow:6.2f} steps/s of CPU, ours {1 / quick:6.2f}, {ratios[-1]:.2f} times", flush=True)
-    print(f"ours / plain loop, steps a second of CPU: ratio {min(ratios):.2f} to {max(ratios):.2f}")
+        quick = {bf16: seconds(ours(replace(shape, bf16=bf16), corpus, items), steps) for bf16 in (False, True)}
+        said = [f"{label} {1 / took:6.2f}" for label, took in zip(SIDES, (*slow.values(), *quick.values()), strict=True)]
+        print(f"{preset}, {name}, {count} items, {INITS} initialisations, steps/s of CPU: {', '.join(said)}", flush=True)
+        for other, took in zip(SIDES[:2], slow.values(), strict=True):
+            for mine, own in zip(SIDES[2:], quick.values(), strict=True):
+                ratios.setdefault(f"{mine} / {other}", []).append(took / own)
+    for what, found in ratios.items():
+        print(f"{what}, steps a second of CPU: ratio {min(found):.2f} to {max(found):.2f} ({', '.join(f'{one:.2f}' for one in found)})")
 
 
 if __name__ == "__main__":

@@ -28,11 +28,15 @@ class ForgettingParameters(Parameters):
     """What `08_forgetting` can be told."""
 
     model: str = "formal"  # of this experiment, not of params/models
-    method: Literal["none", "replay", "joint", "scratch", "ewc", "l2", "lwf", "lora"] = "none"
+    fc1: Positive | None = None  # band of the MLP's first matrix that is kept, in hidden units; None: all of it
+    fc2: Positive | None = None  # likewise of its second
+    sort: Annotated[int, Field(ge=0)] = 0  # places over which each block's output is mixed; 0: none
+    method: Literal["none", "replay", "forever", "generative", "joint", "scratch", "ewc", "l2", "lwf", "lora"] = "none"
     tasks: list[str] = TASKS  # in the order in which they are learnt
     control: Literal["none", "one_token", "shuffled"] = "none"
-    stored: Share = 0.05  # share of a task's training items that replay keeps
-    rehearsed: Annotated[int, Field(ge=0)] = 8  # items that replay adds to a batch
+    subset: Annotated[float, Field(gt=0, le=1)] = 1.0  # share of each task's training items that is learnt from
+    stored: Share = 0.05  # share of a task's training items that replay and forever keep
+    rehearsed: Annotated[int, Field(ge=0)] = 8  # items that replay, forever and generative add to a batch
     policy: Policy = "uniform"
     strength: Annotated[float, Field(ge=0)] | None = None  # how much what was learnt weighs; None: the method's own
     rank: Positive = 16  # of a task's update, of lora
@@ -43,6 +47,7 @@ class ForgettingParameters(Parameters):
     batch: Positive = 32
     rate: Annotated[float, Field(gt=0)] = 0.001
     decay: Annotated[float, Field(ge=0)] = 0.1
+    bf16: bool = False  # linear layers multiply in bfloat16: a fifth quicker on a processor that can
     split: Literal["test", "val"] = "test"
 
 

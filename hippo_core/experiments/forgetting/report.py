@@ -14,8 +14,8 @@ from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
 
 TOLD = (
-    *("model", "method", "policy", "stored", "rehearsed", "strength", "control", "tasks", "optimizer", "early_stop", "steps"),
-    *("batch", "rate", "decay", "seed", "split"),
+    *("model", "fc1", "fc2", "sort", "method", "policy", "stored", "rehearsed", "strength", "control", "subset", "tasks"),
+    *("optimizer", "early_stop", "steps", "batch", "rate", "decay", "bf16", "seed", "split"),
 )
 SHOWN = {
     "average_accuracy": "average accuracy",
@@ -24,6 +24,7 @@ SHOWN = {
     "forgetting_from_initial": "forgetting, initial less last",
     "forward_transfer": "forward transfer",
 }
+COMPARED = ("average_accuracy", "kept")  # with a plain model
 
 
 def found(tables: Sequence[TableRows]) -> list[Section]:
@@ -54,20 +55,32 @@ def _named(cell: Frame, told: Sequence[str]) -> dict[str, str]:
 def _side_by_side(cells: Sequence[Frame], told: Sequence[str]) -> Section:
     by_cell = [summaries(cell) for cell in cells]
     plain = next((number for number, cell in enumerate(cells) if cell["method"].iloc[0] == "none"), None)
+    places = ranks(by_cell)
     lines = []
-    for cell, own in zip(cells, by_cell, strict=True):
+    for number in places.median(axis="columns").sort_values(kind="stable").index:
+        cell, own = cells[number], by_cell[number]
         line: dict[str, Any] = dict(_named(cell, told))
+        mine = places.loc[number]
+        line["rank"] = f"{mine.median():g} ({mine.min():g} to {mine.max():g})"
         line |= {title: _shown(own.rename_axis("init").reset_index(), name) for name, title in SHOWN.items()}
         if plain is not None:
-            difference = (own["kept"] - by_cell[plain]["kept"]).rename_axis("init").reset_index()
-            line["kept, less that of none"] = NONE if cell is cells[plain] else _shown(difference, "kept", sign=True)
+            for name in COMPARED:
+                difference = (own[name] - by_cell[plain][name]).rename_axis("init").reset_index()
+                line[f"{SHOWN[name]}, less that of none"] = NONE if number == plain else _shown(difference, name, sign=True)
         lines.append(line | {"initialisations": str(len(own))})
     sentence = (
-        "Means over initialisations (95% interval) from ten of them on, else [least to most]; the difference is paired. kept: of the "
-        "accuracy on earlier tasks just after their own phases the share that is left after the last. It and both forgettings count the "
-        "tasks that were learnt to 99% in their own phase; the average accuracy counts all. An answer is right as a whole or not at all."
+        "Best first. rank: by average accuracy among the cells with the same initialisation, median (least to most). Means over "
+        "initialisations (95% interval) from ten of them on, else [least to most]; differences are paired. kept: of the accuracy on "
+        "earlier tasks just after their own phases the share that is left after the last. It and both forgettings count the tasks that "
+        "were learnt to 99% in their own phase; the average accuracy counts all. An answer is right as a whole or not at all."
     )
     return Section("Tasks in sequence", sentence, table=pd.DataFrame(lines))
+
+
+def ranks(by_cell: Sequence[Frame]) -> Frame:
+    """The rank of each cell (index) among those with the same initialisation (columns), by average accuracy; 1 is best, ties share."""
+    found = pd.DataFrame({number: own["average_accuracy"] for number, own in enumerate(by_cell)}).T
+    return found.rank(ascending=False)
 
 
 def _shown(by_init: Frame, name: str, sign: bool = False) -> str:

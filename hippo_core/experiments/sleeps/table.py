@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hippo_core.experiments.consolidation.table import change
+from hippo_core.results import forgetting
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import Table, mean_by_cluster
 
@@ -36,9 +37,7 @@ def stream(rows: Frame, measure: str = "score") -> dict[str, float | int | None]
     before, just_learnt, at_the_end: mean of R[0, j], of the diagonal R[j, j], and of R[G, j]: "average accuracy" (Lopez-Paz & Ranzato
         2017, arXiv 1706.08840, section 2).
     oracle: mean with the facts in the prompt, before the first sleep.
-    forgetting_from_max: mean over j < G of the largest R[i, j] with i < G, less R[G, j] (Chaudhry et al. 2018, arXiv 1801.10112,
-        section 3; there as here i may lie before j).
-    forgetting_from_initial: mean over j < G of R[j, j] - R[G, j], the negative of backward transfer (Lopez-Paz & Ranzato 2017).
+    forgetting_from_max, forgetting_from_initial: means over j < G (results/forgetting.py).
     diagonal_kept: at_the_end as a share of just_learnt.
     first_group_kept: of the questions about group 1 that were right after sleep 1, the share right after sleep G; of a measure between 0
         and 1 the kept share of its sum.
@@ -48,15 +47,15 @@ def stream(rows: Frame, measure: str = "score") -> dict[str, float | int | None]
     table = matrix(rows, measure)
     count = int(table.columns.max())
     values = table.reindex(index=range(count + 1), columns=range(1, count + 1)).to_numpy(dtype=float)
-    learnt, last = values[np.arange(1, count + 1), np.arange(count)], values[count]
+    learnt, last = forgetting.diagonal(values), values[count]
     in_a_row = bool(np.isfinite(last).all())
     oracle = rows[rows["probe"] == ORACLE][measure].mean()
     found: dict[str, Any] = {"before": values[0].mean(), "just_learnt": learnt.mean(), "oracle": float(oracle)}
     if in_a_row:
         found |= {
             "at_the_end": last.mean(),
-            "forgetting_from_max": (values[:count].max(0) - last)[:-1].mean() if count > 1 else math.nan,
-            "forgetting_from_initial": (learnt - last)[:-1].mean() if count > 1 else math.nan,
+            "forgetting_from_max": forgetting.mean(forgetting.from_max(values)[:-1]),
+            "forgetting_from_initial": forgetting.mean(forgetting.from_initial(values)[:-1]),
             "diagonal_kept": last.mean() / learnt.mean() if learnt.mean() else math.nan,
             "first_group_kept": first_group_kept(rows, measure),
             "half_life": half_life(values),

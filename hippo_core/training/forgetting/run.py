@@ -46,8 +46,8 @@ class Course:
         self.parameters, self.folder, self.say = parameters, folder, say
         torch.set_num_threads(parameters.threads)
         quicken_products()
-        shape = load_shape(parameters.model)
-        self.corpus = Corpus([make_task(name, parameters.control) for name in parameters.tasks])
+        shape = load_shape(parameters.model, **{name: getattr(parameters, name) for name in ("fc1", "fc2", "sort", "bf16")})
+        self.corpus = Corpus([make_task(name, parameters.control, parameters.subset) for name in parameters.tasks])
         shape.require(self.corpus, parameters.model)
         for task in self.corpus.tasks:
             if parameters.batch > len(task.train):

@@ -85,9 +85,10 @@ class Task:
         return self.tokens.shape[1] - 1 - self.first
 
 
-def make_task(name: str, control: Control = "none") -> Task:
+def make_task(name: str, control: Control = "none", subset: float = 1.0) -> Task:
     """The task of that name. `control`: "one_token": its cue is the one that all tasks of its family share; "shuffled": the answers of the
-    items are exchanged among them, so that there is nothing to be generalised. LabError for an unknown name."""
+    items are exchanged among them, so that there is nothing to be generalised. `subset`: the share of the training items that is learnt
+    from; what is held out stays the same. LabError for an unknown name."""
     if name not in CUES:
         raise unknown("task", name, CUES)
     family = "formal" if name in FORMAL else "modular"
@@ -97,9 +98,9 @@ def make_task(name: str, control: Control = "none") -> Task:
         answers = answers[np.random.RandomState(SPLIT_SEED + 1).permutation(len(answers))]
     order = np.random.RandomState(SPLIT_SEED).permutation(len(prompts))
     half = len(prompts) // 2
-    held_out = order[half:]
+    learnt, held_out = order[: max(1, round(subset * half))], order[half:]
     cue_at = 0 if family == "formal" else 2
-    return Task(name, np.hstack([prompts, answers]), cue_at, prompts.shape[1] - 1, order[:half], held_out[::2], held_out[1::2])
+    return Task(name, np.hstack([prompts, answers]), cue_at, prompts.shape[1] - 1, learnt, held_out[::2], held_out[1::2])
 
 
 def _formal(name: str, cue: int) -> tuple[Numbers, Numbers]:

@@ -70,10 +70,17 @@ def test_its_sentence_and_report_name_what_was_kept_and_what_was_not_learnt():
     both = pd.concat([rows_of(), rows_of(better, method="replay")])
     table = TableRows("forgetting", "forget", "entry", "init", both, ("accuracy", "loss"), ("model", "seed"))
     side_by_side, took, *own = report.found([table])
-    assert side_by_side.table is not None and side_by_side.table["method"].tolist() == ["none", "replay"]
-    assert side_by_side.table["kept, less that of none"].tolist()[1].startswith("+0.47")
+    assert side_by_side.table is not None and side_by_side.table["method"].tolist() == ["replay", "none"]  # best first
+    assert side_by_side.table["kept, less that of none"].tolist()[0].startswith("+0.47")
+    assert side_by_side.table["average accuracy, less that of none"].tolist()[0].startswith("+0.30")
+    assert side_by_side.table["rank"].tolist() == ["1 (1 to 1)", "2 (2 to 2)"]
     assert took.table is not None and took.table["learnt by"].tolist()[:3] == ["2 of 2", "2 of 2", "0 of 2"]
     assert [one.figure is not None and one.figure.startswith(b"\x89PNG") for one in own] == [True, True]
+
+
+def test_a_rank_is_among_cells_of_the_same_initialisation():
+    cells = [pd.DataFrame({"average_accuracy": values}, index=["1", "2"]) for values in ((0.5, 0.9), (0.6, 0.2), (0.6, 0.1))]
+    assert report.ranks(cells).to_numpy().tolist() == [[3.0, 1.0], [1.5, 2.0], [1.5, 3.0]]
 
 
 def check(**values):

@@ -1,6 +1,7 @@
 """Phases: what is learnt from, that a seed alone learns the same, that a killed course goes on, and what each method keeps."""
 
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -8,10 +9,10 @@ import pytest
 import torch
 
 from hippo_core.files import LabError
-from hippo_core.training.forgetting import checkpoint, run
-from hippo_core.training.forgetting.methods import METHODS
-from hippo_core.training.forgetting.tasks import make_task
-from hippo_core.training.forgetting.transformer import PRESETS, initial, logits
+from hippo_core.training.forgetting import checkpoint, run, transformer
+from hippo_core.training.forgetting.methods import METHODS, forever
+from hippo_core.training.forgetting.tasks import Batch, make_task
+from hippo_core.training.forgetting.transformer import PRESETS, Shape, initial, load_shape, logits
 
 UNTIMED = ["seconds", "seconds_to_99"]
 
@@ -37,7 +38,64 @@ def test_logits_at_a_place_know_nothing_of_later_tokens():
     assert not torch.allclose(found, logits(shape, vector, tokens.flip(1), at), atol=1e-3)
 
 
-@pytest.mark.parametrize("method", ["replay", "lora"])
+def test_a_band_keeps_what_lies_near_the_diagonal_of_the_mlp():
+    bands = Shape(24, width=4, fc1=4, fc2=8).bands
+    assert bands["up"].int().tolist()[:7] == [
+        [1, 0, 0, 0],
+        [1, 0, 0, 0],
+        [1, 1, 0, 0],
+        [0, 1, 0, 0],
+        [0, 1, 0, 0],
+        [0, 1, 0, 0],
+        [0, 1, 1, 0],
+    ]
+    assert bands["down"].int().tolist()[1] == [1] * 9 + [0] * 7
+    assert bands["up"].mean() < bands["down"].mean()
+
+
+def test_a_band_as_wide_as_the_matrix_is_the_whole_model():
+    tokens, at = torch.randint(0, 100, (2, 12), generator=torch.Generator().manual_seed(0)), torch.tensor([[3, 7], [7, 7]])
+    found = {name: logits(load_shape("small", **told), initial(PRESETS["small"], 3), tokens, at) for name, told in BANDS.items()}
+    assert torch.equal(found["dense"], found["wide"])
+    assert not torch.allclose(found["dense"], found["fc1"], atol=1e-4) and not torch.allclose(found["fc1"], found["fc2"], atol=1e-4)
+
+
+BANDS = {"dense": {}, "wide": {"fc1": 1024, "fc2": 1024}, "fc1": {"fc1": 64}, "fc2": {"fc2": 64}}
+
+
+def test_rounded_products_are_nearly_those_of_float32():
+    tokens, at = torch.randint(0, 100, (2, 12), generator=torch.Generator().manual_seed(0)), torch.tensor([[3, 7], [7, 7]])
+    vector = initial(PRESETS["small"], 3)
+    found = [logits(load_shape("small", bf16=bf16), vector, tokens, at) for bf16 in (False, True)]
+    assert found[1].dtype == torch.float32 and not torch.equal(*found)
+    assert torch.allclose(*found, atol=0.01, rtol=0.02)
+
+
+def test_a_sort_layer_mixes_the_last_places_and_no_later_ones():
+    shape = load_shape("small", sort=2)
+    vector = initial(shape, 3)
+    assert len(vector) == len(initial(PRESETS["small"], 3)) + 2 * shape.layers
+    hidden, two = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]]), torch.zeros(2)
+    share = 1 / (1 + math.exp(2))
+    weight = 1 / (1 + math.exp(1 / math.sqrt(2)))  # of the place before, whose likeness is 0, beside its own, 1
+    expected = [(1 - share) * 0 + share * weight, 1 - share + share * (1 - weight)]
+    assert transformer._mixed(hidden, two, 2)[0, 1].tolist() == pytest.approx(expected)
+    assert torch.equal(transformer._mixed(hidden, two, 1), hidden)
+    tokens = torch.randint(0, 100, (2, 12), generator=torch.Generator().manual_seed(0))
+    changed, at = tokens.clone(), torch.tensor([[3, 7], [7, 7]])
+    changed[:, 8:] = 5
+    found = logits(shape, vector, tokens, at)
+    assert torch.allclose(found, logits(shape, vector, changed, at), atol=1e-5)
+    assert not torch.allclose(found, logits(load_shape("small", sort=4), vector, tokens, at), atol=1e-4)
+
+
+@pytest.mark.parametrize("told", [{"fc1": 16, "fc2": 16}, {"sort": 4}])
+def test_a_variant_goes_through_the_phases(course, told):
+    plain, mine = rows_of(course("plain", steps=4)), rows_of(course("variant", steps=4, **told))
+    assert not np.allclose(plain["loss"], mine["loss"], atol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["replay", "lora", "generative"])
 def test_models_in_step_learn_what_each_would_alone(course, method):
     together = rows_of(course(method=method, seed=7))
     for number, seed in enumerate((7, 8)):
@@ -52,7 +110,7 @@ class Killed(Exception):
 
 WHEN = [  # in the first phase, after it, in the second
     *(("replay", {"policy": "spaced"}, 5), ("ewc", {"optimizer": "kept"}, 5), ("none", {}, 10)),
-    *(("replay", {"policy": "spaced"}, 13), ("lora", {}, 13)),
+    *(("replay", {"policy": "spaced"}, 13), ("lora", {}, 13), ("forever", {}, 13), ("generative", {}, 13)),
 ]
 
 
@@ -82,7 +140,8 @@ def test_a_killed_course_goes_on_as_if_nothing_had_happened(course, monkeypatch,
 
 
 def test_replay_of_nothing_is_no_replay(course):
-    same(rows_of(course(method="none")), rows_of(course("nothing", method="replay", stored=0.0)))
+    for method in ("replay", "forever"):
+        same(rows_of(course(f"none {method}", method="none")), rows_of(course(f"nothing {method}", method=method, stored=0.0)))
     assert not np.allclose(rows_of(course("some", method="replay"))["loss"], rows_of(course("none", method="none"))["loss"])
 
 
@@ -96,6 +155,48 @@ def test_replay_draws_from_earlier_tasks_training_items_alone(course):
         stored = [item for item in row if item >= 0]
         assert len(set(stored)) == len(stored) == 26 and set(stored) <= train  # a tenth of 256
     assert drawn[0].tolist() != drawn[1].tolist()
+
+
+def test_the_store_is_rehearsed_when_the_weights_have_moved_so_many_days(course, monkeypatch):
+    monkeypatch.setattr(forever, "CYCLE", 2)
+    here, rehearsed = course(method="forever", stored=0.1, inits=1), []
+    here.method.end(0)
+    here.method.begin(1)
+    for step in range(1, 20):
+        more = here.method.more(1, step, [0])
+        rehearsed.append(more is not None and bool((more >= 0).any()))
+        with torch.no_grad():  # a move of one a step: two are a day; none from the tenth on
+            here.learner.learnt[0][0] += float(step < 10)
+    days = [1, 2, 4]  # of two steps: after 2, 4 and 8
+    assert [step for step, one in enumerate(rehearsed, 1) if one] == [2 * day + 1 + more for day in days for more in (0, 1)]
+
+
+def test_what_is_written_of_a_task_has_its_cue_and_the_models_own_answers(course):
+    here = course(method="generative", tasks=["majority", "add"], inits=2, rehearsed=3, model="tiny")
+    here.method.begin(0)
+    before = here.learner.stacked([0, 1])
+    for task in (0, 1):
+        known = here.corpus.tasks[task]
+        written = here.method.written(task, 1)
+        assert (written[..., known.cue_at] == known.cue).all() and not (written[0] == written[1]).all()
+        at = torch.full((2, 64, 1), known.first)
+        asked = Batch(written[..., : known.first + 1], at, written[..., known.first + 1, None], torch.ones(1))
+        assert here.learner.scored(before, asked).right.all()
+    here.method.end(0)
+    here.method.begin(1)
+    here.method.notes["step"] = 5
+    batch = here.method._drawn(1, [1])
+    rows = {tuple(row) for row in here.method.tensors["written.0"][1][:, : batch.tokens.shape[-1]].tolist()}
+    assert {tuple(row) for row in batch.tokens[0].tolist()} <= rows and batch.tokens.shape[:2] == (1, 3)
+    assert (batch.at == here.corpus.tasks[0].first).all()
+
+
+def test_prompts_are_learnt_so_that_they_can_be_written(course):
+    here = course(method="generative", tasks=["copy"], model="small", steps=80, inits=1, rate=0.003, batch=32, early_stop=False)
+    here.run()
+    written = {tuple(row[:10]) for row in here.method.written(0, 0)[0].tolist()}
+    real = {tuple(row[:10]) for row in here.corpus.tokens.tolist()}
+    assert written <= real and len(written) > 30  # of 64
 
 
 def test_what_is_drawn_goes_once_through_the_training_items(course):
@@ -164,6 +265,11 @@ def test_a_task_that_does_not_fit_the_preset(course):
 def test_a_batch_larger_than_the_data(course):
     with pytest.raises(LabError, match="a batch of 129 is larger than the 128 training items of task copy"):
         course(batch=129)
+
+
+def test_a_batch_larger_than_the_subset(course):
+    with pytest.raises(LabError, match="a batch of 8 is larger than the 6 training items of task copy"):
+        course(tasks=["copy"], subset=0.05)
 
 
 def test_an_unknown_model(course):

@@ -43,6 +43,12 @@ def test_the_split_is_that_of_seed_42_for_all_tasks_of_a_size():
     assert make_task("copy").test.tolist() == make_task("reverse").test.tolist()
 
 
+def test_a_subset_is_learnt_from_and_the_same_items_are_held_out():
+    whole, part = make_task("copy"), make_task("copy", subset=0.25)
+    assert part.train.tolist() == whole.train[:32].tolist()
+    assert part.test.tolist() == whole.test.tolist() and part.val.tolist() == whole.val.tolist()
+
+
 def test_each_task_has_a_cue_of_its_own_but_in_the_control():
     for family in (FORMAL, MODULAR):
         assert len({make_task(name).cue for name in family}) == len(family)

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from hippo_core.files import unknown
 from hippo_core.training.forgetting.learner import Learner
+from hippo_core.training.forgetting.methods.forever import Forever
+from hippo_core.training.forgetting.methods.generative import Generative
 from hippo_core.training.forgetting.methods.joint import Joint
 from hippo_core.training.forgetting.methods.lora import LoRA
 from hippo_core.training.forgetting.methods.lwf import LwF
@@ -15,6 +17,8 @@ from hippo_core.training.forgetting.methods.scratch import Scratch
 METHODS: Mapping[str, type[Method]] = {
     "none": Method,
     "replay": Replay,
+    "forever": Forever,
+    "generative": Generative,
     "joint": Joint,
     "scratch": Scratch,
     "ewc": EWC,

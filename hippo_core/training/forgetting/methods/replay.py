@@ -43,8 +43,7 @@ class Replay(Method):
         if (step - 1) % CYCLE == 0:
             for model in models:
                 self.notes["drawn"][model] = self._draw(model, phase)
-        rows = [self.notes["drawn"][model] for model in models]
-        return torch.tensor([row + [-1] * (self.settings.rehearsed - len(row)) for row in rows])
+        return self._rows(models)
 
     def seen(self, phase: int, step: int, models: Sequence[int], more: Scores) -> None:
         if (step - 1) % CYCLE:
@@ -63,6 +62,11 @@ class Replay(Method):
             with torch.no_grad():
                 losses = learner.scored(learner.stacked([model]), learner.corpus.batch(chosen)).nats[0]
             self.notes["stored"][model] += [[item, loss, phase] for item, loss in zip(chosen.tolist(), losses.tolist(), strict=True)]
+
+    def _rows(self, models: Sequence[int]) -> torch.Tensor:
+        """What was drawn for these models, `(models, rehearsed)`, filled up by -1."""
+        rows = [self.notes["drawn"][model] for model in models]
+        return torch.tensor([row + [-1] * (self.settings.rehearsed - len(row)) for row in rows])
 
     def _draw(self, model: int, phase: int) -> list[int]:
         if model not in self.queues:
