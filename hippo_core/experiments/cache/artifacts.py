@@ -3,7 +3,7 @@
     task_metrics.json, stability_metrics.json, detection_metrics.json, train.jsonl, eval.jsonl
     table_main_results.tex, table_ablation_summary.tex
     figures: figA score along severity, figB cost, figC sensitivity, figD layers and heads; figE detection, figF bits, figG bits gone
-    index.md   the tables in Markdown, with the figures
+    protocol_metrics.json, index.md   the other tables; the page of all of them (page.py)
 
 Nothing stands in for what is missing: a run without a training, or a record without its stability, is an error.
 """
@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.experiments.cache import protocol
+from hippo_core.experiments.cache.page import page
 from hippo_core.experiments.cache.table import kept, task_metrics
 from hippo_core.files import LabError, read_object, write_bytes, write_json, write_text
 from hippo_core.results.figures import cache, drawing
@@ -40,30 +41,25 @@ def write(runs: Sequence[Path], out: Path) -> list[Path]:
     write_json(out / "detection_metrics.json", detection)
     write_text(out / "train.jsonl", _lines(_training(trained)))
     write_text(out / "eval.jsonl", _lines(_evaluation(rows)))
-    ablations = protocol.ablations(found)
+    bits, ablations = protocol.bits_lost(found), protocol.ablations(found)
+    gone = pd.concat(removed, ignore_index=True) if removed else None
+    told = {"made": _made(runs, rows), "ablations": ablations, "bits": protocol.bits_in_short(bits)}
+    told["gone"] = protocol.gone(gone) if gone is not None else pd.DataFrame()
+    write_json(out / "protocol_metrics.json", {name: one if isinstance(one, str) else one.to_dict("records") for name, one in told.items()})
     write_text(out / "table_main_results.tex", _latex(protocol.main_results(rows)))
     write_text(out / "table_ablation_summary.tex", _latex(ablations))
-    bits = protocol.bits_lost(found)
     figures = {
-        "figA": ("Score kept", cache.robustness(kept(rows))),
-        "figB": ("What a defence costs", cache.cost(rows)),
-        "figC": ("Words that move", cache.sensitivity(stability)),
-        "figD": ("Layers and heads", cache.amplification(stability)),
-        "figE": ("Who notices", cache.detected(detection)),
+        "figA": cache.robustness(kept(rows)),
+        "figB": cache.cost(rows),
+        "figC": cache.sensitivity(stability),
+        "figD": cache.amplification(stability),
+        "figE": cache.detected(detection),
+        **({"figF": cache.bits(bits)} if len(bits) else {}),
+        **({"figG": cache.removal(gone)} if gone is not None else {}),
     }
-    tables = {"figA": [protocol.scores_kept(rows), protocol.damage_recovered(rows)], "figE": [protocol.noticed(detection)]}
-    if len(bits):
-        figures["figF"], tables["figF"] = ("Which bit matters", cache.bits(bits)), [protocol.bits_in_short(bits)]
-    if removed:
-        gone = pd.concat(removed, ignore_index=True)
-        figures["figG"], tables["figG"] = ("Bits that are gone", cache.removal(gone)), [protocol.gone(gone)]
-    for name, (_, figure) in figures.items():
+    for name, figure in figures.items():
         write_bytes(out / "figures" / f"{name}.png", drawing.png(figure))
-    page = [f"# Reference: a cache broken, {rows['model'].iloc[0]}", _made(runs, rows)]
-    for name, (title, _) in figures.items():
-        page += [f"## {title}", f"![{title}](figures/{name}.png)", *map(markdown, tables.get(name, []))]
-    page += ["## Ablations", markdown(ablations)]
-    write_text(out / "index.md", "\n\n".join(page) + "\n")
+    write_text(out / "index.md", page(out))
     return sorted(path for path in out.rglob("*") if path.is_file())
 
 
@@ -131,19 +127,12 @@ def _made(runs: Sequence[Path], rows: Frame) -> str:
     seeds, probes = ", ".join(map(str, sorted(set(rows["seed"])))), rows.groupby("task")["probe"].nunique()
     counts = ", ".join(f"{count} of `{task}`" for task, count in probes.items())
     return (
-        f"Runs {', '.join(f'`{run.name}`' for run in runs)}, commit {', '.join(commits)}; seed {seeds}; probes: {counts}. All layers, heads "
-        "and tokens of a context may be hit, keys and values. Score kept: what is left of the score above chance, mean over severities "
+        f"Runs {', '.join(f'`{run.name}`' for run in runs)}, commit {', '.join(commits)}; seed {seeds}; probes: {counts}. All layers, "
+        "heads and tokens of a context may be hit, keys and values. Score kept: what is left of the score above chance, mean over severities "
         "from 0. Damage recovered: (corrupt - repaired) / (corrupt - clean) on the same caches and damage, with 95% intervals by world "
         "where there are ten and something varies; of texts in nats a token, else in answers right. Written by "
         "`python -m hippo_core.experiments.cache.artifacts`."
     )
-
-
-def markdown(table: Frame) -> str:
-    """A table in Markdown: numbers to the right."""
-    heads = list(map(str, table.columns))
-    lines = [heads, ["---" if number == 0 else "--:" for number in range(len(heads))], *table.astype(str).to_numpy().tolist()]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main(told: Sequence[str]) -> None:

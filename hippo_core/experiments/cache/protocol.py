@@ -1,4 +1,4 @@
-"""The tables of the cache protocol, of all records of one run or several: what is kept, recovered, noticed, ablated and gone."""
+"""The tables of the cache protocol: what is kept, recovered, noticed, ablated and gone."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.experiments.cache.report import TOLD
-from hippo_core.experiments.cache.table import CLEAN, admitted, auc, kept, overhead, recovered
-from hippo_core.results.formatting import NONE, share
+from hippo_core.experiments.cache.table import CLEAN, admitted, auc, kept, recovered
+from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.frames import Frame
 
 BIT = "bitflip of bit "
@@ -40,30 +40,41 @@ def main_of(found: Sequence[tuple[str, Frame]]) -> Frame:
     return next((rows for name, rows in found if not name), found[0][1])
 
 
-def scores_kept(rows: Frame) -> Frame:
-    """A line a fault, a column a defence: what is left of the score above chance, the mean over severities from 0 and over tasks; then the
-    mean, and what a defence keeps and takes."""
-    areas = auc(kept(rows))
+def scores_kept(metrics: Mapping[str, Any]) -> Frame:
+    """Of task metrics a line a fault, a column a defence: what is left of the score above chance, the mean over severities from 0 and over
+    tasks; then the mean, and what a defence keeps and takes."""
+    areas = pd.DataFrame(metrics["robustness_auc"])
     wide = areas.groupby(["kind", "defence"], sort=False)["auc"].mean().unstack(sort=False)
     wide.loc["mean"] = wide.mean()
     shown = wide.map(share)
-    costs = overhead(rows)
-    shown.loc["kilobytes beside a cache"] = [f"{costs[name]['kept_bytes'] / 1000:.0f}" for name in wide]
-    shown.loc["milliseconds a cache, one core"] = [f"{costs[name]['repair_ms']:.0f}" for name in wide]
-    return shown.rename(columns=NAMES).rename_axis(columns=None).rename_axis("fault, of all layers and heads").reset_index()
+    costs = metrics["overhead"]
+    shown.loc["kilobytes beside a cache"] = [f"{costs[name]['kept_bytes'] / 1000:,.0f}" for name in wide]
+    shown.loc["milliseconds a cache, one core"] = [f"{costs[name]['repair_ms']:,.0f}" for name in wide]
+    return _headed(shown.rename(columns=NAMES), "fault, of all layers and heads")
 
 
-def damage_recovered(rows: Frame) -> Frame:
-    """A line a probe, a fault and a severity, a column a defence: damage recovered with its interval."""
-    lines = recovered(rows)
-    lines["shown"] = [
-        share(line["recovered"], line["low"], line["high"], sign=True)
-        + ("" if pd.isna(line["low"]) else f" ({share(line['low'], sign=True)} to {share(line['high'], sign=True)})")
-        for line in lines.to_dict("records")
-    ]
-    lines["lost"] = lines["lost"].map(share)
-    wide = lines.pivot_table(index=["task", "kind", "severity", "lost"], columns="defence", values="shown", aggfunc="first", sort=False)
-    return wide.rename_axis(columns=None).reset_index().rename(columns={"task": "probe", "kind": "fault"})
+def damage_recovered(metrics: Mapping[str, Any]) -> Frame:
+    """Of task metrics a line a probe, a fault and a severity, a column a defence: damage recovered with its interval."""
+    lines = [
+        {"probe": line["task"], "fault": line["kind"], "severity": f"{line['severity']:g}", "lost": share(line["lost"]),
+         "defence": line["defence"], "shown": _with_interval(line)}
+        for line in metrics["damage_recovered"]
+    ]  # fmt: skip
+    wide = pd.DataFrame(lines).pivot_table(
+        index=["probe", "fault", "severity", "lost"], columns="defence", values="shown", aggfunc="first", sort=False
+    )
+    return wide.fillna(NONE).rename_axis(columns=None).reset_index()
+
+
+def _with_interval(line: Mapping[str, Any]) -> str:
+    low, high = line["low"], line["high"]
+    said = share(line["recovered"], low, high, sign=True)
+    return said if missing(low) else f"{said} ({span(low, high, sign=True)})"
+
+
+def _headed(wide: Frame, head: str) -> Frame:
+    """A table with its index as the first column, under this head; what is not there is a dash."""
+    return wide.fillna(NONE).rename_axis(columns=None).rename_axis(head).reset_index()
 
 
 def noticed(found: Mapping[str, Any]) -> Frame:
@@ -72,7 +83,7 @@ def noticed(found: Mapping[str, Any]) -> Frame:
     lines = pd.DataFrame(found["lines"])
     wide = lines.groupby(["kind", "defence"], sort=False)["recall_at_1_percent"].mean().unstack(sort=False)
     wide.loc["mean"] = wide.mean()
-    return wide.map(share).rename_axis(columns=None).rename_axis("found at 1 % false alarms").reset_index()
+    return _headed(wide.map(share), "found at 1 % false alarms")
 
 
 def bits_lost(found: Sequence[tuple[str, Frame]]) -> Frame:
@@ -109,7 +120,7 @@ def gone(rows: Frame) -> Frame:
     lines = means.groupby(["way", "severity", "removed"], sort=False)["kept"].mean().reset_index()
     lines["shown"] = [f"{removed:.3f} → {share(left)}" for removed, left in zip(lines["removed"], lines["kept"], strict=True)]
     wide = lines.pivot_table(index="way", columns="severity", values="shown", aggfunc="first", sort=False)
-    return wide.rename(columns=lambda one: f"severity {one:g}").rename_axis(columns=None).rename_axis("gone → kept").reset_index()
+    return _headed(wide.rename(columns=lambda one: f"severity {one:g}"), "gone → kept")
 
 
 def ablations(found: Sequence[tuple[str, Frame]]) -> Frame:

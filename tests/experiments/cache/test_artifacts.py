@@ -7,8 +7,9 @@ import pytest
 
 from hippo_core.experiments.cache import artifacts, protocol
 from hippo_core.experiments.cache.experiment import CACHE, CacheParameters
-from hippo_core.experiments.cache.table import TRAIN
-from hippo_core.files import LabError, write_json
+from hippo_core.experiments.cache.page import page
+from hippo_core.experiments.cache.table import TRAIN, task_metrics
+from hippo_core.files import LabError, root, write_json
 
 KINDS = {"clean": 0.0, "gaussian": 1.0}
 SCORES = {("clean", "none"): 1.0, ("clean", "clipping"): 1.0, ("gaussian", "none"): 0.2, ("gaussian", "clipping"): 0.6}
@@ -49,12 +50,13 @@ def run(tmp_path, monkeypatch):
 def test_every_file_of_the_protocol_is_written_and_says_what_the_rows_say(run, tmp_path):
     written = {path.name for path in artifacts.write([run[0]], tmp_path / "out")}
     assert written == {
-        *("task_metrics.json", "stability_metrics.json", "detection_metrics.json", "train.jsonl", "eval.jsonl", "index.md"),
+        *("task_metrics.json", "stability_metrics.json", "detection_metrics.json", "protocol_metrics.json", "train.jsonl"),
+        *("eval.jsonl", "index.md"),
         *("table_main_results.tex", "table_ablation_summary.tex", "figA.png", "figB.png", "figC.png", "figD.png", "figE.png"),
     }
     page = (tmp_path / "out/index.md").read_text()
     assert "| gaussian | 0.60 | 0.80 |" in page  # areas: of 1 to .2, and of 1 to .6
-    assert "| text | gaussian | 1.0 | 0.80 | +0.50" in page and "| gaussian | 0.75 |" in page
+    assert "| text | gaussian | 1 | 0.80 | +0.50" in page and "| gaussian | 0.75 |" in page
     evaluated = [json.loads(line) for line in (tmp_path / "out/eval.jsonl").read_text().splitlines()]
     assert {(one["kind"], one["defence"]): one["score"] for one in evaluated} == SCORES
     assert json.loads((tmp_path / "out/train.jsonl").read_text())["corruption"] == {"type": "gaussian", "severity": 0.5}
@@ -77,7 +79,7 @@ def test_cells_that_were_told_otherwise_are_ablations_and_no_part_of_the_main_ta
     rows = pd.concat([measured(), measured(harmed, ood="loto_holdout_gaussian", holdout="gaussian")], ignore_index=True)
     found = protocol.groups(rows)
     assert [name for name, _ in found] == ["", "ood=loto_holdout_gaussian"]
-    assert protocol.scores_kept(protocol.main_of(found))["clipping"].tolist()[0] == "0.80"
+    assert protocol.scores_kept(task_metrics(protocol.main_of(found)))["clipping"].tolist()[0] == "0.80"
     assert protocol.ablations(found)["kept"].tolist() == ["0.80", "0.50"]
 
 
@@ -102,3 +104,13 @@ def test_a_name_of_what_is_left_out_says_what_is_measured():
     assert CACHE.plan(parameters).needs["repair"].parameters["holdout"] == "bitflip"
     with pytest.raises(LabError, match="says kinds="):
         CACHE.check({"ood": "loto_holdout_bitflip", "kinds": ["targeted"]}, "here")
+
+
+def test_the_reference_says_what_the_files_beside_it_say():
+    folder = root() / "reports/reference/cache"
+    assert (folder / "index.md").read_text(encoding="utf-8") == page(folder)
+
+
+def test_a_page_without_its_metrics_is_refused(tmp_path):
+    with pytest.raises(LabError, match=r"task_metrics\.json is not there"):
+        page(tmp_path)
