@@ -5,7 +5,7 @@
     figures: figA score along severity, figB cost, figC sensitivity, figD layers and heads; figE detection, figF bits, figG bits gone
     protocol_metrics.json, index.md   the other tables; the page of all of them (page.py)
 
-Nothing stands in for what is missing: a run without a training, or a record without its stability, is an error.
+Nothing stands in for what is missing: a learned repair without the record of its training, or a record without its stability, is an error.
 """
 
 import json
@@ -30,7 +30,9 @@ USAGE = "usage: python -m hippo_core.experiments.cache.artifacts OUT RUN..."
 def write(runs: Sequence[Path], out: Path) -> list[Path]:
     """Write all files of these runs into `out`; their paths. LabError where a run has no record of a step, or a record lacks a file."""
     measured = pd.concat([read_table(run, "cache", "measure") for run in runs], ignore_index=True)
-    trained = pd.concat(_tables(runs, "train"), ignore_index=True)
+    if len(models := sorted(set(measured["model"]))) > 1:
+        raise LabError(f"these runs are of several models, {', '.join(models)}; write the files of one at a time")
+    trained = _tables(runs, "train", needed="learned" in set(measured["defence"]))
     removed = _tables(runs, "remove", needed=False)
     found = protocol.groups(measured)
     rows = protocol.main_of(found)
@@ -39,7 +41,8 @@ def write(runs: Sequence[Path], out: Path) -> list[Path]:
     write_json(out / "task_metrics.json", task_metrics(rows))
     write_json(out / "stability_metrics.json", stability)
     write_json(out / "detection_metrics.json", detection)
-    write_text(out / "train.jsonl", _lines(_training(trained)))
+    if trained:
+        write_text(out / "train.jsonl", _lines(_training(pd.concat(trained, ignore_index=True))))
     write_text(out / "eval.jsonl", _lines(_evaluation(rows)))
     bits, ablations = protocol.bits_lost(found), protocol.ablations(found)
     gone = pd.concat(removed, ignore_index=True) if removed else None
@@ -63,7 +66,7 @@ def write(runs: Sequence[Path], out: Path) -> list[Path]:
     return sorted(path for path in out.rglob("*") if path.is_file())
 
 
-def _tables(runs: Sequence[Path], step: str, needed: bool = True) -> list[Frame]:
+def _tables(runs: Sequence[Path], step: str, needed: bool) -> list[Frame]:
     having = [run for run in runs if records_with(run, False, "cache", step)]
     if needed and not having:
         raise LabError(f"no run of {', '.join(map(str, runs))} has a finished cell of cache, step {step}; add a run that has one")

@@ -107,7 +107,7 @@ def bits_in_short(lost: Frame) -> Frame:
         matter = own[own["lost"] >= 0.01]["bit"].astype(int).tolist()
         said = ", ".join(map(str, sorted(matter))) or NONE
         lines.append({"format": stored, "bits": len(own), "bits that cost .01 nats or more": said, "worst bit": f"{int(worst['bit'])}",
-                      "nats a token": f"{worst['lost']:.2f}", "sign, nats": f"{sign['lost']:.2f}"})  # fmt: skip
+                      "nats a token": share(worst["lost"]), "sign, nats": share(sign["lost"])})  # fmt: skip
     return pd.DataFrame(lines)
 
 

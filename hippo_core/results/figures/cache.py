@@ -1,7 +1,7 @@
 """The figures of the cache experiment."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import matplotlib
 import numpy as np
@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from hippo_core.cache.names import Format
 from hippo_core.results.figures.drawing import STYLE, Margins, grid
 from hippo_core.results.figures.palette import INK, QUIET, RULE, Look
 from hippo_core.results.figures.sleeps import SHADES
@@ -175,7 +176,7 @@ def removal(rows: Frame) -> Figure:
     above = means["task"].map(clean) - means["task"].map(chance)
     means = means.assign(kept=(means["score"] - means["task"].map(chance)) / above)
     lines = means.groupby(["way", "removed"])["kept"].mean().reset_index()
-    title = "What is left of the score where this share of the cache's bits is gone; higher is better"
+    title = "What is left of the score where so many bits are gone; higher is better"
     figure, [panel] = grid(title, 1, 1, 3.2, Margins(0.65, 2.2, foot=0.5))
     with matplotlib.rc_context(STYLE):
         for name, look in WAYS.items():
@@ -190,8 +191,8 @@ def removal(rows: Frame) -> Figure:
 
 def bits(lost: Frame) -> Figure:
     """Nats a token that flips of one bit cost, with no defence: a panel a format (`stored`), the lowest bit left. Lower is better."""
-    formats = list(dict.fromkeys(lost["stored"]))
-    figure, panels = grid("Which bit matters: nats a token lost where one bit of every number may flip", 1, len(formats), 2.6,
+    formats = [name for name in get_args(Format) if name in set(lost["stored"])]
+    figure, panels = grid("Which bit matters: nats a token that flips of it cost", 1, len(formats), 2.6,
                           Margins(0.65, 0.3, 0.25, foot=0.5))  # fmt: skip
     top = 1.1 * max(0.1, float(lost["lost"].max()))
     with matplotlib.rc_context(STYLE):
@@ -213,7 +214,7 @@ def detected(found: Mapping[str, Any]) -> Figure:
     columns = min(ACROSS, len(kinds))
     down = -(-len(kinds) // columns)
     margins = Margins(0.6, 0.2, 0.16, foot=0.98, between=0.62, head=0.3)
-    figure, panels = grid("Damaged vectors that are noticed; higher and further left is better", down, columns,
+    figure, panels = grid("Damaged vectors that are noticed; higher is better", down, columns,
                           1.7 * down + 0.62 * (down - 1) + margins.foot, margins)  # fmt: skip
     with matplotlib.rc_context(STYLE):
         for place, panel in enumerate(panels):

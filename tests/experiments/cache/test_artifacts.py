@@ -11,9 +11,10 @@ from hippo_core.experiments.cache.page import page
 from hippo_core.experiments.cache.table import TRAIN, task_metrics
 from hippo_core.files import LabError, root, write_json
 
-KINDS = {"clean": 0.0, "gaussian": 1.0}
 SCORES = {("clean", "none"): 1.0, ("clean", "clipping"): 1.0, ("gaussian", "none"): 0.2, ("gaussian", "clipping"): 0.6}
-STEPS = {"loss": [2.0, 2.5]}
+
+
+SCORES |= {("clean", "learned"): 1.0, ("gaussian", "learned"): 0.4}
 
 
 def measured(scores=SCORES, **told):
@@ -74,13 +75,20 @@ def test_nothing_stands_in_for_what_is_missing(run, tmp_path, missing):
         artifacts.write([folder], tmp_path / "out")
 
 
+def test_models_are_not_mixed(run, tmp_path):
+    folder, tables = run
+    tables["measure"] = pd.concat([tables["measure"], measured(model="smollm2-135m")], ignore_index=True)
+    with pytest.raises(LabError, match="several models, hippo-tiny, smollm2-135m"):
+        artifacts.write([folder], tmp_path / "out")
+
+
 def test_cells_that_were_told_otherwise_are_ablations_and_no_part_of_the_main_table():
     harmed = {**SCORES, ("gaussian", "clipping"): 0.0}
     rows = pd.concat([measured(), measured(harmed, ood="loto_holdout_gaussian", holdout="gaussian")], ignore_index=True)
     found = protocol.groups(rows)
     assert [name for name, _ in found] == ["", "ood=loto_holdout_gaussian"]
     assert protocol.scores_kept(task_metrics(protocol.main_of(found)))["clipping"].tolist()[0] == "0.80"
-    assert protocol.ablations(found)["kept"].tolist() == ["0.80", "0.50"]
+    assert protocol.ablations(found)["kept"].tolist() == ["0.80", "0.70", "0.50", "0.70"]
 
 
 def test_bits_are_told_apart_by_their_numbers():
