@@ -43,7 +43,7 @@ def main_of(found: Sequence[tuple[str, Frame]]) -> Frame:
 def scores_kept(metrics: Mapping[str, Any]) -> Frame:
     """Of task metrics a line a fault, a column a defence: what is left of the score above chance, the mean over severities from 0 and over
     tasks; then the mean, and what a defence keeps and takes."""
-    areas = pd.DataFrame(metrics["robustness_auc"])
+    areas: Frame = pd.DataFrame(metrics["robustness_auc"])
     wide = areas.groupby(["kind", "defence"], sort=False)["auc"].mean().unstack(sort=False)
     wide.loc["mean"] = wide.mean()
     shown = wide.map(share)
@@ -80,7 +80,7 @@ def _headed(wide: Frame, head: str) -> Frame:
 def noticed(found: Mapping[str, Any]) -> Frame:
     """A line a fault, a column a defence: the share of damaged vectors that are found at 1 % of false alarms, means over tasks
     and severities."""
-    lines = pd.DataFrame(found["lines"])
+    lines: Frame = pd.DataFrame(found["lines"])
     wide = lines.groupby(["kind", "defence"], sort=False)["recall_at_1_percent"].mean().unstack(sort=False)
     wide.loc["mean"] = wide.mean()
     return _headed(wide.map(share), "found at 1 % false alarms")
