@@ -17,10 +17,16 @@ FLOATS["bfloat16"] = (torch.bfloat16, torch.int16, 8, 7)
 CODES = {"int8": 8, "int4": 4}
 
 
-def positions(stored: Format, field: Field = "all") -> range:
-    """The numbers of a field's bits, 0 the lowest. LabError for an unknown format or field, and for a field that codes do not have."""
+def positions(stored: Format, field: Field | int = "all") -> range:
+    """The numbers of a field's bits, 0 the lowest; of a number that bit alone. LabError for an unknown format, field or bit, and for a
+    field that codes do not have."""
     if stored not in get_args(Format):
         raise unknown("stored format", stored, get_args(Format))
+    if isinstance(field, int):
+        width = len(positions(stored))
+        if not 0 <= field < width:
+            raise LabError(f"{stored} has {width} bits, numbered from 0 to {width - 1}; got bit {field}")
+        return range(field, field + 1)
     if field not in get_args(Field):
         raise unknown("bit field", field, get_args(Field))
     if stored in CODES:

@@ -47,7 +47,7 @@ class Corruption:
         recent: tokens that old_only spares.
         window: the first token of `window`, and the one behind the last.
         parts: keys, values or both.
-        stored: the format whose bits flip; bits: which of them, all or those of a field.
+        stored: the format whose bits flip; bits: which of them, all, those of a field, or one by its number.
     """
 
     kind: str
@@ -59,7 +59,7 @@ class Corruption:
     window: tuple[int, int] = (16, 48)
     parts: Parts = "KV"
     stored: Format = "bfloat16"
-    bits: Field = "all"
+    bits: Field | int = "all"
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -172,8 +172,13 @@ def _bitflipish(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Ge
     return torch.where(hit < 0.1 * fault.severity, torch.where(kind < 0.5, -x, x + jump), x)
 
 
+def quant_levels(severity: float) -> int:
+    """How many levels `quant_noise` leaves on either side of 0."""
+    return max(1, round(2 ** (7 - 6 * severity) - 1))
+
+
 def _quantised(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
-    levels = max(1, round(2 ** (7 - 6 * fault.severity) - 1))
+    levels = quant_levels(fault.severity)
     scale = (x.abs().amax((-2, -1), keepdim=True) / levels).clamp(min=torch.finfo(torch.float32).tiny)
     return (x / scale).round() * scale
 

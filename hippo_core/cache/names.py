@@ -5,11 +5,24 @@ from typing import Literal
 Kind = Literal[
     "gaussian", "dropout_zero", "orthogonal_rotation", "bitflip", "bitflipish_sparse", "quant_noise", "contiguous_overwrite", "targeted"
 ]
+Held = Literal[
+    "loto_holdout_gaussian",
+    "loto_holdout_dropout_zero",
+    "loto_holdout_orthogonal_rotation",
+    "loto_holdout_bitflip",
+    "loto_holdout_bitflipish_sparse",
+    "loto_holdout_quant_noise",
+    "loto_holdout_contiguous_overwrite",
+    "loto_holdout_targeted",
+]  # one kind is left out of a training, and measured
+LOTO = "loto_holdout_"
 Times = Literal["all_past", "old_only", "window"]
 Parts = Literal["K", "V", "KV"]
 Format = Literal["float32", "float16", "bfloat16", "int8", "int4"]
 Field = Literal["all", "sign", "exponent", "mantissa"]
-Task = Literal["text", "choice", "needle", "traces"]
+Bits = Literal["all", "sign", "exponent", "mantissa", "each"]  # each: a fault for every bit by itself
+Task = Literal["text", "choice", "needle", "traces", "cloze", "sst2", "wikitext2"]
+Press = Literal["streaming_llm", "knorm"]
 Family = Literal["A", "B", "C"]
 DefenceName = Literal[
     "none",
@@ -21,6 +34,7 @@ DefenceName = Literal[
     "rms_outlier",
     "median",
     "ecc",
+    "ecc_equal",
     "learned",
     "wiener",
     "wiener_layer",

@@ -8,7 +8,7 @@ clipping        features clamped to the range that clean text has, vectors to it
 detect_clear    vectors that no clean text has become zero
 rms_outlier     vectors whose length no clean text has become the mean of clean text
 median          the median of each feature over neighbouring tokens
-ecc             a Hamming code over each 64 bits, with its check bits in memory
+ecc             a Hamming code over each 64 bits, with its check bits in memory; ecc_equal: over each 4, with the bytes of a copy
 learned         a repair that was trained by self-distillation
 wiener          whole tokens, all layers' keys and values, become what they most likely were; wiener_layer: by one layer alone
 episodic        spans that differ from what the store recalls of them are put back from the store
@@ -32,6 +32,7 @@ OURS = {
     "rms_outlier": "rms_outlier:RMSOutlier",
     "median": "median:Median",
     "ecc": "ecc:ECC",
+    "ecc_equal": "ecc:Equal",
     "learned": "learned:Learned",
     "wiener": "wiener:Wiener",
     "wiener_layer": "wiener:ByLayer",

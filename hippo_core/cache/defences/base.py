@@ -121,3 +121,9 @@ class Defence:
     def repair(self, damaged: Damaged) -> KV:
         """The cache as it is read: [L, 2, H, T', D], without tokens that are not to be looked at."""
         return damaged.kv
+
+    def suspicion(self, damaged: Damaged, repaired: KV) -> Tensor:
+        """How sure it is that a vector is damaged, more is surer, float32 [L, 2, H, T, 1]: here the mean square of what it changed, in
+        deviations of clean text."""
+        away = (repaired.float().cpu() - damaged.kv.float().cpu()) / self.setting.clean.spread
+        return away.pow(2).mean(-1, keepdim=True).nan_to_num(nan=torch.inf)

@@ -1,6 +1,7 @@
 """RMS outlier rejection: a vector whose root mean square lies over three standard deviations from clean ones' becomes their mean."""
 
 import torch
+from torch import Tensor
 
 from hippo_core.cache.corruption import rms
 from hippo_core.cache.defences.base import Damaged, Defence
@@ -9,6 +10,8 @@ from hippo_core.models.kv import KV
 
 class RMSOutlier(Defence):
     def repair(self, damaged: Damaged) -> KV:
+        return torch.where(self.suspicion(damaged, damaged.kv) > 3, self.setting.clean.mean, damaged.kv)
+
+    def suspicion(self, damaged: Damaged, repaired: KV) -> Tensor:
         clean = self.setting.clean
-        away = (rms(damaged.kv) - clean.length).abs().nan_to_num(nan=torch.inf)
-        return torch.where(away > 3 * clean.length_spread, clean.mean, damaged.kv)
+        return ((rms(damaged.kv) - clean.length).abs() / clean.length_spread).nan_to_num(nan=torch.inf)

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from hippo_core.cache.names import DefenceName, Family, Format, Kind, Parts, Task, Times
-from hippo_core.cache.names import Field as BitField
-from hippo_core.experiments.base import Experiment, checked, planned
-from hippo_core.experiments.cache.table import MEASURE, TRAIN
+from hippo_core.cache.names import LOTO, Bits, DefenceName, Family, Format, Held, Kind, Parts, Task, Times
+from hippo_core.experiments.base import Experiment, checked, no_sentence, planned
+from hippo_core.experiments.cache.table import MEASURE, REMOVE, TRAIN
 from hippo_core.experiments.cell import OpenCell
 from hippo_core.experiments.parameters import Parameters, Positive
 from hippo_core.experiments.plan import CellPlan
@@ -47,7 +46,7 @@ class CacheParameters(Parameters):
     window: list[int] = Field(default=[16, 48], min_length=2, max_length=2)
     parts: Parts = "KV"
     stored: Format = "bfloat16"
-    bits: BitField = "all"
+    bits: Bits = "all"
     budget: Annotated[float, Field(gt=0, le=1)] = 1.0
     precision: Precision = "bfloat16"
     family: Family = "B"
@@ -55,10 +54,11 @@ class CacheParameters(Parameters):
     repaired: list[int] | None = None
     repaired_parts: Parts = "KV"
     holdout: Kind | Literal[""] = ""
+    ood: Held | Literal[""] = ""
     contraction: Annotated[float, Field(ge=0)] = 0.5
     identity: Annotated[float, Field(ge=0)] = 1.0
     steps: Positive = 200
-    step: Literal["train", "measure"] = "measure"
+    step: Literal["train", "measure", "remove"] = "measure"
 
     @property
     def items(self) -> int:
@@ -78,8 +78,8 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
         told = (*Parameters.model_fields, *OF_TRAINING)
         own = {name: getattr(parameters, name) for name in told}
         return _without_what_is_usual(experiment, CacheParameters(step="train", **own))
-    if "learned" not in parameters.defences:
-        usual = {name: CacheParameters.model_fields[name].get_default() for name in OF_TRAINING if name != "stored"}
+    if parameters.step == "remove" or "learned" not in parameters.defences:
+        usual = {name: usual_of(name) for name in OF_TRAINING if name != "stored"}
         return _without_what_is_usual(experiment, parameters.model_copy(update=usual))
     needs = {"repair": plan(experiment, parameters.model_copy(update={"step": "train", "record_dir": ""}))}
     return _without_what_is_usual(experiment, parameters, needs)
@@ -96,6 +96,12 @@ def _without_what_is_usual(experiment: Experiment, parameters: Any, needs: Mappi
 def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
     """The parameters, if every name and number in them is right for the model; LabError with what is legal otherwise."""
     parameters = checked(experiment, values, where)
+    if parameters.ood:
+        kind = parameters.ood.removeprefix(LOTO)
+        told = {"kinds": [kind], "holdout": kind}
+        if wrong := [name for name, value in told.items() if name in values and values[name] not in (value, usual_of(name))]:
+            raise LabError(f"{where}: ood={parameters.ood} says {wrong[0]}={told[wrong[0]]}, got {values[wrong[0]]}; leave {wrong[0]} out")
+        parameters = parameters.model_copy(update=told)
     for name in ("tasks", "kinds", "severities", "defences"):
         given = getattr(parameters, name)
         if len(set(given)) < len(given):
@@ -109,6 +115,11 @@ def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
         raise LabError(f"{where}: {parameters.stored} codes have no {parameters.bits}; use bits=all or bits=sign, or a float format")
     _check_shape(parameters, where)
     return parameters
+
+
+def usual_of(name: str) -> Any:
+    """The value of a parameter that nobody tells."""
+    return CacheParameters.model_fields[name].get_default()
 
 
 def _check_shape(parameters: Any, where: str) -> None:
@@ -136,15 +147,19 @@ def sentence(parameters: CacheParameters, metrics: Mapping[str, Any]) -> str:
     """The result in words, from its numbers."""
     from hippo_core.experiments.cache.report import in_words, training_in_words
 
+    if parameters.step == "remove":
+        return no_sentence(None, metrics)
     return in_words(parameters.model, metrics["tasks"]) if parameters.step == "measure" else training_in_words(metrics["training"])
 
 
 def figure(parameters: CacheParameters, rows: "pd.DataFrame") -> bytes:
-    """What is left of the score along severity, a panel a kind; of a training its curve (PNG)."""
+    """What is left of the score along severity, a panel a kind, or along the bits that are gone; of a training its curve (PNG)."""
     from hippo_core.experiments.cache.table import kept
     from hippo_core.results.figures import cache, drawing
 
-    return drawing.png(cache.robustness(kept(rows)) if parameters.step == "measure" else cache.training(rows))
+    if parameters.step == "measure":
+        return drawing.png(cache.robustness(kept(rows)))
+    return drawing.png(cache.training(rows) if parameters.step == "train" else cache.removal(rows))
 
 
 def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
@@ -159,7 +174,7 @@ CACHE = Experiment(
     notebook="06_cache_robustness",
     parameters=CacheParameters,
     run="hippo_core.training.cache.run",
-    tables=(MEASURE, TRAIN),
+    tables=(MEASURE, TRAIN, REMOVE),
     cell=CacheCell,
     checks=check,
     plans=plan,

@@ -50,6 +50,8 @@ def found(tables: Sequence[TableRows]) -> list[Section]:
     for table in tables:
         for name, rows in _alike(table.rows) if table.step == "measure" else ():
             sections += [_curves(name, rows), _recovered(name, rows), _costs(name, rows)]
+        if table.step == "remove":
+            sections.append(_removal(table.rows))
     return sections
 
 
@@ -129,6 +131,16 @@ def _costs(name: str, rows: Frame) -> Section:
     ]
     count = rows[rows["kind"] == CLEAN]["probe"].nunique()
     return Section(_titled("Cost of a defence", name), f"On {count} caches that nothing has damaged.", table=pd.DataFrame(shown))
+
+
+def _removal(rows: Frame) -> Section:
+    lines = rows.groupby(["way", "severity"], sort=False).agg(removed=("removed", "mean"), score=("score", "mean"), n=("score", "size"))
+    shown = lines.reset_index().assign(removed=lambda own: own["removed"].map(lambda value: f"{value:.3f}"))
+    sentence = (
+        "Faults, quantisation and eviction on one axis: the share of 16 bits a number that is gone (hippo_core/cache/information.py), and "
+        "the mean score over all tasks."
+    )
+    return Section("Bits that are gone", sentence, drawing.png(cache.removal(rows)), shown)
 
 
 def _mean(rows: Mapping[str, Frame], defence: str, column: str) -> float | None:

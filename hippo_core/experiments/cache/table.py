@@ -41,7 +41,7 @@ def admitted(rows: Frame) -> dict[str, dict[str, Any]]:
 
 def measure_of(task: str) -> tuple[str, int]:
     """What a task is judged by, and 1 where more of it is better, -1 where less is."""
-    return ("loss", -1) if task == "text" else ("score", 1)
+    return ("loss", -1) if task in ("text", "wikitext2") else ("score", 1)
 
 
 def recovered(rows: Frame, measure: str | None = None) -> Frame:
@@ -175,6 +175,17 @@ MEASURE = Table(
     text=("probe", "cluster", "task", "kind", "defence"),
     metrics=metrics,
     scraps=("metrics", "tasks"),
+)
+
+
+REMOVE = Table(
+    columns=("probe", "cluster", "task", "way", "severity", "removed", "score", "loss", "chance"),
+    unit="probe",
+    cluster="cluster",
+    measures=("score", "loss"),
+    step="remove",
+    file="removal.csv",
+    text=("probe", "cluster", "task", "way"),
 )
 
 

@@ -1,7 +1,7 @@
 """The figures of the cache experiment."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import matplotlib
 import numpy as np
@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from hippo_core.cache.names import Format
 from hippo_core.results.figures.drawing import STYLE, Margins, grid
 from hippo_core.results.figures.palette import INK, QUIET, RULE, Look
 from hippo_core.results.figures.sleeps import SHADES
@@ -23,6 +24,7 @@ LOOKS = {  # muted: nothing and what is told; full colour: what repairs
     "rms_outlier": Look("rms outlier", "#8d7f9b", "P", "--"),
     "median": Look("median", "#b58a8a", "h", "--"),
     "ecc": Look("Hamming code", "#e69f00", "p", "-."),
+    "ecc_equal": Look("Hamming code, a copy's bytes", "#b07800", "P", "-."),
     "learned": Look("learned", "#d55e00", "o"),
     "wiener": Look("whole tokens", "#009e73", "o"),
     "wiener_layer": Look("one layer", "#5fae95", "s", "--"),
@@ -35,6 +37,16 @@ LOOKS = {  # muted: nothing and what is told; full colour: what repairs
     "recompute": Look("recompute", "#1d2330", "o", ":", hollow=True),
 }
 ACROSS = 4
+WAYS = {
+    "gaussian": Look("noise", "#3f4652", "s"),
+    "dropout_zero": Look("features zero", "#a8905f", "^"),
+    "contiguous_overwrite": Look("another text's tokens", "#8d7f9b", "P"),
+    "quant_noise": Look("quantised", "#0072b2", "o"),
+    "bitflip": Look("bit flips", "#d55e00", "p"),
+    "bitflipish_sparse": Look("sparse outliers", "#e69f00", "D"),
+    "streaming_llm": Look("evicted: all but first and last", "#009e73", "v", "--"),
+    "knorm": Look("evicted: long keys", "#5fae95", "h", "--"),
+}
 
 
 def robustness(curves: Frame) -> Figure:
@@ -153,4 +165,74 @@ def amplification(measured: Mapping[str, Any]) -> Figure:
             panel.tick_params(length=0)
             panel.spines[:].set_visible(False)
         panels[0].set_ylabel("layer", fontsize=9.5)
+    return figure
+
+
+def removal(rows: Frame) -> Figure:
+    """What is left of the score above chance along the share of the cache's bits that are gone, tasks averaged. Higher is better."""
+    clean = rows[rows["severity"] == 0].groupby("task")["score"].mean()
+    chance = rows.groupby("task")["chance"].mean()
+    means = rows.groupby(["way", "removed", "task"])["score"].mean().reset_index()
+    above = means["task"].map(clean) - means["task"].map(chance)
+    means = means.assign(kept=(means["score"] - means["task"].map(chance)) / above)
+    lines = means.groupby(["way", "removed"])["kept"].mean().reset_index()
+    title = "What is left of the score where so many bits are gone; higher is better"
+    figure, [panel] = grid(title, 1, 1, 3.2, Margins(0.65, 2.2, foot=0.5))
+    with matplotlib.rc_context(STYLE):
+        for name, look in WAYS.items():
+            own = lines[lines["way"] == name]
+            panel.plot(own["removed"], own["kept"], look.line, color=look.colour, marker=look.marker, markersize=4, label=look.label)
+        panel.set(xlim=(-0.03, 1.03), ylim=(-0.15, 1.12))
+        panel.set_xlabel("share of 16 bits a number that is gone", fontsize=9.5)
+        panel.set_ylabel("score kept", fontsize=9.5)
+        panel.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5, frameon=False)
+    return figure
+
+
+def bits(lost: Frame) -> Figure:
+    """Nats a token that flips of one bit cost, with no defence: a panel a format (`stored`), the lowest bit left. Lower is better."""
+    formats = [name for name in get_args(Format) if name in set(lost["stored"])]
+    figure, panels = grid("Which bit matters: nats a token that flips of it cost", 1, len(formats), 2.6,
+                          Margins(0.65, 0.3, 0.25, foot=0.5))  # fmt: skip
+    top = 1.1 * max(0.1, float(lost["lost"].max()))
+    with matplotlib.rc_context(STYLE):
+        for panel, name in zip(panels, formats, strict=True):
+            own = lost[lost["stored"] == name].sort_values("bit")
+            panel.bar(own["bit"], own["lost"], color=LOOKS["none"].colour, width=0.8)
+            panel.set(ylim=(0, top), xticks=[0, int(own["bit"].max())])
+            panel.set_title(name, loc="left", fontsize=9.5, color=QUIET, pad=5)
+            panel.set_xlabel("bit, 0 the lowest", fontsize=9.5)
+        panels[0].set_ylabel("nats a token", fontsize=9.5)
+    return figure
+
+
+def detected(found: Mapping[str, Any]) -> Figure:
+    """ROC: the share of damaged vectors found along the share of clean ones called damaged, means over tasks and severities; a panel a
+    fault. Higher is better."""
+    lines, rates = pd.DataFrame(found["lines"]), found["false_alarms"]
+    kinds, names = list(dict.fromkeys(lines["kind"])), [name for name in LOOKS if name in set(lines["defence"])]
+    columns = min(ACROSS, len(kinds))
+    down = -(-len(kinds) // columns)
+    margins = Margins(0.6, 0.2, 0.16, foot=0.98, between=0.62, head=0.3)
+    figure, panels = grid("Damaged vectors that are noticed; higher is better", down, columns,
+                          1.7 * down + 0.62 * (down - 1) + margins.foot, margins)  # fmt: skip
+    with matplotlib.rc_context(STYLE):
+        for place, panel in enumerate(panels):
+            if place >= len(kinds):
+                panel.set_visible(False)
+                continue
+            for name in names:
+                own = lines[(lines["kind"] == kinds[place]) & (lines["defence"] == name)]
+                look = LOOKS[name]
+                if len(own):
+                    panel.plot(rates, np.mean(list(own["recall"]), axis=0), look.line, color=look.colour, marker=look.marker,
+                               markersize=3.6, linewidth=1.3, label=look.label)  # fmt: skip
+            panel.set(xscale="log", ylim=(-0.03, 1.05), yticks=[0, 0.5, 1])
+            panel.set_title(kinds[place].replace("_", " "), loc="left", fontsize=9.5, color=QUIET, pad=5)
+            panel.set_yticklabels(["0", "", "1"] if place % columns == 0 else [""] * 3, fontsize=9.5)
+            if place + columns >= len(kinds):
+                panel.set_xlabel("false alarms", fontsize=9.5)
+        panels[0].set_ylabel("found", fontsize=9.5)
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="lower center", ncols=min(5, len(names)), fontsize=8.5, frameon=False, handlelength=2.2)
     return figure

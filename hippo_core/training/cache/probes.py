@@ -3,14 +3,15 @@
     text    how likely the rest of a paragraph of Python's manual is, behind its first tokens
     choice  which of four answers is the likeliest, behind the eight facts of a world
     needle  the answer to a question about one fact among the lines of a text, in four places of it
+    cloze   the fact of a needle begun again: which of four answers goes on
     traces  the answer behind the keys and values of the traces that the episodic memory recalls
+    sst2, wikitext2   public texts, by path (public_probes)
 
 Texts of different splits share no topic of the manual and no fact.
 """
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pydoc_data.topics import topics
 from random import Random
 from tempfile import TemporaryDirectory
@@ -29,6 +30,8 @@ from hippo_core.suites.datasets.build import drawn_worlds
 from hippo_core.suites.splits import Split
 from hippo_core.suites.types import Item, World
 from hippo_core.training import language
+from hippo_core.training.cache.probe import Probe
+from hippo_core.training.cache.public_probes import continued, reviews, wikipedia
 
 TASKS = ("text", "choice", "needle", "traces")
 CONTEXT, READ = 128, 32  # tokens of a text that are kept, and that read them
@@ -36,39 +39,6 @@ PLACES = (0.1, 0.35, 0.65, 0.9)  # of a needle
 NEEDLE_CONTEXT = 160  # tokens of the lines around a needle, at most
 RECALLED = 2  # traces a question
 LABELS = 4
-
-
-@dataclass(frozen=True)
-class Probe:
-    """One thing that is read from a cache.
-
-    Args:
-        id, cluster: its name, and that of the topic or world that its interval goes by.
-        task: one of TASKS.
-        prefix: token ids before the context, whose keys and values nobody touches.
-        blocks: token ids of the context, each block run by itself behind the prefix; most probes have one.
-        reads: rows of token ids that follow the context; of the first `skip` of each none is scored.
-        gold: the right row of `reads`.
-        item, world: the question that is answered in words; None where likelihoods are compared.
-        chance: the score of a guess.
-    """
-
-    id: str
-    cluster: str
-    task: str
-    prefix: tuple[int, ...]
-    blocks: tuple[tuple[int, ...], ...]
-    reads: tuple[tuple[int, ...], ...]
-    skip: tuple[int, ...]
-    gold: int = 0
-    item: Item | None = None
-    world: World | None = None
-    chance: float = 0.0
-
-    @property
-    def start(self) -> int:
-        """The position of the first token that reads."""
-        return len(self.prefix) + max(map(len, self.blocks))
 
 
 def probes(lm: LanguageModel, task: str, n: int, seed: int, split: Split) -> list[Probe]:
@@ -105,11 +75,7 @@ def texts(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     """Windows of the manual, in an order of the seed's own."""
     rows = windows(lm, split, CONTEXT + READ)
     Random(f"cache/{seed}/{split}").shuffle(rows)
-    found = []
-    for number, (topic, row) in enumerate(rows[:n]):
-        before, after = row[: CONTEXT - 1], row[CONTEXT - 1 :]  # the last token of the context is the first that reads
-        found.append(Probe(f"text/{split}/{number}", topic, "text", tuple(before[:1]), (tuple(before[1:]),), (tuple(after),), (1,)))
-    return found
+    return [continued("text", split, number, topic, row, CONTEXT) for number, (topic, row) in enumerate(rows[:n])]
 
 
 def worlds(seed: int, split: Split, count: int) -> list[World]:
@@ -122,14 +88,9 @@ def choices(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     """One question a world, all facts in the context; the wrong answers are those of the world's other questions, then of others'."""
     found: list[Probe] = []
     drawn = worlds(seed, split, n)
-    others = [item.answers[0] for world in drawn for item in world.items]
     for number, world in enumerate(drawn):
-        item = world.items[number % len(world.items)]
-        random = Random(f"cache/choice/{item.id}")
-        near = [one.answers[0] for one in world.items]
-        pool = [*random.sample(near, len(near)), *random.sample(others, len(others))]
-        wrong = [answer for answer in dict.fromkeys(pool) if answer not in item.answers][: LABELS - 1]
-        answers = random.sample([item.answers[0], *wrong], LABELS)
+        item = _item(world, number)
+        answers = labels_of(item, world, drawn)
         pieces = pieces_of(lm, [fact.text for fact in world.facts], item.question, "short")
         block = tuple(token for line in pieces.blocks for token in line)
         labels = [lm.encode(answer) for answer in answers]
@@ -142,23 +103,53 @@ def choices(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
 
 
 def needles(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
-    """One fact of a world among lines of the manual, in each of PLACES in turn."""
+    """One fact of a world among lines of the manual, in each of PLACES in turn; the question is answered in words."""
     drawn = worlds(seed + 1, split, n)
+    return [_asked(lm, _item(world, at), world, "needle", [hidden(lm, at, world, seed, split)]) for at, world in enumerate(drawn)]
+
+
+def hidden(lm: LanguageModel, number: int, world: World, seed: int, split: Split) -> list[str]:
+    """The lines of a needle's context, the fact among them."""
+    item, random = _item(world, number), Random(f"cache/needle/{seed}/{number}")
     lines = [line for paragraphs in manual(split).values() for text in paragraphs for line in text.split(". ")]
-    found = []
+    [fact] = [fact for fact in world.facts if fact.id == item.gold_facts[0]]
+    hay: list[str] = []
+    room = NEEDLE_CONTEXT - len(lm.encode(fact.text))
+    for line in random.sample(lines, len(lines)):
+        if (taken := len(lm.encode(f"{line}.\n"))) <= room:
+            hay, room = [*hay, f"{line}."], room - taken
+        if room < 16:
+            break
+    place = round(PLACES[number % len(PLACES)] * len(hay))
+    return [*hay[:place], fact.text, *hay[place:]]
+
+
+def clozes(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
+    """As `needle`, for a model that was never taught to answer: the fact is begun again, and which of four answers goes on is compared."""
+    found, drawn = [], worlds(seed + 1, split, n)
     for number, world in enumerate(drawn):
-        item, random = world.items[number % len(world.items)], Random(f"cache/needle/{seed}/{number}")
+        item = _item(world, number)
         [fact] = [fact for fact in world.facts if fact.id == item.gold_facts[0]]
-        hay: list[str] = []
-        room = NEEDLE_CONTEXT - len(lm.encode(fact.text))
-        for line in random.sample(lines, len(lines)):
-            if (taken := len(lm.encode(f"{line}.\n"))) <= room:
-                hay, room = [*hay, f"{line}."], room - taken
-            if room < 16:
-                break
-        place = round(PLACES[number % len(PLACES)] * len(hay))
-        found.append(_asked(lm, item, world, "needle", [[*hay[:place], fact.text, *hay[place:]]]))
+        begun = lm.encode("\n" + fact.text.partition(item.answers[0])[0].rstrip())
+        row = [opener(lm), *lm.encode("\n".join(hidden(lm, number, world, seed, split)))]
+        answers = labels_of(item, world, drawn)
+        reads = tuple((*begun, *lm.encode(f" {answer}")) for answer in answers)
+        skips, gold = (len(begun),) * LABELS, answers.index(item.answers[0])
+        found.append(Probe(f"cloze/{item.id}", world.id, "cloze", tuple(row[:1]), (tuple(row[1:]),), reads, skips, gold, chance=1 / LABELS))
     return found
+
+
+def labels_of(item: Item, world: World, drawn: Sequence[World]) -> list[str]:
+    """Four answers in an order of the question's own: the right one, those of the world's other questions, then of others'."""
+    random = Random(f"cache/choice/{item.id}")
+    near, others = [one.answers[0] for one in world.items], [one.answers[0] for other in drawn for one in other.items]
+    pool = [*random.sample(near, len(near)), *random.sample(others, len(others))]
+    wrong = [answer for answer in dict.fromkeys(pool) if answer not in item.answers][: LABELS - 1]
+    return random.sample([item.answers[0], *wrong], LABELS)
+
+
+def _item(world: World, number: int) -> Item:
+    return world.items[number % len(world.items)]
 
 
 def traces(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
@@ -169,7 +160,7 @@ def traces(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     with TemporaryDirectory(prefix="hippo-cache-") as folder, TraceStore.create(folder, "probes", method.identity()) as store:
         for number, world in enumerate(worlds(seed + 2, split, n)):
             method.teach([Observation.of(fact) for fact in world.facts], store)
-            item = world.items[number % len(world.items)]
+            item = _item(world, number)
             recalled = method.open(store.traces(world.id))(Query(item.question, item.taught)).delivered
             found.append(_asked(lm, item, world, "traces", [[trace.text] for trace in recalled]))
     return found
@@ -184,4 +175,9 @@ def _asked(lm: LanguageModel, item: Item, world: World, task: str, blocks: Seque
     return Probe(item.id, world.id, task, tuple(prefix), rows, ((*tail, *label),), (len(tail),), 0, item, world)
 
 
-MAKERS = {"text": texts, "choice": choices, "needle": needles, "traces": traces}
+def articles(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
+    """Windows of WikiText-2's articles."""
+    return wikipedia(lm, n, seed, split, CONTEXT, READ)
+
+
+MAKERS = {"text": texts, "choice": choices, "needle": needles, "traces": traces, "cloze": clozes, "sst2": reviews, "wikitext2": articles}

@@ -1,7 +1,6 @@
 """Break, repair, read: the rows of the experiment `cache`. Every defence gets the same damaged cache."""
 
 import hashlib
-import math
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,26 +10,25 @@ from typing import Any
 import pandas as pd
 import torch
 
-from hippo_core.cache.corruption import KINDS, Corruption, Damage, corrupt, flip_probability
+from hippo_core.cache.corruption import KINDS, Corruption, Damage, flip_probability
 from hippo_core.cache.defences import load_defence
 from hippo_core.cache.defences.base import Clean, Damaged, Defence, Setting
 from hippo_core.cache.repair import RepairSettings, save_repair
 from hippo_core.experiments.cache.table import COLUMNS, TRAIN, kept, task_metrics
 from hippo_core.files import home, write_bytes, write_json
 from hippo_core.models import checksums
-from hippo_core.models.ask import Ask, ask
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.prompt import stops
-from hippo_core.models.score import log_likelihood_behind
 from hippo_core.results.figures import cache, drawing
-from hippo_core.results.scores import em_norm
-from hippo_core.suites import get_suite
+from hippo_core.training.cache.damage import damaged, faults
+from hippo_core.training.cache.detection import Detections, detection
 from hippo_core.training.cache.priors import Priors
 from hippo_core.training.cache.probes import probes
+from hippo_core.training.cache.reading import read
+from hippo_core.training.cache.removal import remove
 from hippo_core.training.cache.repair_training import RepairRecipe, RepairTrainee
 from hippo_core.training.cache.stability import stability
-from hippo_core.training.cache.written import BATCH, Written, donor_of, write
+from hippo_core.training.cache.written import Written, write
 from hippo_core.training.train import train
 
 WORKSHOP = "data/training/cache"
@@ -39,8 +37,9 @@ CLEAN = 24  # validation contexts that say what clean text is like
 
 
 def rows(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
-    """The rows of a cell's step: what its training met, or what was measured."""
-    return train_repair(cell, say) if cell.parameters.step == "train" else measure(cell, say)
+    """The rows of a cell's step: what its training met, what was measured, or what the loss of bits costs."""
+    steps = {"train": train_repair, "measure": measure, "remove": remove}
+    return steps[cell.parameters.step](cell, say)
 
 
 def train_repair(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
@@ -74,12 +73,12 @@ def measure(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     """
     parameters, lm = cell.parameters, cell.language_model
     found: list[dict[str, Any]] = []
-    priors = Priors(lm, parameters.seed)
+    priors, watch = Priors(lm, parameters.seed), Detections()
     for number, task in enumerate(parameters.tasks):
         written = write(lm, probes(lm, task, parameters.items, parameters.seed, "test"))
         begin = time.perf_counter()
         defences, kept_bytes = guarded(lm, task, written, parameters, cell.checkpoint, priors)
-        own = list(of_task(lm, task, written, parameters, defences, kept_bytes))
+        own = list(of_task(lm, task, written, parameters, defences, kept_bytes, watch))
         if not number:
             write_json(cell.record / "stability_metrics.json", measured := stability(lm, written, defences, parameters.seed))
             write_bytes(cell.record / "figures" / "figC_logit_sensitivity.png", drawing.png(cache.sensitivity(measured)))
@@ -87,6 +86,7 @@ def measure(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
         say(f"{task}: {len(written)} probes, {len(own)} rows in {time.perf_counter() - begin:.0f} s")
         found += own
     table = pd.DataFrame(found, columns=list(COLUMNS))
+    write_json(cell.record / "detection_metrics.json", watch.plain())
     keep_seed_files(cell.record, table)
     return table
 
@@ -118,6 +118,7 @@ def of_task(
     parameters: Any,
     defences: Mapping[str, Defence],
     kept_bytes: Mapping[str, float],
+    watch: Detections | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The rows of a task: the clean cache under every defence, then each fault at each severity.
 
@@ -125,8 +126,7 @@ def of_task(
     """
     said: dict[bytes, list[dict[str, float]]] = {}
     alike: dict[str, tuple[list[tuple[KV, ...]], float]] = {}
-    faults = [Corruption("gaussian", 0.0), *(fault(parameters, kind, s) for kind in parameters.kinds for s in parameters.severities)]
-    for one in faults:
+    for kind, one in [("clean", Corruption("gaussian", 0.0)), *faults(parameters)]:
         damages = [damaged(written, number, one, parameters.seed) for number in range(len(written))]
         hit = [sum(float(damage.mask.float().mean()) for damage in of) / len(of) for of in damages]
         for name, defence in defences.items():
@@ -137,7 +137,11 @@ def of_task(
             if caches not in said:
                 said[caches] = read(lm, written, repaired)
             noticed = [detection(of, now) for of, now in zip(damages, repaired, strict=True)]
-            told = {"task": task, "kind": one.kind if one.severity else "clean", "severity": one.severity, "defence": name}
+            told = {"task": task, "kind": kind if one.severity else "clean", "severity": one.severity, "defence": name}
+            if watch and defence.reads and not defence.told and name != "none":
+                pairs = [(_seen(at, block, damage, one), kv) for at, of, now in zip(written, damages, repaired, strict=True)
+                         for block, (damage, kv) in enumerate(zip(of, now, strict=True))]  # fmt: skip
+                watch.see(told, [damage for of in damages for damage in of], [defence.suspicion(seen, kv) for seen, kv in pairs])
             for at, of, share, seen in zip(written, said[caches], hit, noticed, strict=True):
                 named = {"probe": at.probe.id, "cluster": at.probe.cluster, "chance": at.probe.chance}
                 yield {**named, **told, **of, **seen, "damaged": share, "repair_ms": ms, "kept_bytes": kept_bytes[name]}
@@ -169,71 +173,3 @@ def _write(defence: Defence, written: Sequence[Written]) -> list[int]:
 def _seen(at: Written, block: int, damage: Damage, one: Corruption) -> Damaged:
     flipped = flip_probability(one.severity) if one.kind == "bitflip" else 0.0
     return Damaged(damage.kv, at.address(block), damage.mask, at.prefix, at.probe.blocks[block], flipped)
-
-
-def detection(damages: Sequence[Damage], repaired: Sequence[KV]) -> dict[str, float]:
-    """`detected`, the share of damaged vectors that a defence changed, and `false_alarms`, that of whole ones; NaN where there are none,
-    and where tokens left the cache."""
-    if any(now.shape != damage.kv.shape for damage, now in zip(damages, repaired, strict=True)):
-        return {"detected": math.nan, "false_alarms": math.nan}
-    mask = torch.cat([damage.mask.flatten() for damage in damages])
-    pairs = zip(damages, repaired, strict=True)
-    touched = torch.cat([((now != one.kv) & ~(now.isnan() & one.kv.isnan())).any(-1).flatten() for one, now in pairs])
-    return {"detected": float(touched[mask].float().mean()), "false_alarms": float(touched[~mask].float().mean())}
-
-
-def fault(parameters: Any, kind: str, severity: float) -> Corruption:
-    """The fault that the parameters of a cell ask for."""
-    axes = {name: None if (value := getattr(parameters, name)) is None else tuple(value) for name in ("layers", "heads", "window")}
-    own = {name: getattr(parameters, name) for name in ("times", "recent", "parts", "stored", "bits")}
-    return Corruption(kind, severity, **axes, **own)
-
-
-def damaged(written: Sequence[Written], number: int, one: Corruption, seed: int) -> list[Damage]:
-    """The damage of each block of a probe; the donor is the longest of the other probes' next blocks that has as many tokens."""
-    at = written[number]
-    found = []
-    for block, kv in enumerate(at.blocks):
-        donor = donor_of(written, number, kv.shape[3]) if one.kind == "contiguous_overwrite" else None
-        found.append(corrupt(kv, one, seed, at.address(block), donor))
-    return found
-
-
-def read(lm: LanguageModel, written: Sequence[Written], repaired: Sequence[Sequence[KV]]) -> list[dict[str, float]]:
-    """What each probe reads: `loss`, nats a token of what is right, and `score`.
-
-    The score of text is the share of tokens that are the likeliest by e^-loss, the geometric mean of their probabilities; of a choice
-    whether the right answer is the likeliest, of a question in words whether the answer is right. A likelihood that is not a number, or
-    less than a guess among all tokens, counts as that guess.
-    """
-    pairs = [(number, row) for number, at in enumerate(written) for row in range(len(at.probe.reads))]
-    before = [(written[number].prefix, *repaired[number]) for number, _ in pairs]
-    starts = [written[number].probe.start for number, _ in pairs]
-    rows = [list(written[number].probe.reads[row]) for number, row in pairs]
-    worst = math.log(lm.config.vocab_size)
-    means: dict[tuple[int, int], float] = {}
-    for (number, row), nats in zip(pairs, log_likelihood_behind(lm, before, starts, rows, BATCH), strict=True):
-        own = [worst if math.isnan(one) or math.isinf(one) else -one for one in nats[written[number].probe.skip[row] - 1 :]]
-        means[number, row] = math.fsum(own) / len(own)
-    answers = in_words(lm, written, repaired)
-    found = []
-    for number, at in enumerate(written):
-        probe = at.probe
-        losses = [means[number, row] for row in range(len(probe.reads))]
-        right = losses[probe.gold]
-        if probe.item:
-            score = float(em_norm(answers[number], probe.item.answers))
-        elif len(losses) > 1:
-            score = float(all(right < loss for row, loss in enumerate(losses) if row != probe.gold))
-        else:
-            score = math.exp(-right)
-        found.append({"loss": right, "score": score})
-    return found
-
-
-def in_words(lm: LanguageModel, written: Sequence[Written], repaired: Sequence[Sequence[KV]]) -> dict[int, str]:
-    """The greedy answers to the probes that are questions, by number."""
-    asked = {number: at for number, at in enumerate(written) if at.probe.item}
-    asks = [Ask(list(at.probe.reads[0][: at.probe.skip[0]]), (at.prefix, *repaired[n]), at.probe.start) for n, at in asked.items()]
-    answers = ask(lm, asks, get_suite("episodic").answer_budget, stops(lm, "short"), BATCH)
-    return {number: answer.text for number, answer in zip(asked, answers, strict=True)}

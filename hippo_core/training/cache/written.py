@@ -9,7 +9,7 @@ import torch
 from hippo_core.files import LabError
 from hippo_core.models.kv import KV, encode
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.training.cache.probes import Probe
+from hippo_core.training.cache.probe import Probe
 
 BATCH = 32
 

@@ -18,7 +18,7 @@ from hippo_core.models.kv import inputs
 from hippo_core.models.load import load
 from hippo_core.models.score import log_likelihood_behind
 from hippo_core.models.spec import load_spec
-from hippo_core.training.cache import probes, run
+from hippo_core.training.cache import damage, probes, run
 from hippo_core.training.cache.repair_training import RepairRecipe, RepairTrainee, logits
 from hippo_core.training.cache.stability import drift, stability
 from hippo_core.training.cache.written import donor_of, write
@@ -51,6 +51,7 @@ def test_every_defence_reads_every_probe_under_every_fault(rows):
     assert set(counts) == {2} and len(counts) == 2 * 2 * 3
     assert {path.name for path in record.rglob("*.*")} == {
         *("task_metrics.json", "stability_metrics.json", "figA_score_vs_eps.png", "figB_clean_vs_overhead_pareto.png"),
+        "detection_metrics.json",
         *("figC_logit_sensitivity.png", "figD_amplification_map.png"),
     }
 
@@ -213,9 +214,9 @@ def test_what_cannot_be_is_refused_before_anything_runs(told, said):
 
 
 def test_a_window_beyond_the_cache_is_refused(written):
-    beyond = run.fault(CacheParameters(times="window", window=[100, 400]), "gaussian", 0.5)
+    beyond = damage.fault(CacheParameters(times="window", window=[100, 400]), "gaussian", 0.5)
     with pytest.raises(LabError, match="ends behind the"):
-        run.damaged(written, 0, beyond, 1)
+        damage.damaged(written, 0, beyond, 1)
 
 
 def test_cells_that_measure_share_a_training_and_others_need_none():
