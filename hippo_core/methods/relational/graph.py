@@ -39,12 +39,14 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A statement as an edge: what was heard, the names in it, and what it says of two of them (None: it joins no two names)."""
+    """A statement as an edge: what was heard, the names in it, what it says of two of them, and what makes it one edge with another
+    (both None: it joins no two names)."""
 
     trace: Trace
     said: Said
     mentions: tuple[Mention, ...]
     relation: Relation | None
+    key: Key | None = None  # kept, as every step of a write asks for it
 
     @property
     def teller(self) -> str:
@@ -57,19 +59,11 @@ class Told:
 
     @property
     def head(self) -> str:
-        return self.mentions[self.relation.head].key if self.relation else ""
+        return self.key.head if self.key else ""
 
     @property
     def tail(self) -> str:
-        return self.mentions[self.relation.tail].key if self.relation else ""
-
-    @property
-    def key(self) -> Key | None:
-        if self.relation is None:
-            return None
-        when = WHEN.search(self.said.core)
-        others = {mention.key for mention in self.mentions} - {self.head, self.tail}
-        return Key(self.head, self.relation.name, self.tail, frozenset(others | ({when["when"]} if when else set())))
+        return self.key.tail if self.key else ""
 
     @property
     def telling(self) -> Telling:
@@ -98,8 +92,15 @@ def read(trace: Trace) -> Told:
     said = heard(replace(said, core=lowered(said.core)), mentions(lowered(said.core)))
     found = tuple(mentions(said.core))
     relation = relation_of(said.core, found)
-    joins = relation is not None and found[relation.head].key != found[relation.tail].key
-    return Told(trace, said, found, relation if joins else None)
+    if relation is None or found[relation.head].key == found[relation.tail].key:
+        return Told(trace, said, found, None)
+    return Told(trace, said, found, relation, _key(said.core, found, relation))
+
+
+def _key(core: str, found: Sequence[Mention], relation: Relation) -> Key:
+    head, tail = found[relation.head].key, found[relation.tail].key
+    others, when = {mention.key for mention in found} - {head, tail}, WHEN.search(core)
+    return Key(head, relation.name, tail, frozenset(others | ({when["when"]} if when else set())))
 
 
 @dataclass
