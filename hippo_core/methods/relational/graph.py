@@ -3,7 +3,8 @@
 A statement that is told again is an edge with several tellings, where a gate has added them up, or several edges. Of edges that exclude
 each other all stay, and the one that holds is worked out: what is said to have become so begins a new time; of the rest the surest count,
 each teller by the last word, then the most tellers, then the latest. Edges exclude each other where their relation has one tail at a time,
-which is learned (schema.py). An edge that waits for more evidence has a voice in that, but no path leads to it.
+which is learned (schema.py). An edge that waits for more evidence has a voice in that. A path leads over it only where the graph has the
+relation, but nothing of it about that head: what is vague is better than nothing, and no better than what is sure.
 """
 
 import re
@@ -108,6 +109,7 @@ class Group:
     """Edges of one head, relation and context: `numbers` of statements, by tail."""
 
     numbers: list[int] = field(default_factory=list)
+    edges: int = 0  # how many of them do not wait
     tails: dict[str, int] = field(default_factory=dict)  # how many of them have it
     said: dict[str, set[str]] = field(default_factory=dict)  # by teller, but for hearsay
     known: set[str] = field(default_factory=set)  # by any teller, but for hearsay
@@ -176,6 +178,8 @@ class Graph:
     schemas: dict[str, Schema] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     edges: dict[Key, int] = field(default_factory=dict)
+    relations: set[str] = field(default_factory=set)
+    aside: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     waiting: dict[Key, int] = field(default_factory=dict)
     pairs: set[tuple[str, str]] = field(default_factory=set)
     nodes: Names = field(default_factory=Names)
@@ -213,7 +217,9 @@ class Graph:
             self.dates.add(told.said.since.kind)
         for key, name in {mention.key: mention.name for mention in told.mentions}.items():
             self.names.setdefault(key, name)
-            if not told.waits:
+            if told.waits:
+                self.aside[key].append(number)
+            else:
                 self.at[key].append(number)
                 self.nodes.add(key)
         if (relation := told.relation) and (key := told.key):
@@ -222,6 +228,7 @@ class Graph:
             self.kinds |= {relation.head_type, relation.tail_type} - {""}
             group = self.groups.setdefault((key.head, key.relation, key.context), Group())
             group.numbers.append(number)
+            self._joined(group, key, not told.waits)
             group.tails[key.tail] = group.tails.get(key.tail, 0) + 1
             self._take(group, told, told.tellings)
             self.schemas[key.relation].learn(key.head, self.slots(told))
@@ -237,12 +244,28 @@ class Graph:
             self._take(group, told, told.tellings)
         if before.waits and not told.waits:
             for name in {mention.key for mention in told.mentions}:
+                self.aside[name].remove(number)
                 insort(self.at[name], number)
                 self.nodes.add(name)
-            if key := told.key:
+            if (key := told.key) and group:
+                self._joined(group, key, True)
                 self.waiting.pop(key, None)
                 self.edges.setdefault(key, number)
                 self.pairs.add(_pair(key.head, key.tail))
+
+    def _joined(self, group: Group, key: Key, joined: bool) -> None:
+        group.edges += joined
+        if joined:
+            self.relations.add(key.relation)
+
+    def met(self, name: str) -> list[int]:
+        """The statements that mention a name and that a path may lead over, in order."""
+        return sorted([*self.at.get(name, ()), *(number for number in self.aside.get(name, ()) if self._alone(number))])
+
+    def _alone(self, number: int) -> bool:
+        """Whether it waits where the graph has its relation, but nothing of it about its head."""
+        group, key = self._group(number), self.told[number].key
+        return group is not None and key is not None and not group.edges and key.relation in self.relations
 
     def _take(self, group: Group, told: Told, tellings: Iterable[Telling]) -> None:
         assert told.relation is not None
