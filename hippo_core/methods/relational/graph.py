@@ -168,8 +168,9 @@ class Period(NamedTuple):
 class Graph:
     """`told` in order of telling; `at`: of each name the numbers of the statements that mention it and do not wait; `types`: what each name
     is said to be; `groups`: edges by head, relation and context; `schemas`: what relations are like; `names`: each name as it was first
-    written; `edges`, `waiting`: of each edge the statement that stands for it; `pairs`: which names are joined; `nodes`: the names of
-    `at`; `kinds`: all that names are said to be; `dates`: by what kinds of dates things are told to be so."""
+    written; `edges`, `waiting`: of each edge the statement that stands for it; `relations`: those of `edges`; `aside`: as `at`, of what
+    waits; `pairs`: which names are joined; `nodes`: the names of `at`; `kinds`: all that names are said to be; `dates`: by what kinds of
+    dates things are told to be so."""
 
     told: list[Told] = field(default_factory=list)
     at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -178,9 +179,9 @@ class Graph:
     schemas: dict[str, Schema] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     edges: dict[Key, int] = field(default_factory=dict)
+    waiting: dict[Key, int] = field(default_factory=dict)
     relations: set[str] = field(default_factory=set)
     aside: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    waiting: dict[Key, int] = field(default_factory=dict)
     pairs: set[tuple[str, str]] = field(default_factory=set)
     nodes: Names = field(default_factory=Names)
     kinds: set[str] = field(default_factory=set)
