@@ -272,3 +272,4 @@ def test_what_was_met_while_it_waited_is_met_once_when_it_waits_no_more(lm, tmp_
     grown.follow(lab.store.traces("w"))
     assert [told.waits for told in grown.told][-1] is False
     assert grown.met("dale") == before == lab.graph.met("dale")
+    assert not any(grown.aside.values())
