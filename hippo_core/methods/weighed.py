@@ -25,7 +25,7 @@ class Weighed:
     @property
     def score(self) -> float:
         """S."""
-        return math.fsum(self.contributions.values())
+        return math.fsum([weight * getattr(self, name) for name, weight in self.weights.items()])
 
     def passes(self, threshold: float) -> bool:
         """Whether S is at least the threshold."""

@@ -16,6 +16,7 @@ COLUMNS = ("id", *TOLD_COLUMNS, "checksum", "salience", "uses", "evidence")
 INSERT = f"INSERT INTO traces ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM traces"
 REPAYLOAD = "UPDATE traces SET payload = ?, checksum = ? WHERE id = ?"
+RETOLD = "UPDATE traces SET evidence = evidence + 1, payload = ?, checksum = ? WHERE id = ?"
 DECISION = ("source", "world", "text", "time", "S", "contributions", "raw", "action", "trace", "told")
 LOG = f"INSERT INTO decisions ({', '.join(DECISION)}) VALUES ({', '.join('?' * len(DECISION))})"
 READ_LOG = f"SELECT {', '.join(DECISION)} FROM decisions"

@@ -152,11 +152,13 @@ class TraceStore:
     def retell(self, trace: int, payload: Any) -> None:
         """Told again: its evidence rises by one, and its payload takes the telling in. As what was told stays, no batch is made of it.
         LabError, before anything changes, for a trace that is not there or a payload that is not of the store's kind."""
-        [before] = self.journal.all_of(self.journal.living([trace]))
-        rows.check(replace(before, payload=payload), self.file.codec)
+        found = self.file.rows(f"{rows.SELECT} WHERE NOT gone AND id = ?", (int(trace),))
+        if not found:
+            self.journal.living([trace])  # says that it is not there
+        after = replace(rows.row_trace(found[0], self.file.codec), payload=payload)
+        rows.check(after, self.file.codec)
         with self.together():
-            self.file.rows("UPDATE traces SET evidence = evidence + 1 WHERE id = ?", (int(trace),))
-            self.journal.write_payloads({int(trace): payload})
+            self.file.rows(rows.RETOLD, rows.payload_row(after, self.file.codec))
 
     def raise_salience(self, ids: Sequence[int], by: float) -> None:
         """Add `by` to the salience of each."""

@@ -3,7 +3,8 @@
 A statement that is told again is an edge with several tellings, where a gate has added them up, or several edges. Of edges that exclude
 each other all stay, and the one that holds is worked out: what is said to have become so begins a new time; of the rest the surest count,
 each teller by the last word, then the most tellers, then the latest. Edges exclude each other where their relation has one tail at a time,
-which is learned (schema.py). An edge that waits for more evidence has a voice in that, but no path leads to it.
+which is learned (schema.py). An edge that waits for more evidence has a voice in that. A path leads over it only where the graph has the
+relation, but nothing of it about that head: what is vague is better than nothing, and no better than what is sure.
 """
 
 import re
@@ -39,12 +40,14 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A statement as an edge: what was heard, the names in it, and what it says of two of them (None: it joins no two names)."""
+    """A statement as an edge: what was heard, the names in it, what it says of two of them, and what makes it one edge with another
+    (both None: it joins no two names)."""
 
     trace: Trace
     said: Said
     mentions: tuple[Mention, ...]
     relation: Relation | None
+    key: Key | None = None  # kept, as every step of a write asks for it
 
     @property
     def teller(self) -> str:
@@ -57,19 +60,11 @@ class Told:
 
     @property
     def head(self) -> str:
-        return self.mentions[self.relation.head].key if self.relation else ""
+        return self.key.head if self.key else ""
 
     @property
     def tail(self) -> str:
-        return self.mentions[self.relation.tail].key if self.relation else ""
-
-    @property
-    def key(self) -> Key | None:
-        if self.relation is None:
-            return None
-        when = WHEN.search(self.said.core)
-        others = {mention.key for mention in self.mentions} - {self.head, self.tail}
-        return Key(self.head, self.relation.name, self.tail, frozenset(others | ({when["when"]} if when else set())))
+        return self.key.tail if self.key else ""
 
     @property
     def telling(self) -> Telling:
@@ -98,8 +93,15 @@ def read(trace: Trace) -> Told:
     said = heard(replace(said, core=lowered(said.core)), mentions(lowered(said.core)))
     found = tuple(mentions(said.core))
     relation = relation_of(said.core, found)
-    joins = relation is not None and found[relation.head].key != found[relation.tail].key
-    return Told(trace, said, found, relation if joins else None)
+    if relation is None or found[relation.head].key == found[relation.tail].key:
+        return Told(trace, said, found, None)
+    return Told(trace, said, found, relation, _key(said.core, found, relation))
+
+
+def _key(core: str, found: Sequence[Mention], relation: Relation) -> Key:
+    head, tail = found[relation.head].key, found[relation.tail].key
+    others, when = {mention.key for mention in found} - {head, tail}, WHEN.search(core)
+    return Key(head, relation.name, tail, frozenset(others | ({when["when"]} if when else set())))
 
 
 @dataclass
@@ -107,6 +109,7 @@ class Group:
     """Edges of one head, relation and context: `numbers` of statements, by tail."""
 
     numbers: list[int] = field(default_factory=list)
+    edges: int = 0  # how many of them do not wait
     tails: dict[str, int] = field(default_factory=dict)  # how many of them have it
     said: dict[str, set[str]] = field(default_factory=dict)  # by teller, but for hearsay
     known: set[str] = field(default_factory=set)  # by any teller, but for hearsay
@@ -165,8 +168,9 @@ class Period(NamedTuple):
 class Graph:
     """`told` in order of telling; `at`: of each name the numbers of the statements that mention it and do not wait; `types`: what each name
     is said to be; `groups`: edges by head, relation and context; `schemas`: what relations are like; `names`: each name as it was first
-    written; `edges`, `waiting`: of each edge the statement that stands for it; `pairs`: which names are joined; `nodes`: the names of
-    `at`; `kinds`: all that names are said to be; `dates`: by what kinds of dates things are told to be so."""
+    written; `edges`, `waiting`: of each edge the statement that stands for it; `relations`: those of `edges`; `aside`: as `at`, of what
+    waits; `pairs`: which names are joined; `nodes`: the names of `at`; `kinds`: all that names are said to be; `dates`: by what kinds of
+    dates things are told to be so."""
 
     told: list[Told] = field(default_factory=list)
     at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -176,6 +180,8 @@ class Graph:
     names: dict[str, str] = field(default_factory=dict)
     edges: dict[Key, int] = field(default_factory=dict)
     waiting: dict[Key, int] = field(default_factory=dict)
+    relations: set[str] = field(default_factory=set)
+    aside: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     pairs: set[tuple[str, str]] = field(default_factory=set)
     nodes: Names = field(default_factory=Names)
     kinds: set[str] = field(default_factory=set)
@@ -212,7 +218,9 @@ class Graph:
             self.dates.add(told.said.since.kind)
         for key, name in {mention.key: mention.name for mention in told.mentions}.items():
             self.names.setdefault(key, name)
-            if not told.waits:
+            if told.waits:
+                self.aside[key].append(number)
+            else:
                 self.at[key].append(number)
                 self.nodes.add(key)
         if (relation := told.relation) and (key := told.key):
@@ -221,6 +229,7 @@ class Graph:
             self.kinds |= {relation.head_type, relation.tail_type} - {""}
             group = self.groups.setdefault((key.head, key.relation, key.context), Group())
             group.numbers.append(number)
+            self._joined(group, key, not told.waits)
             group.tails[key.tail] = group.tails.get(key.tail, 0) + 1
             self._take(group, told, told.tellings)
             self.schemas[key.relation].learn(key.head, self.slots(told))
@@ -236,12 +245,28 @@ class Graph:
             self._take(group, told, told.tellings)
         if before.waits and not told.waits:
             for name in {mention.key for mention in told.mentions}:
+                self.aside[name].remove(number)
                 insort(self.at[name], number)
                 self.nodes.add(name)
-            if key := told.key:
+            if (key := told.key) and group:
+                self._joined(group, key, True)
                 self.waiting.pop(key, None)
                 self.edges.setdefault(key, number)
                 self.pairs.add(_pair(key.head, key.tail))
+
+    def _joined(self, group: Group, key: Key, joined: bool) -> None:
+        group.edges += joined
+        if joined:
+            self.relations.add(key.relation)
+
+    def met(self, name: str) -> list[int]:
+        """The statements that mention a name and that a path may lead over, in order."""
+        return sorted([*self.at.get(name, ()), *(number for number in self.aside.get(name, ()) if self._alone(number))])
+
+    def _alone(self, number: int) -> bool:
+        """Whether it waits where the graph has its relation, but nothing of it about its head."""
+        group, key = self._group(number), self.told[number].key
+        return group is not None and key is not None and not group.edges and key.relation in self.relations
 
     def _take(self, group: Group, told: Told, tellings: Iterable[Telling]) -> None:
         assert told.relation is not None

@@ -7,6 +7,7 @@ A word that a sentence begins with is a name unless it is a common word, or the 
 
 import re
 from collections.abc import Iterator, Set
+from functools import lru_cache
 from typing import NamedTuple
 
 WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?|&")
@@ -37,6 +38,7 @@ class Mention(NamedTuple):
         return key_of(self.name)
 
 
+@lru_cache(1 << 16)
 def key_of(name: str) -> str:
     """A name without case, without a possessive, and without what only joins."""
     return " ".join(re.sub(r"['’]s?$", "", word) for word in name.casefold().split())

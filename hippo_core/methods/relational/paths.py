@@ -135,9 +135,9 @@ class Search:
         found: list[Path] = []
         for _ in range(self.hops):
             wider: dict[tuple[tuple[int, ...], str], Path] = {}
-            rows.meet(number for path in beam for number in graph.at.get(path.end, ()))
+            rows.meet(number for path in beam for number in graph.met(path.end))
             for path in beam:
-                held = dict.fromkeys(self._holding(number, when) for number in graph.at.get(path.end, ()))
+                held = dict.fromkeys(self._holding(number, when) for number in graph.met(path.end))
                 numbers = [one for one in held if one is not None and one not in path.statements and (allowed is None or one in allowed)]
                 parts = clauses[path.nodes[0]]
                 if not told_by_patterns:

@@ -239,3 +239,37 @@ def test_a_payload_that_is_no_edge_is_one_line(data):
 def test_an_edge_comes_back_as_it_was():
     edge = Edge((Telling("Zoë", 3, 0.6, True), Telling("", 4)), waits=True)
     assert EdgeCodec().decode(EdgeCodec().encode(edge)) == edge
+
+
+DALE = "Omar bought a bell at the Dale shop."
+BELL = "In which city did Omar buy a bell?"
+HOME = "Lea has a vague idea that the Dale shop is in Kyiv."
+ROME = "Tom knows that the Dale shop is in Rome."
+
+
+def test_what_is_vague_is_met_where_nothing_else_is_told_of_it(lm, tmp_path):
+    lab = Lab(lm, tmp_path)
+    assert lab.actions(*CHAIN, DALE, HOME)[-1] == "route"
+    assert lab.shown(BELL) == [DALE, HOME]
+    assert lab.shown() == [CHAIN[1], CHAIN[3]]
+    assert lab.actions(ROME, start=10) == ["insert"]
+    assert lab.shown(BELL) == [DALE, ROME]
+    assert not lab.graph.met("kyiv")
+
+
+def test_what_is_vague_is_not_met_in_a_relation_that_the_graph_does_not_have(lm, tmp_path):
+    lab = Lab(lm, tmp_path)
+    assert lab.actions(DALE, HOME) == ["insert", "route"]
+    assert lab.graph.met("dale") == [0]
+
+
+def test_what_was_met_while_it_waited_is_met_once_when_it_waits_no_more(lm, tmp_path):
+    lab = Lab(lm, tmp_path)
+    lab.teach(*CHAIN, DALE, HOME, HOME.replace("Lea", "Tom"))
+    before = lab.graph.met("dale")
+    grown = Graph.of(lab.store.traces("w"))
+    lab.sleep()
+    grown.follow(lab.store.traces("w"))
+    assert [told.waits for told in grown.told][-1] is False
+    assert grown.met("dale") == before == lab.graph.met("dale")
+    assert not any(grown.aside.values())
