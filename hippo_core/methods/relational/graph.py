@@ -20,7 +20,7 @@ from hippo_core.methods.relational.mentions import Mention, mentions
 from hippo_core.methods.relational.names import Names
 from hippo_core.methods.relational.relations import Relation, relation_of
 from hippo_core.methods.relational.schema import Schema, Slots, Tails
-from hippo_core.methods.relational.speech import HEARSAY, Said, listen
+from hippo_core.methods.relational.speech import HEARSAY, SURE, Said, listen
 from hippo_core.methods.relational.times import Date, When
 from hippo_core.methods.relational.voices import heard, lowered
 from hippo_core.methods.weighed import hub
@@ -369,16 +369,22 @@ class Graph:
         return 1 - len(set(keys)) / len(keys) if keys else 0.0
 
 
+def surely(told: Any) -> float:
+    """How surely a statement was told."""
+    return SURE if told.confidence is None else told.confidence
+
+
 def decided(told: Sequence[Any], numbers: Sequence[int]) -> int:
-    """Of what was told, in order, the number of what decides. Each has a `tail`, a `teller`, a `confidence` and `said.replaces`."""
+    """Of what was told, in order, the number of what decides. Each has a `tail`, a `teller`, a `confidence` and `said.replaces`. What is
+    told plainly is as sure as what somebody knows."""
     begin = max((place for place, one in enumerate(told) if one.said.replaces), default=0)
     left = [*enumerate(told)][begin:]
     left = [(place, one) for place, one in left if one.confidence != HEARSAY] or left
     last = {one.teller: (place, one) for place, one in left}
-    most = max(one.confidence or 0.0 for _, one in last.values())
+    most = max(surely(one) for _, one in last.values())
     sides: dict[str, list[int]] = defaultdict(list)
     for place, one in last.values():
-        if (one.confidence or 0.0) == most:
+        if surely(one) == most:
             sides[one.tail].append(place)
     winner = max(sides.values(), key=lambda side: (len(side), max(side)))
     return numbers[max(winner)]

@@ -47,6 +47,7 @@ def said(*pairs):
         (["The mill is in Oslo.", "Rumor has it that the mill is in Lima."], "oslo"),
         (["The mill is in Lima.", *said(("Lea", "Lima"), ("Tom", "Lima")), "Later the mill moved to Oslo."], "oslo"),
         (["Lea thinks that the mill is in Lima.", "Tom thinks that the mill is in Lima.", "Ida is sure that the mill is in Oslo."], "oslo"),
+        (["The mill is in Oslo.", "Lea has a vague idea that the mill is in Lima."], "oslo"),  # a plain word is no doubt
     ],
 )
 def test_what_holds(told, so):
