@@ -229,7 +229,8 @@ class Graph:
             self.kinds |= {relation.head_type, relation.tail_type} - {""}
             group = self.groups.setdefault((key.head, key.relation, key.context), Group())
             group.numbers.append(number)
-            self._joined(group, key, not told.waits)
+            if not told.waits:
+                self._join(group, key)
             group.tails[key.tail] = group.tails.get(key.tail, 0) + 1
             self._take(group, told, told.tellings)
             self.schemas[key.relation].learn(key.head, self.slots(told))
@@ -249,15 +250,14 @@ class Graph:
                 insort(self.at[name], number)
                 self.nodes.add(name)
             if (key := told.key) and group:
-                self._joined(group, key, True)
+                self._join(group, key)
                 self.waiting.pop(key, None)
                 self.edges.setdefault(key, number)
                 self.pairs.add(_pair(key.head, key.tail))
 
-    def _joined(self, group: Group, key: Key, joined: bool) -> None:
-        group.edges += joined
-        if joined:
-            self.relations.add(key.relation)
+    def _join(self, group: Group, key: Key) -> None:
+        group.edges += 1
+        self.relations.add(key.relation)
 
     def met(self, name: str) -> list[int]:
         """The statements that mention a name and that a path may lead over, in order."""
