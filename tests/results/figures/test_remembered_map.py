@@ -1,9 +1,11 @@
 """The remembered map over the true one."""
 
 import pytest
+from matplotlib.figure import Figure
 
 from hippo_core.methods.presets import load_preset
 from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.results.figures import remembered_map
 from hippo_core.results.figures.remembered_map import compared, over_the_true_map, pictures
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.spatial.map import Map
@@ -44,6 +46,12 @@ def test_the_figure_says_what_is_right_and_has_a_drift_for_an_explorer():
         "stale (1)",
         "invented (0)",
     ]
+
+
+def test_a_map_that_puts_two_places_on_one_cell_is_drawn():
+    panel = Figure().subplots()
+    remembered_map._map(panel, {kind: set() for kind in remembered_map.LINKS} | {"invented": {frozenset((SOUTH_WEST,))}}, {}, [])
+    assert [list(line.get_xdata()) for line in panel.lines if len(line.get_xdata())] == [[0, 0]]
 
 
 @pytest.mark.parametrize(("preset", "count"), [("memory/smpd", 1), ("memory/hei_nw", 0)])
