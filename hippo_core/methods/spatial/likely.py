@@ -3,28 +3,47 @@
 import re
 from collections import Counter
 from collections.abc import Sequence, Set
-from dataclasses import replace
+
+import numpy as np
+from scipy.cluster.hierarchy import DisjointSet
 
 from hippo_core.methods.spatial.asked import PLACES, Asked, Place
 from hippo_core.methods.spatial.likeness import KINDS, Blanked, Likeness
 from hippo_core.methods.spatial.reading import GENERIC, Link, Observation, There, directions, place_nouns
 
-SURE = {"read": 0.0, "unread": 0.0}  # how far the likest kind leads before it counts, where a pattern reads a link and where none does
+SURE = {True: 0.0, False: 0.0}  # how far the likest kind leads before it counts, where a pattern reads a link and where none does
+ORDER = 0.2  # how like a beginning a place is before it counts, where a pattern has chosen the other one
+MEND = 1.0  # how far another kind may lead where without a link the map would not hang together
 KIND = re.compile(r"\b[Tt]he (\w+) (\w+)")
-ORDER = 0.0  # of the two places, where a pattern has chosen another first
 
 
 def likely(texts: Sequence[str], found: Sequence[Observation | None], likeness: Likeness) -> list[Observation | None]:
     """The statements of a world once more: `found` is what patterns read, and names are marked in `texts`.
 
-    A sentence that names two places, and one direction or none, is a link, a closed one, or neither, whichever it is like.
+    A sentence that names two places, and one direction or none, is a link, a closed one, or neither, whichever it is like; and a link, if
+    that is nearly as likely, where its places would have no way between them without it.
     """
     read, two = list(found), _two_places(texts, found)
     if not two:
         return read
     sentences = list(two.values())
-    for number, one, scores, begins in zip(two, sentences, likeness.told(sentences), likeness.begins(sentences), strict=True):
-        read[number] = _read(one, found[number], scores, begins)
+    begins = dict(zip(two, likeness.begins(sentences), strict=True))
+    leads = dict[int, float]()
+    for (number, one), scores in zip(two.items(), likeness.told(sentences), strict=True):
+        kind = max(range(len(KINDS)), key=lambda kind: scores[kind])
+        lead = {other: scores[other] - max(np.delete(scores, other)) for other in range(len(KINDS))}
+        leads[number] = lead[0]
+        if lead[kind] > SURE[_link(one, found[number]) is not None]:
+            read[number] = _read_as(KINDS[kind], one, found[number], begins[number])
+    links = [one for one in read if isinstance(one, Link) and not one.closed]
+    whole = DisjointSet([*(place for one in links for place in (one.origin, one.goal)), *(place for one in sentences for place in one.places)])
+    for one in links:
+        whole.merge(one.origin, one.goal)
+    for number in sorted(leads, key=lambda number: -leads[number]):
+        a, b = two[number].places
+        if leads[number] > -MEND and not whole.connected(a, b):
+            whole.merge(a, b)
+            read[number] = _read_as("link", two[number], found[number], begins[number])
     return read
 
 
@@ -61,15 +80,15 @@ def _named(text: str) -> list[str]:
     return [noun for noun in dict.fromkeys(noun for noun, _ in place_nouns(text)) if noun not in kinds]
 
 
-def _read(one: Blanked, found: Observation | None, scores, begins: float) -> Observation | None:
-    order = sorted(range(len(KINDS)), key=lambda kind: -scores[kind])
-    link = found if isinstance(found, Link) and {found.origin, found.goal} == set(one.places) else None
-    if scores[order[0]] - scores[order[1]] <= SURE["read" if link else "unread"]:
-        return found
-    kind = KINDS[order[0]]
+def _link(one: Blanked, found: Observation | None) -> Link | None:
+    """The link between these two places that a pattern reads, if it does."""
+    return found if isinstance(found, Link) and {found.origin, found.goal} == set(one.places) else None
+
+
+def _read_as(kind: str, one: Blanked, found: Observation | None, begins: float) -> Observation | None:
     if kind == "none":
         return found if isinstance(found, There) else None
-    word = next(iter(directions(one.text)), "")
+    link, word = _link(one, found), next(iter(directions(one.text)), "")
     origin, goal = one.places if begins > 0 else one.places[::-1]
     if link and (abs(begins) <= ORDER or not word):
         origin, goal = link.origin, link.goal
