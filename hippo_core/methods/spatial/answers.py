@@ -144,10 +144,7 @@ class Atlas:
         return self._say(question)
 
     def _say(self, question: str) -> Said | None:
-        plain = mark(question, self.names)
-        wanted = asked(plain, self.walks.keys(), self.routes.keys())
-        if wanted is None or (wanted.goal and not self._is_known(wanted)):
-            wanted = likely_way(plain, set(self.map.labels.values()), self.likeness) if self.likeness else wanted
+        wanted = self.asked(question)
         if wanted is None:
             return None
         if wanted.kind == "route":
@@ -165,6 +162,17 @@ class Atlas:
             return self._around(wanted, start)
         goal = self._place(wanted.goal) if wanted.goal else None
         return self._way(wanted, start, goal) if goal else None
+
+    def asked(self, question: str) -> Asked | None:
+        """What a question asks of this map; None where it asks nothing of one."""
+        plain = mark(question, self.names)
+        wanted = asked(plain, self.walks.keys(), self.routes.keys())
+        if not self.likeness or (wanted and (not wanted.goal or wanted.start.next_to or wanted.goal.next_to)):
+            return wanted
+        known = wanted if wanted and self._is_known(wanted) else None
+        if known and known.kind != "way":
+            return known
+        return likely_way(plain, set(self.map.labels.values()), self.likeness, known)
 
     def _is_known(self, wanted: Asked) -> bool:
         """Whether both places of a question are on the map and, where it asks by what one gets there, that was told."""

@@ -2,17 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
-import numpy as np
 from scipy.cluster.hierarchy import DisjointSet
 
 from hippo_core.methods.spatial.asked import PLACES, Asked, Place
 from hippo_core.methods.spatial.likeness import KINDS, Blanked, Likeness
 from hippo_core.methods.spatial.reading import GENERIC, Link, Observation, There, directions, place_nouns
 
-SURE = {True: 0.0, False: 0.0}  # how far the likest kind leads before it counts, where a pattern reads a link and where none does
-ORDER = 0.2  # how like a beginning a place is before it counts, where a pattern has chosen the other one
+SURE = .6  # how far the likest kind leads before it stands for the link that a pattern reads
 MEND = 1.0  # how far another kind may lead where without a link the map would not hang together
 KIND = re.compile(r"\b[Tt]he (\w+) (\w+)")
 
@@ -31,29 +29,39 @@ def likely(texts: Sequence[str], found: Sequence[Observation | None], likeness: 
     leads = dict[int, float]()
     for (number, one), scores in zip(two.items(), likeness.told(sentences), strict=True):
         kind = max(range(len(KINDS)), key=lambda kind: scores[kind])
-        lead = {other: scores[other] - max(np.delete(scores, other)) for other in range(len(KINDS))}
-        leads[number] = lead[0]
-        if lead[kind] > SURE[_link(one, found[number]) is not None]:
+        leads[number] = scores[0] - max(scores[1:])
+        if sorted(scores)[-1] - sorted(scores)[-2] > (SURE if _link(one, found[number]) else 0):
             read[number] = _read_as(KINDS[kind], one, found[number], begins[number])
+    _apart(read, two)
     links = [one for one in read if isinstance(one, Link) and not one.closed]
+    turned = {place for one in links if one.word for place in (one.origin, one.goal)}
     whole = DisjointSet([*(place for one in links for place in (one.origin, one.goal)), *(place for one in sentences for place in one.places)])
     for one in links:
         whole.merge(one.origin, one.goal)
     for number in sorted(leads, key=lambda number: -leads[number]):
         a, b = two[number].places
-        if leads[number] > -MEND and not whole.connected(a, b):
+        if leads[number] > -MEND and not whole.connected(a, b) and (directions(two[number].text) or not {a, b} & turned):
             whole.merge(a, b)
             read[number] = _read_as("link", two[number], found[number], begins[number])
     return read
 
 
-def likely_way(question: str, places: Set[str], likeness: Likeness) -> Asked | None:
-    """The way between the two of these places that a question names; None where it asks for none."""
+def _apart(read: list[Observation | None], two: Mapping[int, Blanked]) -> None:
+    """Take back what names no direction as a link between two places that others have directions for: there each step has one."""
+    links = {number: one for number, one in enumerate(read) if isinstance(one, Link) and not one.closed}
+    turned = {place for one in links.values() if one.word for place in (one.origin, one.goal)}
+    for number in links.keys() & two.keys():
+        if not links[number].word and turned.issuperset(two[number].places):
+            read[number] = None
+
+
+def likely_way(question: str, places: Set[str], likeness: Likeness, found: Asked | None = None) -> Asked | None:
+    """The way between the two of these places that a question names; None where it asks for none. `found`: the way that patterns read."""
     named = [noun for noun in _named(question) if noun in places]
     if len(named) != 2:
-        return None
+        return found
     one = Blanked(question, (named[0], named[1]))
-    if likeness.asked([one])[0] <= 0:
+    if not found and likeness.asked([one])[0] <= 0:
         return None
     start, goal = named if likeness.begins([one])[0] > 0 else named[::-1]
     return Asked("way", Place(start), Place(goal), in_places=bool(PLACES.search(question)))
@@ -64,14 +72,19 @@ def _two_places(texts: Sequence[str], found: Sequence[Observation | None]) -> di
     named = {
         number: _named(text)
         for number, (text, one) in enumerate(zip(texts, found, strict=True))
-        if one is None or isinstance(one, Link | There)
+        if one is None or isinstance(one, There) or (isinstance(one, Link) and not one.by)
     }
     known = {noun for own in named.values() if len(own) == 2 for noun in own}
     often = Counter(noun for own in named.values() for noun in own)
-    two = {number: own if len(own) == 2 else [noun for noun in own if noun in known or often[noun] > 1] for number, own in named.items()}
-    return {
-        number: Blanked(texts[number], (own[0], own[1])) for number, own in two.items() if len(own) == 2 and len(set(directions(texts[number]))) < 2
-    }
+    two = {}
+    for number, own in named.items():
+        nouns = own if len(own) == 2 else [noun for noun in own if noun in known or often[noun] > 1]
+        counts = sorted((often[noun] for noun in nouns), reverse=True)
+        if len(nouns) > 2 and counts[1] > counts[2]:
+            nouns = [noun for noun in nouns if often[noun] >= counts[1]]
+        if len(nouns) == 2 and len(set(directions(texts[number]))) < 2:
+            two[number] = Blanked(texts[number], (nouns[0], nouns[1]))
+    return two
 
 
 def _named(text: str) -> list[str]:
@@ -90,6 +103,6 @@ def _read_as(kind: str, one: Blanked, found: Observation | None, begins: float) 
         return found if isinstance(found, There) else None
     link, word = _link(one, found), next(iter(directions(one.text)), "")
     origin, goal = one.places if begins > 0 else one.places[::-1]
-    if link and (abs(begins) <= ORDER or not word):
+    if link and not word:
         origin, goal = link.origin, link.goal
     return Link(origin, goal, word, link.by if link else "", kind == "closed")
