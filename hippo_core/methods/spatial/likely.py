@@ -10,7 +10,7 @@ from hippo_core.methods.spatial.asked import PLACES, Asked, Place
 from hippo_core.methods.spatial.likeness import KINDS, Blanked, Likeness
 from hippo_core.methods.spatial.reading import GENERIC, Link, Observation, There, directions, place_nouns
 
-SURE = .6  # how far the likest kind leads before it stands for the link that a pattern reads
+SURE = 0.3  # how far the likest kind leads before it stands for the link that a pattern reads
 MEND = 1.0  # how far another kind may lead where without a link the map would not hang together
 KIND = re.compile(r"\b[Tt]he (\w+) (\w+)")
 
