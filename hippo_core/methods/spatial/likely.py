@@ -1,14 +1,17 @@
 """Statements and questions read by their likeness, where the patterns do not read them or it is surer than they are."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 
 from scipy.cluster.hierarchy import DisjointSet
 
 from hippo_core.methods.spatial.asked import PLACES, Asked, Place
 from hippo_core.methods.spatial.likeness import KINDS, Blanked, Likeness
+from hippo_core.methods.spatial.place_map import Cell, beside
 from hippo_core.methods.spatial.reading import GENERIC, Link, Observation, There, directions, place_nouns
+from hippo_core.spoken import OPPOSITE
 
 SURE = 0.3  # how far the likest kind leads before it stands for the link that a pattern reads
 MEND = 1.0  # how far another kind may lead where without a link the map would not hang together
@@ -43,7 +46,50 @@ def likely(texts: Sequence[str], found: Sequence[Observation | None], likeness: 
         if leads[number] > -MEND and not whole.connected(a, b) and (directions(two[number].text) or not {a, b} & turned):
             whole.merge(a, b)
             read[number] = _read_as("link", two[number], found[number], begins[number])
+    _turned(read, {number: abs(begins[number]) for number in two})
     return read
+
+
+def _turned(read: list[Observation | None], sure: Mapping[int, float]) -> None:
+    """Turn round links that name a direction, the least sure first, as far as they then fit together better on a grid."""
+    worst = misfits(read)
+    for number in sorted(sure, key=lambda number: sure[number]):
+        one = read[number]
+        if not worst:
+            return
+        if isinstance(one, Link) and one.word and not one.closed:
+            read[number] = replace(one, origin=one.goal, goal=one.origin)
+            better = misfits(read)
+            if better < worst:
+                worst = better
+            else:
+                read[number] = one
+
+
+def misfits(read: Sequence[Observation | None]) -> int:
+    """How many links do not fit where places lie by the others on a grid, and how many places lie where another one does."""
+    near: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for one in read:
+        if isinstance(one, Link) and one.word and not one.closed:
+            near[one.origin].append((one.word, one.goal))
+            near[one.goal].append((OPPOSITE[one.word], one.origin))
+    cells: dict[str, Cell] = {}
+    wrong = 0
+    for first in near:
+        if first in cells:
+            continue
+        laid, waiting = {first: (0, 0)}, deque([first])
+        while waiting:
+            here = waiting.popleft()
+            for word, there in near[here]:
+                cell = beside(laid[here], word)
+                if there not in laid:
+                    laid[there] = cell
+                    waiting.append(there)
+                wrong += laid[there] != cell
+        wrong += len(laid) - len(set(laid.values()))
+        cells |= laid
+    return wrong
 
 
 def _apart(read: list[Observation | None], two: Mapping[int, Blanked]) -> None:

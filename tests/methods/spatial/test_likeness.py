@@ -1,0 +1,126 @@
+"""What is read by likeness: of two places, where no pattern reads it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from benchmarks.memory.likeness import FOLDER, Frame, fit, frames
+from hippo_core.files import LabError, home
+from hippo_core.methods.spatial import likeness as likeness_module
+from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.likeness import KINDS, Blanked, Likeness, fitted
+from hippo_core.methods.spatial.likely import likely, likely_way
+from hippo_core.methods.spatial.reading import Link, read
+from hippo_core.models.packages.pins import available
+
+ROOT = Path(__file__).parents[3]
+needs_minilm = pytest.mark.skipif(not available("minilm"), reason="`make models` brings MiniLM")
+
+
+def of_words(texts):
+    """An encoder for tests: which words a text has, hashed."""
+    found = np.zeros((len(texts), 384), dtype=np.float32)
+    for row, text in enumerate(texts):
+        for word in text.lower().split():
+            found[row, sum(map(ord, word)) % 384] += 1
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def frame(kind, text, a="mill", b="barn"):
+    first = text.index(a) < text.index(b)
+    return Frame(kind, text, text, Blanked(text, (a, b) if first else (b, a)), first)
+
+
+TOLD = [
+    frame("link", "The mill nestles north to the barn."),
+    frame("link", "North of the mill cowers the barn."),
+    frame("link", "The barn cowers north of the mill."),
+    frame("closed", "The barn has been severed, like the mill."),
+    frame("none", "The barn outshines the mill."),
+    frame("way", "How from the mill does a bee find the barn?"),
+    frame("way", "How does a bee find the barn from the mill?"),
+    frame("other", "Whether the mill outshines the barn?"),
+]
+SMALL = Likeness(fit(TOLD, of_words), of_words)
+
+
+def one(text, likeness=SMALL):
+    return likely([text], [read(text)], likeness)[0]
+
+
+def test_the_order_follows_the_names():
+    told = "The {} cowers north of the {}."
+    assert one(told.format("fen", "inn")) == Link("inn", "fen", "north")
+    assert one(told.format("inn", "fen")) == Link("fen", "inn", "north")
+    asked = "How from the {} does a bee find the {}?"
+    ways = [likely_way(asked.format(*names), {"fen", "inn"}, SMALL) for names in (("fen", "inn"), ("inn", "fen"))]
+    assert [(way.start.label, way.goal.label) for way in ways if way] == [("fen", "inn"), ("inn", "fen")]
+
+
+def test_what_is_like_no_link_is_none():
+    assert one("The fen outshines the inn.") is None
+    assert likely_way("Whether the fen outshines the inn?", {"fen", "inn"}, SMALL) is None
+
+
+def test_with_the_labels_of_frames_changed_the_links_go():
+    other = {"link": "none", "none": "link"}
+    changed = [Frame(other.get(told.kind, told.kind), told.verb, told.frame, told.sentence, told.first) for told in TOLD]
+    wrong = Likeness(fit(changed, of_words), of_words)
+    assert one("The fen outshines the inn.", wrong) == Link("fen", "inn") or one("The fen outshines the inn.", wrong) == Link("inn", "fen")
+
+
+def test_between_places_of_a_compass_what_names_no_direction_is_no_link():
+    texts = ["The fen cowers north of the inn.", "The fen nestles to the inn."]
+    assert likely(texts, [None, None], SMALL)[1] is None
+    assert isinstance(one(texts[1]), Link)
+
+
+def test_the_nearly_likely_is_a_link_where_the_map_would_fall_apart():
+    unsure = Likeness({"told": np.zeros((4481, 3)), "asked": np.zeros((4481, 1)), "begins": np.zeros((4481, 1))}, of_words)
+    unsure.weights["told"][-1] = (-0.2, -0.5, 0.1)  # none, by a little
+    texts = ["The fen befits the inn.", "The inn befits the mill.", "The mill befits the fen."]
+    read_so = likely(texts, [None] * 3, unsure)
+    assert [isinstance(told, Link) for told in read_so] == [True, True, False]
+    unsure.weights["told"][-1] = (-0.8, -0.5, 0.5)
+    assert likely(texts, [None] * 3, unsure) == [None] * 3
+
+
+def test_without_likeness_patterns_alone_read():
+    texts = ["The fen cowers close to the inn.", "The inn cowers close to the ford."]
+    assert Atlas(texts).map.links == {}
+
+
+@needs_minilm
+def test_ways_in_words_that_no_pattern_reads():
+    texts = ["The kiln nuzzles up against the abbey wall, and the abbey cellar is one with the kiln.", "The ford snuggles up to the kiln."]
+    texts = ["The kiln snuggles up to the abbey.", "The ford cowers beside the kiln.", "The ford is uglier than the abbey."]
+    atlas = Atlas(texts, likeness=fitted())
+    said = atlas.say("To arrive at the ford, what must one at the abbey pass?")
+    assert said and said.answer == "kiln, ford"
+    assert atlas.say("Which is uglier, the ford or the abbey?") is None
+
+
+@needs_minilm
+def test_the_weights_in_the_tree_are_those_of_the_frames():
+    told = fit(frames())
+    for name, weight in fitted().weights.items():
+        assert np.allclose(weight, told[name], atol=2e-2), f"{name}: run `python benchmarks/memory/likeness.py fit`"
+
+
+def test_no_weights_is_an_error_that_says_what_makes_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(likeness_module, "home", lambda: tmp_path)
+    fitted.cache_clear()
+    with pytest.raises(LabError, match=r"benchmarks/memory/likeness.py fit"):
+        fitted()
+    fitted.cache_clear()
+
+
+def test_no_frame_is_one_of_the_suite_of_ways():
+    own = {told.frame for told in frames()}
+    for folder in (ROOT / "data/ways", ROOT / "data/ways/val"):
+        suite = yaml.safe_load((folder / "frames.yaml").read_text(encoding="utf-8"))
+        frames_of = [line for kind in suite.values() if isinstance(kind, list) for line in kind]
+        assert not own & set(frames_of), "a frame of the suite was copied"
