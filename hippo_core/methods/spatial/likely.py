@@ -37,13 +37,17 @@ def likely(texts: Sequence[str], found: Sequence[Observation | None], likeness: 
             read[number] = _read_as(KINDS[kind], one, found[number], begins[number])
     _apart(read, two)
     links = [one for one in read if isinstance(one, Link) and not one.closed]
+    linked = {place for one in links for place in (one.origin, one.goal)}
     turned = {place for one in links if one.word for place in (one.origin, one.goal)}
-    whole = DisjointSet([*(place for one in links for place in (one.origin, one.goal)), *(place for one in sentences for place in one.places)])
+    whole = DisjointSet([*linked, *(place for one in sentences for place in one.places)])
     for one in links:
         whole.merge(one.origin, one.goal)
     for number in sorted(leads, key=lambda number: -leads[number]):
         a, b = two[number].places
-        if leads[number] > -MEND and not whole.connected(a, b) and (directions(two[number].text) or not {a, b} & turned):
+        if leads[number] <= -MEND or not {a, b} & linked or whole.connected(a, b):
+            continue
+        if directions(two[number].text) or not {a, b} & turned:
+            linked |= {a, b}
             whole.merge(a, b)
             read[number] = _read_as("link", two[number], found[number], begins[number])
     _turned(read, {number: abs(begins[number]) for number in two})
