@@ -38,7 +38,7 @@ def likely(texts: Sequence[str], found: Sequence[Observation | None], likeness: 
     _apart(read, two)
     links = [one for one in read if isinstance(one, Link) and not one.closed]
     linked = {place for one in links for place in (one.origin, one.goal)}
-    turned = {place for one in links if one.word for place in (one.origin, one.goal)}
+    compass = {place for one in links if one.word for place in (one.origin, one.goal)}
     whole = DisjointSet([*linked, *(place for one in sentences for place in one.places)])
     for one in links:
         whole.merge(one.origin, one.goal)
@@ -46,15 +46,15 @@ def likely(texts: Sequence[str], found: Sequence[Observation | None], likeness: 
         a, b = two[number].places
         if leads[number] <= -MEND or not {a, b} & linked or whole.connected(a, b):
             continue
-        if directions(two[number].text) or not {a, b} & turned:
+        if directions(two[number].text) or not {a, b} & compass:
             linked |= {a, b}
             whole.merge(a, b)
             read[number] = _read_as("link", two[number], found[number], begins[number])
-    _turned(read, {number: abs(begins[number]) for number in two})
+    turned(read, {number: abs(begins[number]) for number in two})
     return read
 
 
-def _turned(read: list[Observation | None], sure: Mapping[int, float]) -> None:
+def turned(read: list[Observation | None], sure: Mapping[int, float]) -> None:
     """Turn round links that name a direction, the least sure first, as far as they then fit together better on a grid."""
     worst = misfits(read)
     for number in sorted(sure, key=lambda number: sure[number]):
@@ -99,9 +99,9 @@ def misfits(read: Sequence[Observation | None]) -> int:
 def _apart(read: list[Observation | None], two: Mapping[int, Blanked]) -> None:
     """Take back what names no direction as a link between two places that others have directions for: there each step has one."""
     links = {number: one for number, one in enumerate(read) if isinstance(one, Link) and not one.closed}
-    turned = {place for one in links.values() if one.word for place in (one.origin, one.goal)}
+    compass = {place for one in links.values() if one.word for place in (one.origin, one.goal)}
     for number in links.keys() & two.keys():
-        if not links[number].word and turned.issuperset(two[number].places):
+        if not links[number].word and compass.issuperset(two[number].places):
             read[number] = None
 
 
