@@ -110,11 +110,23 @@ def worlds_of(held: Sequence[Frame], seed: int) -> dict[str, tuple[list[str], li
     """Worlds told in these frames alone: of each its statements, and its questions with their answers."""
     kinds: Mapping[str, list[str]] = defaultdict(list)
     for one in held:
-        kind = "directions" if "{d}" in one.frame else {"link": "places", "none": "distractors", "way": "asked_places"}.get(one.kind, one.kind)
+        kind = (
+            "directions" if "{d}" in one.frame else {"link": "places", "none": "distractors", "way": "asked_places"}.get(one.kind, one.kind)
+        )
         kinds[kind].append(one.frame if kind == "distractors" else one.frame.replace("{p}", PEOPLE[one.fold]))
-    words = {**kinds, "asked_directions": kinds["asked_places"], "names": NAMES, "people": PEOPLE, "seed": seed, "worlds": 24, "questions_per_world": 10}
+    words = {
+        **kinds,
+        "asked_directions": kinds["asked_places"],
+        "names": NAMES,
+        "people": PEOPLE,
+        "seed": seed,
+        "worlds": 24,
+        "questions_per_world": 10,
+    }
     facts, items = build(words)
-    found = {fact["world"]: ([one["text"] for one in facts if one["world"] == fact["world"]], list[tuple[str, list[str]]]()) for fact in facts}
+    found = {
+        fact["world"]: ([one["text"] for one in facts if one["world"] == fact["world"]], list[tuple[str, list[str]]]()) for fact in facts
+    }
     for item in items:
         found[item["world"]][1].append((item["question"], [answer.lower() for answer in item["answers"]]))
     return found

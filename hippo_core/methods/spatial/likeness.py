@@ -102,7 +102,9 @@ def fitted() -> Likeness:
         raise LabError(f"{path} has no weights that can be read; `python benchmarks/memory/likeness.py fit` makes them") from error
     rows = {weight.shape[0] for weight in weights.values()}
     if set(weights) != {"told", "asked", "begins"} or len(rows) != 1:
-        raise LabError(f"{path} has {sorted(weights)}, expected told, asked and begins; `python benchmarks/memory/likeness.py fit` makes them")
+        raise LabError(
+            f"{path} has {sorted(weights)}, expected told, asked and begins; `python benchmarks/memory/likeness.py fit` makes them"
+        )
     return Likeness(weights)
 
 
