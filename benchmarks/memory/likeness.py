@@ -30,8 +30,8 @@ FOLDS = 5
 COUNT = {"link": 1.0, "closed": 1.5, "none": 1.0, "way": 1.0, "other": 1.0}  # of a frame: there are fewer of some kinds
 RIDGE = {"told": 2.0, "asked": 1.0, "begins": 0.3}
 NAMES = {
-    "plain": ["mill", "barn", "well", "attic", "tower", "smithy", "market", "pond", "chapel", "ford", "kennel", "pantry", "wharf", "orchard",
-              "granary", "study", "dairy", "stable", "library", "cottage", "inn", "abbey"],
+    "plain": ["mill", "barn", "well", "attic", "tower", "smithy", "market", "pond", "chapel", "ford", "kennel", "pantry", "wharf",
+              "orchard", "granary", "study", "dairy", "stable", "library", "cottage", "inn", "abbey"],
     "two": ["long gallery", "white house", "salt barn", "dove cote", "brick kiln", "wash house", "fish pond", "wine shop"],
     "proper": ["Saint Olave's", "Marsh End", "Tanner's Row", "Kiln Lane", "Hope Square", "Birch Hall"],
 }  # fmt: skip

@@ -11,10 +11,15 @@ from benchmarks.memory.likeness import Frame, fit, frames
 from hippo_core.files import LabError
 from hippo_core.methods.spatial import likeness as likeness_module
 from hippo_core.methods.spatial.answers import Atlas
-from hippo_core.methods.spatial.likeness import Blanked, Likeness, fitted
 from hippo_core.methods.spatial.likely import likely, likely_way, misfits, turned
+from hippo_core.methods.spatial.likeness import Blanked, Likeness, fitted
 from hippo_core.methods.spatial.reading import Link, read
+from hippo_core.methods.base import Query
+from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
+from hippo_core.models.spec import load_spec
+from tests.methods.asking import bound
+from tests.methods.relational.test_graph import traces
 
 ROOT = Path(__file__).parents[3]
 needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="`make models` brings MiniLM")
@@ -111,9 +116,18 @@ def test_without_likeness_patterns_alone_read():
 def test_ways_in_words_that_no_pattern_reads():
     texts = ["The kiln snuggles up to the abbey.", "The ford cowers beside the kiln.", "The ford is uglier than the abbey."]
     atlas = Atlas(texts, likeness=fitted())
-    said = atlas.say("To arrive at the ford, what must one at the abbey pass?")
+    said = atlas.say("Bound for the ford, what does a snail at the abbey crawl past?")
     assert said and said.answer == "kiln, ford"
     assert atlas.say("Which is uglier, the ford or the abbey?") is None
+
+
+@needs_minilm
+@pytest.mark.parametrize(("read_so", "answer"), [(True, "kiln, ford"), (False, "")])
+def test_the_memory_reads_by_likeness_unless_it_is_told_not_to(read_so, answer):
+    told = traces("The kiln snuggles up to the abbey.", "The ford cowers beside the kiln.")
+    method = bound("memory/smpd", load(load_spec("hippo-tiny"), threads=1), **{"encoder": "minilm", "spatial.likeness": read_so})
+    question = "Which places does one pass on the way from the abbey to the ford?"
+    assert method.open(told)(Query(question, tuple(trace.source for trace in told))).answer == answer
 
 
 @needs_minilm
