@@ -9,12 +9,12 @@ import yaml
 
 from benchmarks.memory.likeness import Frame, fit, frames
 from hippo_core.files import LabError
+from hippo_core.methods.base import Query
 from hippo_core.methods.spatial import likeness as likeness_module
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.likely import likely, likely_way, misfits, turned
 from hippo_core.methods.spatial.likeness import Blanked, Likeness, fitted
 from hippo_core.methods.spatial.reading import Link, read
-from hippo_core.methods.base import Query
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
