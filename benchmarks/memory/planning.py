@@ -1,7 +1,7 @@
 """What the map of the spatial memory answers by itself, without a model: the planner alone, an upper bound of what a model can say of it.
 
     python benchmarks/memory/planning.py [--suite folder:data/ways]
-        [--split val] [--n 200] [--profiles default,explore_hard] [--without-path-integration]
+        [--split val] [--n 200] [--profiles default,explore_hard] [--without-path-integration] [--patterns-alone]
 
 For a suite other than `spatial` a first table says of its statements which links were read, and of its questions why one was missed.
 Success of ways, whose legality is judged on the true map, and exact match of other kinds; and how many questions the map had an answer to.
@@ -13,9 +13,8 @@ import time
 from collections import Counter, defaultdict
 
 from hippo_core.methods.spatial.answers import Atlas
-from hippo_core.methods.spatial.asked import asked
-from hippo_core.methods.spatial.names import mark
-from hippo_core.methods.spatial.reading import Link, read
+from hippo_core.methods.spatial.likeness import Likeness, fitted
+from hippo_core.methods.spatial.reading import Link, Observation
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite
@@ -25,9 +24,8 @@ from hippo_core.suites.types import Fact, Item, World
 PROFILES = ("default", "hard", "labeled", "paths_5", "paths_7", "paths_9", "explore", "explore_hard")
 
 
-def is_read(fact: Fact, names: dict[str, str]) -> bool:
-    """Whether the link that a statement's slots `a` and `b` name is read from its text; without them, whether none is."""
-    link = read(mark(fact.text, names))
+def is_read(fact: Fact, link: Observation | None, names: dict[str, str]) -> bool:
+    """Whether the link that a statement's slots `a` and `b` name is what is read from it; without them, whether none is."""
     open_link = isinstance(link, Link) and not link.closed
     if "a" not in fact.slots:
         return not open_link
@@ -40,29 +38,36 @@ def is_read(fact: Fact, names: dict[str, str]) -> bool:
     )
 
 
-def cause(world: World, item: Item, names: dict[str, str]) -> str:
+def links_read(world: World, atlas: Atlas) -> dict[str, bool]:
+    """Of each statement, whether it is read as what it is."""
+    told = dict(atlas.told)
+    return {fact.id: is_read(fact, told.get(number), atlas.names) for number, fact in enumerate(world.facts)}
+
+
+def cause(world: World, item: Item, atlas: Atlas) -> str:
     """What a question was missed by, the first thing in the order of the work: a link, an invented link, the question, the plan."""
-    facts = {fact.id: fact for fact in world.facts}
-    if not all(is_read(facts[told], names) for told in item.gold_facts):
+    read = links_read(world, atlas)
+    if not all(read[told] for told in item.gold_facts):
         return "a link of the way was not read"
-    wanted = asked(mark(item.question, names))
+    wanted = atlas.asked(item.question)
     if wanted is None or wanted.kind != "way" or wanted.goal is None:
         return "the question was not read"
-    if not all(is_read(fact, names) for fact in world.facts if "a" not in fact.slots):
+    if not all(read[fact.id] for fact in world.facts if "a" not in fact.slots):
         return "a link was invented"
     return "the plan, or its words"
 
 
-def show_causes(suite: str, split: str, n: int, settings: SpatialSection) -> None:
+def show_causes(suite: str, split: str, n: int, settings: SpatialSection, likeness: Likeness | None) -> None:
     """Links read and misses by cause, of a suite whose slots `a`, `b` and `way` say its links."""
     links, causes = Counter[tuple[str, bool]](), Counter[str]()
     for world in worlds(suite, "default", n, split=split):
-        atlas = Atlas([fact.text for fact in world.facts], settings)
-        links.update(("links" if "a" in fact.slots else "no links", is_read(fact, atlas.names)) for fact in world.facts)
+        atlas = Atlas([fact.text for fact in world.facts], settings, likeness=likeness)
+        read = links_read(world, atlas)
+        links.update(("links" if "a" in fact.slots else "no links", read[fact.id]) for fact in world.facts)
         for item in world.items:
             one = atlas.say(item.question)
             if not score_item(get_suite(suite), world, item, one.answer if one else "")["score"]:
-                causes[cause(world, item, atlas.names)] += 1
+                causes[cause(world, item, atlas)] += 1
     print("| what | all | right |\n|---|--:|--:|")
     for kind in ("links", "no links"):
         print(f"| statements that tell {kind} | {links[kind, True] + links[kind, False]} | {links[kind, True]} |")
@@ -70,12 +75,12 @@ def show_causes(suite: str, split: str, n: int, settings: SpatialSection) -> Non
         print(f"| missed: {name} | {count} | |")
 
 
-def show(name: str, profile: str, split: str, n: int, settings: SpatialSection, misses: int) -> None:
+def show(name: str, profile: str, split: str, n: int, settings: SpatialSection, misses: int, likeness: Likeness | None) -> None:
     """One row a kind of question."""
     suite, scores, subs, answered, seconds = get_suite(name), defaultdict(list), [], defaultdict(int), 0.0
     for world in worlds(name, profile, n, split=split):
         begin = time.perf_counter()
-        atlas = Atlas([fact.text for fact in world.facts], settings)
+        atlas = Atlas([fact.text for fact in world.facts], settings, likeness=likeness)
         said = {item.id: atlas.say(item.question) for item in world.items}
         seconds += time.perf_counter() - begin
         for item in world.items:
@@ -109,14 +114,16 @@ def main() -> None:
     parser.add_argument("--profiles", help="of the suite; default: all of `spatial`, `default` of another")
     parser.add_argument("--without-path-integration", action="store_true")
     parser.add_argument("--misses", type=int, default=0)
+    parser.add_argument("--patterns-alone", action="store_true", help="read nothing by likeness, as without MiniLM")
     told = parser.parse_args()
+    likeness = None if told.patterns_alone else fitted()
     settings = SpatialSection(path_integration=not told.without_path_integration)
     profiles = told.profiles or (",".join(PROFILES) if told.suite == "spatial" else "default")
     if told.suite != "spatial":
-        show_causes(told.suite, told.split, told.n, settings)
+        show_causes(told.suite, told.split, told.n, settings, likeness)
     print("| profile | kind | questions | answered by the map | right |\n|---|---|--:|--:|--:|")
     for profile in profiles.split(","):
-        show(told.suite, profile, told.split, told.n, settings, told.misses)
+        show(told.suite, profile, told.split, told.n, settings, told.misses, likeness)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
     from hippo_core.methods.spatial.answers import Atlas, Said
+    from hippo_core.methods.spatial.likeness import Likeness
     from hippo_core.store import TraceStore
     from hippo_core.store.trace import Decision
 
@@ -37,7 +38,7 @@ class Smpd(Memory):
     steps = ("teach", "replay")
     columns: ClassVar = {"test": ("planned_steps", "places", "links", "plan_ms", *TRIP, *GATE)}
     test_settings = (*Memory.test_settings, "spatial.wording", "spatial.macros")
-    replay_settings = ("replay", "spatial.path_integration", "spatial.particles", "spatial.keep", "spatial.gate")
+    replay_settings = ("replay", "spatial.path_integration", "spatial.particles", "spatial.keep", "spatial.gate", "spatial.likeness")
 
     @property
     def codec(self) -> HabitsCodec:
@@ -65,7 +66,7 @@ class Smpd(Memory):
 
         for cycle in range(1, self.replay_cycles + 1):
             traces = store.traces(world)
-            atlas = Atlas([trace.text for trace in traces], self.settings.spatial)
+            atlas = Atlas([trace.text for trace in traces], self.settings.spatial, likeness=self._likeness())
             told = [(number, one) for number, one in atlas.told if isinstance(one, Route)]
             drawn = told[max(0, len(told) - most) :] if (most := self.settings.replay.max_items) is not None else told
             rehearsed = list[tuple[Trace, Trajectory, float]]()
@@ -139,7 +140,13 @@ class Smpd(Memory):
         from hippo_core.methods.spatial.answers import Atlas
 
         habits = next((trace.payload for trace in reversed(traces) if trace.payload), None)
-        return Atlas([trace.text for trace in traces], self.settings.spatial, habits)
+        return Atlas([trace.text for trace in traces], self.settings.spatial, habits, self._likeness())
+
+    def _likeness(self) -> "Likeness | None":
+        """What reads that no pattern reads: MiniLM's, where that is the encoder."""
+        from hippo_core.methods.spatial.likeness import fitted
+
+        return fitted() if self.settings.encoder == "minilm" and self.settings.spatial.likeness else None
 
     def _likest(self) -> Any:
         """What ranks statements by themselves."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hippo_core.methods.spatial.asked import Asked, Place, asked
 from hippo_core.methods.spatial.gate import Edges
+from hippo_core.methods.spatial.likely import likely, likely_way
 from hippo_core.methods.spatial.localise import Walked, explored_map, localise
 from hippo_core.methods.spatial.macros import Trip, of_route, plan
 from hippo_core.methods.spatial.names import mark, place_names
@@ -18,6 +19,7 @@ from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.spoken import MOVES, NO_PATH, NO_STEPS, NUMBERS
 
 if TYPE_CHECKING:
+    from hippo_core.methods.spatial.likeness import Likeness
     from hippo_core.methods.spatial.policy import Habits
 
 LANDMARK = re.compile(r"\b[Tt]he (?P<name>(?:[A-Z][\w'’-]* (?:& )?)+[a-z]+)\b")  # "the Marlow company"
@@ -42,11 +44,19 @@ class Atlas:
     Args:
         texts: the statements of one world, in order of telling; those that tell nothing of places are passed over.
         habits: what a sleep made of its routes; None: nothing.
+        likeness: by which sentences are read that the patterns do not read, or read less surely; None: by the patterns alone.
     """
 
-    def __init__(self, texts: Sequence[str], settings: SpatialSection | None = None, habits: "Habits | None" = None) -> None:
+    def __init__(
+        self,
+        texts: Sequence[str],
+        settings: SpatialSection | None = None,
+        habits: "Habits | None" = None,
+        likeness: "Likeness | None" = None,
+    ) -> None:
         self.settings = settings or SpatialSection()
         self.habits = habits if self.settings.macros else None
+        self.likeness = likeness
         self.texts = list(texts)
         self.map = PlaceMap()
         self._build()
@@ -55,13 +65,13 @@ class Atlas:
         """One more statement; what is read from it. A link or a barrier between known places changes these places alone; all else is
         mapped anew."""
         self.texts.append(text)
-        one = read(mark(text, self.names))
+        one = self._read()[-1]
         places = {one.origin, one.goal} if isinstance(one, Link) else {one.place} if isinstance(one, Barrier) else set()
         if one and isinstance(self.map, ToldMap) and places and places <= self.map.labels.keys():
             self.planner.update(*self.map.hear(len(self.texts) - 1, one))
             return one
         self._build()
-        return read(mark(text, self.names))
+        return next((one for number, one in self.told if number == len(self.texts) - 1), None)
 
     def price(self, a: str, b: str, cost: float) -> None:
         """Say what the steps between two places of a told map cost, both ways.
@@ -75,7 +85,7 @@ class Atlas:
 
     def _build(self) -> None:
         self.names = place_names(self.texts)
-        self.told = told = [(number, one) for number, text in enumerate(self.texts) if (one := read(mark(text, self.names))) is not None]
+        self.told = told = [(number, one) for number, one in enumerate(self._read()) if one is not None]
         self.routes = {one.name: (number, one) for number, one in told if isinstance(one, Route)}
         self.there: dict[str, list[tuple[int, str]]] = {}
         self.walks: dict[str, list[tuple[int, Walk]]] = {}
@@ -88,6 +98,12 @@ class Atlas:
         costs, self.map = self.map.costs, self._map(told)
         self.map.costs = costs
         self.planner = Planner(self.map)
+
+    def _read(self) -> list[Observation | None]:
+        """What is read from each statement."""
+        texts = [mark(text, self.names) for text in self.texts]
+        found = [read(text) for text in texts]
+        return likely(texts, found, self.likeness) if self.likeness else found
 
     def _map(self, told: Sequence[tuple[int, Observation]]) -> PlaceMap:
         self.visits = visits = [(number, one) for number, one in told if isinstance(one, Visit)]
@@ -128,7 +144,7 @@ class Atlas:
         return self._say(question)
 
     def _say(self, question: str) -> Said | None:
-        wanted = asked(mark(question, self.names), self.walks.keys(), self.routes.keys())
+        wanted = self.asked(question)
         if wanted is None:
             return None
         if wanted.kind == "route":
@@ -146,6 +162,23 @@ class Atlas:
             return self._around(wanted, start)
         goal = self._place(wanted.goal) if wanted.goal else None
         return self._way(wanted, start, goal) if goal else None
+
+    def asked(self, question: str) -> Asked | None:
+        """What a question asks of this map; None where it asks nothing of one."""
+        plain = mark(question, self.names)
+        wanted = asked(plain, self.walks.keys(), self.routes.keys())
+        if not self.likeness or (wanted and (not wanted.goal or wanted.start.next_to or wanted.goal.next_to)):
+            return wanted
+        known = wanted if wanted and self._is_known(wanted) else None
+        if known and known.kind != "way":
+            return known
+        return likely_way(plain, set(self.map.labels.values()), self.likeness, known)
+
+    def _is_known(self, wanted: Asked) -> bool:
+        """Whether both places of a question are on the map and, where it asks by what one gets there, that was told."""
+        ends = [self._place(place) for place in (wanted.start, wanted.goal) if place]
+        link = self.map.links.get(frozenset(end for end in ends if end))
+        return None not in ends and (wanted.kind != "by" or bool(link and link.by))
 
     def _there(self, wanted: Asked) -> Said | None:
         """What was told of a place: the thing that is there, where that is asked for and it alone was told of; else the statements."""

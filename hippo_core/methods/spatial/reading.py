@@ -113,11 +113,11 @@ def read(text: str) -> Observation | None:
         return _visit(int(step["number"]), step["told"])
     if ":" in text:
         if route := ROUTE.match(text.strip()):
-            origin = next((noun for noun, before in _nouns(text) if before in FROM), "")
+            origin = next((noun for noun, before in place_nouns(text) if before in FROM), "")
             return Route(route["name"].lower(), origin, tuple(word for word in STOP.findall(route["steps"].lower()) if word not in BETWEEN))
         if len(directions(text)) != 1:
             return None
-    nouns, words = list(_nouns(text)), directions(text)
+    nouns, words = list(place_nouns(text)), directions(text)
     places = [noun for noun in nouns if noun[1] not in THROUGH] if len(nouns) > 2 else nouns
     if len(places) == 2 and (len(words) == 1 or (not words and LINKS.search(text))):
         return _link(text, places, words, nouns)
@@ -139,7 +139,7 @@ def directions(text: str) -> list[str]:
     return [match[1].lower() for match in DIRECTION.finditer(text)]
 
 
-def _nouns(text: str) -> Iterator[tuple[str, str]]:
+def place_nouns(text: str) -> Iterator[tuple[str, str]]:
     """Each noun behind "the", with the word before that."""
     for match in NOUN.finditer(text):
         noun = match["noun"].lower()
@@ -160,13 +160,13 @@ def _visit(number: int, told: str) -> Visit:
     """A step of an explorer, sentence by sentence: first where it led, then its sides, then what is seen."""
     sentences = [sentence for sentence in re.split(r"(?<=[.!?])\s+", told) if sentence]
     came, rest = sentences[0], sentences[1:]
-    nouns, moved = list(_nouns(came)), directions(came)
+    nouns, moved = list(place_nouns(came)), directions(came)
     place = next((noun for noun, before in nouns if before not in THROUGH), "")
     by = next((noun for noun, before in nouns if before in THROUGH), "")
-    sides = next((sentence for sentence in rest if not list(_nouns(sentence))), "")
+    sides = next((sentence for sentence in rest if not list(place_nouns(sentence))), "")
     seen = {}
     for sentence in rest:
-        labels, words = list(_nouns(sentence)), directions(sentence)
+        labels, words = list(place_nouns(sentence)), directions(sentence)
         if labels and words:
             seen[words[0]] = labels[-1][0]
     return Visit(number, moved[0] if moved else "", by, place, frozenset(directions(WALLED.split(sides)[0])), seen)
