@@ -221,7 +221,7 @@ def test_a_join_over_the_facts_gives_the_gold_city_and_no_other(profile):
 
 
 def test_a_rumor_and_a_move_occur_and_are_asked_about():
-    facts = [fact for world in some("semantic", 300, profile="hard") for fact in world.facts]
+    facts = [fact for world in some("semantic", 60, profile="hard") for fact in world.facts]
     assert any(is_rumor(fact) for fact in facts)
     assert any("moved" in fact.text for fact in facts)
     assert any(item.kind == "contradiction" for world in some("semantic", 300) for item in world.items)

@@ -64,6 +64,7 @@ def test_a_store_taught_on_one_worker_is_asked_on_another_that_shares_no_folder(
     assert records.verify(place / "executed/sleep") == (6, [])  # a data set, a taught and a replayed store, two tests, the report
 
 
+@LONG
 def test_a_killed_worker_loses_nothing(finished, cluster, tmp_path):
     place = make_lab(tmp_path / "lab", finished)
     first, _ = cluster.add(place), cluster.add(place)

@@ -34,7 +34,10 @@ def gone(pid, patience=20.0):
     """Whether a process ends in time."""
     until = time.monotonic() + patience
     while time.monotonic() < until:
-        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+        try:
+            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
             return True
         time.sleep(0.05)
     return False
