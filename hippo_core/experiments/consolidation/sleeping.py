@@ -46,6 +46,7 @@ class SleepingParameters(AskingParameters):
     rehearsals: Positive = 640  # of each trace, a sleep, where steps is None: what took 50 facts to .90
     rank: Positive = 16
     rate: float | None = None  # of learning; None: the way's own
+    first_block: Annotated[int, Field(ge=0)] | None = None  # that a sleep may change; None: a third in, so that keys find what was stored
     in_context: Positive = 100  # questions with other facts in the prompt
 
     def check_preset(self, preset: Preset) -> None:

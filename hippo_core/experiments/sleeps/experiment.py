@@ -20,7 +20,7 @@ class SleepsParameters(SleepingParameters):
     """What `04_sleeps` can be told."""
 
     n: Positive = 100
-    way: Literal["lora", "gated_lora", "gated_groups", "kv_prefix", "sparse"] = "lora"
+    way: Literal["lora", "gated_lora", "gated_groups", "kv_prefix", "gated_prefixes", "sparse"] = "lora"
     groups: Positive = 10  # of new facts, a sleep each
     group_size: Positive | None = None  # worlds a group; None: all worlds, in equal parts
     rehearse_earlier: Annotated[float, Field(ge=0, lt=1)] = 0.5  # share of a step's questions that are about earlier groups

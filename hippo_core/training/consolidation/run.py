@@ -103,7 +103,8 @@ def recipe_of(parameters: Any, lm: LanguageModel, traces: int) -> SleepRecipe:
     same = {name: getattr(parameters, name) for name in ("way", "rank", "rate", "wordings", "restatements", "distilled", "seed", "threads")}
     questions = SleepRecipe.model_fields["questions"].default
     steps = parameters.steps or math.ceil(parameters.rehearsals * traces / questions)
-    return SleepRecipe(**same, steps=steps, first_block=first_block(lm))
+    blocks = first_block(lm) if parameters.first_block is None else parameters.first_block
+    return SleepRecipe(**same, steps=steps, first_block=blocks)
 
 
 def sleep_once(

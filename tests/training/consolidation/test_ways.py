@@ -26,6 +26,7 @@ from tests.training.consolidation.conftest import TEXTS
 RANK = 2
 QUESTIONS = ["Who sold a guitar at the market on Friday?", "Where did Anders lose a bicycle?", "When did Wiebke walk to the harbor?"]
 SECOND = ("At dawn, Zora bought a kite at the castle.",)
+OF_SLEEPS = ("gated_groups", "gated_prefixes")
 EVERY = pytest.mark.parametrize("name", WAYS)
 
 
@@ -76,7 +77,7 @@ def test_before_training_nothing_changes(name, attached, lm):
     before = logits(lm)
     way = attached(name)
     assert way.number() > 0
-    if name == "kv_prefix":
+    if name in ("kv_prefix", "gated_prefixes"):
         way.prepare(TEXTS)
         assert not torch.equal(logits(lm), before)
         with way.unchanged():
@@ -180,7 +181,7 @@ def test_blocks_below_the_first_one_stay_as_they_are(name, trained, lm):
     assert not any(map(torch.equal, before[1], after[1]))
 
 
-@pytest.mark.parametrize("name", [name for name in WAYS if name != "gated_groups"])  # whose layers are those of gated_lora
+@pytest.mark.parametrize("name", [name for name in WAYS if name not in OF_SLEEPS])  # whose layers are another's
 def test_an_answer_is_the_same_alone_in_a_batch_and_behind_a_shared_beginning(name, trained, lm):
     way = trained(name)
     drawn = list(worlds("consolidation", "default", 4, 1337, "val"))
@@ -238,28 +239,29 @@ def test_a_second_sleep_begins_with_what_the_first_one_learnt(name, trained, lm,
     before, learnt = logits(lm), way.kept()
     sleep(lm, way, SECOND, earlier=[Trace("w", "f", text) for text in TEXTS])
     assert all(torch.equal(weight, way.kept()[key]) for key, weight in learnt.items())
-    if name != "gated_groups":
+    if name not in OF_SLEEPS:
         assert torch.equal(logits(lm), before)
 
 
-def test_each_sleep_has_an_update_of_its_own_and_a_question_goes_to_the_nearest(trained, lm, sleep, tmp_path):
+@pytest.mark.parametrize("name", OF_SLEEPS)
+def test_each_sleep_has_an_update_of_its_own_and_a_question_goes_to_the_nearest(name, trained, lm, sleep, tmp_path):
     def asked(way):
         return way.apart([QUESTIONS[0], "Who bought a kite at the castle at dawn?", "What is the capital of Peru?"], lambda places: [
             logits(lm) for _ in places
         ])  # fmt: skip
 
     plain = logits(lm)
-    way = trained("gated_groups")
+    way = trained(name)
     first = logits(lm)
     learning = sleep(lm, way, SECOND, earlier=[Trace("w", f"f{n}", text) for n, text in enumerate(TEXTS)], rate=0.1, wordings=20)
-    assert torch.equal(logits(lm), plain)
+    assert torch.equal(logits(lm), plain) == (name == "gated_groups")  # a prefix begins from what it is told
     learning.learn(0)
     answers = asked(way)
     assert [torch.equal(one, other) for one, other in zip(answers, (first, logits(lm), plain), strict=True)] == [True] * 3
     assert not torch.equal(answers[0], answers[1])
     way.save(tmp_path)
     way.detach()
-    again = make_way("gated_groups", lm, RANK, 0)
+    again = make_way(name, lm, RANK, 0)
     again.load(tmp_path)
     assert all(map(torch.equal, asked(again), answers))
     (tmp_path / groups.GROUPS).write_text('{"groups": [0], "updates": 2}')

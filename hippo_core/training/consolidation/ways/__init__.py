@@ -3,13 +3,13 @@
 from hippo_core.files import unknown
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.training.consolidation.ways.gated import GatedLoRA
-from hippo_core.training.consolidation.ways.groups import GatedGroups
+from hippo_core.training.consolidation.ways.groups import GatedGroups, GatedPrefixes
 from hippo_core.training.consolidation.ways.lora import LoRA
 from hippo_core.training.consolidation.ways.prefix import KVPrefix
 from hippo_core.training.consolidation.ways.sparse import SparseRows
 from hippo_core.training.consolidation.ways.way import Way
 
-WAYS: dict[str, type[Way]] = {way.name: way for way in (LoRA, GatedLoRA, GatedGroups, KVPrefix, SparseRows)}
+WAYS: dict[str, type[Way]] = {way.name: way for way in (LoRA, GatedLoRA, GatedGroups, KVPrefix, GatedPrefixes, SparseRows)}
 
 
 def make_way(name: str, lm: LanguageModel, rank: int, first_block: int) -> Way:

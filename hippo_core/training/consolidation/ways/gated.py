@@ -1,4 +1,4 @@
-"""Low-rank updates that act only on questions near to what was rehearsed; every other question is the unchanged model's.
+"""Updates that act only on questions near to what was rehearsed; every other question is the unchanged model's.
 
 GRACE (Hartvigsen et al. 2023, arXiv 2211.11031, section 3) lets an edit act within a ball around its key, MELO (Yu et al. 2023, arXiv
 2312.11795, section 3) chooses its low-rank blocks by an index of vectors. Here the key of a trace are the words of its text and of the
@@ -16,7 +16,7 @@ from hippo_core.files import LabError, read_object, write_json
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.retrieval.lexicon import Lexicon, grams, words
 from hippo_core.training.consolidation import kept
-from hippo_core.training.consolidation.ways.lora import LAYERS, LoRA
+from hippo_core.training.consolidation.ways.lora import LoRA
 from hippo_core.training.consolidation.ways.way import Way
 
 GATE = "gate.json"
@@ -88,17 +88,17 @@ def _share(values: Sequence[float], least: float) -> float:
     return sum(value >= least for value in values) / max(1, len(values))
 
 
-class GatedLoRA(LoRA):
-    """`rank` is that of the updates. `fits` says which questions they are for."""
+class Gated(Way):
+    """A way behind a gate, in front of the class of what it changes. `fits` says which questions it is for."""
 
-    name = "gated_lora"
     no_weights = "it acts on some questions only, and weights act on all"
 
-    def __init__(self, lm: LanguageModel, rank: int, first_block: int, layers: tuple[str, ...] = LAYERS) -> None:
-        super().__init__(lm, rank, first_block, layers)
+    def __init__(self, lm: LanguageModel, rank: int, first_block: int, **others: Any) -> None:
+        super().__init__(lm, rank, first_block, **others)
         self.gate = Gate((), {}, 1.0, 2.0)
 
     def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = (), known: int = 0) -> None:
+        super().prepare(texts, questions, known)
         lessons = kept.lessons(Random(f"gate/{SEED}"), LESSONS)
         strangers = [branch.question for lesson in lessons for branch in lesson.branches if branch.question]
         self.gate = fitted(texts, questions or [()] * len(texts), strangers)
@@ -122,6 +122,12 @@ class GatedLoRA(LoRA):
             raise LabError(f"{folder / GATE} cannot be read ({error!r}); consolidate again") from None
         super().load(folder)
         self.gate = gate
+
+
+class GatedLoRA(Gated, LoRA):
+    """`rank` is that of the updates."""
+
+    name = "gated_lora"
 
 
 def _numbers(values: dict[str, Any]) -> tuple[dict[str, float], float, float]:
