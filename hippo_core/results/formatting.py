@@ -54,7 +54,7 @@ def quantity(value: float | None) -> str:
     """A count, a time or a size: three significant digits, thousands separated."""
     if missing(value):
         return NONE
-    number = float(value)  # type: ignore[arg-type]
+    number = round(float(value), 9)  # type: ignore[arg-type]  # a sum in another order is the same number
     if number == 0 or abs(number) >= 100:
         return f"{number:,.0f}"
     return f"{number:.{max(0, 2 - math.floor(math.log10(abs(number))))}f}"
