@@ -86,6 +86,17 @@ def test_before_training_nothing_changes(name, attached, lm):
         assert torch.equal(logits(lm), before)
 
 
+@pytest.mark.parametrize("name", ["kv_prefix", "gated_prefixes"])
+def test_a_prefix_begins_as_the_text_that_it_is_told_before_the_prompt(name, attached, lm):
+    told, prompt = lm.encode("\n".join(TEXTS)), "Carla sold a guitar at the market, and"
+    rank = len(told) // 8
+    with torch.inference_mode():
+        whole = lm.model(torch.tensor([told[: 8 * rank] + lm.encode(prompt)])).logits
+    way = attached(name, rank=rank)
+    way.prepare(TEXTS)
+    assert torch.allclose(logits(lm, prompt), whole[:, 8 * rank :], atol=1e-3)
+
+
 @EVERY
 def test_what_is_trained_acts_until_it_is_put_aside(name, trained, lm):
     before, weights = logits(lm), weights_of(lm)
