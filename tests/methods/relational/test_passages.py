@@ -152,3 +152,46 @@ def test_weights_that_mean_nothing_are_refused(wrong):
 
     with pytest.raises(ValidationError):
         PassagesSection(**wrong)
+
+
+@pytest.mark.parametrize("title", ["", "()", "(film)", "…", " . "])
+def test_a_title_without_a_word_is_never_named(title):
+    graph = PassageGraph.of(passages([*TOLD, (title, f"{title} stands here, as … ( ) and film do.")]))
+    assert all(len(TOLD) not in graph.links(number) for number in graph.texts)
+    assert not graph.named("( ) … film .")
+
+
+def test_titles_in_any_script_are_named_as_they_are_written():
+    told = [("Łukasz Ørn", "Łukasz Ørn met 李明 at Ноябрьск."), ("李明", "李明 paints."), ("Ноябрьск", "Ноябрьск is a town.")]
+    graph = PassageGraph.of(passages(told))
+    assert graph.links(0) == {1, 2}
+    assert graph.named("ŁUKASZ ØRN, ноябрьск") == set()
+
+
+def test_passages_that_name_themselves_and_each_other_in_a_circle_are_ranked_once(lm):
+    told = [("Ash", "Ash knows Ash and Bell."), ("Bell", "Bell knows Cole."), ("Cole", "Cole knows Ash.")]
+    graph = PassageGraph.of(passages(told))
+    assert [graph.links(number) for number in range(3)] == [{1}, {2}, {0}]
+    for search in ("hop", "pagerank"):
+        ranking = found(lm, told, "Whom does Ash know?", k=3, weights={"search": search})[1]
+        assert ranking[0] == "Ash"
+        assert sorted(ranking) == ["Ash", "Bell", "Cole"]
+
+
+def test_ten_thousand_passages_of_one_title_are_all_named_and_leave_nothing_behind():
+    graph = PassageGraph()
+    for number in range(10_000):
+        graph.add(number, "Kiln", "Kiln stands by Kiln.")
+    assert graph.named("Kiln") == set(range(10_000))
+    assert len(graph.links(0)) == 9_999
+    for number in range(1, 10_000):
+        graph.remove(number)
+    assert graph.named("Kiln") == {0}
+    assert graph.links(0) == set()
+
+
+def test_a_graph_that_lost_a_passage_still_ranks_the_others(lm):
+    whole, cut = found(lm, k=5), found(lm, TOLD[:2] + TOLD[3:], k=5)  # the director's page is gone
+    assert "Berta Olm (director)" in whole[1]
+    assert sorted(cut[1]) == sorted(set(whole[1]) - {"Berta Olm (director)"})
+    assert cut[1][0] == "Silent Orchard"
