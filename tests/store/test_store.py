@@ -293,7 +293,12 @@ def test_what_has_changed_since_it_was_read_is_not_told_again(store):
     store.retell(before[0], Payload((4, 5), (key_of({1: 9}),)))
     store.delete([2])
     after = store.traces()
-    for stale, said in ((before[0], "anew"), (before[1], "no trace 2"), (replace(before[0], text="others", id=1), "anew"), (trace(id=9), "9")):
+    for stale, said in (
+        (before[0], "anew"),
+        (before[1], "no trace 2"),
+        (replace(before[0], text="others", id=1), "anew"),
+        (trace(id=9), "9"),
+    ):
         with pytest.raises(LabError, match=said) as error:
             store.retell(stale, stale.payload)
         assert "\n" not in str(error.value)

@@ -2,13 +2,16 @@
 
     "Ed Wood is a film by Tim Burton."  ->  Tim Burton       a question about the film brings the passage about its director
 
-A title is found as whole words, capitals as they are, without what stands in brackets; the longest where several begin at one word. Links
-are read off a text when they are asked for, so that a passage is put in or taken out by its title alone.
+A title is found as whole words, without what stands in brackets; the longest where several begin at one word. One word is found as it is
+written, and not where it is a common word that a sentence begins with ("It"); several are found with other capitals and accents too, if any
+has a capital. Links are read off a text when they are asked for, so that a passage is put in or taken out by its title alone.
 """
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -16,6 +19,7 @@ from scipy.sparse import csr_array
 
 from hippo_core.methods.base import Query
 from hippo_core.methods.rag.rankers import Rag, RagSettings
+from hippo_core.methods.relational.mentions import COMMON, begins
 from hippo_core.methods.relational.settings import PassagesSection
 from hippo_core.retrieval.bm25 import bm25_scores
 from hippo_core.retrieval.encoders import dense_scores
@@ -38,6 +42,16 @@ def title_of(trace: Trace) -> str:
 def are_passages(traces: Sequence[Trace]) -> bool:
     """Whether most of these open with a title of their own."""
     return 2 * sum(bool(title_of(trace)) for trace in traces) > len(traces)
+
+
+@lru_cache(1 << 16)
+def folded(word: str) -> str:
+    """A word without case and accents."""
+    return (
+        word.lower()
+        if word.isascii()
+        else "".join(one for one in unicodedata.normalize("NFKD", word) if not unicodedata.combining(one)).casefold()
+    )
 
 
 class PassageGraph:
@@ -64,31 +78,43 @@ class PassageGraph:
         words = tuple(WORD.findall(title))
         self.texts[number], self.titles[number] = text, words
         if words:
-            self._about[words].add(number)
-            self._lengths[words[0]][len(words)] += 1
+            name = tuple(map(folded, words))
+            self._about[name].add(number)
+            self._lengths[name[0]][len(name)] += 1
 
     def remove(self, number: int) -> None:
         """Take a passage out, with every link to it and from it; nothing where it is not there."""
         if self.texts.pop(number, None) is None:
             return
-        if words := self.titles.pop(number):
-            self._about[words].discard(number)
-            if not self._about[words]:
-                del self._about[words]
-            self._lengths[words[0]] -= Counter([len(words)])
+        if name := tuple(map(folded, self.titles.pop(number))):
+            self._about[name].discard(number)
+            if not self._about[name]:
+                del self._about[name]
+            self._lengths[name[0]] -= Counter([len(name)])
 
     def named(self, text: str) -> set[int]:
         """The passages whose titles a text names."""
-        words, found, place = tuple(WORD.findall(text)), set[int](), 0
+        words, found, place = [*WORD.finditer(text)], set[int](), 0
+        names = [folded(word.group()) for word in words]
         while place < len(words):
             step = 1
-            for length in sorted(self._lengths.get(words[place], ()), reverse=True):
-                if passages := self._about.get(words[place : place + length]):
-                    found |= passages
+            for length in sorted(self._lengths.get(names[place], ()), reverse=True):
+                passages = self._about.get(tuple(names[place : place + length]), ())
+                if meant := self._meant(passages, words[place : place + length]):
+                    found |= meant
                     step = length
                     break
             place += step
         return found
+
+    def _meant(self, passages: Iterable[int], words: Sequence[re.Match[str]]) -> set[int]:
+        """Of passages whose titles have these words, in whatever case and accents, those that are named by them."""
+        written, first = tuple(word.group() for word in words), words[0]
+        if len(words) > 1 and not all(word.islower() for word in written):
+            return {*passages}
+        if len(words) == 1 and folded(written[0]) in COMMON and begins(first.string, first.start()):
+            return set()
+        return {number for number in passages if self.titles[number] == written}
 
     def links(self, number: int) -> set[int]:
         """The other passages that a passage names."""

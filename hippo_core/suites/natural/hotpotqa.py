@@ -10,6 +10,7 @@ answer is yes or no has none, and is judged by its answer alone. Test only: noth
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, holding, some
 from hippo_core.suites.types import Fact, Item, Split, Suite, World
@@ -29,6 +30,11 @@ def title_of(paragraph: str) -> str:
     return title
 
 
+def paragraphs_of(question: dict[str, Any]) -> list[str]:
+    """A question's own paragraphs."""
+    return [part.strip() for part in question["document"].split("\n\n") if part.strip()]
+
+
 def stream(settings: PassageSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
     """One world of all paragraphs; none but in the test split."""
     if split != "test":
@@ -37,8 +43,7 @@ def stream(settings: PassageSettings, split: Split, seed: int, n: int | None) ->
     numbers: dict[str, int] = {}
     own: list[list[int]] = []
     for question in questions:
-        paragraphs = [part.strip() for part in question["document"].split("\n\n") if part.strip()]
-        own.append([numbers.setdefault(paragraph, len(numbers)) for paragraph in paragraphs])
+        own.append([numbers.setdefault(paragraph, len(numbers)) for paragraph in paragraphs_of(question)])
     titled = [(f"hotpotqa.p{number}", title_of(text), text) for text, number in numbers.items()]
     facts = facts_of("hotpotqa", titled, settings.chunk_words)
     by_passage: dict[str, list[Fact]] = {}
