@@ -55,13 +55,18 @@ def folded(word: str) -> str:
 
 
 class PassageGraph:
-    """Passages by number, and which of them a text names."""
+    """Passages by number, and which of them a text names: by the whole title, or by what stands before its comma ("Kiln, Kent") where
+    that is no title itself."""
 
     def __init__(self) -> None:
         self.texts: dict[int, str] = {}
         self.titles: dict[int, tuple[str, ...]] = {}
         self._about: dict[tuple[str, ...], set[int]] = defaultdict(set)
-        self._lengths: dict[str, Counter[int]] = defaultdict(Counter)  # of titles in words, by their first word
+        self._short: dict[tuple[str, ...], set[int]] = defaultdict(set)
+        self._names: dict[int, list[tuple[dict[tuple[str, ...], set[int]], tuple[str, ...]]]] = {}  # where each one's are kept
+        self._lengths: dict[str, Counter[int]] = defaultdict(Counter)  # of names in words, by their first word
+        self._holding: dict[str, set[int]] = defaultdict(set)  # the passages with a word
+        self._links: dict[int, set[int]] = {}  # as they were read since the last change
 
     @classmethod
     def of(cls, traces: Iterable[Trace]) -> "PassageGraph":
@@ -75,22 +80,29 @@ class PassageGraph:
         """Put a passage in, in the place of one that has its number."""
         if number in self.texts:
             self.remove(number)
-        words = tuple(WORD.findall(title))
-        self.texts[number], self.titles[number] = text, words
-        if words:
-            name = tuple(map(folded, words))
-            self._about[name].add(number)
+        self.texts[number], self.titles[number] = text, tuple(WORD.findall(title))
+        whole, short = (tuple(map(folded, WORD.findall(part))) for part in (title, title.partition(", ")[0]))
+        self._names[number] = [(self._about, whole)] * bool(whole) + [(self._short, short)] * bool(short and short != whole)
+        for kept, name in self._names[number]:
+            kept[name].add(number)
             self._lengths[name[0]][len(name)] += 1
+        for word in _words(text):
+            self._holding[word].add(number)
+        self._links.clear()
 
     def remove(self, number: int) -> None:
         """Take a passage out, with every link to it and from it; nothing where it is not there."""
-        if self.texts.pop(number, None) is None:
+        if (text := self.texts.pop(number, None)) is None:
             return
-        if name := tuple(map(folded, self.titles.pop(number))):
-            self._about[name].discard(number)
-            if not self._about[name]:
-                del self._about[name]
+        del self.titles[number]
+        for kept, name in self._names.pop(number):
+            kept[name].discard(number)
+            if not kept[name]:
+                del kept[name]
             self._lengths[name[0]] -= Counter([len(name)])
+        for word in _words(text):
+            self._holding[word].discard(number)
+        self._links.clear()
 
     def named(self, text: str) -> set[int]:
         """The passages whose titles a text names."""
@@ -99,7 +111,8 @@ class PassageGraph:
         while place < len(words):
             step = 1
             for length in sorted(self._lengths.get(names[place], ()), reverse=True):
-                passages = self._about.get(tuple(names[place : place + length]), ())
+                name = tuple(names[place : place + length])
+                passages = self._about.get(name) or self._short.get(name, ())
                 if meant := self._meant(passages, words[place : place + length]):
                     found |= meant
                     step = length
@@ -114,11 +127,22 @@ class PassageGraph:
             return {*passages}
         if len(words) == 1 and folded(written[0]) in COMMON and begins(first.string, first.start()):
             return set()
-        return {number for number in passages if self.titles[number] == written}
+        return {number for number in passages if self.titles[number][: len(written)] == written}
 
     def links(self, number: int) -> set[int]:
         """The other passages that a passage names."""
-        return self.named(self.texts[number]) - {number}
+        if number not in self._links:
+            self._links[number] = self.named(self.texts[number]) - {number}
+        return self._links[number]
+
+    def naming(self, number: int) -> set[int]:
+        """The other passages that name a passage."""
+        held = [set.intersection(*(self._holding.get(word, set()) for word in name)) for _, name in self._names[number]]
+        return {other for other in set().union(*held) - {number} if number in self.links(other)}
+
+
+def _words(text: str) -> set[str]:
+    return {folded(word) for word in WORD.findall(text)}
 
 
 def walk(pairs: Iterable[tuple[int, int]], size: int) -> csr_array:
@@ -148,9 +172,10 @@ class LinkedSettings(RagSettings):
 class LinkedPassages(Rag):
     """The k best passages by z + q [the question names it] + s / ((1 + fade rank) (1 + links)^h), where a seed of that rank names it.
 
-    z is the standardised likeness to the question; seeds are the likest passages and those that the question names, ranked by the first two
-    terms; `links` is how many passages a seed names; of several seeds the best counts. With `search=pagerank` the last term is s times the
-    personalised PageRank from the seeds, its largest value scaled to 1.
+    z is the likeness to the question, standardised, with BM25's score by the share `words`; seeds are the likest passages and those that
+    the question names, ranked by the first two terms; `links` is how many passages a seed names. A passage that names a seed counts likewise,
+    with `naming` for s and those that name the seed for `links`. Of several seeds and ways the best counts. With `search=pagerank` the last
+    term is s times the personalised PageRank from the seeds, its largest value scaled to 1.
     """
 
     Settings = LinkedSettings
@@ -164,12 +189,14 @@ class LinkedPassages(Rag):
         else:
             alike = bm25_scores(index, query.taught, query.text, grams)
         score = np.full(len(index.traces), -np.inf)  # of what was not taught for this question
+        if weights.words:
+            alike = standardised(alike) + weights.words * standardised(bm25_scores(index, query.taught, query.text))
         score[places] = standardised(alike)
         asked = {number for number in graph.named(query.text) if np.isfinite(score[number])} if weights.named else set()
         likest = {places[position] for position in ranked(alike)[: weights.seeds]}
         score[[*asked]] += weights.named
         seeds = sorted(likest | asked, key=lambda number: (-score[number], number))
-        if weights.linked and seeds:
+        if (weights.linked or weights.naming) and seeds:
             if weights.search == "pagerank":
                 score += self._walked(index.once("walk", lambda: walk_of(graph)), seeds, len(score))
             else:
@@ -179,8 +206,9 @@ class LinkedPassages(Rag):
     def _linked(self, graph: PassageGraph, seeds: Sequence[int], size: int) -> np.ndarray:
         weights, lift = self.settings.passages, np.zeros(size)
         for rank, seed in enumerate(seeds):
-            links = [*graph.links(seed)]
-            lift[links] = np.maximum(lift[links], weights.linked / (1 + weights.fade * rank) / (1 + len(links)) ** weights.hub)
+            for weight, joined in ((weights.linked, graph.links), (weights.naming, graph.naming)):
+                if weight and (links := [*joined(seed)]):
+                    lift[links] = np.maximum(lift[links], weight / (1 + weights.fade * rank) / (1 + len(links)) ** weights.hub)
         return lift
 
     def _walked(self, steps: csr_array, seeds: Sequence[int], size: int) -> np.ndarray:
