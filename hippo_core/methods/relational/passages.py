@@ -173,9 +173,9 @@ class LinkedPassages(Rag):
     """The k best passages by z + q [the question names it] + s / ((1 + fade rank) (1 + links)^h), where a seed of that rank names it.
 
     z is the likeness to the question, standardised, with BM25's score by the share `words`; seeds are the likest passages and those that
-    the question names, ranked by the first two terms; `links` is how many passages a seed names. A passage that names a seed counts likewise,
-    with `naming` for s and those that name the seed for `links`. Of several seeds and ways the best counts. With `search=pagerank` the last
-    term is s times the personalised PageRank from the seeds, its largest value scaled to 1.
+    the question names, ranked by the first two terms; `links` is how many passages a seed names. A passage that names a seed counts
+    likewise, with `naming` for s and those that name the seed for `links`. Of several seeds and ways the best counts. With
+    `search=pagerank` the last term is s times the personalised PageRank from the seeds, its largest value scaled to 1.
     """
 
     Settings = LinkedSettings
