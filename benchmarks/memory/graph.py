@@ -63,17 +63,19 @@ def world_of(suite: str):
 
 def choose(lm) -> None:
     """Print what a search over one weight at a time comes to on the even questions, from `BEFORE` on, and what that is worth on the others;
-    without either of the terms that `BEFORE` lacks, and with both."""
+    without either of the terms that `BEFORE` lacks, and with both, which begins where the one without BM25 ended."""
     world, traces = world_of("hotpotqa")
     items, both = [item for item in world.items if item.gold_facts], pairs(world)
     index = WorldIndex(lm, traces, [item.question for item in items])
     halves = items[::2], items[1::2]
     print(f"hotpotqa: {len(traces):,} passages, {len(items)} questions, both passages known of {len(both)}")
     print("| | half | answer @1 | @2 | @5 | @10 | R@2 | R@5 | all @5 | all @10 |\n|---|---|" + "--:|" * 8)
+    chosen = BEFORE
     for label, fixed in START.items():
         free = {name: values for name, values in GRID.items() if name not in fixed}
-        chosen = climbed(lambda weights: worth(lm, index, halves[0], both, weights), BEFORE | fixed, free)
-        for weights in (BEFORE | fixed, chosen):
+        begin = chosen if label == "both" else BEFORE | fixed
+        chosen = climbed(lambda weights: worth(lm, index, halves[0], both, weights), begin, free)
+        for weights in (begin, chosen):
             for half, asked in zip(("even", "odd"), halves, strict=True):
                 cells = " | ".join(f"{share:.3f}" for share in shares_of(lm, index, asked, both, weights))
                 print(f"| {label}: {', '.join(f'{name} {value:g}' for name, value in weights.items())} | {half} | {cells} |", flush=True)
