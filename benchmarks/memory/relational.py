@@ -3,6 +3,7 @@
     python benchmarks/memory/relational.py cost [--facts 1000 --facts 10000 --facts 100000] [--no-hubs]
     python benchmarks/memory/relational.py contradictions
     python benchmarks/memory/relational.py gate
+    python benchmarks/memory/relational.py hubs
 
 `cost`: made-up people, firms and cities, told to a store in a temporary folder, beside networkx's MultiDiGraph of the same edges: seconds
 to read and index, bytes in memory (tracemalloc) and on disk, milliseconds a question of two hops, medians. networkx reads no text: it is
@@ -16,6 +17,9 @@ a wrong supersession costs: in each question's world one firm that people disagr
 `gate`: the same worlds told to stores with the gate and without: what was decided, the share of stored edges that repeat another, nodes and
 edges of the graph for 1,000 facts, the edges of a world's largest name, ms a write with its share of a commit (medians of three rounds in
 turn), how often the best path is the right one. Then without the fast-track: how many promotions that takes, two a world and cycle.
+
+`hubs`: the same worlds told to one graph after each other, so that their people, firms and cities become one: how its largest names grow
+with the gate and without, and the processor's time of a write (medians of five rounds in turn).
 """
 
 import statistics
@@ -232,6 +236,35 @@ def gate() -> None:
     for most in range(0, 25, 2):
         graphs, _, _ = taught(worlds, RelationalSection(schema_fasttrack=False), most)
         print(f"| {most} | {sum(found(worlds, graphs=graphs)) / ITEMS:.3f} |")
+
+
+@app.command()
+def hubs() -> None:
+    """How the largest names of one graph grow, and what a write costs."""
+    worlds = cut(drawn_worlds("semantic", "default", ITEMS, 1337, "val", settings_for("semantic", "default")), ITEMS)
+    texts = [fact.text for world in worlds for fact in world.facts]
+    sections = {name: RelationalSection.model_validate(SETTINGS[name]) for name in ("with the gate", "without")}
+    print("| facts told | | names | edges | of the largest name | of the largest hundredth, mean |\n|--:|---|--:|--:|--:|--:|")
+    for count in (90, 360, len(texts)):
+        for name, section in sections.items():
+            graph, _ = pooled(texts[:count], section)
+            sizes = sorted(map(len, graph.at.values()), reverse=True)
+            edges = sum(bool(told.relation) and not told.waits for told in graph.told)
+            few = sizes[: max(1, len(sizes) // 100)]
+            print(f"| {count:,} | {name} | {len(sizes)} | {edges:,} | {sizes[0]} | {statistics.mean(few):.1f} |")
+    rounds = [{name: pooled(texts, section)[1] for name, section in sections.items()} for _ in range(5)]
+    print("ms a write: " + ", ".join(f"{name} {statistics.median(one[name] for one in rounds):.3f}" for name in sections))
+
+
+def pooled(texts: Sequence[str], section: RelationalSection) -> tuple[Graph, float]:
+    """The graph of texts that are all told to one world, and the processor's ms a write."""
+    with tempfile.TemporaryDirectory() as place, TraceStore.create(Path(place), "s", IDENTITY) as store:
+        writer, begin = Writer(section, store), time.process_time()
+        with store.together():
+            for number, text in enumerate(texts):
+                writer.write(Observation(Statement(f"f{number}", "w", text, number)))
+        ms = (time.process_time() - begin) * 1e3 / len(texts)
+        return Graph.of(store.traces("w")), ms
 
 
 def taught(worlds: Sequence[World], section: RelationalSection, promoted: int | None = None) -> tuple[list[Graph], Counter[str], float]:

@@ -16,9 +16,10 @@ COLUMNS = ("id", *TOLD_COLUMNS, "checksum", "salience", "uses", "evidence")
 INSERT = f"INSERT INTO traces ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM traces"
 REPAYLOAD = "UPDATE traces SET payload = ?, checksum = ? WHERE id = ?"
-RETOLD = "UPDATE traces SET evidence = evidence + 1, payload = ?, checksum = ? WHERE id = ?"
+RETOLD = "UPDATE traces SET evidence = evidence + 1, payload = ?, checksum = ? WHERE id = ? AND checksum = ? AND NOT gone RETURNING id"
 DECISION = ("source", "world", "text", "time", "S", "contributions", "raw", "action", "trace", "told")
 LOG = f"INSERT INTO decisions ({', '.join(DECISION)}) VALUES ({', '.join('?' * len(DECISION))})"
+TERMS, WORDS = json.JSONEncoder(allow_nan=False), json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 READ_LOG = f"SELECT {', '.join(DECISION)} FROM decisions"
 
 
@@ -97,7 +98,7 @@ def decision_row(decision: Decision) -> tuple[Any, ...]:
     """The values of DECISION."""
     statement, terms = decision.statement, (_json(decision.contributions), _json(decision.raw))
     row = (statement.source, statement.world, statement.text, statement.time, float(decision.S))
-    return (*row, *terms, decision.action, decision.trace_id, json.dumps(dict(decision.told), ensure_ascii=False, allow_nan=False))
+    return (*row, *terms, decision.action, decision.trace_id, WORDS.encode(dict(decision.told)))
 
 
 def row_decision(row: tuple[Any, ...]) -> Decision:
@@ -108,4 +109,4 @@ def row_decision(row: tuple[Any, ...]) -> Decision:
 
 
 def _json(terms: Mapping[str, float]) -> str:
-    return json.dumps({name: float(value) for name, value in terms.items()}, allow_nan=False)
+    return TERMS.encode({name: float(value) for name, value in terms.items()})

@@ -149,16 +149,16 @@ class TraceStore:
         with self.together():
             self.file.rows("UPDATE traces SET evidence = evidence + ? WHERE id = ?", (times, int(trace)))
 
-    def retell(self, trace: int, payload: Any) -> None:
+    def retell(self, trace: Trace, payload: Any) -> None:
         """Told again: its evidence rises by one, and its payload takes the telling in. As what was told stays, no batch is made of it.
-        LabError, before anything changes, for a trace that is not there or a payload that is not of the store's kind."""
-        found = self.file.rows(f"{rows.SELECT} WHERE NOT gone AND id = ?", (int(trace),))
-        if not found:
-            self.journal.living([trace])  # says that it is not there
-        after = replace(rows.row_trace(found[0], self.file.codec), payload=payload)
-        rows.check(after, self.file.codec)
+        LabError, before anything changes, for a trace that is not there as it is given, or a payload that is not of the store's kind."""
+        after, codec = replace(trace, payload=payload), self.file.codec
+        rows.check(after, codec)
+        _, before, _ = rows.payload_row(trace, codec)
         with self.together():
-            self.file.rows(rows.RETOLD, rows.payload_row(after, self.file.codec))
+            if not self.file.rows(rows.RETOLD, (*rows.payload_row(after, codec), before)):
+                self.journal.living([trace.id])  # says that it is not there
+                raise LabError(f"trace {trace.id} of {self.file.path} is another one by now; read it anew, then tell it again")
 
     def raise_salience(self, ids: Sequence[int], by: float) -> None:
         """Add `by` to the salience of each."""

@@ -278,3 +278,28 @@ def test_a_session_is_a_plain_name(tmp_path, name):
     with pytest.raises(LabError, match="plain name"):
         TraceStore.create(tmp_path, name, IDENTITY)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_told_again_has_more_evidence_and_the_payload_that_is_given(store):
+    store.append([trace("a"), trace("b", confidence=1, pinned=True)])
+    payload = Payload((4, 5), (key_of({1: 9}),))
+    store.retell(store.traces()[1], payload)
+    assert store.traces() == [trace("a", id=1), replace(trace("b", confidence=1, pinned=True, id=2), payload=payload, evidence=2)]
+
+
+def test_what_has_changed_since_it_was_read_is_not_told_again(store):
+    store.append([trace("a"), trace("b")])
+    before = store.traces()
+    store.retell(before[0], Payload((4, 5), (key_of({1: 9}),)))
+    store.delete([2])
+    after = store.traces()
+    for stale, said in (
+        (before[0], "anew"),
+        (before[1], "no trace 2"),
+        (replace(before[0], text="others", id=1), "anew"),
+        (trace(id=9), "9"),
+    ):
+        with pytest.raises(LabError, match=said) as error:
+            store.retell(stale, stale.payload)
+        assert "\n" not in str(error.value)
+    assert store.traces() == after

@@ -123,6 +123,23 @@ def test_twowiki_names_gold_passages_and_scores_no_answer(written):
         list(worlds("twowiki", "default", None, 1337, "test"))
 
 
+@pytest.mark.parametrize(
+    ("paragraph", "title"),
+    [
+        ("Ann Bee. Ann Bee was a potter. She sang.", "Ann Bee"),
+        ("C. Ann Bee. Charlotte Ann Bee was a potter.", "C. Ann Bee"),
+        ("Vitamin C. Vitamin C is in fruit.", "Vitamin C"),
+        ("Ms. Ghent. Ms. Ghent is a prize. It is old.", "Ms. Ghent"),
+        ("A life (U.S. film). A life is a film.", "A life (U.S. film)"),
+        ("And then... (song). A song.", "And then... (song)"),
+        ("X", "X"),
+        ("X. ", "X"),
+    ],
+)
+def test_a_full_stop_that_shortens_a_word_is_a_part_of_a_title(paragraph, title):
+    assert hotpotqa.title_of(paragraph) == title
+
+
 def test_hotpotqa_has_no_gold_in_another_question_s_paragraphs(written):
     """A paragraph may hold the answer by chance: the file says of a question's own ten alone that two of them support it."""
     others = {"id": 2, "question": "Who was a potter?", "answers": ["Ann Bee"], "document": "Bruges. Bruges is near Ghent.\n\nCups. A cup."}

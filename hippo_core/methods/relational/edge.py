@@ -8,6 +8,8 @@ from typing import Any
 
 from hippo_core.files import LabError
 
+PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Telling:
@@ -54,7 +56,7 @@ class EdgeCodec:
             raise LabError(f"expected an edge with one telling or more, got {payload!r}; teach the relational memory, which makes it")
 
     def encode(self, payload: Edge) -> bytes:
-        return json.dumps(self.to_json(payload), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        return PLAIN.encode(self.to_json(payload)).encode()
 
     def decode(self, data: bytes) -> Edge:
         return self.from_json(json.loads(data))

@@ -79,7 +79,11 @@ def _named(word: str, text: str, start: int, lower: Set[str]) -> bool:
         return True
     if not word[0].isupper():
         return False
-    before = text[:start].rstrip(" \"'“”‘’(")
-    begins = not before or before[-1] in ".?!:;"
     plain = re.sub(r"['’]s?$", "", word).casefold()
-    return not (begins and (plain in COMMON or plain in lower)) and word != "I"
+    return not ((plain in COMMON or plain in lower) and begins(text, start)) and word != "I"
+
+
+def begins(text: str, start: int) -> bool:
+    """Whether a sentence begins where a word does."""
+    before = text[:start].rstrip(" \"'“”‘’(")
+    return not before or before[-1] in ".?!:;"

@@ -70,7 +70,7 @@ class Writer:
     def _retell(self, graph: Graph, number: int, told: Told) -> None:
         trace = graph.told[number].trace
         edge = replace(trace.payload, tellings=retold(trace.payload.tellings, told.telling))
-        self.store.retell(trace.id, edge)
+        self.store.retell(trace, edge)
         graph.renew(number, replace(trace, payload=edge, evidence=trace.evidence + 1))
 
     def replay(self, world: str, replayed: ReplaySection) -> Iterator[dict[str, object]]:

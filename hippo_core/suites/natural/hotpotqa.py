@@ -8,13 +8,31 @@ answer is yes or no has none, and is judged by its answer alone. Test only: noth
 """
 
 import json
+import re
 from collections.abc import Iterator
+from typing import Any
 
 from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, holding, some
 from hippo_core.suites.types import Fact, Item, Split, Suite, World
 from hippo_core.text_files import read_text
 
 FILE = "hotpotqa"
+SHORTENED = re.compile(r"(?:\b[A-Z]|\b(?:Dr|Mr|Mrs|Ms|No|St|vs?)|\.\.)$")  # of what ends so a full stop may be a part
+
+
+def title_of(paragraph: str) -> str:
+    """The title that a paragraph opens with. A full stop ends it, but not where it shortens a word ("C. Hugh Holman", "Mr. Olympia") and
+    the text does not begin with the title's first word."""
+    title, _, text = paragraph.partition(". ")
+    while SHORTENED.search(title) and text and not text.startswith(title.split()[0]):
+        more, _, text = text.partition(". ")
+        title = f"{title}. {more}"
+    return title
+
+
+def paragraphs_of(question: dict[str, Any]) -> list[str]:
+    """A question's own paragraphs."""
+    return [part.strip() for part in question["document"].split("\n\n") if part.strip()]
 
 
 def stream(settings: PassageSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
@@ -25,9 +43,8 @@ def stream(settings: PassageSettings, split: Split, seed: int, n: int | None) ->
     numbers: dict[str, int] = {}
     own: list[list[int]] = []
     for question in questions:
-        paragraphs = [part.strip() for part in question["document"].split("\n\n") if part.strip()]
-        own.append([numbers.setdefault(paragraph, len(numbers)) for paragraph in paragraphs])
-    titled = [(f"hotpotqa.p{number}", text.partition(". ")[0], text) for text, number in numbers.items()]
+        own.append([numbers.setdefault(paragraph, len(numbers)) for paragraph in paragraphs_of(question)])
+    titled = [(f"hotpotqa.p{number}", title_of(text), text) for text, number in numbers.items()]
     facts = facts_of("hotpotqa", titled, settings.chunk_words)
     by_passage: dict[str, list[Fact]] = {}
     for fact in facts:

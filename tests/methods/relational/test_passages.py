@@ -24,6 +24,8 @@ TOLD = (
 )
 QUESTION = "Which film of 1931, Silent Orchard or another, had somebody of a large family to make it?"
 
+WEIGHTS = {"named": 6, "linked": 8, "naming": 0, "words": 0, "seeds": 5}  # of a few passages; what a test is about, it sets
+
 
 @pytest.fixture(scope="module")
 def lm():
@@ -36,7 +38,8 @@ def passages(told=TOLD):
 
 def found(lm, told=TOLD, question=QUESTION, name="memory/sgc_rss", taught=None, weights=None, **overrides):
     """What is retrieved, and the ranking by titles."""
-    overrides |= {"encoder": "own"} | {f"relational.passages.{key}": value for key, value in (weights or {}).items()}
+    weights = WEIGHTS | (weights or {}) if name == "memory/sgc_rss" else {}
+    overrides |= {"encoder": "own"} | {f"relational.passages.{key}": value for key, value in weights.items()}
     given = passages(told)
     sources = tuple(trace.source for trace in given if taught is None or trace.context_key in taught)
     retrieved = bound(name, lm, **overrides).open(given)(Query(question, sources))
@@ -81,6 +84,34 @@ def test_a_title_in_the_question_lifts_its_passage_and_makes_it_a_seed(lm):
     assert orchard[:2] == ["Silent Orchard", "Berta Olm (director)"]
 
 
+def test_a_passage_that_names_a_seed_stands_beside_it(lm):
+    question = "Tomas Reed: which film of 1944 has a director?"
+    told = [*TOLD, ("Hollow", "Hollow holds what Tomas Reed left.")]
+    weights = {"linked": 0, "named": 12, "seeds": 0}
+    without, by = (found(lm, told, question, weights=weights | {"naming": naming})[1] for naming in (0, 9))
+    assert (without[:2], by[:2]) == (["Tomas Reed", "Harbor Song"], ["Tomas Reed", "Hollow"])
+    cut = [(title, text.replace("what Tomas Reed left", "what he left")) for title, text in told]
+    assert found(lm, cut, question, weights=weights | {"naming": 9})[1][:2] == without[:2]
+
+
+def test_words_of_the_question_count_beside_the_likeness(lm):
+    told = [("Ash", "Ash is a hilltop, a hillock and hilly."), ("Bell", "Bell has one hill."), ("Cole", "Cole has none.")]
+    weights = {"named": 0, "linked": 0, "seeds": 0}
+    assert [found(lm, told, "hillocks, hilltops: one", weights=weights | {"words": words})[1][0] for words in (0, 9)] == ["Ash", "Bell"]
+
+
+def test_what_stands_before_a_comma_is_a_title_unless_another_passage_has_it():
+    graph = PassageGraph.of(passages([("Kiln, Kent", "Kiln, Kent is a village."), ("Mill", "Mill is by Kiln.")]))
+    assert graph.links(1) == {0}
+    assert graph.naming(0) == {1}
+    assert graph.named("Kiln, Kent") == graph.named("Kiln") == {0}
+    graph.add(2, "Kiln", "Kiln is hot.")
+    assert graph.links(1) == {2}
+    assert (graph.naming(0), graph.naming(2)) == (set(), {0, 1} - {0})
+    graph.remove(2)
+    assert graph.naming(0) == {1}
+
+
 def test_a_link_of_a_hub_counts_less(lm):
     told = [*TOLD, ("Almanac", "Almanac lists Tomas Reed, Harbor Song, Kiln and Berta.")]
     question = "Silent Orchard and Almanac: who is known for a film of 1944?"
@@ -119,6 +150,9 @@ def test_passages_put_in_and_taken_out_leave_what_a_fresh_graph_has():
     for number in sorted(graph.texts):
         fresh.add(number, title_of(told[number]), told[number].text)
     assert {n: graph.links(n) for n in sorted(graph.texts)} == {n: fresh.links(n) for n in sorted(fresh.texts)}
+    assert {n: graph.naming(n) for n in sorted(graph.texts)} == {
+        n: {other for other in graph.texts if n in graph.links(other)} for n in sorted(graph.texts)
+    }
     everything = " ".join(text for _, text in TOLD) + " Nobody"
     assert graph.named(everything) == fresh.named(everything)
     for number in [*graph.texts]:
@@ -152,3 +186,59 @@ def test_weights_that_mean_nothing_are_refused(wrong):
 
     with pytest.raises(ValidationError):
         PassagesSection(**wrong)
+
+
+@pytest.mark.parametrize("title", ["", "()", "(film)", "…", " . "])
+def test_a_title_without_a_word_is_never_named(title):
+    graph = PassageGraph.of(passages([*TOLD, (title, f"{title} stands here, as … ( ) and film do.")]))
+    assert all(len(TOLD) not in graph.links(number) for number in graph.texts)
+    assert not graph.named("( ) … film .")
+
+
+def test_titles_in_any_script_are_named_as_they_are_written():
+    told = [("Łukasz Ørn", "Łukasz Ørn met 李明 at Ноябрьск."), ("李明", "李明 paints."), ("Ноябрьск", "Ноябрьск is a town.")]
+    graph = PassageGraph.of(passages(told))
+    assert graph.links(0) == {1, 2}
+    assert graph.named("ŁUKASZ ørn, ноябрьск") == {0}  # one word is named as it is written
+
+
+def test_several_words_are_one_title_in_other_capitals_and_accents_but_not_without_a_capital():
+    graph = PassageGraph.of(passages([("Zoë of the Hill", "Zoë of the Hill."), ("Kiln", "Kiln.")]))
+    assert graph.named("Who knows Zoe Of The Hill?") == {0}
+    assert graph.named("who knows zoe of the hill, kiln or KILN?") == set()
+
+
+def test_a_title_that_is_a_common_word_is_not_what_sentences_begin_with():
+    graph = PassageGraph.of(passages([("It", "It is a film."), ("Kiln", "Kiln is old. It stands.")]))
+    assert graph.links(1) == set()
+    assert graph.named("Who made It?") == {0}
+    assert graph.named("Kiln stands.") == {1}
+
+
+def test_passages_that_name_themselves_and_each_other_in_a_circle_are_ranked_once(lm):
+    told = [("Ash", "Ash knows Ash and Bell."), ("Bell", "Bell knows Cole."), ("Cole", "Cole knows Ash.")]
+    graph = PassageGraph.of(passages(told))
+    assert [graph.links(number) for number in range(3)] == [{1}, {2}, {0}]
+    for search in ("hop", "pagerank"):
+        ranking = found(lm, told, "Whom does Ash know?", k=3, weights={"search": search})[1]
+        assert ranking[0] == "Ash"
+        assert sorted(ranking) == ["Ash", "Bell", "Cole"]
+
+
+def test_ten_thousand_passages_of_one_title_are_all_named_and_leave_nothing_behind():
+    graph = PassageGraph()
+    for number in range(10_000):
+        graph.add(number, "Kiln", "Kiln stands by Kiln.")
+    assert graph.named("Kiln") == set(range(10_000))
+    assert len(graph.links(0)) == 9_999
+    for number in range(1, 10_000):
+        graph.remove(number)
+    assert graph.named("Kiln") == {0}
+    assert graph.links(0) == set()
+
+
+def test_a_graph_that_lost_a_passage_still_ranks_the_others(lm):
+    whole, cut = found(lm, k=5), found(lm, TOLD[:2] + TOLD[3:], k=5)  # the director's page is gone
+    assert "Berta Olm (director)" in whole[1]
+    assert sorted(cut[1]) == sorted(set(whole[1]) - {"Berta Olm (director)"})
+    assert cut[1][0] == "Silent Orchard"

@@ -214,6 +214,14 @@ def test_ten_thousand_duplicates_are_one_edge_of_a_few_tellings():
     assert tellings == (Telling("Lea", 0), Telling("Lea", 9999))
 
 
+def test_what_is_told_over_and_over_is_one_trace_of_two_tellings(lm, tmp_path):
+    lab = Lab(lm, tmp_path)
+    with lab.store.together():
+        assert lab.actions(*[AGAIN] * 1000) == ["insert"] + ["aggregate"] * 999
+    [trace] = lab.store.traces("w")
+    assert ([one.time for one in trace.payload.tellings], trace.evidence) == ([0, 999], 1000)
+
+
 def test_how_sure_several_are_together():
     assert sureness([Telling("Lea", 1, 0.6), Telling("Tom", 2, 0.6)]) == pytest.approx(0.84)
     assert sureness([Telling("Lea", 1, 0.6), Telling("Lea", 2, 0.6)]) == pytest.approx(0.6)
