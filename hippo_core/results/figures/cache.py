@@ -16,6 +16,7 @@ from hippo_core.results.figures.sleeps import SHADES
 from hippo_core.results.frames import Frame
 
 WRITTEN = 64  # heads in all up to which each holds its number
+LABELLED = 8  # layers at most that have their number beside the map
 LOOKS = {  # muted: nothing and what is told; full colour: what repairs
     "none": Look("no defence", "#3f4652", "s"),
     "smoothing": Look("smoothing", "#a8905f", "^", "--"),
@@ -172,7 +173,7 @@ def amplification(measured: Mapping[str, Any]) -> Figure:
     """Which layer and head moves words most: drift for each unit of perturbation, a panel a defence. Darker amplifies more."""
     maps = {name: np.array(values, float) for name, values in measured["amplification_map"].items()}
     top = max(float(np.nanmax(values)) for values in maps.values())
-    figure, panels = grid("Drift of the logits for a unit of one head's cache; lighter is better", 1, len(maps), 2.9,
+    figure, panels = grid("Which heads move the words, a unit of each; lighter is better", 1, len(maps), 2.9,
                           Margins(0.6, 0.3, 0.3, foot=0.6))  # fmt: skip
     with matplotlib.rc_context(STYLE):
         for panel, (name, values) in zip(panels, maps.items(), strict=True):
@@ -183,7 +184,10 @@ def amplification(measured: Mapping[str, Any]) -> Figure:
                     panel.text(head, layer, f"{values[layer, head]:.2f}", ha="center", va="center", fontsize=8, color=ink)
             panel.set_title(LOOKS[name].label, loc="left", fontsize=9.5, color=QUIET, pad=5)
             panel.set_xlabel("head", fontsize=9.5)
-            panel.set(xticks=range(values.shape[1]), yticks=range(values.shape[0]) if panel is panels[0] else [])
+            panel.set(
+                xticks=range(values.shape[1]),
+                yticks=range(0, values.shape[0], -(-values.shape[0] // LABELLED)) if panel is panels[0] else [],
+            )
             panel.tick_params(length=0)
             panel.spines[:].set_visible(False)
         panels[0].set_ylabel("layer", fontsize=9.5)

@@ -144,7 +144,7 @@ def test_a_name_of_what_is_left_out_says_what_is_measured():
         CACHE.check({"ood": "loto_holdout_bitflip", "kinds": ["targeted"]}, "here")
 
 
-@pytest.mark.parametrize("name", ["cache", "cache-learned"])
+@pytest.mark.parametrize("name", ["cache", "cache-learned", "cache-real"])
 def test_the_reference_says_what_the_files_beside_it_say(name):
     folder = root() / "reports/reference" / name
     assert (folder / "index.md").read_text(encoding="utf-8") == page(folder)

@@ -55,3 +55,8 @@ def test_a_format_whose_bits_cost_nothing_says_so():
     panels = cache_bits.bits(lost).axes
     assert [panel.get_title(loc="left") for panel in panels] == ["float32", "int8"]
     assert [[text.get_text() for text in panel.texts] for panel in panels] == [[], ["at most 0.01"]]
+
+
+def test_of_many_layers_a_few_have_their_number():
+    panels = cache.amplification({"amplification_map": {"none": [[1.0] * 3] * 30, "episodic": [[0.0] * 3] * 30}}).axes
+    assert [list(panel.get_yticks()) for panel in panels] == [list(range(0, 30, 4)), []]
