@@ -22,6 +22,8 @@ WITHOUT_ROWS = {  # no report of a run
     "consolidation",  # a table of its own, compared below
     "sleeps",  # matrices of each cell
     "cache",  # curves; a row for each of 100,000 readings is left out
+    "cache-learned",  # likewise
+    "cache-real",  # likewise
     "forgetting",  # likewise
     "paired",  # answers in words, a row a condition and item
     "conversation",  # likewise: what the report makes of five records

@@ -62,6 +62,7 @@ class Repair(nn.Module):
         if settings.rank > width:
             raise LabError(f"rank {settings.rank} is more than the {width} features of a vector; take at most as many")
         self.settings = settings
+        self._fixed: tuple[Tensor, Tensor] | None = None
         generator = torch.Generator().manual_seed(seed)
 
         def drawn(*shape: int, scale: float) -> nn.Parameter:
@@ -87,15 +88,27 @@ class Repair(nn.Module):
         z = self._standardised(kv)
         known = torch.where(z.abs() < LARGEST, kv.float(), self.mean + self.spread * z)
         known = torch.where(kv.isnan(), self.mean, known)
-        shrinks = self.settings.family == "B"
-        basis = torch.linalg.qr(self.down).Q if shrinks else self.down
+        basis, back = self._fixed or self._matrices()
         low = _times(z, basis)
         told = [z.pow(2).mean(-1, keepdim=True).log1p(), z.abs().amax(-1, keepdim=True).log1p()]
         told.append((low.pow(2) / self.variance[:, :, None]).log1p())
         hidden = nn.functional.silu(_times(torch.cat(told, -1), self.first) + self.offset[:, :, None, None])
         gated = low * _times(hidden, self.second).sigmoid()
-        change = _times(gated, -self.up.tanh() * basis.transpose(-1, -2) if shrinks else self.up)
+        change = _times(gated, back)
         return torch.where(self.where, known + self.spread * change, kv.float()).to(kv.dtype)
+
+    def _matrices(self) -> tuple[Tensor, Tensor]:
+        """The matrices to the coordinates and back: W [..., D, R] and what stands behind the gate [..., R, D]."""
+        if self.settings.family != "B":
+            return self.down, self.up
+        basis = torch.linalg.qr(self.down).Q
+        return basis, -self.up.tanh() * basis.transpose(-1, -2)
+
+    def fixed(self) -> "Repair":
+        """This repair, trained no more: its matrices are computed once, not at each call (family B: a QR of every layer)."""
+        self.requires_grad_(False)
+        self._fixed = self._matrices()
+        return self
 
     def _standardised(self, kv: KV) -> Tensor:
         return ((kv.float() - self.mean) / self.spread).nan_to_num(0.0).clamp(-LARGEST, LARGEST)
@@ -139,7 +152,7 @@ def load_repair(folder: Path, clean: Clean, model: str) -> Repair:
         repair.load_state_dict(tensors)
     except RuntimeError as error:
         raise LabError(f"{path} does not fit its settings {made['settings']} ({' '.join(str(error).split())[:120]})") from None
-    return repair.requires_grad_(False)
+    return repair.fixed()
 
 
 def save_repair(repair: Repair, folder: Path, made: dict[str, Any]) -> None:

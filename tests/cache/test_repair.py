@@ -46,6 +46,15 @@ def test_it_leaves_the_rest_alone(settings, same):
     assert torch.equal(repaired[same], cache(1)[same]) and not torch.equal(repaired, cache(1))
 
 
+@pytest.mark.parametrize("family", ["A", "B", "C"])
+def test_one_that_trains_no_more_repairs_as_it_did(family, monkeypatch):
+    repair = moved(made(family=family))
+    before = repair(cache(1))
+    repair.fixed()
+    monkeypatch.setattr(torch.linalg, "qr", None)
+    assert torch.equal(repair(cache(1)), before) and not any(weight.requires_grad for weight in repair.parameters())
+
+
 def test_it_comes_back_from_the_disk_as_it_was(tmp_path):
     repair = moved(made(family="B"))
     save_repair(repair, tmp_path, {"model": "hippo-tiny"})

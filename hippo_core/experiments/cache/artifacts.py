@@ -16,11 +16,11 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.experiments.cache import protocol
+from hippo_core.experiments.cache import ablations, protocol
 from hippo_core.experiments.cache.page import page
 from hippo_core.experiments.cache.table import kept, task_metrics
 from hippo_core.files import LabError, read_object, write_bytes, write_json, write_text
-from hippo_core.results.figures import cache, drawing
+from hippo_core.results.figures import cache, cache_bits, drawing
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_meta, read_table, records_with
 
@@ -38,27 +38,28 @@ def write(runs: Sequence[Path], out: Path) -> list[Path]:
     rows = protocol.main_of(found)
     records = [run / name for run in runs for name in sorted(set(rows["record"])) if (run / name).is_dir()]
     stability, detection = _one(records, "stability_metrics.json"), _joined(records, "detection_metrics.json")
-    write_json(out / "task_metrics.json", task_metrics(rows))
+    write_json(out / "task_metrics.json", _plain(task_metrics(rows)))
     write_json(out / "stability_metrics.json", stability)
-    write_json(out / "detection_metrics.json", detection)
+    write_json(out / "detection_metrics.json", _plain(detection))
     if trained:
         write_text(out / "train.jsonl", _lines(_training(pd.concat(trained, ignore_index=True))))
     write_text(out / "eval.jsonl", _lines(_evaluation(rows)))
-    bits, ablations = protocol.bits_lost(found), protocol.ablations(found)
+    bits, settings = protocol.bits_lost(found), ablations.ablations(found)
     gone = pd.concat(removed, ignore_index=True) if removed else None
-    told = {"made": _made(runs, rows), "ablations": ablations, "bits": protocol.bits_in_short(bits)}
+    told = {"ahead": ablations.ahead(rows), "spans": ablations.spans(found), "left_out": ablations.left_out(found)}
+    told |= {"contraction": ablations.contraction(found), "ablations": settings, "bits": protocol.bits_in_short(bits)}
     told["gone"] = protocol.gone(gone) if gone is not None else pd.DataFrame()
-    write_json(out / "protocol_metrics.json", {name: one if isinstance(one, str) else one.to_dict("records") for name, one in told.items()})
+    write_json(out / "protocol_metrics.json", {"made": _made(runs, rows), **{name: one.to_dict("records") for name, one in told.items()}})
     write_text(out / "table_main_results.tex", _latex(protocol.main_results(rows)))
-    write_text(out / "table_ablation_summary.tex", _latex(ablations))
+    write_text(out / "table_ablation_summary.tex", _latex(settings))
     figures = {
         "figA": cache.robustness(kept(rows)),
-        "figB": cache.cost(rows),
+        "figB": cache.cost(rows, kept(rows)),
         "figC": cache.sensitivity(stability),
         "figD": cache.amplification(stability),
         "figE": cache.detected(detection),
-        **({"figF": cache.bits(bits)} if len(bits) else {}),
-        **({"figG": cache.removal(gone)} if gone is not None else {}),
+        **({"figF": cache_bits.bits(bits)} if len(bits) else {}),
+        **({"figG": cache_bits.removal(gone)} if gone is not None else {}),
     }
     for name, figure in figures.items():
         write_bytes(out / "figures" / f"{name}.png", drawing.png(figure))
@@ -115,6 +116,8 @@ def _lines(lines: Sequence[dict[str, Any]]) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
     if isinstance(value, float):
         return None if value != value else round(value, 6)
     return value.item() if hasattr(value, "item") else value

@@ -155,11 +155,11 @@ def sentence(parameters: CacheParameters, metrics: Mapping[str, Any]) -> str:
 def figure(parameters: CacheParameters, rows: "pd.DataFrame") -> bytes:
     """What is left of the score along severity, a panel a kind, or along the bits that are gone; of a training its curve (PNG)."""
     from hippo_core.experiments.cache.table import kept
-    from hippo_core.results.figures import cache, drawing
+    from hippo_core.results.figures import cache, cache_bits, drawing
 
     if parameters.step == "measure":
         return drawing.png(cache.robustness(kept(rows)))
-    return drawing.png(cache.training(rows) if parameters.step == "train" else cache.removal(rows))
+    return drawing.png(cache.training(rows) if parameters.step == "train" else cache_bits.removal(rows))
 
 
 def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":

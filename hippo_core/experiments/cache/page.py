@@ -20,6 +20,14 @@ FIGURES = {
     "figG": "Bits that are gone",
 }
 
+TABLES = {
+    "ahead": "Brought back where half of the score is lost; in brackets how far ahead of the best heuristic",
+    "spans": "The worst spans first: damage recovered",
+    "left_out": "A fault left out of the training: damage recovered",
+    "contraction": "With and without the loss that contracts: score kept behind the learned repair",
+    "ablations": "All settings",
+}
+
 
 def page(folder: Path) -> str:
     """The page in Markdown; a figure that the folder lacks has no section. LabError where its metrics are missing."""
@@ -33,8 +41,9 @@ def page(folder: Path) -> str:
     for name, title in FIGURES.items():
         if (folder / "figures" / f"{name}.png").is_file():
             parts += [f"## {title}", f"![{title}](figures/{name}.png)", *map(markdown, _tables(folder, name))]
-    if told["ablations"]:
-        parts += ["## Ablations", markdown(pd.DataFrame(told["ablations"]))]
+    for name, title in TABLES.items():
+        if told[name]:
+            parts += [f"## {title}", markdown(pd.DataFrame(told[name]))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -43,9 +52,11 @@ def _tables(folder: Path, figure: str) -> Iterator[Frame]:
     if figure == "figA":
         metrics = read_object(folder / "task_metrics.json")
         yield protocol.scores_kept(metrics)
+        yield protocol.taken(metrics)
         yield protocol.damage_recovered(metrics)
     elif figure == "figE":
-        yield protocol.noticed(read_object(folder / "detection_metrics.json"))
+        known = read_object(folder / "task_metrics.json")["overhead"]
+        yield protocol.noticed(read_object(folder / "detection_metrics.json"), known)
     elif part := {"figF": "bits", "figG": "gone"}.get(figure):
         yield pd.DataFrame(read_object(folder / "protocol_metrics.json")[part])
 

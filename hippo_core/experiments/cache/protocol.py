@@ -1,22 +1,28 @@
-"""The tables of the cache protocol: what is kept, recovered, noticed, ablated and gone."""
+"""The tables of the cache protocol: what is kept, recovered, noticed and gone. Those of settings: ablations.py."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
 
 import pandas as pd
 
+from hippo_core.cache.names import Format, Kind
 from hippo_core.experiments.cache.report import TOLD
-from hippo_core.experiments.cache.table import CLEAN, admitted, auc, kept, recovered
+from hippo_core.experiments.cache.table import CLEAN, LEAST_LOST, auc, kept
+from hippo_core.results.figures.cache import FEATURED, MANY
 from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.frames import Frame
 
 BIT = "bitflip of bit "
 AXES = tuple(name for name in (*TOLD, "window", "ood") if name != "model")
+KINDS = get_args(Kind)
 NAMES = {"none": "no defence"}
 
 
 def groups(rows: Frame) -> list[tuple[str, Frame]]:
-    """Rows by what their cells were told besides kinds and seeds, with the words for what is not as usual; seeds name the probes."""
+    """Rows by what their cells were told besides kinds and seeds, with the words for what is not as usual; seeds name the probes.
+
+    Cells that measured other defences than most are a group of their own: what saw a few faults is not compared with what saw all.
+    """
     from hippo_core.experiments.cache.experiment import usual_of
 
     told = [name for name in AXES if name in rows]
@@ -27,8 +33,18 @@ def groups(rows: Frame) -> list[tuple[str, Frame]]:
         if any(one.startswith("ood=") for one in said):
             said = [one for one in said if not one.startswith("holdout=")]
         own = own.assign(probe=own["probe"] + "@" + own["seed"].astype(str))
-        found.append((", ".join(said), own.drop_duplicates(["probe", "task", "kind", "severity", "defence"])))
-    return found
+        for few, part in _alike(own):
+            found.append((", ".join(said + few), part.drop_duplicates(["probe", "task", "kind", "severity", "defence"])))
+    return sorted(found, key=lambda one: one[0])
+
+
+def _alike(rows: Frame) -> list[tuple[list[str], Frame]]:
+    """Rows by the defences of their records, most rows first; of all but these the faults and severities in words."""
+    sets = rows.groupby("record")["defence"].agg(lambda own: ",".join(sorted(set(own))))
+    parts = sorted((part for _, part in rows.groupby(rows["record"].map(sets))), key=len, reverse=True)
+    broken = [part[part["kind"] != CLEAN] for part in parts]
+    names = [["/".join(dict.fromkeys(own["kind"])), *(f"severity={at:g}" for at in sorted(set(own["severity"])))] for own in broken]
+    return list(zip([[], *names[1:]], parts, strict=True))
 
 
 def _empty(value: Any) -> bool:
@@ -41,25 +57,46 @@ def main_of(found: Sequence[tuple[str, Frame]]) -> Frame:
 
 
 def scores_kept(metrics: Mapping[str, Any]) -> Frame:
-    """Of task metrics a line a fault, a column a defence: what is left of the score above chance, the mean over severities from 0 and over
-    tasks; then the mean, and what a defence keeps and takes."""
+    """Of task metrics a line a defence, the best first, a column a fault: what is left of the score above chance, the mean over severities
+    from 0 and over tasks; then the mean, and what a defence keeps and takes."""
     areas: Frame = pd.DataFrame(metrics["robustness_auc"])
-    wide = areas.groupby(["kind", "defence"], sort=False)["auc"].mean().unstack(sort=False)
-    wide.loc["mean"] = wide.mean()
-    shown = wide.map(share)
-    costs = metrics["overhead"]
-    shown.loc["kilobytes beside a cache"] = [f"{costs[name]['kept_bytes'] / 1000:,.0f}" for name in wide]
-    shown.loc["milliseconds a cache, one core"] = [f"{costs[name]['repair_ms']:,.0f}" for name in wide]
-    return _headed(shown.rename(columns=NAMES), "fault, of all layers and heads")
+    wide = areas.groupby(["defence", "kind"], sort=False)["auc"].mean().unstack(sort=False)
+    wide = wide[in_order(wide)]
+    wide["mean"] = wide.mean(axis=1)
+    wide = wide.sort_values("mean", ascending=False, kind="stable")
+    shown, costs = wide.map(share), metrics["overhead"]
+    shown["KB a cache"] = [f"{costs[name]['kept_bytes'] / 1000:,.0f}" for name in wide.index]
+    shown["ms a cache"] = [f"{costs[name]['repair_ms']:,.0f}" for name in wide.index]
+    return _headed(shown.rename(index=NAMES), "score kept")
+
+
+def in_order(kinds: Iterable[str]) -> list[str]:
+    """Kinds in the order in which they are listed, those that are not behind them."""
+    given = list(kinds)
+    return sorted(given, key=lambda kind: KINDS.index(kind) if kind in KINDS else len(KINDS) + given.index(kind))
+
+
+def taken(metrics: Mapping[str, Any]) -> Frame:
+    """Of task metrics a line a fault, a column a task: the share of the score above chance that it takes at its top severity."""
+    curves: Frame = pd.DataFrame(metrics["score_vs_severity"])
+    bare = curves[(curves["defence"] == "none") & (curves["severity"] == curves["severity"].max())]
+    wide = 1 - bare.pivot_table(index="kind", columns="task", values="kept", sort=False)
+    return _headed(wide.loc[in_order(wide.index)].map(share), "taken at the top severity")
 
 
 def damage_recovered(metrics: Mapping[str, Any]) -> Frame:
-    """Of task metrics a line a probe, a fault and a severity, a column a defence: damage recovered with its interval."""
+    """Of task metrics a line a probe, a fault and a severity at which at least LEAST_LOST is lost, a column a defence: damage recovered
+    with its interval. Where there are many defences, those that are featured."""
+    told = [line for line in metrics["damage_recovered"] if line["lost"] >= LEAST_LOST]
+    many = len({line["defence"] for line in told}) > MANY
     lines = [
         {"probe": line["task"], "fault": line["kind"], "severity": f"{line['severity']:g}", "lost": share(line["lost"]),
          "defence": line["defence"], "shown": _with_interval(line)}
-        for line in metrics["damage_recovered"]
+        for line in told if line["defence"] in FEATURED or not many
     ]  # fmt: skip
+    rank = {kind: place for place, kind in enumerate(in_order(dict.fromkeys(line["fault"] for line in lines)))}
+    lines.sort(key=lambda line: rank[line["fault"]])
+    lines.sort(key=lambda line: list(metrics["admitted"]).index(line["probe"]))
     wide = pd.DataFrame(lines).pivot_table(
         index=["probe", "fault", "severity", "lost"], columns="defence", values="shown", aggfunc="first", sort=False
     )
@@ -77,13 +114,15 @@ def _headed(wide: Frame, head: str) -> Frame:
     return wide.fillna(NONE).rename_axis(columns=None).rename_axis(head).reset_index()
 
 
-def noticed(found: Mapping[str, Any]) -> Frame:
-    """A line a fault, a column a defence: the share of damaged vectors that are found at 1 % of false alarms, means over tasks
-    and severities."""
+def noticed(found: Mapping[str, Any], known: Iterable[str]) -> Frame:
+    """A line a defence, the best first, a column a fault: the share of damaged vectors that are found at 1 % of false alarms, means over
+    tasks and severities. Of the defences that are `known`."""
     lines: Frame = pd.DataFrame(found["lines"])
-    wide = lines.groupby(["kind", "defence"], sort=False)["recall_at_1_percent"].mean().unstack(sort=False)
-    wide.loc["mean"] = wide.mean()
-    return _headed(wide.map(share), "found at 1 % false alarms")
+    lines = lines[lines["defence"].isin(list(known))]
+    wide = lines.groupby(["defence", "kind"], sort=False)["recall_at_1_percent"].mean().unstack(sort=False)
+    wide = wide[in_order(wide)]
+    wide["mean"] = wide.mean(axis=1)
+    return _headed(wide.sort_values("mean", ascending=False, kind="stable").map(share), "found at 1 % false alarms")
 
 
 def bits_lost(found: Sequence[tuple[str, Frame]]) -> Frame:
@@ -102,7 +141,8 @@ def bits_lost(found: Sequence[tuple[str, Frame]]) -> Frame:
 def bits_in_short(lost: Frame) -> Frame:
     """A line a format: how many bits cost .01 nats or more, the worst, and the sign."""
     lines = []
-    for stored, own in lost.groupby("stored", sort=False):
+    for stored in sorted(set(lost["stored"]), key=get_args(Format).index):
+        own = lost[lost["stored"] == stored]
         worst, sign = own.loc[own["lost"].idxmax()], own.loc[own["bit"].idxmax()]
         matter = own[own["lost"] >= 0.01]["bit"].astype(int).tolist()
         said = ", ".join(map(str, sorted(matter))) or NONE
@@ -121,24 +161,6 @@ def gone(rows: Frame) -> Frame:
     lines["shown"] = [f"{removed:.3f} → {share(left)}" for removed, left in zip(lines["removed"], lines["kept"], strict=True)]
     wide = lines.pivot_table(index="way", columns="severity", values="shown", aggfunc="first", sort=False)
     return _headed(wide.rename(columns=lambda one: f"severity {one:g}"), "gone → kept")
-
-
-def ablations(found: Sequence[tuple[str, Frame]]) -> Frame:
-    """A line a setting and a defence: what is kept with it and with none, over the same faults and seeds. Tasks that are not admitted are
-    in it as well: `out` names them."""
-    lines = []
-    for name, rows in found:
-        if rows["kind"].astype(str).str.startswith(BIT).any():
-            continue
-        areas = auc(kept(rows))
-        means = areas.groupby("defence", sort=False)["auc"].mean()
-        back = recovered(rows).groupby("defence", sort=False)["recovered"].mean()
-        out = [task for task, one in admitted(rows).items() if not one["admitted"]]
-        for defence in means.index.drop("none", errors="ignore"):
-            told = {"setting": name or "as usual", "defence": defence}
-            scores = {"kept": share(means[defence]), "kept with none": share(means["none"]), "recovered": share(back[defence], sign=True)}
-            lines.append({**told, **scores, "seeds": rows["seed"].nunique(), "not admitted": ", ".join(out) or NONE})
-    return pd.DataFrame(lines)
 
 
 def main_results(rows: Frame) -> Frame:

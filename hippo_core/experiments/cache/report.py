@@ -8,7 +8,7 @@ import pandas as pd
 
 from hippo_core.experiments.cache.table import BOUND, CLEAN, admitted, auc, best_heuristic, kept, overhead, recovered, regression
 from hippo_core.results.criteria.tables import TableRows
-from hippo_core.results.figures import cache, drawing
+from hippo_core.results.figures import cache, cache_bits, drawing
 from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.sections import Section
@@ -140,7 +140,7 @@ def _removal(rows: Frame) -> Section:
         "Faults, quantisation and eviction on one axis: the share of 16 bits a number that is gone (hippo_core/cache/information.py), and "
         "the mean score over all tasks."
     )
-    return Section("Bits that are gone", sentence, drawing.png(cache.removal(rows)), shown)
+    return Section("Bits that are gone", sentence, drawing.png(cache_bits.removal(rows)), shown)
 
 
 def _mean(rows: Mapping[str, Frame], defence: str, column: str) -> float | None:

@@ -93,9 +93,10 @@ def measure(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
 
 def keep_seed_files(record: Path, table: pd.DataFrame) -> None:
     """Write the metrics and the figures that the cache protocol names, under its names."""
+    curves = kept(table)
     write_json(record / "task_metrics.json", task_metrics(table))
-    write_bytes(record / "figures" / "figA_score_vs_eps.png", drawing.png(cache.robustness(kept(table))))
-    write_bytes(record / "figures" / "figB_clean_vs_overhead_pareto.png", drawing.png(cache.cost(table)))
+    write_bytes(record / "figures" / "figA_score_vs_eps.png", drawing.png(cache.robustness(curves)))
+    write_bytes(record / "figures" / "figB_clean_vs_overhead_pareto.png", drawing.png(cache.cost(table, curves)))
 
 
 def guarded(

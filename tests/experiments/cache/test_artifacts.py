@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from hippo_core.experiments.cache import artifacts, protocol
+from hippo_core.experiments.cache import ablations, artifacts, protocol
 from hippo_core.experiments.cache.experiment import CACHE, CacheParameters
 from hippo_core.experiments.cache.page import page
 from hippo_core.experiments.cache.table import TRAIN, task_metrics
@@ -56,8 +56,8 @@ def test_every_file_of_the_protocol_is_written_and_says_what_the_rows_say(run, t
         *("table_main_results.tex", "table_ablation_summary.tex", "figA.png", "figB.png", "figC.png", "figD.png", "figE.png"),
     }
     page = (tmp_path / "out/index.md").read_text()
-    assert "| gaussian | 0.60 | 0.80 |" in page  # areas: of 1 to .2, and of 1 to .6
-    assert "| text | gaussian | 1 | 0.80 | +0.50" in page and "| gaussian | 0.75 |" in page
+    assert "| clipping | 0.80 | 0.80 |" in page and "| no defence | 0.60 | 0.60 |" in page  # areas: of 1 to .6, and of 1 to .2
+    assert "| text | gaussian | 1 | 0.80 | +0.50" in page and "| clipping | 0.75 | 0.75 |" in page
     evaluated = [json.loads(line) for line in (tmp_path / "out/eval.jsonl").read_text().splitlines()]
     assert {(one["kind"], one["defence"]): one["score"] for one in evaluated} == SCORES
     assert json.loads((tmp_path / "out/train.jsonl").read_text())["corruption"] == {"type": "gaussian", "severity": 0.5}
@@ -87,8 +87,38 @@ def test_cells_that_were_told_otherwise_are_ablations_and_no_part_of_the_main_ta
     rows = pd.concat([measured(), measured(harmed, ood="loto_holdout_gaussian", holdout="gaussian")], ignore_index=True)
     found = protocol.groups(rows)
     assert [name for name, _ in found] == ["", "ood=loto_holdout_gaussian"]
-    assert protocol.scores_kept(task_metrics(protocol.main_of(found)))["clipping"].tolist()[0] == "0.80"
-    assert protocol.ablations(found)["kept"].tolist() == ["0.80", "0.70", "0.50", "0.70"]
+    assert protocol.scores_kept(task_metrics(protocol.main_of(found))).set_index("score kept")["mean"]["clipping"] == "0.80"
+    assert ablations.ablations(found)["kept"].tolist() == ["0.80", "0.70", "0.50", "0.70"]
+
+
+def test_a_defence_that_saw_fewer_faults_is_no_part_of_the_main_table():
+    few = {("clean", "none"): 1.0, ("clean", "wiener"): 1.0, ("gaussian", "none"): 0.9, ("gaussian", "wiener"): 1.0}
+    rows = pd.concat([measured(), measured({**SCORES, ("bitflip", "none"): 0.1}, record="r2"), measured(few, record="r3")])
+    found = protocol.groups(rows)
+    assert [name for name, _ in found] == ["", "gaussian, severity=1"]
+    assert "wiener" not in set(protocol.main_of(found)["defence"])
+    assert set(protocol.main_of(found)["kind"]) == {"clean", "gaussian", "bitflip"}
+
+
+def test_a_repair_is_ahead_where_it_brings_more_back_than_the_best_heuristic():
+    scores = {**SCORES, ("clean", "wiener"): 1.0, ("gaussian", "wiener"): 1.0}
+    line = ablations.ahead(measured(scores)).to_dict("records")[0]
+    assert (line["lost"], line["clipping"]) == ("0.80", "0.50")
+    assert line["learned"].startswith("0.25 (−") and line["wiener"].startswith("1.00 (+0.") and "−" not in line["wiener"]
+
+
+def test_what_was_left_out_of_a_training_stands_beside_what_was_seen():
+    unseen = {**SCORES, ("gaussian", "learned"): 0.2}
+    told = {"ood": "loto_holdout_gaussian", "holdout": "gaussian", "record": "r2"}
+    found = protocol.groups(pd.concat([measured(), measured(unseen, **told)]))
+    assert ablations.left_out(found).to_dict("records") == [{"fault": "gaussian", "left out": "0.00", "seen": "+0.25", "clipping": "+0.50"}]
+
+
+def test_contraction_is_told_by_its_seeds():
+    rows = [measured({**SCORES, ("gaussian", "learned"): 0.6 if weight else 0.4}, contraction=weight, seed=seed, record=f"{weight}{seed}")
+            for weight in (0.0, 0.5) for seed in (1, 2)]  # fmt: skip
+    lines = ablations.contraction(protocol.groups(pd.concat(rows))).set_index("contraction")
+    assert lines["seed 2"].to_dict() == {"0.5": "0.80", "0": "0.70"} and lines["recovered"]["0"] == "+0.25"
 
 
 def test_bits_are_told_apart_by_their_numbers():
@@ -114,8 +144,9 @@ def test_a_name_of_what_is_left_out_says_what_is_measured():
         CACHE.check({"ood": "loto_holdout_bitflip", "kinds": ["targeted"]}, "here")
 
 
-def test_the_reference_says_what_the_files_beside_it_say():
-    folder = root() / "reports/reference/cache"
+@pytest.mark.parametrize("name", ["cache", "cache-learned", "cache-real"])
+def test_the_reference_says_what_the_files_beside_it_say(name):
+    folder = root() / "reports/reference" / name
     assert (folder / "index.md").read_text(encoding="utf-8") == page(folder)
 
 

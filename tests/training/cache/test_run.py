@@ -162,7 +162,10 @@ def test_a_donor_is_another_text(written):
 
 
 def test_nothing_moves_where_the_cache_does_not(lm, written):
-    found = stability(lm, written, {"none": Nothing(SimpleNamespace())}, 1)
+    with pytest.MonkeyPatch.context() as few:
+        few.setattr("hippo_core.training.cache.stability.MAPPED", 50)
+        found = stability(lm, written, {"none": Nothing(SimpleNamespace())}, 1)
+    assert (found["settings"]["caches"], found["settings"]["mapped"]) == (3, 2)  # of 24 heads
     drifts = [line["drift"] for line in found["logit_sensitivity"]]
     assert drifts[0] == 0 and drifts == sorted(drifts)
     assert np.shape(found["amplification_map"]["none"]) == (6, 4)
