@@ -73,7 +73,7 @@ class Shared:
             return {}
         trunk = self._plan.trunk
         runs = [self._rows[members[0]][trunk:length] for length, members in batch.stems]
-        stem_kvs = encode(self._lm, runs, *self._trunk)
+        stem_kvs = encode(self._lm, runs, self._trunk[0] if self._trunk else None)
         return {row: [*self._trunk, kv] for kv, (_, members) in zip(stem_kvs, batch.stems, strict=True) for row in members}
 
 
