@@ -132,9 +132,15 @@ def _two_places(texts: Sequence[str], found: Sequence[Observation | None]) -> di
         counts = sorted((often[noun] for noun in nouns), reverse=True)
         if len(nouns) > 2 and counts[1] > counts[2]:
             nouns = [noun for noun in nouns if often[noun] >= counts[1]]
-        if len(nouns) == 2 and len(set(directions(texts[number]))) < 2:
+        if len(nouns) == 2 and _one_direction(texts[number]):
             two[number] = Blanked(texts[number], (nouns[0], nouns[1]))
     return two
+
+
+def _one_direction(text: str) -> bool:
+    """Whether a text names one direction at most, or one and the way back."""
+    words = set(directions(text))
+    return len(words) < 2 or {OPPOSITE[word] for word in words} == words and len(words) == 2
 
 
 def _named(text: str) -> list[str]:
