@@ -73,7 +73,8 @@ def test_what_is_like_no_link_is_none():
     assert likely_way("Whether the fen outshines the inn?", {"fen", "inn"}, SMALL) is None
 
 
-def test_with_the_labels_of_frames_changed_the_links_go():
+def test_with_the_labels_of_frames_changed_the_links_go(monkeypatch):
+    monkeypatch.setattr("hippo_core.methods.spatial.likely.LEAN", 0.0)  # these few frames are not sure enough to outweigh it
     other = {"link": "none", "none": "link"}
     changed = [Frame(other.get(told.kind, told.kind), told.verb, told.frame, told.sentence, told.first) for told in TOLD]
     wrong = Likeness(fit(changed, of_words), of_words)
@@ -92,10 +93,10 @@ def test_the_nearly_likely_is_a_link_where_the_map_would_fall_apart():
     unsure = Likeness({"told": np.zeros((4481, 3)), "asked": np.zeros((4481, 1)), "begins": np.zeros((4481, 1))}, of_words)
     texts = ["A lane goes by the shop from the fen to the inn.", "The inn befits the mill.", "The mill befits the fen."]
     found = [read(text) for text in texts]
-    unsure.weights["told"][-1] = (-0.2, -0.5, 0.1)  # none, by a little
+    unsure.weights["told"][-1] = (-0.6, -0.9, 0.1)  # none, by a little
     assert [isinstance(told, Link) for told in likely(texts, found, unsure)] == [True, True, False]
     assert likely(texts[1:], [None, None], unsure) == [None, None]  # there is no map that could fall apart
-    unsure.weights["told"][-1] = (-0.8, -0.5, 0.5)
+    unsure.weights["told"][-1] = (-1.2, -0.9, 0.5)
     assert likely(texts, found, unsure)[1:] == [None, None]
 
 
@@ -135,6 +136,15 @@ def test_the_weights_in_the_tree_are_those_of_the_frames():
     told = fit(frames())
     for name, weight in fitted().weights.items():
         assert np.allclose(weight, told[name], atol=2e-2), f"{name}: run `python benchmarks/memory/likeness.py fit`"
+
+
+def test_what_is_a_little_liker_to_no_link_is_one():
+    """Worlds tell more links than anything else."""
+    even = Likeness({"told": np.zeros((4481, 3)), "asked": np.zeros((4481, 1)), "begins": np.zeros((4481, 1))}, of_words)
+    even.weights["told"][-1] = (0.0, -1.0, 0.3)
+    assert isinstance(one("The fen outshines the inn.", even), Link)
+    even.weights["told"][-1] = (0.0, -1.0, 0.5)
+    assert one("The fen outshines the inn.", even) is None
 
 
 def test_no_weights_is_an_error_that_says_what_makes_them(tmp_path, monkeypatch):
