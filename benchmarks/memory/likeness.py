@@ -23,10 +23,12 @@ from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.asked import asked
 from hippo_core.methods.spatial.likely import likely, likely_way
 from hippo_core.methods.spatial.likeness import FILE, KINDS, Blanked, Encode, Likeness, _minilm, between, made_of
-from hippo_core.methods.spatial.reading import Link, read
+from hippo_core.methods.spatial.reading import Link, directions, read
+from hippo_core.spoken import OPPOSITE
 
 FOLDER = "data/reading"
-FOLDS = 5
+VOICES = ("guide", "letter", "leaflet", "child", "logbook")
+FOLDS = len(VOICES)
 COUNT = {"link": 1.0, "closed": 1.5, "none": 1.0, "way": 1.0, "other": 1.0}  # of a frame: there are fewer of some kinds
 RIDGE = {"told": 2.0, "asked": 1.0, "begins": 0.3}
 NAMES = {
@@ -48,24 +50,36 @@ class Frame:
     sentence: Blanked
     first: bool
 
+    voice: bool = False
+
+    @property
+    def compass(self) -> bool:
+        return "{d}" in self.frame or "{o}" in self.frame
+
     @property
     def fold(self) -> int:
-        return crc32(f"{self.kind} {self.verb}".encode()) % FOLDS
+        return VOICES.index(self.verb) if self.voice else crc32(f"{self.kind} {self.verb}".encode()) % FOLDS
 
 
 def frames() -> list[Frame]:
     """All that were written, one sentence of each."""
     rng, found = random.Random(43), []
-    for name in ("frames", "questions"):
-        for kinds, verbs in yaml.safe_load((home() / FOLDER / f"{name}.yaml").read_text(encoding="utf-8")).items():
-            for verb, own in verbs.items():
-                for frame in own:
-                    a, b = rng.sample(NAMES["plain"], 2)
-                    text = frame.format(a=f"the {a}", b=f"the {b}", d=rng.choice(("north", "east", "south", "west")), p=rng.choice(PEOPLE))
-                    first = text.lower().index(f"the {a}") < text.lower().index(f"the {b}")
-                    sentence = Blanked(text[0].upper() + text[1:], (a, b) if first else (b, a))
-                    found.append(Frame({"links": "link"}.get(kinds, kinds), verb, frame, sentence, first))
+    for name in ("frames", "questions", "voices"):
+        for outer, inner in yaml.safe_load((home() / FOLDER / f"{name}.yaml").read_text(encoding="utf-8")).items():
+            for group, own in inner.items():
+                kind, verb = (group, outer) if name == "voices" else (outer, group)
+                found += [_told(frame, {"links": "link"}.get(kind, kind), verb, name == "voices", rng) for frame in own]
     return found
+
+
+def _told(frame: str, kind: str, verb: str, voice: bool, rng: random.Random) -> Frame:
+    a, b = rng.sample(NAMES["plain"], 2)
+    d = rng.choice(("north", "east", "south", "west"))
+    text = frame.format(a=f"the {a}", b=f"the {b}", d=d, o=OPPOSITE[d], p=rng.choice(PEOPLE))
+    if next(iter(directions(text)), d) != d:  # the step that it names leads back
+        a, b = b, a
+    first = text.lower().index(f"the {a}") < text.lower().index(f"the {b}")
+    return Frame(kind, verb, frame, Blanked(text[0].upper() + text[1:], (a, b) if first else (b, a)), first, voice)
 
 
 def ridge(x: np.ndarray, y: np.ndarray, strength: float, count: np.ndarray) -> np.ndarray:
@@ -103,7 +117,7 @@ def is_right(one: Frame, likeness: Likeness | None) -> bool:
     if one.kind != "link":
         return (link is not None and link.closed) if one.kind == "closed" else link is None
     ends = (link.origin, link.goal) if link and not link.closed else ()
-    return ends == (a, b) if "{d}" in one.frame else set(ends) == {a, b}
+    return ends == (a, b) if one.compass else set(ends) == {a, b}
 
 
 def worlds_of(held: Sequence[Frame], seed: int) -> dict[str, tuple[list[str], list[tuple[str, list[str]]]]]:
@@ -111,7 +125,7 @@ def worlds_of(held: Sequence[Frame], seed: int) -> dict[str, tuple[list[str], li
     kinds: Mapping[str, list[str]] = defaultdict(list)
     for one in held:
         kind = (
-            "directions" if "{d}" in one.frame else {"link": "places", "none": "distractors", "way": "asked_places"}.get(one.kind, one.kind)
+            "directions" if one.compass else {"link": "places", "none": "distractors", "way": "asked_places"}.get(one.kind, one.kind)
         )
         kinds[kind].append(one.frame if kind == "distractors" else one.frame.replace("{p}", PEOPLE[one.fold]))
     words = {

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
+import numpy as np
 from scipy.cluster.hierarchy import DisjointSet
 
 from hippo_core.methods.spatial.asked import PLACES, Asked, Place
@@ -15,6 +16,7 @@ from hippo_core.spoken import OPPOSITE
 
 SURE = 0.3  # how far the likest kind leads before it stands for the link that a pattern reads
 MEND = 1.0  # how far another kind may lead where without a link the map would not hang together
+LEAN = 0.4  # how much likelier a link is than a sentence alone says: worlds tell more links than anything else
 KIND = re.compile(r"\b[Tt]he (\w+) (\w+)")
 
 
@@ -30,7 +32,8 @@ def likely(texts: Sequence[str], found: Sequence[Observation | None], likeness: 
     sentences = list(two.values())
     begins = dict(zip(two, likeness.begins(sentences), strict=True))
     leads = dict[int, float]()
-    for (number, one), scores in zip(two.items(), likeness.told(sentences), strict=True):
+    lean = np.array([LEAN, 0.0, 0.0], dtype=np.float32)
+    for (number, one), scores in zip(two.items(), likeness.told(sentences) + lean, strict=True):
         kind = max(range(len(KINDS)), key=lambda kind: scores[kind])
         leads[number] = scores[0] - max(scores[1:])
         if sorted(scores)[-1] - sorted(scores)[-2] > (SURE if _link(one, found[number]) else 0):
@@ -132,9 +135,15 @@ def _two_places(texts: Sequence[str], found: Sequence[Observation | None]) -> di
         counts = sorted((often[noun] for noun in nouns), reverse=True)
         if len(nouns) > 2 and counts[1] > counts[2]:
             nouns = [noun for noun in nouns if often[noun] >= counts[1]]
-        if len(nouns) == 2 and len(set(directions(texts[number]))) < 2:
+        if len(nouns) == 2 and _one_direction(texts[number]):
             two[number] = Blanked(texts[number], (nouns[0], nouns[1]))
     return two
+
+
+def _one_direction(text: str) -> bool:
+    """Whether a text names one direction at most, or one and the way back."""
+    words = set(directions(text))
+    return len(words) < 2 or {OPPOSITE[word] for word in words} == words and len(words) == 2
 
 
 def _named(text: str) -> list[str]:

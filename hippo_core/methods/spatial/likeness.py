@@ -17,7 +17,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from hippo_core.files import LabError, home
-from hippo_core.methods.spatial.reading import DIRECTION
+from hippo_core.methods.spatial.reading import DIRECTION, directions
 
 FILE = "data/weights/spatial/likeness.safetensors"
 KINDS = ("link", "closed", "none")
@@ -36,8 +36,9 @@ class Blanked:
     places: tuple[str, str]
 
     def plain(self, one: str, other: str) -> str:
-        """The text with these words in the place of the first and of the second place, and one direction for all."""
-        text = DIRECTION.sub("north", self.text)
+        """The text with these words in the place of the first and of the second place, and the direction that it names first as one for all."""
+        ahead = next(iter(directions(self.text)), "")
+        text = DIRECTION.sub(lambda hit: "north" if hit[1].lower() == ahead else "south", self.text)
         for noun, word in zip(self.places, (one, other), strict=True):
             text = re.sub(rf"\bthe {re.escape(noun)}(?!\w)", word, text, flags=re.IGNORECASE)
         return text

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from hippo_core.spoken import MOVES
 
-DIRECTION = re.compile(rf"\b({'|'.join(MOVES)})(?:ward|wards|ern)?\b", re.IGNORECASE)
+DIRECTION = re.compile(rf"\b({'|'.join(MOVES)})(?:wards?|ern(?:most)?|erly|bound)?\b", re.IGNORECASE)
 NOUN = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+(?:_[^\W\d_]+)*)\b(?! (?:of|between) the\b)")
 # Nouns that tell of the way and name no place.
 GENERIC = frozenset((
