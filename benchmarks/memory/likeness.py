@@ -124,9 +124,7 @@ def worlds_of(held: Sequence[Frame], seed: int) -> dict[str, tuple[list[str], li
     """Worlds told in these frames alone: of each its statements, and its questions with their answers."""
     kinds: Mapping[str, list[str]] = defaultdict(list)
     for one in held:
-        kind = (
-            "directions" if one.compass else {"link": "places", "none": "distractors", "way": "asked_places"}.get(one.kind, one.kind)
-        )
+        kind = "directions" if one.compass else {"link": "places", "none": "distractors", "way": "asked_places"}.get(one.kind, one.kind)
         kinds[kind].append(one.frame if kind == "distractors" else one.frame.replace("{p}", PEOPLE[one.fold]))
     words = {
         **kinds,

@@ -143,7 +143,7 @@ def _two_places(texts: Sequence[str], found: Sequence[Observation | None]) -> di
 def _one_direction(text: str) -> bool:
     """Whether a text names one direction at most, or one and the way back."""
     words = set(directions(text))
-    return len(words) < 2 or {OPPOSITE[word] for word in words} == words and len(words) == 2
+    return len(words) < 2 or ({OPPOSITE[word] for word in words} == words and len(words) == 2)
 
 
 def _named(text: str) -> list[str]:

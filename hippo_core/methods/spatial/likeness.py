@@ -36,7 +36,7 @@ class Blanked:
     places: tuple[str, str]
 
     def plain(self, one: str, other: str) -> str:
-        """The text with these words in the place of the first and of the second place, and the direction that it names first as one for all."""
+        """The text with these words in the place of its first and its second place, and one direction for all that it names first."""
         ahead = next(iter(directions(self.text)), "")
         text = DIRECTION.sub(lambda hit: "north" if hit[1].lower() == ahead else "south", self.text)
         for noun, word in zip(self.places, (one, other), strict=True):

@@ -164,7 +164,9 @@ def strings(found):
     """All texts of what a YAML file holds, at any depth."""
     if isinstance(found, str):
         return [found]
-    return [text for one in (found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()) for text in strings(one)]
+    return [
+        text for one in (found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()) for text in strings(one)
+    ]
 
 
 @pytest.mark.parametrize("folder", ["data/ways", "data/ways/val", "data/ways_second"])
