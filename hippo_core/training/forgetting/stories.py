@@ -18,7 +18,7 @@ import typer
 from tokenizers import ByteLevelBPETokenizer
 from torch.nn import functional
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, mistakes_in_a_line
 from hippo_core.models.matmul import quicken_products
 from hippo_core.text_files import read_text
 from hippo_core.training.forgetting.learner import BETAS
@@ -117,4 +117,5 @@ def main(minutes: Minutes = 20.0, fc1: int | None = None, fc2: int | None = None
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with mistakes_in_a_line():
+        typer.run(main)
