@@ -1,6 +1,5 @@
 """A cell of the scaling grid goes once through its text, and its figure is drawn."""
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -30,7 +29,7 @@ def test_more_text_has_a_lower_loss():
     for count in (100, 1600):
         vector = scaling.learn(SHAPE, tokens[:count], 1)
         found.append(scaling.nats(SHAPE, vector, tokens[:9].unsqueeze(0)).mean().item())
-    assert found[1] < found[0] < np.log(20)
+    assert found[1] < found[0] - 0.5
 
 
 def test_a_batch_larger_than_the_data_is_one_line_that_ends_the_command():
