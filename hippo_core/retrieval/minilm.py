@@ -24,7 +24,6 @@ class Vectors:
         self._known = {text: found[text] for text in texts}
         return torch.stack([found[text] for text in texts]) if texts else vectors_of([], device)
 
-
     def give(self, index: WorldIndex) -> None:
         """Let an index take the vectors of its texts from these."""
         index.once("minilm", lambda: self.of([fact.text for fact in index.traces], str(index.lm.device)))
