@@ -56,7 +56,7 @@ def imports(module: str, path: Path) -> frozenset[str]:
 
 @cache
 def _imported(package: tuple[str, ...], text: str) -> frozenset[str]:
-    """What a module of this text in this package imports. It follows from the two alone: `forget` leaves it, the same is not parsed twice."""
+    """What a module of this text in this package imports. It follows from these two: `forget` leaves it, the same is not parsed twice."""
     names: set[str] = set()
     for node in _statements(parsed(text)):
         if isinstance(node, ast.Import):
