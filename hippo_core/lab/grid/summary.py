@@ -11,8 +11,8 @@ from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.command import command
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
-from hippo_core.results.criteria import VERDICTS
 from hippo_core.results.records import read_meta, read_metrics
+from hippo_core.results.verdicts import VERDICTS
 
 
 def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> list[str]:

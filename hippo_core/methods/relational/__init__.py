@@ -24,6 +24,7 @@ from hippo_core.store.trace import Decision, Trace
 if TYPE_CHECKING:
     from hippo_core.methods.relational.graph import Graph
     from hippo_core.methods.relational.likeness import Likeness
+    from hippo_core.methods.relational.passages import LinkedPassages
     from hippo_core.methods.relational.paths import Path, Search
     from hippo_core.methods.relational.writing import Writer
     from hippo_core.store import TraceStore
@@ -75,6 +76,7 @@ class SgcRss(Memory):
     def forget(self) -> None:
         super().forget()
         self._writer = self._graph = None
+        self.__dict__.pop("_linked", None)
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         if self.settings.traces == "off":
@@ -148,11 +150,17 @@ class SgcRss(Memory):
 
     def _passages(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve | None:
         """What ranks these where they are passages."""
-        from hippo_core.methods.relational.passages import LinkedPassages, LinkedSettings, are_passages
+        from hippo_core.methods.relational.passages import are_passages
+
+        return self._linked.open(traces, questions) if are_passages(traces) else None
+
+    @cached_property
+    def _linked(self) -> "LinkedPassages":
+        """What ranks passages, with what it has read of those that it met."""
+        from hippo_core.methods.relational.passages import LinkedPassages, LinkedSettings
 
         encoder, settings = "minilm" if self.settings.encoder == "minilm" else None, self.settings
-        chosen = LinkedSettings(k=settings.k, encoder=encoder, passages=settings.relational.passages)
-        return LinkedPassages(self.lm, chosen).open(traces, questions) if are_passages(traces) else None
+        return LinkedPassages(self.lm, LinkedSettings(k=settings.k, encoder=encoder, passages=settings.relational.passages))
 
     def _episodic(self) -> Any:
         """What ranks statements by themselves."""
