@@ -1,7 +1,5 @@
 """The last lines of a grid: what was done, what failed and how to run it alone, how the criteria stand, where the report is."""
 
-import json
-from collections import Counter
 from collections.abc import Sequence
 
 from hippo_core.experiments.base import load_experiment
@@ -11,31 +9,26 @@ from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.command import command
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
-from hippo_core.results.criteria import VERDICTS
+from hippo_core.results.criteria import counted, read_criteria
 from hippo_core.results.records import read_meta, read_metrics
 
 
 def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> list[str]:
     """The lines that a grid ends with."""
     failed = sum(outcome.state == "failed" for outcome in outcomes)
-    verdicts = criteria(run_id)
     return [
         f"cells:    {len(outcomes) - failed} done, {skipped} skipped, {failed} failed",
         f"time:     {duration(seconds)}",
-        f"criteria: {', '.join(f'{verdicts[name]} {name}' for name in VERDICTS)}" if verdicts else f"criteria: {_none(run_id)}",
+        f"criteria: {counted(verdicts) if (verdicts := criteria(run_id)) else _none(run_id)}",
         f"records:  executed/{run_id}",
         f"report:   {report_page(run_id)}",
     ]
 
 
-def criteria(run_id: str) -> Counter[str]:
-    """How many criteria of a run's report have each verdict; empty where there is no report."""
+def criteria(run_id: str) -> list[str]:
+    """The verdict on each criterion of a run's report; empty where there is no report."""
     path = root() / "reports" / run_id / "criteria.json"
-    if not path.is_file():
-        return Counter()
-    content = json.loads(path.read_text(encoding="utf-8"))
-    rows = content.get("criteria", []) if isinstance(content, dict) else content
-    return Counter(row["verdict"] for row in rows)
+    return list(read_criteria(path)["verdict"]) if path.is_file() else []
 
 
 def _none(run_id: str) -> str:

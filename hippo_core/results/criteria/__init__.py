@@ -4,10 +4,12 @@ from hippo_core.results.criteria.judging import (
     VERDICTS,
     Criteria,
     Verdict,
+    counted,
     judge,
     judge_tables,
     load_criteria,
     read_criteria,
+    tally,
     write_criteria,
 )
 from hippo_core.results.criteria.tables import TableRows

@@ -5,7 +5,8 @@ interval is too wide or p too large. not judged: nothing could be compared.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -20,7 +21,19 @@ from hippo_core.results.criteria.sides import NotAsked, NotJudged, Pool
 from hippo_core.results.criteria.tables import TableRows, gather_table, tables_of
 from hippo_core.results.statistics.paired import holm
 
-__all__ = ["VERDICTS", "Criteria", "Criterion", "Verdict", "judge", "judge_tables", "load_criteria", "read_criteria", "write_criteria"]
+__all__ = [
+    "VERDICTS",
+    "Criteria",
+    "Criterion",
+    "Verdict",
+    "counted",
+    "judge",
+    "judge_tables",
+    "load_criteria",
+    "read_criteria",
+    "tally",
+    "write_criteria",
+]
 
 Word = Literal["met", "not met", "not shown", "not judged"]
 VERDICTS: tuple[Word, ...] = get_args(Word)
@@ -241,6 +254,17 @@ def _support(criterion: Rule, margin: float) -> tuple[float, float]:
     if criterion.rule == "at_least":
         return criterion.target - margin, math.inf
     return -math.inf, (1.0 if criterion.superiority else criterion.target + margin)
+
+
+def tally(words: Iterable[str]) -> dict[Word, int]:
+    """How many of these verdicts are met, not met, not shown and not judged, in this order."""
+    counts = Counter(words)
+    return {word: counts[word] for word in VERDICTS}
+
+
+def counted(words: Iterable[str]) -> str:
+    """The same in words: what the command line and the report say of a run."""
+    return ", ".join(f"{count} {word}" for word, count in tally(words).items())
 
 
 def write_criteria(path: Path, verdicts: Sequence[Verdict]) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError, write_text
-from hippo_core.results.criteria import TableRows, Verdict, judge_tables, load_criteria, write_criteria
+from hippo_core.results.criteria import TableRows, Verdict, counted, judge_tables, load_criteria, tally, write_criteria
 from hippo_core.results.records import records_with
 from hippo_core.results.report import sections, verdicts
 from hippo_core.results.report.pages import Templates, write_pictures
@@ -86,8 +86,10 @@ def write_report(run_folder: Path, out: Path, groups: Sequence[Group] = (), page
     of_tables, extra = _written_groups(groups, out)
     parts = parts or [_of_sections(run_folder, out, extra)]
     facts = " ".join(part.facts for part in parts)
-    words = {"run": run_folder.name, "facts": facts, "parts": parts, "extra": extra}
-    write_criteria(out / "criteria.json", [*(verdict for part in parts for verdict in part.verdicts), *of_tables])
+    judged = [*(verdict for part in parts for verdict in part.verdicts), *of_tables]
+    counts = tally(one.verdict for one in judged) if judged else {}
+    words = {"run": run_folder.name, "facts": facts, "parts": parts, "extra": extra, "counts": counts}
+    write_criteria(out / "criteria.json", judged)
     write_text(out / "found.md", "".join(part.found for part in parts))
     write_text(out / "index.md", TEMPLATES.markdown("page.md.j2", **words))
     write_text(out / "index.html", TEMPLATES.html("page.html.j2", **words))
@@ -103,7 +105,7 @@ def _written_groups(groups: Sequence[Group], out: Path) -> tuple[list[Verdict], 
         write_pictures(out, pictures)
         data = {file: base64.b64encode(picture).decode() for file, picture in pictures.items()}
         shown.append(words | {"data": data.get(words["figure"], "")})
-    return judged, {"sections": shown, "verdicts": verdicts.of_tables(judged)}
+    return judged, {"sections": shown, "verdicts": verdicts.of_tables(judged), "counted": counted(one.verdict for one in judged)}
 
 
 def _of_sections(run_folder: Path, out: Path, extra: dict[str, Any]) -> Part:

@@ -9,10 +9,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hippo_core.results.figures.palette import base, condition_name, is_control, look
+from hippo_core.results.figures.palette import INVALID, base, condition_name, is_control, is_invalid, look
 from hippo_core.results.frames import Frame
 
-MARK = "INVALID"
 FLOOR = 0.2  # how far a baseline without the facts may be above chance
 REFUSALS = 0.5
 WORTH = 0.2  # what the answers must lose without the store
@@ -117,7 +116,7 @@ def _with(condition: str, mark: str) -> str:
 def marked(rows: Frame, found: Iterable[Violation]) -> Frame:
     """The rows with the mark in the condition of each invalid cell."""
     invalid = rows["record"].isin({one.record for one in found})
-    return rows.assign(condition=rows["condition"].where(~invalid, rows["condition"].map(lambda name: _with(name, MARK))))
+    return rows.assign(condition=rows["condition"].where(~invalid, rows["condition"].map(lambda name: _with(name, INVALID))))
 
 
 def valid(rows: Frame) -> Frame:
@@ -125,11 +124,6 @@ def valid(rows: Frame) -> Frame:
     return rows[~rows["condition"].map(is_invalid)] if len(rows) else rows
 
 
-def is_invalid(condition: str) -> bool:
-    """Whether a condition is that of an invalid cell."""
-    return MARK in condition[len(base(condition)) :].strip(" ()").split(", ")
-
-
 def said(found: Iterable[Violation]) -> list[str]:
     """Each broken clause in a sentence."""
-    return [f"{MARK}: {look(one.condition).label} on {one.setting}: {one.why}." for one in found]
+    return [f"{INVALID}: {look(one.condition).label} on {one.setting}: {one.why}." for one in found]
