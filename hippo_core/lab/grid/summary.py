@@ -1,6 +1,7 @@
 """The last lines of a grid: what was done, what failed and how to run it alone, how the criteria stand, where the report is."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from hippo_core.experiments.base import load_experiment
 from hippo_core.files import root
@@ -9,7 +10,7 @@ from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.command import command
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
-from hippo_core.results.criteria import counted, read_criteria
+from hippo_core.results.criteria import counted, read_criteria, read_invalid
 from hippo_core.results.records import read_meta, read_metrics
 
 
@@ -27,13 +28,24 @@ def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, second
 
 def criteria(run_id: str) -> list[str]:
     """The verdict on each criterion of a run's report; empty where there is no report."""
-    path = root() / "reports" / run_id / "criteria.json"
+    path = criteria_file(run_id)
     return list(read_criteria(path)["verdict"]) if path.is_file() else []
+
+
+def invalid(run_id: str) -> list[str]:
+    """The clauses of the contract of a meaningful run that its cells break, as its report says."""
+    path = criteria_file(run_id)
+    return read_invalid(path) if path.is_file() else []
+
+
+def criteria_file(run_id: str) -> Path:
+    """Where the report of a run keeps its verdicts."""
+    return root() / "reports" / run_id / "criteria.json"
 
 
 def _none(run_id: str) -> str:
     """Why there is no verdict: no report was written, or it holds none."""
-    written = (root() / "reports" / run_id / "criteria.json").is_file()
+    written = criteria_file(run_id).is_file()
     return "none is about what was run; the report has the scores" if written else "none judged yet"
 
 

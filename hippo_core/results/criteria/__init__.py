@@ -9,6 +9,7 @@ from hippo_core.results.criteria.judging import (
     judge_tables,
     load_criteria,
     read_criteria,
+    read_invalid,
     tally,
     write_criteria,
 )

@@ -31,6 +31,7 @@ __all__ = [
     "judge_tables",
     "load_criteria",
     "read_criteria",
+    "read_invalid",
     "tally",
     "write_criteria",
 ]
@@ -267,14 +268,20 @@ def counted(words: Iterable[str]) -> str:
     return ", ".join(f"{count} {word}" for word, count in tally(words).items())
 
 
-def write_criteria(path: Path, verdicts: Sequence[Verdict]) -> None:
-    """Write verdicts as JSON; what does not exist (NaN, infinity) is null."""
-    write_json(path, {"schema_version": 1, "criteria": [{name: _plain(value) for name, value in asdict(one).items()} for one in verdicts]})
+def write_criteria(path: Path, verdicts: Sequence[Verdict], invalid: Sequence[str] = ()) -> None:
+    """Write verdicts as JSON, and in sentences which cells are `invalid`; what does not exist (NaN, infinity) is null."""
+    criteria = [{name: _plain(value) for name, value in asdict(one).items()} for one in verdicts]
+    write_json(path, {"schema_version": 1, "criteria": criteria, **({"invalid": list(invalid)} if invalid else {})})
 
 
 def read_criteria(path: Path) -> pd.DataFrame:
     """The verdicts of such a file, a row each; with all columns where there is none."""
     return pd.DataFrame(read_object(path)["criteria"], columns=[field.name for field in fields(Verdict)])
+
+
+def read_invalid(path: Path) -> list[str]:
+    """What such a file says of invalid cells."""
+    return read_object(path).get("invalid", [])
 
 
 def _plain(value: Any) -> Any:

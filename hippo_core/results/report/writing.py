@@ -3,7 +3,7 @@ sections of their tables, or pages of their own.
 
     out/index.html, index.md         the report
     out/found.md                     what the run found in a few sentences
-    out/criteria.json                every success criterion with its verdict
+    out/criteria.json                every success criterion with its verdict, and what may say nothing
     out/figures/*.png                the figures of sections
 
 The same records give the same bytes: nothing here depends on the clock or on where the run lies.
@@ -56,6 +56,7 @@ class Part:
         found: what the run found, as markdown.
         before, after: what stands before and after the sections of other experiments.
         verdicts: on their records.
+        invalid: what of their records may say nothing and why, in sentences.
     """
 
     facts: str
@@ -63,6 +64,7 @@ class Part:
     before: Block = Block()
     after: Block = Block()
     verdicts: Sequence[Verdict] = ()
+    invalid: Sequence[str] = ()
 
 
 Pages = Callable[
@@ -89,7 +91,7 @@ def write_report(run_folder: Path, out: Path, groups: Sequence[Group] = (), page
     judged = [*(verdict for part in parts for verdict in part.verdicts), *of_tables]
     counts = tally(one.verdict for one in judged) if judged else {}
     words = {"run": run_folder.name, "facts": facts, "parts": parts, "extra": extra, "counts": counts}
-    write_criteria(out / "criteria.json", judged)
+    write_criteria(out / "criteria.json", judged, [one for part in parts for one in part.invalid])
     write_text(out / "found.md", "".join(part.found for part in parts))
     write_text(out / "index.md", TEMPLATES.markdown("page.md.j2", **words))
     write_text(out / "index.html", TEMPLATES.html("page.html.j2", **words))

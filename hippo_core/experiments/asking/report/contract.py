@@ -88,18 +88,29 @@ def _replay(cell: Cell, here: Cells) -> str:
     return "" if (cell["condition"], "delayed") in here else "there is no score of it before the replay"
 
 
+def beside(condition: str) -> set[str]:
+    """The conditions whose cells a condition's clauses look at, itself among them."""
+    return {condition, *_hidden(condition), _ungated(condition)} - {""}
+
+
+def _hidden(condition: str) -> list[str]:
+    return [_with(condition, "control=empty"), *(["controls/empty_store"] if condition == "memory/hei_nw" else [])]
+
+
+def _ungated(condition: str) -> str:
+    return f"{condition} ({GATES[condition]}.gate.enabled=false)" if condition in GATES else ""
+
+
 def _worth(cell: Cell, here: Cells) -> str:
     """A store must matter: with what is recalled hidden, answers get worse."""
-    condition = cell["condition"]
-    names = [_with(condition, "control=empty"), *(["controls/empty_store"] if condition == "memory/hei_nw" else [])]
+    names = _hidden(cell["condition"])
     hidden = next((here[name, cell["regime"]] for name in names if (name, cell["regime"]) in here), None)
     lost = cell["score"] - hidden["score"] if hidden else WORTH
     return f"with its store hidden it loses only {lost:.2f} of its answers" if lost < WORTH else ""
 
 
 def _gate(cell: Cell, here: Cells) -> str:
-    family = GATES.get(cell["condition"])
-    ungated = here.get((f"{cell['condition']} ({family}.gate.enabled=false)", cell["regime"])) if family else None
+    ungated = here.get((_ungated(cell["condition"]), cell["regime"]))
     cost = ungated["score"] - cell["score"] if ungated else 0.0
     return f"its gate costs {cost:.3f} of the answers" if cell["n"] >= GATE_ITEMS and cost > GATE_COST else ""
 
