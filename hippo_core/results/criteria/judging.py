@@ -242,9 +242,10 @@ def _support(criterion: Rule, margin: float) -> tuple[float, float]:
     return -math.inf, (1.0 if criterion.superiority else criterion.target + margin)
 
 
-def write_criteria(path: Path, verdicts: Sequence[Verdict]) -> None:
-    """Write verdicts as JSON; what does not exist (NaN, infinity) is null."""
-    write_json(path, {"schema_version": 1, "criteria": [{name: _plain(value) for name, value in asdict(one).items()} for one in verdicts]})
+def write_criteria(path: Path, verdicts: Sequence[Verdict], invalid: Sequence[str] = ()) -> None:
+    """Write verdicts as JSON, and in sentences which cells are `invalid`; what does not exist (NaN, infinity) is null."""
+    criteria = [{name: _plain(value) for name, value in asdict(one).items()} for one in verdicts]
+    write_json(path, {"schema_version": 1, "criteria": criteria, **({"invalid": list(invalid)} if invalid else {})})
 
 
 def read_criteria(path: Path) -> pd.DataFrame:
