@@ -29,7 +29,7 @@ def around(lm: LanguageModel, batch: int, **more: Any) -> Any:
         LabError: the harness is not installed.
     """
     try:
-        from lm_eval.models.huggingface import HFLM
+        from lm_eval.models.huggingface import HFLM  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError as error:
         raise _not_there(error) from None
     return HFLM(pretrained=lm.model, tokenizer=copy.deepcopy(lm.tokenizer), batch_size=batch, max_length=lm.spec.context_limit, **more)
@@ -42,8 +42,8 @@ def evaluated(lm: LanguageModel, tasks: Sequence[str], limit: int | None = None,
         LabError: the harness or a package that its tasks need is not installed, or a task is unknown.
     """
     try:
-        from lm_eval import simple_evaluate
-        from lm_eval.tasks import TaskManager
+        from lm_eval import simple_evaluate  # pyright: ignore[reportMissingImports]
+        from lm_eval.tasks import TaskManager  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError as error:
         raise _not_there(error) from None
     manager = TaskManager(include_path=str(include) if include else None)

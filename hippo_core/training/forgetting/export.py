@@ -31,14 +31,16 @@ def gpt2(shape: Shape, vector: torch.Tensor) -> GPT2LMHeadModel:
     """The same function as a model of transformers."""
     if tuple(vector.shape) != (shape.weights,):
         raise LabError(f"expected a vector of {shape.weights:,} weights, got one of shape {tuple(vector.shape)}")
-    told = {
-        "n_positions": shape.block,
-        "vocab_size": shape.vocabulary,
-        "n_layer": shape.layers,
-        "n_head": shape.heads,
-        "n_embd": shape.width,
-    }
-    model = GPT2LMHeadModel(GPT2Config(**told, bos_token_id=0, eos_token_id=0)).eval()
+    config = GPT2Config(
+        n_positions=shape.block,
+        vocab_size=shape.vocabulary,
+        n_layer=shape.layers,
+        n_head=shape.heads,
+        n_embd=shape.width,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    model = GPT2LMHeadModel(config).eval()
     named = shape.named(vector)
     state = {"transformer.wte.weight": named["tokens"], "transformer.wpe.weight": named["places"], "lm_head.weight": named["tokens"]}
     state |= {f"transformer.ln_f.{kind}": row for kind, row in zip(("weight", "bias"), named["norm"], strict=True)}

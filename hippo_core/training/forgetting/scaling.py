@@ -79,13 +79,13 @@ def main(seeds: int = 2, out: Path = Path("reports/scaling")) -> None:
                 print(f"{shape.weights:,} weights, {count:,} tokens, seed {seed}: {loss:.4f} nats a token", flush=True)
                 write_text(file, pd.DataFrame(runs).to_csv(index=False))
     rows = pd.DataFrame(runs)
-    data = [rows[name].to_numpy(float) for name in ("weights", "tokens", "loss")]
-    law = fit(*data)
-    ends, constants = intervals(*data, law), law.constants()
+    weights, counts, losses = (rows[name].to_numpy(float) for name in ("weights", "tokens", "loss"))
+    law = fit(weights, counts, losses)
+    ends, constants = intervals(weights, counts, losses, law), law.constants()
     print("| constant | fitted | 95% of resampled runs |\n|---|--:|--:|")
     for name in NAMES:
         print(f"| {name} | {constants[name]:.4g} | {ends[name][0]:.4g} to {ends[name][1]:.4g} |")
-    apart = np.abs(np.log(law.loss(*data[:2]) / data[2]))
+    apart = np.abs(np.log(law.loss(weights, counts) / losses))
     print(f"{len(rows)} runs; the law misses a loss by {np.median(apart):.1%} in the median, {apart.max():.1%} at most")
     write_bytes(out / "law.png", drawing.png(scaling.curves(rows, law)))
     print(f"written: {file}, {out}/law.png")
