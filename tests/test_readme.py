@@ -104,6 +104,8 @@ def test_a_quoted_table_that_no_report_holds_is_refused():
         filled("<!-- table: nothing -->\n<!-- end -->", tables())
     with pytest.raises(LabError, match="has no table that begins with"):
         list(Quoted(head="| nothing |", copied="rivals/index.md").lines())
+    with pytest.raises(LabError, match=r"unknown column of rivals/index\.md 'nothing'; legal: .*condition"):
+        list(Quoted(head="| condition | episodic |", copied="rivals/index.md", only=["nothing"]).lines())
     with pytest.raises(LabError, match=r"unknown reference 'nothing'; legal: .*rivals"):
         list(Quoted(head="asked", where={"reference": "nothing"}, columns={"a": {}}, rows={"b": {}}).lines())
     with pytest.raises(ValueError, match="expected either copied, or rows and columns"):

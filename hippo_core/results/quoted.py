@@ -1,7 +1,7 @@
 """The tables and the first figure of README and docs, filled from the reference reports: `python -m hippo_core.results.quoted`.
 
 A page marks where a table stands, `<!-- table: NAME -->` to `<!-- end -->`; docs/tables.yaml says what it holds. Either a table of a report
-as it is (`copied`, the page of the report, and `head`, how its first line begins), or means of the rows beside a report:
+(`copied`, the page of the report, `head`, how its first line begins, and perhaps `only`, which columns), or means of the rows beside one:
 
     ways:
       head: condition
@@ -15,7 +15,7 @@ as it is (`copied`, the page of the report, and `head`, how its first line begin
 The figure is drawn from the first two columns of the table `readme`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -45,6 +45,7 @@ class Quoted(BaseModel):
 
     head: str
     copied: str = ""  # below reports/reference
+    only: list[str] = []
     where: Where = {}
     columns: dict[str, Where] = {}
     rows: dict[str, Where] = {}
@@ -65,7 +66,7 @@ class Quoted(BaseModel):
             LabError: a report does not hold the table, or what a cell asks of the rows fits more than one condition of a row, or none.
         """
         if self.copied:
-            yield from _copied(self.copied, self.head)
+            yield from _copied(self.copied, self.head, self.only)
             return
         yield _line([self.head, *self.columns])
         yield "|---|" + "--:|" * len(self.columns)
@@ -130,15 +131,21 @@ def _line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _copied(page: str, head: str) -> list[str]:
-    """The lines of the first table of a page that begins so."""
+def _copied(page: str, head: str, only: Sequence[str]) -> list[str]:
+    """The lines of the first table of a page that begins so, of these columns; of all where none is named."""
     path = root() / "reports/reference" / page
     lines = path.read_text(encoding="utf-8").splitlines()
     begin = next((number for number, line in enumerate(lines) if line.startswith(head)), None)
     if begin is None:
         raise LabError(f"{path} has no table that begins with {head!r}")
     end = next(number for number, line in enumerate([*lines[begin:], ""]) if not line.startswith("|"))
-    return lines[begin : begin + end]
+    table = lines[begin : begin + end]
+    if not only:
+        return table
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    if strange := [name for name in only if name not in cells[0]]:
+        raise unknown(f"column of {page}", strange[0], cells[0])
+    return [_line([row[cells[0].index(name)] for name in only]) for row in cells]
 
 
 @cache
