@@ -18,6 +18,7 @@ from hippo_core.methods.base import Memory, Observation, Picture, Query, Retriev
 from hippo_core.methods.rag.rankers import Grams, Sum, SumSettings
 from hippo_core.methods.relational.edge import EdgeCodec
 from hippo_core.methods.relational.settings import SgcRssSettings
+from hippo_core.methods.relational.speech import plainly
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Decision, Trace
 
@@ -110,7 +111,7 @@ class SgcRss(Memory):
                 confidence=best.confidence if best else None,
                 columns={"path_hops": float(len(best.statements)) if best else 0.0, "duplicate_rate": repeated},
                 together=best is not None,
-                restated=self._restated(search, best, query.text),
+                restated=self._restated(search, best, shown, query.text),
                 answer=_called(search.graph.names[best.end], traces[best.statements[-1]].text) if best else "",
             )
 
@@ -140,12 +141,14 @@ class SgcRss(Memory):
         search = self._search(traces)
         return [drawn(search.graph, path) for path in search.best(question)[:1]]
 
-    def _restated(self, search: "Search", best: "Path | None", question: str) -> str:
-        """The name where a path ends, in the words of the question; "" where the path is told by its statements, which do not say until
-        when they held."""
+    def _restated(self, search: "Search", best: "Path | None", shown: Sequence[Trace], question: str) -> str:
+        """A path in the words that `relational.wording` asks for; "" where it is told by its statements as they are. They do not say until
+        when they held, so that a question about a time is told the name where the path ends."""
         wording, (_, when) = self.settings.relational.wording, search.timed(question)
         if best is None or wording == "own" or (wording == "either" and search.known(question) and not when):
             return ""
+        if wording == "plain":
+            return " ".join(plainly(trace.text) for trace in shown)
         return f"{question.rstrip(' ?.')}: {search.graph.names[best.end]}."
 
     def _passages(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve | None:
