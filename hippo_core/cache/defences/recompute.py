@@ -8,12 +8,14 @@ from math import ceil
 
 import torch
 
-from hippo_core.cache.defences.base import Damaged, Defence
+from hippo_core.cache.defences.base import Damaged, Defence, Setting
 from hippo_core.models.kv import KV, encode
 
 
 class Recompute(Defence):
-    reads = False
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.reads = setting.budget < 1
 
     def repair(self, damaged: Damaged) -> KV:
         count = ceil(self.setting.budget * len(damaged.tokens))
