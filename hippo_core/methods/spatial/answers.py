@@ -11,7 +11,7 @@ from hippo_core.methods.spatial.gate import Edges
 from hippo_core.methods.spatial.likely import likely, likely_way
 from hippo_core.methods.spatial.localise import Walked, explored_map, localise
 from hippo_core.methods.spatial.macros import Trip, of_route, plan
-from hippo_core.methods.spatial.names import mark, place_names
+from hippo_core.methods.spatial.names import is_plain, mark, place_names
 from hippo_core.methods.spatial.place_map import PlaceMap, ToldMap, beside, labelled_map, told_map
 from hippo_core.methods.spatial.planner import Planner, Way
 from hippo_core.methods.spatial.reading import Barrier, Link, Observation, Route, There, Visit, Walk, read
@@ -84,7 +84,7 @@ class Atlas:
         self.planner.update(a, b)
 
     def _build(self) -> None:
-        self.names = place_names(self.texts)
+        self.names, self.places = self._named()
         self.told = told = [(number, one) for number, one in enumerate(self._read()) if one is not None]
         self.routes = {one.name: (number, one) for number, one in told if isinstance(one, Route)}
         self.there: dict[str, list[tuple[int, str]]] = {}
@@ -99,11 +99,19 @@ class Atlas:
         self.map.costs = costs
         self.planner = Planner(self.map)
 
+    def _named(self) -> tuple[dict[str, str], frozenset[str] | None]:
+        """The names of places that are marked, and the nouns of all places; None: each noun behind "the" may be one."""
+        finder, plain = self.likeness and self.likeness.names, [text for text in self.texts if is_plain(text)]
+        if not finder or not plain:
+            return place_names(plain), None
+        found = finder.found(plain)
+        return found.names, found.places
+
     def _read(self) -> list[Observation | None]:
         """What is read from each statement."""
         texts = [mark(text, self.names) for text in self.texts]
         found = [read(text) for text in texts]
-        return likely(texts, found, self.likeness) if self.likeness else found
+        return likely(texts, found, self.likeness, self.places) if self.likeness else found
 
     def _map(self, told: Sequence[tuple[int, Observation]]) -> PlaceMap:
         self.visits = visits = [(number, one) for number, one in told if isinstance(one, Visit)]
