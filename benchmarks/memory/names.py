@@ -1,10 +1,10 @@
 """Fit how the spatial memory finds names, and measure it on names and frames that it was not fitted to.
 
     python benchmarks/memory/names.py fit    # all frames and names of data/reading -> data/weights/spatial/names.safetensors
-    python benchmarks/memory/names.py show   # a fifth of the verbs, a voice and domains of names held out in turn: names, and ways of worlds
+    python benchmarks/memory/names.py show   # verbs, voices and domains of names held out in turn: names, links, ways
 
-Ridge regression in closed form on worlds that are told in the frames, each place with a name of a domain, half of them without an article or
-with capitals. The same file each time. One thread.
+Ridge regression in closed form on worlds that are told in the frames, each place with a name of a domain, half of them
+without an article or with capitals. The same file each time. One thread.
 """
 
 import argparse
@@ -157,18 +157,17 @@ def fit(told: Sequence[Told], encode: Encode = minilm_kept) -> dict[str, np.ndar
     return {"tags": np.linalg.solve(square, cross).astype(np.float16)}
 
 
-def training(held_fold: int | None, worlds: int = 60, seed: int = 7) -> list[Told]:
+def training(held_fold: int | None, worlds: int = 24, seed: int = 7) -> list[Told]:
     """Worlds to fit to, without what is held out in this fold."""
     names, people = domains()
     own = [name for number, one in enumerate(names.values()) if number % FOLDS != held_fold for name in one]
     by_domain = [one for number, one in enumerate(names.values()) if number % FOLDS != held_fold]
     told = [one for one in frames() if one.fold != held_fold]
+    whom = people if held_fold is None else people[::2]
     return [
         world
         for number, one in enumerate([own, *by_domain])
-        for world in worlds_of(
-            told, one, people[::2] if held_fold is not None else people, seed + number, worlds if number == 0 else worlds // 6
-        )
+        for world in worlds_of(told, one, whom, seed + number, worlds // (6 if number else 1))
     ]
 
 
@@ -184,7 +183,7 @@ def measured(found: Names, likeness: Likeness, told: Sequence[Told], counts: Map
     """Names, links and ways of worlds, by how their names are written; ways with names by patterns beside them."""
     with_names = Likeness(likeness.weights, likeness.encode, found)
     for one in told:
-        world, count = World(one.texts), counts[one.style]
+        count = counts[one.style]
         known = found.found(one.texts)
         for text, spans in zip(one.texts, one.spans, strict=True):
             right = {text[start:end].lower() for start, end in spans}

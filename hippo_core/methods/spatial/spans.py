@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from zlib import crc32
 
 import numpy as np
@@ -22,6 +23,7 @@ from safetensors.numpy import load_file
 
 from hippo_core.files import LabError, home
 from hippo_core.methods.spatial.encoded import Encode, minilm_kept
+from hippo_core.methods.spatial.names import CLOSED
 from hippo_core.methods.spatial.reading import GENERIC
 from hippo_core.spoken import MOVES
 
@@ -62,7 +64,7 @@ class World:
         for own in self.tokens:
             words = [token.word for token in own]
             self.single.update(set(words))
-            self.pairs.update(set(zip(words, words[1:], strict=False)))
+            self.pairs.update(set(pairwise(words)))
             for at, token in enumerate(own):
                 before = words[at - 1] if at else "<"
                 left[token.word].add(before)
@@ -213,7 +215,7 @@ def agreed(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> Found:
     and a name stands for one in at least half of the statements that have its words.
     """
     votes, bare, called = Counter[tuple[str, ...]](), Counter[tuple[str, ...]](), dict[tuple[str, ...], tuple[bool, str]]()
-    for text, own, found in zip(world.texts, world.tokens, spans, strict=True):
+    for text, own, found in zip(world.texts, world.tokens, _grown(world, spans), strict=True):
         for start, end in found:
             words = tuple(token.word for token in own[start:end])
             votes[words] += 1
@@ -233,6 +235,32 @@ def agreed(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> Found:
     marked = [words for words in kept if bare[words] or len(words) > 1 or nouns[words] != words[0]]
     marked.sort(key=lambda words: (-len(words), words))
     return Found({nouns[words]: called[words][1] for words in marked}, frozenset(nouns.values()))
+
+
+def _grown(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> list[list[tuple[int, int]]]:
+    """The names, each with the word that follows it, and with what "of" joins before it, in all statements that have it, two at least."""
+    before, after = defaultdict[tuple[str, ...], list[str]](list), defaultdict[tuple[str, ...], list[str]](list)
+    for own, found in zip(world.tokens, spans, strict=True):
+        words = [token.word for token in own]
+        for start, end in found:
+            name = tuple(words[start:end])
+            before[name].append(" ".join(words[start - 2 : start]) if start > 1 and words[start - 1] == "of" else "")
+            after[name].append(words[end] if end < len(words) else "")
+
+    def same(told: Sequence[str]) -> str:
+        word = told[0] if len(told) > 1 and len(set(told)) == 1 else ""
+        return "" if not word or {word.split()[0]} & (CLOSED | EDGES | PUNCTUATION | MOVES.keys()) else word
+
+    grown = []
+    for own, found in zip(world.tokens, spans, strict=True):
+        row = list[tuple[int, int]]()
+        for start, end in found:
+            name = tuple(token.word for token in own[start:end])
+            first, last = start - 2 * bool(same(before[name])), end + bool(same(after[name]))
+            if not row or row[-1][1] <= first:
+                row.append((first, last))
+        grown.append(row)
+    return grown
 
 
 def _without_additions(votes: Mapping[tuple[str, ...], int]) -> set[tuple[str, ...]]:
