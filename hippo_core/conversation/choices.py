@@ -83,7 +83,7 @@ def calls(chosen: Iterable[Choice], provider: Provider, max_tokens: int, tempera
             "prompt_sha256": sha256(text.encode()).hexdigest(),
             "dropped": dropped,
             "lines": list(lines),
-            "places": list(choice.chosen.places[dropped:]),
+            "places": list(choice.chosen.places[-len(lines) :]) if lines else [],
             "ranking": None if ranking is None else list(ranking[:RANKED]),
             "select_ms": choice.select_ms,
             "index_ms": choice.index_ms,

@@ -1,4 +1,4 @@
-"""Float32 products on a CPU by the faster of PyTorch's two libraries, where they stay float32."""
+"""Products at what the processor can: float32 by the faster of two libraries, bfloat16 only where it has instructions for that."""
 
 from typing import Any
 
@@ -25,6 +25,21 @@ def quicken_products() -> bool:
     exact = all(quick <= AS_EXACT * slow for quick, slow in zip(_errors("bf16"), plain, strict=True))
     matmul.fp32_precision = "bf16" if exact else before
     return exact
+
+
+def half_products(device: torch.device | str, wanted: bool = True) -> torch.autocast:
+    """A context in which a model's products are of bfloat16, where that is wanted and the device multiplies it by itself.
+
+    A processor without instructions for it takes some fifteen times as long as for float32 (measured on AVX2): there products stay as
+    they are, and what is trained differs by rounding.
+    """
+    kind = torch.device(device).type
+    return torch.autocast(kind, torch.bfloat16, enabled=wanted and (kind != "cpu" or multiplies_bfloat16()))
+
+
+def multiplies_bfloat16() -> bool:
+    """Whether this processor has instructions for products of bfloat16."""
+    return torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 def _errors(precision: str) -> list[float]:

@@ -8,7 +8,9 @@ from typing import Literal
 from hippo_core.paired import assertions
 from hippo_core.paired.conditions import expected
 from hippo_core.paired.items import AdversarialStale, Asking, GroundedAnswer, Retrieval
+from hippo_core.paired.second_reading import agreement
 from hippo_core.paired.suite import Suite
+from hippo_core.results.formatting import listing, share, span
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 
 
@@ -34,6 +36,7 @@ def _of_suite(suite: Suite) -> Iterator[Finding]:
         yield Finding("fail", f"{len(suite.items)} items, the manifest asks for {manifest.min_items} at least")
     if manifest.label_status != "reviewed":
         yield Finding("warn", "labels are a draft: nobody has read the items a second time")
+    yield from _of_second_reading(suite)
     if len(worlds) < LEAST_WORLDS:
         yield Finding("warn", f"{len(worlds)} worlds: below {LEAST_WORLDS} no difference has an interval")
     if without := sorted(world for world in worlds if not suite.human_note(world).strip()):
@@ -44,6 +47,17 @@ def _of_suite(suite: Suite) -> Iterator[Finding]:
     for (world, question), count in asked.items():
         if question and count > 1:
             yield Finding("warn", f"{world}: asked {count} times: {question[:80]!r}")
+
+
+def _of_second_reading(suite: Suite) -> Iterator[Finding]:
+    if not (read := agreement(suite)):
+        return
+    if read.items < len(suite.asking):
+        yield Finding("warn", f"{len(suite.asking) - read.items} items have no second reading")
+    kappa = f"{share(read.notes.mean)} ({span(read.notes.low, read.notes.high)})"
+    for what, others in (("rest on other notes", read.other_notes), ("have an answer that counts as wrong", read.other_answers)):
+        if others:
+            yield Finding("warn", f"second reading of {read.items} items, kappa of notes {kappa}: {len(others)} {what}: {listing(others)}")
 
 
 def _of_items(suite: Suite) -> Iterator[Finding]:

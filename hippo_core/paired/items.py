@@ -30,34 +30,35 @@ class ItemBase(Part):
     tags: list[Text] = []
 
 
-class Retrieval(ItemBase):
+class Question(ItemBase):
+    """What is asked of a memory, which brings `top_k` notes."""
+
+    question: Text
+    top_k: Count = 5
+
+
+class Retrieval(Question):
     """Are the expected notes among the first `top_k`? A right one covers all expected ids, tags and files."""
 
     type: Literal["retrieval"]
-    question: Text
-    top_k: Count = 5
     expected_notes: list[Text] = []
     expected_tags: list[Text] = []
     expected_files: list[Text] = []
 
 
-class GroundedAnswer(ItemBase):
+class GroundedAnswer(Question):
     """Does the answer hold every required assertion and no forbidden one?"""
 
     type: Literal["grounded_answer"]
-    question: Text
-    top_k: Count = 5
     expected_notes: list[Text] = []
     required_assertions: Annotated[list[Assertion], Field(min_length=1)]
     forbidden_assertions: list[Assertion] = []
 
 
-class AdversarialStale(ItemBase):
+class AdversarialStale(Question):
     """`prefer_fresh`: the answer holds what a later note says and not what it replaces; `refuse`: no note answers, "unknown" is right."""
 
     type: Literal["adversarial_stale"]
-    question: Text
-    top_k: Count = 5
     expect: Literal["refuse", "prefer_fresh"]
     stale_notes: list[Text] = []
     fresh_notes: list[Text] = []
@@ -132,18 +133,23 @@ class Built(Part):
     required_content: list[Content] = []
 
 
-class AgentBuildTask(ItemBase, Built, Contained):
+class AgentItem(ItemBase, Contained):
     """An agent works in a fresh copy of a fixture. Commands may name {workspace}, {scripts}, {prompt_file}, {python}, {condition}, {step};
     score and setup commands {score}, too. `usage_format`: how the agent's output states its tokens."""
 
-    type: Literal["agent_build_task"]
-    prompt: Text
     fixture: Text
     agent_command: Text
     setup_commands: list[Text] = []
     timeout_s: Seconds = 900.0
     token_usage: Literal["required", "optional"] = "optional"
     usage_format: Format = "plain"
+
+
+class AgentBuildTask(AgentItem, Built):
+    """One thing is asked of the agent."""
+
+    type: Literal["agent_build_task"]
+    prompt: Text
 
 
 class Step(Built):
@@ -155,16 +161,10 @@ class Step(Built):
     timeout_s: Seconds | None = None
 
 
-class AgentBuildSequence(ItemBase, Contained):
+class AgentBuildSequence(AgentItem):
     """Steps in one workspace, one after another."""
 
     type: Literal["agent_build_sequence"]
-    fixture: Text
-    agent_command: Text
-    setup_commands: list[Text] = []
-    timeout_s: Seconds = 900.0
-    token_usage: Literal["required", "optional"] = "optional"
-    usage_format: Format = "plain"
     steps: Annotated[list[Step], Field(min_length=1)]
 
 

@@ -10,7 +10,7 @@ schema_version: 1
 name: {name}
 version: "1"
 description: what this suite asks, in a sentence
-label_status: draft # reviewed: a second person has read every item
+label_status: draft # reviewed: a second reader has read every item (second_reading.jsonl)
 default_profile: offline # llm: a model answers
 default_repeats: 1
 min_items: 20 # fewer are too few for a verdict

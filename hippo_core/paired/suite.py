@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 
 from hippo_core.files import COMMAND, LabError, home, root, sha256
 from hippo_core.models.spec import read_mapping, validated
-from hippo_core.paired.items import ITEM, SHELL, AgentBuildSequence, AgentBuildTask, Asking, CommandTask, Count, Id, Item, Part, Text
+from hippo_core.paired.items import ITEM, SHELL, AgentItem, Asking, CommandTask, Count, Id, Item, Part, Text
 from hippo_core.suites.folder.lines import mistake, raw_lines, read_line, some
 
 MANIFEST, NOTES = "suite.yaml", "notes.jsonl"
@@ -28,7 +28,7 @@ HASHED = ("human_notes", "fixtures", "scripts", "score")  # folders whose files 
 
 
 class Manifest(Part):
-    """`suite.yaml`. `label_status`: whether a second person has read the items; `default_profile`, `default_repeats`: of a run that names
+    """`suite.yaml`. `label_status`: whether a second reader has read the items; `default_profile`, `default_repeats`: of a run that names
     none; `min_items`: fewer are too few for a verdict; `scripts`: further files, from the folder, that a run rests on."""
 
     schema_version: Literal[1] = 1
@@ -77,7 +77,7 @@ class Suite:
     @cached_property
     def asking(self) -> tuple[Asking, ...]:
         """The items that ask a memory and run no command."""
-        return tuple(item for item in self.items if not isinstance(item, CommandTask | AgentBuildTask | AgentBuildSequence))
+        return tuple(item for item in self.items if not isinstance(item, CommandTask | AgentItem))
 
     @property
     def runs_commands(self) -> bool:
@@ -146,7 +146,7 @@ def tree_sha256(folder: Path) -> str:
     return total.hexdigest()
 
 
-def _lines(path: Path, within: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+def numbered_lines(path: Path, within: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Each line's place and values; ids must differ, `within` the same value of a field alone."""
     seen: dict[tuple[str, str], int] = {}
     for number, raw in enumerate(raw_lines(path), 1):
@@ -164,12 +164,12 @@ def _lines(path: Path, within: str = "") -> Iterator[tuple[str, dict[str, Any]]]
 
 
 def _notes(path: Path) -> Iterator[Note]:
-    for where, values in _lines(path, within="world"):
+    for where, values in numbered_lines(path, within="world"):
         yield validated(Note, values, where)
 
 
 def _items(folder: Path, path: Path, known: dict[str, dict[str, Note]]) -> Iterator[Item]:
-    for where, values in _lines(path):
+    for where, values in numbered_lines(path):
         try:
             item = ITEM.validate_python(values)
         except ValidationError as error:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 from torch.nn.functional import cross_entropy, dropout, normalize
 
+from hippo_core.models.matmul import half_products
 from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, TokenStates, padded
 from hippo_core.suites import episodic, lexicon, multi, settings_for, wording
 from hippo_core.suites.types import WorldSpec
@@ -130,7 +131,7 @@ def train_key(source: TokenStates, recipe: KeyRecipe, say: Callable[[str], None]
 
 def _loss(head: KeyHead, sharpness: Tensor, rooms: Sequence[States], recipe: KeyRecipe) -> tuple[Tensor, float]:
     """InfoNCE of the nested codes, in mean, and how often the whole code's nearest fact is the right one."""
-    with torch.autocast("cpu", torch.bfloat16):
+    with half_products("cpu"):
         facts = head(*_worn([state for room in rooms for state in room.facts], recipe.dropout)).float()
         cues = head(*_worn([state for room in rooms for state in room.cues], recipe.dropout)).float()
     before = [sum(len(room.facts) for room in rooms[:number]) for number in range(len(rooms))]

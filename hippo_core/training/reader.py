@@ -22,6 +22,7 @@ from torch.nn.functional import kl_div
 
 from hippo_core.files import LabError, sha256
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.matmul import half_products
 from hippo_core.suites.natural import squad
 from hippo_core.training import guidance, tasks
 from hippo_core.training.mixture import (
@@ -169,7 +170,7 @@ class Reader:
 
     def _divergence(self, text: torch.Tensor) -> torch.Tensor:
         """KL(base || adapted) in nats a token."""
-        with torch.autocast("cpu", torch.bfloat16):
+        with half_products(text.device):
             with torch.no_grad(), self.adapted.disable_adapter():
                 wanted = self.model(text, use_cache=False).logits
             predicted = self.model(text, use_cache=False).logits

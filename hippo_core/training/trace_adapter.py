@@ -13,6 +13,7 @@ from transformers import DynamicCache
 from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, Traces, lay_traces
 from hippo_core.models.kv import KV, encode, tokens_of
 from hippo_core.models.language_model import LanguageModel, pad_left
+from hippo_core.models.matmul import half_products
 from hippo_core.training.cues import Cue, draw_cues
 from hippo_core.training.packed_examples import IGNORE, Encoder
 from hippo_core.training.train import Log, set_rates, share_of_rate
@@ -102,7 +103,7 @@ class AdapterTrainee:
 
     def _loss(self, cues: Sequence[Cue]) -> tuple[Tensor, list[bool]]:
         """Mean loss of the answers' tokens, and of each cue whether greedy decoding would give its answer."""
-        with torch.autocast(self.lm.device.type, torch.bfloat16, enabled=self.recipe.autocast):
+        with half_products(self.lm.device, self.recipe.autocast):
             batch = self.ask(cues)
             chosen = batch.labels != IGNORE
             logits = self._logits(batch, chosen).float()

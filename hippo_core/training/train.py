@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from hippo_core.files import LabError, write_bytes
-from hippo_core.models.matmul import quicken_products
+from hippo_core.models.matmul import half_products, quicken_products
 from hippo_core.training import packed_examples
 
 Log = dict[str, float]
@@ -116,7 +116,7 @@ def set_rates(optimizers: list[torch.optim.Optimizer], full: tuple[float, ...], 
 
 def answer_loss(model: Any, batch: packed_examples.Batch, **options: Any) -> tuple[Tensor, Tensor]:
     """The weighted mean loss of a batch's targets, and the mean loss of the answers alone; logits only where there is a loss."""
-    with torch.autocast(batch.ids.device.type, torch.bfloat16):
+    with half_products(batch.ids.device):
         hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False, **options)[0]
         chosen = batch.labels != packed_examples.IGNORE
         logits = model.lm_head(hidden[chosen])
@@ -128,7 +128,7 @@ def answer_loss(model: Any, batch: packed_examples.Batch, **options: Any) -> tup
 @torch.inference_mode()
 def right_answers(model: Any, batch: packed_examples.Batch) -> list[tuple[str, bool]]:
     """Of every answer its skill, and whether each of its tokens is the likeliest: greedy decoding gives the answer just then."""
-    with torch.autocast(batch.ids.device.type, torch.bfloat16):
+    with half_products(batch.ids.device):
         hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False)[0]
         answers = [
             (skill, bool((model.lm_head(hidden[row, positions]).argmax(-1) == batch.labels[row, positions]).all()))

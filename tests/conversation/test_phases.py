@@ -9,6 +9,7 @@ from hippo_core.conversation.lines import read_lines, write_lines
 from hippo_core.conversation.phases import evaluate, execute
 from hippo_core.conversation.scores import entity_precision, entity_recall, exact, hit, recall
 from hippo_core.conversation.techniques.base import Setting
+from hippo_core.conversation.techniques.model_summary import write
 from hippo_core.experiments.conversation.table import COLUMNS, table_of
 from hippo_core.files import LabError
 from hippo_core.models.load import load
@@ -94,6 +95,13 @@ def test_what_the_limit_does_not_hold_was_not_shown(lm):
     [dialogue] = generate(1, split="val", lengths=(120,))
     [row, *_] = execute([dialogue], ["full"], [Budget.of("full")], Setting(lm), LocalProvider(lm), say=lambda text: None)
     assert row["places"][-1] == 119 and row["places"][0] > 0 and len(row["lines"]) == len(row["places"]) and row["tokens_in"] <= 512
+
+
+def test_a_model_that_summarises_is_held_to_the_tokens_and_reads_no_more_than_its_limit(lm):
+    [dialogue] = generate(1, split="val", lengths=(16,))
+    lines = [turn.line for turn in dialogue.turns]
+    assert 0 < len(lm.encode(write(lm, lines[:5], 12))) <= 13
+    assert write(lm, lines * 5, 12) is None
 
 
 def test_the_prompt_of_the_specification():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from hippo_core.models import matmul
-from hippo_core.models.matmul import quicken_products
+from hippo_core.models.matmul import half_products, quicken_products
 
 
 @pytest.fixture(autouse=True)
@@ -29,3 +29,11 @@ def test_where_rounding_would_show_nothing_changes(monkeypatch):
     before = torch.backends.mkldnn.matmul.fp32_precision
     assert quicken_products() is False
     assert torch.backends.mkldnn.matmul.fp32_precision == before
+
+
+@pytest.mark.parametrize(("able", "wanted", "half"), [(True, True, True), (False, True, False), (True, False, False)])
+def test_products_are_of_bfloat16_only_where_the_processor_has_it(monkeypatch, able, wanted, half):
+    monkeypatch.setattr(matmul, "multiplies_bfloat16", lambda: able)
+    with half_products("cpu", wanted):
+        product = torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3))
+    assert product.dtype == (torch.bfloat16 if half else torch.float32)

@@ -9,6 +9,7 @@ pruning         the last turns that say something
 compression     the last turns in their content words alone
 summary         a rolling extractive summary
 window_summary  the last turns, and a rolling summary of the others
+model_summary   a rolling summary that the model writes                        model_window_summary: likewise of what left the window
 bm25            the turns likest the question by words                         bm25_recent: the newer the better, too
 embedding       by MiniLM's vectors (without it by the model's states)         embedding_recent
 key             by the sparse key on the model's early states
@@ -38,6 +39,8 @@ OURS: dict[str, tuple[str, dict[str, Any]]] = {
     "compression": ("compression:Compression", {}),
     "summary": ("summary:Summary", {}),
     "window_summary": ("summary:WindowSummary", {}),
+    "model_summary": ("model_summary:ModelSummary", {}),
+    "model_window_summary": ("model_summary:ModelWindowSummary", {}),
     "bm25": ("selective:Selective", {"scorer": "bm25"}),
     "bm25_recent": ("selective:Selective", {"scorer": "bm25", "recency": 0.25}),
     "embedding": ("selective:Selective", {"scorer": "embedding"}),

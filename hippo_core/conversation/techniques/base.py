@@ -24,7 +24,7 @@ class Chosen:
 
     Args:
         lines: in the order in which they stand in the prompt.
-        places: turns that these are, or are made of, in order.
+        places: turns that these are, or are made of, in order; lines of no one turn stand before them.
         ranking: turns, best first; None where nothing is ranked by the question.
     """
 

@@ -137,7 +137,7 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
                 not_there[str(error.name)] = not_there.get(str(error.name), 0) + 1
     if not cells_by_id and not not_there:
         raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
-    cells = in_order(sorted(cells_by_id.values(), key=lambda cell: (bool(cell.experiment), cell.phase)))
+    cells = in_order(sorted(cells_by_id.values(), key=lambda cell: bool(cell.experiment)))  # data sets, then as the file orders its blocks
     return Grid(name, file.title, run, tuple(cells), not_there, each, file.timeout, file.memory)
 
 

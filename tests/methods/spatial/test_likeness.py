@@ -169,7 +169,7 @@ def strings(found):
     ]
 
 
-@pytest.mark.parametrize("folder", ["data/ways", "data/ways/val", "data/ways_second"])
+@pytest.mark.parametrize("folder", ["data/ways", "data/ways/val", "data/ways_second", "data/ways_third"])
 def test_no_frame_is_one_of_a_suite_of_ways(folder):
     own = {plain(told.frame) for told in frames()}
     suite = yaml.safe_load((ROOT / folder / "frames.yaml").read_text(encoding="utf-8"))
