@@ -17,7 +17,6 @@ from hippo_core.spoken import OPPOSITE
 SURE = 0.3  # how far the likest kind leads before it stands for the link that a pattern reads
 MEND = 1.0  # how far another kind may lead where without a link the map would not hang together
 LEAN = 0.4  # how much likelier a link is than a sentence alone says: worlds tell more links than anything else
-FAR = 1.0  # how far another kind may lead where a sentence is a link that only a plan without another way goes
 WEIGHT, SCALE = 1.0, 0.25  # of doubt
 KIND = re.compile(r"\b[Tt]he (\w+) (\w+)")
 
@@ -64,8 +63,6 @@ def likely(
         one, by_pattern = read[number], _link(two[number], found[number])
         if isinstance(one, Link) and not one.closed:
             read[number] = replace(one, doubt=0.0 if by_pattern and not by_pattern.closed else doubt(lead))
-        elif one is None and lead > -FAR and (directions(two[number].text) or not set(two[number].places) & compass):
-            read[number] = replace(_read_as("link", two[number], None, begins[number]), doubt=doubt(lead))
     return read
 
 
