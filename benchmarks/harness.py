@@ -15,7 +15,6 @@ harness is timed as it runs by itself, and once more ("helped") with the library
 """
 
 import contextlib
-import copy
 import importlib.util
 import io
 import logging
@@ -30,6 +29,7 @@ from typing import Any
 
 import torch
 
+from hippo_core.models.harness import around
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.score import log_likelihood, text_loss
@@ -110,12 +110,8 @@ def largest(ours: Sequence[float], theirs: Sequence[float]) -> float:
 
 def peer_of(lm: LanguageModel) -> Callable[..., Any]:
     """A function from a batch size to the harness around the same weights, with a tokenizer of its own."""
-    from lm_eval.models.huggingface import HFLM
-
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
-    return lambda batch, **more: HFLM(
-        pretrained=lm.model, tokenizer=copy.deepcopy(lm.tokenizer), batch_size=batch, max_length=lm.spec.context_limit, **more
-    )
+    return lambda batch, **more: around(lm, batch, **more)
 
 
 def seconds(call: Callable[[], Any]) -> tuple[float, float, Any]:

@@ -39,6 +39,15 @@ def in_a_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+@contextmanager
+def mistakes_in_a_line() -> Iterator[None]:
+    """Of a module that is run by itself: a LabError ends it with its one line and no traceback."""
+    try:
+        yield
+    except LabError as error:
+        raise SystemExit(str(error)) from None
+
+
 def root() -> Path:
     """Where parameters and weights are read: `$HIPPO_ROOT` where set, else the repository's root, else what a wheel brought."""
     return Path(os.environ.get("HIPPO_ROOT") or (SHIPPED if INSTALLED else Path(__file__).resolve().parents[1]))

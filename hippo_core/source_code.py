@@ -51,12 +51,18 @@ def closure(modules: Iterable[str]) -> dict[str, Path]:
 def imports(module: str, path: Path) -> frozenset[str]:
     """The modules that a module imports when it runs, anywhere in its file, with full names; `from a import b` counts as a and as a.b."""
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    return _imported(tuple(package), path.read_text(encoding="utf-8"))
+
+
+@cache
+def _imported(package: tuple[str, ...], text: str) -> frozenset[str]:
+    """What a module of this text in this package imports. It follows from these two: `forget` leaves it, the same is not parsed twice."""
     names: set[str] = set()
-    for node in _statements(parsed(path.read_text(encoding="utf-8"))):
+    for node in _statements(parsed(text)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            start = package[: len(package) - node.level + 1] if node.level else []
+            start = package[: len(package) - node.level + 1] if node.level else ()
             source = ".".join([*start, *([node.module] if node.module else [])])
             names |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
     return frozenset(names)

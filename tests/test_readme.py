@@ -4,11 +4,13 @@ import re
 
 import pandas as pd
 import pytest
+from PIL import Image
 
 from hippo_core.experiments import OURS
 from hippo_core.experiments.consolidation.table import TITLES, changes
 from hippo_core.files import LabError, root
 from hippo_core.results import quoted
+from hippo_core.results.figures.sides import described
 from hippo_core.results.formatting import span
 from hippo_core.results.quoted import REGION, Quoted, filled, pages, tables
 from tests.experiments.asking.report.rows_again import contradicted, rows_file
@@ -60,6 +62,12 @@ def test_every_table_that_is_quoted_is_as_the_references_give_it():
     assert {hit["name"] for text in PAGES.values() for hit in REGION.finditer(text)} == set(known)
 
 
+def test_the_first_figure_shows_what_its_table_says():
+    with Image.open(root() / quoted.FIGURE) as picture:
+        assert picture.info["Description"] == described(*quoted.drawn(tables()["readme"]))
+    assert quoted.FIGURE in PAGES[root() / "README.md"]
+
+
 def test_every_table_of_results_is_quoted():
     assert not re.search(r"^\|", REGION.sub("", PAGES[root() / "docs/results.md"]), re.MULTILINE)
 
@@ -74,6 +82,21 @@ def test_a_quoted_table_follows_the_rows_beside_a_report(monkeypatch):
     rows_of = {"first": {"setting": "a"}, "second": {"setting": "b"}}
     told = Quoted(head="asked", where={"reference": "any"}, columns=sides, rows=rows_of, text={"first": {"memory": "**{}**"}})
     assert list(told.lines())[2:] == ["| first | **0.75** | 0.50 |", "| second | 1.00 | – |"]
+    other = Quoted(head="asked", where={"reference": "any"}, columns=sides, rows=rows_of, cells={"second": {"best rag": {"setting": "a"}}})
+    assert list(other.lines())[3] == "| second | 1.00 | 0.50 |"
+
+
+def test_a_quoted_table_says_what_an_answer_costs_and_marks_an_invalid_cell(monkeypatch):
+    rows = pd.DataFrame({
+        "split": "test", "regime": "delayed", "score": [3.0, 4.0], "items": 4, "n_shown": [4.0, 12.0], "computed_tokens": [200.0, 40.0],
+        "latency_ms": [40.0, 4.0], "retrieval_ms": [4.0, float("nan")], "condition": ["memory/one", "memory/two (k=3, INVALID)"],
+    })  # fmt: skip
+    monkeypatch.setattr(quoted, "_rows", lambda reference: rows)
+    columns = {name: {"condition": f"memory/{name}"} for name in ("one", "two (k=3)", "*", "three")}
+    text = "{} k={k}, {tokens} tokens, {ms} ms"
+    told = Quoted(head="", where={"reference": "any"}, columns=columns, rows={"a": {}}, shown=dict.fromkeys(columns, text))
+    said = "0.75 k=1, 50 tokens, 11 ms"
+    assert list(told.lines())[2] == f"| a | {said} | INVALID | {said} | – |"
 
 
 def test_a_quoted_table_that_no_report_holds_is_refused():
@@ -81,6 +104,8 @@ def test_a_quoted_table_that_no_report_holds_is_refused():
         filled("<!-- table: nothing -->\n<!-- end -->", tables())
     with pytest.raises(LabError, match="has no table that begins with"):
         list(Quoted(head="| nothing |", copied="rivals/index.md").lines())
+    with pytest.raises(LabError, match=r"unknown column of rivals/index\.md 'nothing'; legal: .*condition"):
+        list(Quoted(head="| condition | episodic |", copied="rivals/index.md", only=["nothing"]).lines())
     with pytest.raises(LabError, match=r"unknown reference 'nothing'; legal: .*rivals"):
         list(Quoted(head="asked", where={"reference": "nothing"}, columns={"a": {}}, rows={"b": {}}).lines())
     with pytest.raises(ValueError, match="expected either copied, or rows and columns"):

@@ -124,6 +124,6 @@ def _positions(path: Path) -> int:
     """How many positions the model of a config.json has; the default where the file does not say."""
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-        return int(config.get("max_position_embeddings", DEFAULT_CONTEXT))
+        return int(config.get("max_position_embeddings") or config.get("n_positions") or DEFAULT_CONTEXT)  # n_positions: GPT-2's word
     except (ValueError, AttributeError, TypeError):
-        raise LabError(f"{path} is no model configuration: expected a JSON object with a numeric max_position_embeddings") from None
+        raise LabError(f"{path} is no model configuration: expected a JSON object with a number of max_position_embeddings") from None

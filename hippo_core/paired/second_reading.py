@@ -72,7 +72,8 @@ def agreement(suite: Suite) -> Agreement | None:
             other_notes.append(item.id)
         if not _right(item, reading, suite):
             other_answers.append(item.id)
-    return Agreement(len(read), kappa_interval(*zip(*pairs, strict=True)), tuple(other_notes), tuple(other_answers))
+    by_reading, by_suite, worlds = zip(*pairs, strict=True)
+    return Agreement(len(read), kappa_interval(by_reading, by_suite, worlds), tuple(other_notes), tuple(other_answers))
 
 
 def _right(item: Asking, reading: Reading, suite: Suite) -> bool:

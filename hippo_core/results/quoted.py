@@ -1,17 +1,22 @@
-"""The tables of README and docs, filled from the reference reports: `python -m hippo_core.results.quoted`.
+"""The tables and the first figure of README and docs, filled from the reference reports: `python -m hippo_core.results.quoted`.
 
 A page marks where a table stands, `<!-- table: NAME -->` to `<!-- end -->`; docs/tables.yaml says what it holds. Either a table of a report
-as it is (`copied`, the page of the report, and `head`, how its first line begins), or means of the rows beside a report:
+(`copied`, the page of the report, `head`, how its first line begins, and perhaps `only`, which columns), or means of the rows beside one:
 
     ways:
       head: condition
       where: {reference: spatial, regime: delayed}           # columns of the rows, and whose reference they are
       columns: {default: {setting: spatial · default}}       # what each column adds to that
       rows: {best rag: {condition: baselines/rag_*}}         # and each row; a|b and * match several, of which the best counts
-      text: {best rag: {default: "{}, ten facts"}}           # what else a cell says
+      cells: {best rag: {default: {condition: controls/*}}}  # and a cell, in the place of what its row and column say of the same column
+      shown: {default: "{}, {ms} ms"}                        # what a column says: the score, {k}, {tokens} and {ms} of a question
+      text: {best rag: {default: "{}, ten facts"}}           # what a cell says
+
+The figure is drawn from the first two columns of the table `readme`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -20,10 +25,15 @@ from re import DOTALL, Match, compile
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from hippo_core.files import LabError, read_yaml, root, unknown, write_text
-from hippo_core.results.formatting import share
+from hippo_core.files import LabError, read_yaml, root, unknown, write_bytes, write_text
+from hippo_core.results.figures.palette import INVALID, is_invalid, unmarked
+from hippo_core.results.figures.sides import Side, sides_figure
+from hippo_core.results.formatting import NONE, share
 from hippo_core.results.frames import Frame
+from hippo_core.results.statistics import cluster_interval
 
+FIGURE, TITLE = "docs/brings.png", "What each memory brings, beside the best rag of its run"
+LINK = compile(r"\[[^\]]*\]\([^)]*\)")
 REGION = compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", DOTALL)
 Where = dict[str, str]
 
@@ -35,9 +45,12 @@ class Quoted(BaseModel):
 
     head: str
     copied: str = ""  # below reports/reference
+    only: list[str] = []
     where: Where = {}
     columns: dict[str, Where] = {}
     rows: dict[str, Where] = {}
+    cells: dict[str, dict[str, Where]] = {}
+    shown: dict[str, str] = {}
     text: dict[str, dict[str, str]] = {}
 
     @model_validator(mode="after")
@@ -53,39 +66,101 @@ class Quoted(BaseModel):
             LabError: a report does not hold the table, or what a cell asks of the rows fits more than one condition of a row, or none.
         """
         if self.copied:
-            yield from _copied(self.copied, self.head)
+            yield from _copied(self.copied, self.head, self.only)
             return
         yield _line([self.head, *self.columns])
         yield "|---|" + "--:|" * len(self.columns)
-        for label, row in self.rows.items():
-            said = self.text.get(label, {})
-            yield _line([label, *(said.get(name, "{}").format(_cell(self.where | column | row)) for name, column in self.columns.items())])
+        for label in self.rows:
+            said = self.shown | self.text.get(label, {})
+            yield _line([label, *(self.cell(label, name).said(said.get(name, "{}")) for name in self.columns)])
+
+    def cell(self, row: str, column: str) -> "Cell":
+        """What a cell is about."""
+        return _cell(self.where | self.columns[column] | self.rows[row] | self.cells.get(row, {}).get(column, {}))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The rows of the condition that a cell quotes, a row the sums over `items` answers to questions about a world; none where nothing of
+    it was run, or only what is `invalid`."""
+
+    rows: Frame | None = None
+    invalid: bool = False
+
+    @property
+    def score(self) -> float | None:
+        """The mean score of an answer."""
+        return self.mean("score")
+
+    def mean(self, measure: str) -> float | None:
+        """The mean of a measure over the answers; None where it was not measured."""
+        if self.rows is None or measure not in self.rows or (sums := _numbers(self.rows[measure])).isna().all():
+            return None
+        return float(sums.sum() / self.rows["items"].sum())
+
+    def said(self, text: str) -> str:
+        """The text with its numbers: `{}` the score, `{k}` the facts in the prompt, `{tokens}` computed and `{ms}` with retrieval, of a
+        question; a dash where none of them was measured, and where the cell breaks the contract of a meaningful run that it does."""
+        if self.invalid:
+            return INVALID
+
+        def written(value: float | None) -> str:
+            return NONE if value is None else f"{value:.2g}" if value < 10 else f"{value:,.0f}"
+
+        times = [time for time in map(self.mean, ("retrieval_ms", "latency_ms")) if time is not None]
+        costs = {"k": self.mean("n_shown"), "tokens": self.mean("computed_tokens"), "ms": sum(times) if times else None}
+        if self.score is None or (costs["tokens"] is None and "{tokens}" in text):
+            return NONE
+        return text.format(share(self.score), **{name: written(value) for name, value in costs.items()})
+
+    def interval(self) -> tuple[float, float]:
+        """The 95% interval of the score, by world; of shares alone, NaN of others."""
+        if self.rows is None:
+            return float("nan"), float("nan")
+        lines = self.rows.loc[self.rows.index.repeat(self.rows["items"])]  # an answer each: of so many right ones the first
+        right = (_numbers(lines["score"]) - lines.groupby(level=0).cumcount()).clip(0, 1)
+        found = cluster_interval(right.to_numpy(dtype=float), (lines["seed"] + "/" + lines["world"]).to_numpy())
+        return found.low, found.high
+
+
+def _numbers(values: Frame) -> Frame:
+    return pd.to_numeric(values, errors="coerce")
 
 
 def _line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _copied(page: str, head: str) -> list[str]:
-    """The lines of the first table of a page that begins so."""
+def _copied(page: str, head: str, only: Sequence[str]) -> list[str]:
+    """The lines of the first table of a page that begins so, of these columns; of all where none is named."""
     path = root() / "reports/reference" / page
     lines = path.read_text(encoding="utf-8").splitlines()
     begin = next((number for number, line in enumerate(lines) if line.startswith(head)), None)
     if begin is None:
         raise LabError(f"{path} has no table that begins with {head!r}")
     end = next(number for number, line in enumerate([*lines[begin:], ""]) if not line.startswith("|"))
-    return lines[begin : begin + end]
+    table = lines[begin : begin + end]
+    if not only:
+        return table
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    if strange := [name for name in only if name not in cells[0]]:
+        raise unknown(f"column of {page}", strange[0], cells[0])
+    return [_line([row[cells[0].index(name)] for name in only]) for row in cells]
 
 
 @cache
 def _rows(reference: str) -> Frame:
-    for path in (root() / "reports/reference" / reference).glob("rows.csv*"):
-        return pd.read_csv(path, keep_default_na=False, dtype={"n": str, "seed": str})
-    raise unknown("reference", reference, sorted(path.parent.name for path in (root() / "reports/reference").glob("*/rows.csv*")))
+    folder = root() / "reports/reference" / reference
+    for path in folder.glob("rows.csv*"):
+        return pd.read_csv(path, keep_default_na=False, dtype={"n": str, "seed": str}).reset_index(drop=True)
+    for path in folder.glob("consolidate.csv*"):  # an answer a row, each under a probe and a stage
+        rows = pd.read_csv(path, keep_default_na=False, dtype=str)
+        return rows[rows["score"] != ""].assign(items=1, split="test", condition=rows["probe"], regime=rows["stage"])
+    raise unknown("reference", reference, sorted(path.parent.name for path in (root() / "reports/reference").glob("*/*.csv*")))
 
 
-def _cell(where: Mapping[str, str]) -> str:
-    """The score of what is asked for, of several conditions the best; "–" where nothing of it was run."""
+def _cell(where: Mapping[str, str]) -> Cell:
+    """What is asked for, of several conditions the best."""
     rows = _rows(where["reference"])
     rows = rows[rows["split"] == "test"]
     for column, value in where.items():
@@ -93,9 +168,10 @@ def _cell(where: Mapping[str, str]) -> str:
             continue
         if column not in rows:
             raise unknown(f"column of the rows of {where['reference']}", column, rows.columns)
-        rows = rows.loc[[number for number, found in rows[column].items() if any(fnmatchcase(str(found), one) for one in value.split("|"))]]
-    means = [one["score"].astype(float).sum() / one["items"].sum() for _, one in rows.groupby(["condition", "regime"])]
-    return share(max(means)) if means else share(None)
+        wanted = [name for name in rows[column].unique() if any(fnmatchcase(unmarked(str(name)), one) for one in value.split("|"))]
+        rows = rows[rows[column].isin(wanted)]
+    found = [Cell(one) for name, one in rows.groupby(["condition", "regime"]) if not is_invalid(name[0])]
+    return max(found, key=lambda one: one.score or 0.0, default=Cell(invalid=len(rows) > 0))
 
 
 def tables() -> dict[str, Quoted]:
@@ -118,6 +194,23 @@ def filled(page: str, known: Mapping[str, Quoted]) -> str:
     return REGION.sub(table, page)
 
 
+def drawn(table: Quoted) -> tuple[list[str], list[tuple[str, list[Side]]]]:
+    """What the figure shows of a table's first two columns: their names, and of each row both sides, each its score with its interval and
+    what a question costs."""
+    sides = list(table.columns)[:2]
+    return sides, [(_plain(row), [_side(table.cell(row, name)) for name in sides]) for row in table.rows]
+
+
+def _side(cell: Cell) -> Side:
+    cost = cell.said("{tokens} tokens, {ms} ms")
+    return Side(cell.score, *cell.interval(), cost if cost != NONE else "")
+
+
+def _plain(text: str) -> str:
+    """Markdown without its links."""
+    return LINK.sub("", text).replace(" ()", "").strip()
+
+
 def pages() -> list[Path]:
     """README and docs."""
     return [root() / "README.md", *sorted((root() / "docs").glob("*.md"))]
@@ -131,6 +224,7 @@ def main() -> None:
         if (new := filled(text, known)) != text:
             write_text(path, new)
             print(f"written: {path.relative_to(root())}")
+    write_bytes(root() / FIGURE, sides_figure(TITLE, *drawn(known["readme"])))
 
 
 if __name__ == "__main__":

@@ -3,11 +3,30 @@
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from hippo_core.models import minilm
 from hippo_core.retrieval.encoded import kept
 from hippo_core.retrieval.world_index import WorldIndex
+
+
+class Vectors:
+    """The vectors of the texts that were asked for last, so that of the next ones only those are encoded that were not among these."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Tensor] = {}
+
+    def of(self, texts: Sequence[str], device: str = "cpu") -> Tensor:
+        """The vectors of the texts, `(texts, dim)`."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        found = self._known | dict(zip(new, vectors_of(new, device), strict=True))
+        self._known = {text: found[text] for text in texts}
+        return torch.stack([found[text] for text in texts]) if texts else vectors_of([], device)
+
+    def give(self, index: WorldIndex) -> None:
+        """Let an index take the vectors of its texts from these."""
+        index.once("minilm", lambda: self.of([fact.text for fact in index.traces], str(index.lm.device)))
 
 
 def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:

@@ -4,6 +4,7 @@ import json
 import math
 import zlib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from hippo_core.files import LabError
@@ -19,7 +20,7 @@ REPAYLOAD = "UPDATE traces SET payload = ?, checksum = ? WHERE id = ?"
 RETOLD = "UPDATE traces SET evidence = evidence + 1, payload = ?, checksum = ? WHERE id = ? AND checksum = ? AND NOT gone RETURNING id"
 DECISION = ("source", "world", "text", "time", "S", "contributions", "raw", "action", "trace", "told")
 LOG = f"INSERT INTO decisions ({', '.join(DECISION)}) VALUES ({', '.join('?' * len(DECISION))})"
-TERMS, WORDS = json.JSONEncoder(allow_nan=False), json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+WORDS = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 READ_LOG = f"SELECT {', '.join(DECISION)} FROM decisions"
 
 
@@ -52,19 +53,21 @@ def check_text(name: str, text: str) -> None:
 
 def trace_row(trace: Trace, identifier: int, codec: Codec) -> tuple[Any, ...]:
     """The values of COLUMNS, under this id."""
-    columns = (
-        *(trace.world, trace.source, trace.text, trace.teller),
-        None if trace.confidence is None else float(trace.confidence),
-        codec.encode(trace.payload),
-        *(int(trace.pinned), trace.provenance, trace.context_key, trace.time),
-    )
+    columns = _told(trace, codec.encode(trace.payload))
     return (identifier, *columns, checksum(identifier, columns), float(trace.salience), trace.uses, trace.evidence)
 
 
 def payload_row(trace: Trace, codec: Codec) -> tuple[bytes, int, int]:
     """The values of REPAYLOAD."""
-    row = dict(zip(COLUMNS, trace_row(trace, trace.id, codec), strict=True))
-    return row["payload"], row["checksum"], trace.id
+    payload = codec.encode(trace.payload)
+    return payload, checksum(trace.id, _told(trace, payload)), trace.id
+
+
+def _told(trace: Trace, payload: bytes) -> tuple[Any, ...]:
+    """The values of TOLD_COLUMNS."""
+    sure = None if trace.confidence is None else float(trace.confidence)
+    by = (trace.teller, sure, payload, int(trace.pinned), trace.provenance, trace.context_key, trace.time)
+    return (trace.world, trace.source, trace.text, *by)
 
 
 def row_trace(row: tuple[Any, ...], codec: Codec) -> Trace:
@@ -85,11 +88,10 @@ def check_decision(decision: Decision) -> None:
     """LabError where S or a term is not finite, or the time has no room."""
     if abs(decision.statement.time) >= WIDEST:
         raise LabError(f"decision about {decision.statement.source!r}: time {decision.statement.time} is out of range")
-    for name, value in (("S", decision.S), *decision.contributions.items(), *decision.raw.items()):
-        if not math.isfinite(value):
-            raise LabError(
-                f"decision about {decision.statement.source!r}: {name} is {value}, expected a finite number; mend what measures it"
-            )
+    if not all(map(math.isfinite, (decision.S, *decision.contributions.values(), *decision.raw.values()))):
+        numbers = (("S", decision.S), *decision.contributions.items(), *decision.raw.items())
+        name, value = next((name, value) for name, value in numbers if not math.isfinite(value))
+        raise LabError(f"decision about {decision.statement.source!r}: {name} is {value}, expected a finite number; mend what measures it")
     for text in (decision.statement.source, decision.statement.world, decision.statement.text):
         check_text(f"decision about {decision.statement.source!r}", text)
 
@@ -109,4 +111,8 @@ def row_decision(row: tuple[Any, ...]) -> Decision:
 
 
 def _json(terms: Mapping[str, float]) -> str:
-    return TERMS.encode({name: float(value) for name, value in terms.items()})
+    """Finite numbers by name as `json.dumps` writes them; a gate writes as many of these as anything, and an encoder is made for each."""
+    return "{" + ", ".join([f"{_quoted(name)}: {float(value)!r}" for name, value in terms.items()]) + "}"
+
+
+_quoted = lru_cache(1 << 10)(json.dumps)

@@ -1,12 +1,17 @@
 """Our log-likelihoods equal lm-evaluation-harness's (`make peers` installs it), and its lock changes nothing that the lab uses."""
 
 import copy
+import json
+import math
 import re
+import sys
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
-from hippo_core.files import root
+from hippo_core.files import LabError, root
+from hippo_core.models import harness
 from hippo_core.models.score import log_likelihood, text_loss
 from tests.models.handmade import TOLD
 
@@ -29,11 +34,11 @@ def test_peers_and_the_lab_have_no_package_in_common():
 @pytest.fixture
 def peer(lm):
     """The harness around the same weights, in batches of 3."""
-    harness = pytest.importorskip("lm_eval.models.huggingface", reason="lm-evaluation-harness is not installed: make peers")
+    peers = pytest.importorskip("lm_eval.models.huggingface", reason="lm-evaluation-harness is not installed: make peers")
 
     def around(**more):
         given = {"tokenizer": copy.deepcopy(lm.tokenizer), "batch_size": 3, "max_length": lm.spec.context_limit}
-        return harness.HFLM(pretrained=lm.model, **{**given, **more})
+        return peers.HFLM(pretrained=lm.model, **{**given, **more})
 
     return around
 
@@ -86,3 +91,25 @@ def test_rolling_texts_of_whole_windows_only(lm, peer):
     found = text_loss(lm, [opened(lm, text)], window)
     assert found.tokens == tokens
     assert -found.nats == pytest.approx(theirs, abs=CLOSE)
+
+
+def test_without_the_harness_the_way_out_is_said(lm, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lm_eval", None)
+    for call in (lambda: harness.around(lm, 1), lambda: harness.evaluated(lm, ["mine"])):
+        with pytest.raises(LabError, match=r"is not installed.*pip install 'lm_eval==0.4.13'"):
+            call()
+    assert f"lm_eval=={harness.VERSION}" in (root() / "requirements-peers.lock").read_text(encoding="utf-8")
+
+
+def test_a_task_of_ones_own_is_asked(lm, tmp_path):
+    pytest.importorskip("lm_eval.tasks", reason="lm-evaluation-harness with its tasks' packages is not installed")
+    (tmp_path / "facts.jsonl").write_text("".join(json.dumps({"text": fact}) + "\n" for fact in FACTS), encoding="utf-8")
+    task = {"task": "facts", "dataset_path": "json", "dataset_kwargs": {"data_files": {"test": str(tmp_path / "facts.jsonl")}}}
+    task |= {"test_split": "test", "output_type": "loglikelihood_rolling", "doc_to_text": "", "doc_to_target": "{{text}}"}
+    task["metric_list"] = [{"metric": "bits_per_byte", "aggregation": "bits_per_byte", "higher_is_better": False}]
+    (tmp_path / "facts.yaml").write_text(yaml.safe_dump(task), encoding="utf-8")
+    found = harness.evaluated(lm, ["facts"], include=tmp_path)["facts"]["bits_per_byte,none"]
+    nats = sum(text_loss(lm, [opened(lm, fact)]).nats for fact in FACTS)
+    assert found == pytest.approx(nats / math.log(2) / sum(len(fact.encode()) for fact in FACTS), rel=1e-4)
+    with pytest.raises(LabError, match="knows no task 'nothing'"):
+        harness.evaluated(lm, ["nothing"], include=tmp_path)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.experiments.forgetting.table import matrix, spent, summaries
+from hippo_core.experiments.forgetting.table import LEVELS, matched, matrix, spent, summaries
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.figures import drawing, sleeps
 from hippo_core.results.formatting import NONE, share, span
@@ -24,17 +24,18 @@ SHOWN = {
     "forgetting_from_initial": "forgetting, initial less last",
     "forward_transfer": "forward transfer",
 }
+AT_EQUAL_LOSS = {"loss": "validation loss", "accuracy": "accuracy", "earlier": "accuracy on earlier tasks"}
 COMPARED = ("average_accuracy", "kept")  # with a plain model
 
 
 def found(tables: Sequence[TableRows]) -> list[Section]:
-    """A section that compares the cells of a table, one of what learning took, and one a cell."""
+    """A section that compares the cells of a table, one that does so at equal training loss, one of what learning took, and one a cell."""
     sections = []
     for table in tables:
         rows: Frame = table.rows
         cells = [rows[rows["record"] == record] for record in dict.fromkeys(rows["record"])]
         told = [name for name in TOLD if name in rows and (rows[name].astype(str).nunique() > 1 or name == "method")]
-        sections += [_side_by_side(cells, told), _spent(cells, told), *(_of_cell(cell, told) for cell in cells)]
+        sections += [_side_by_side(cells, told), *_matched(cells, told), _spent(cells, told), *(_of_cell(cell, told) for cell in cells)]
     return sections
 
 
@@ -54,7 +55,7 @@ def _named(cell: Frame, told: Sequence[str]) -> dict[str, str]:
 
 def _side_by_side(cells: Sequence[Frame], told: Sequence[str]) -> Section:
     by_cell = [summaries(cell) for cell in cells]
-    plain = next((number for number, cell in enumerate(cells) if cell["method"].iloc[0] == "none"), None)
+    plain = _plain(cells)
     places = ranks(by_cell)
     lines = []
     for number in places.median(axis="columns").sort_values(kind="stable").index:
@@ -75,6 +76,44 @@ def _side_by_side(cells: Sequence[Frame], told: Sequence[str]) -> Section:
         "were learnt to 99% in their own phase; the average accuracy counts all. An answer is right as a whole or not at all."
     )
     return Section("Tasks in sequence", sentence, table=pd.DataFrame(lines))
+
+
+def _plain(cells: Sequence[Frame]) -> int | None:
+    """The place of the first cell of a plain model; None where there is none."""
+    return next((number for number, cell in enumerate(cells) if cell["method"].iloc[0] == "none"), None)
+
+
+def _matched(cells: Sequence[Frame], told: Sequence[str]) -> list[Section]:
+    by_cell, plain, lines = [matched(cell) for cell in cells], _plain(cells), []
+    for level in LEVELS:
+        for number, cell in enumerate(cells):
+            own = by_cell[number]
+            own = own[(own["level"] == level) & own["loss"].notna()]
+            if own.empty:
+                continue
+            line: dict[str, Any] = {"training loss": f"{level:g}", **_named(cell, told)}
+            line["reached by"] = f"{len(own)} of {cell['init'].nunique() * cell['task'].nunique()}"
+            line |= {title: _shown(_by_init(own, name), name) for name, title in AT_EQUAL_LOSS.items()}
+            if plain is not None:
+                both = own.merge(by_cell[plain], on=["init", "task", "level"], suffixes=("", "_plain"))
+                for name, title in AT_EQUAL_LOSS.items():
+                    apart = _by_init(both.assign(**{name: both[name] - both[f"{name}_plain"]}), name)
+                    line[f"{title}, less that of none"] = NONE if number == plain else _shown(apart, name, sign=True)
+            lines.append(line)
+    if not lines:
+        return []
+    sentence = (
+        "What was answered when the loss of 64 training items of the phase's own task had fallen to a level, in nats a token; "
+        "interpolated between two looks, which are ten steps apart. Validation items. reached by: tasks and initialisations whose training "
+        "came so far. Means over initialisations of the mean over these tasks (95% interval) from ten of them on, else [least to most]; "
+        "differences are paired by task and initialisation. earlier tasks: those that had been learnt to 99%, 64 items of each."
+    )
+    return [Section("At equal training loss", sentence, table=pd.DataFrame(lines))]
+
+
+def _by_init(values: Frame, name: str) -> Frame:
+    """The mean over tasks of each initialisation, where there is one."""
+    return values.groupby("init")[name].mean().reset_index()
 
 
 def ranks(by_cell: Sequence[Frame]) -> Frame:

@@ -12,9 +12,11 @@ from hippo_core.results.forgetting import mean
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import Table, mean_by_cluster
 
+LEVELS = (0.5, 0.2, 0.1)  # nats a token of the training items at which cells are compared
 COLUMNS = (
     *("entry", "init", "phase", "task", "own", "loss", "accuracy"),
     *("steps_to_99", "seconds_to_99", "taken", "seconds"),
+    *(f"{measure}_at_{level:g}" for level in LEVELS for measure in ("loss", "accuracy")),
 )
 MEASURED = (
     *("average_accuracy", "just_learnt", "kept", "forgetting_from_max", "forgetting_from_initial", "backward_transfer", "forward_transfer"),
@@ -64,6 +66,32 @@ def summary(values: np.ndarray, known: np.ndarray) -> dict[str, float]:
     }
 
 
+def matched(rows: Frame) -> Frame:
+    """What was answered when a phase's training loss first fell to each level, a row an initialisation, a task and a level: `loss` and
+    `accuracy` on the task's validation items, and `earlier`, the mean accuracy on those of the tasks that had been learnt to 99% before.
+    NaN where training did not come so far. Without rows where the cells are older than these columns."""
+    known, found = learnt(rows).stack().rename("known").reset_index(), []
+    rows = rows.merge(known, on=["init", "task"])
+    for level in LEVELS:
+        loss, accuracy = f"loss_at_{level:g}", f"accuracy_at_{level:g}"
+        if loss not in rows:
+            continue
+        earlier = rows[(rows["phase"] > rows["own"]) & rows["known"]].groupby(["init", "phase"])[accuracy].mean().rename("earlier")
+        own = rows[rows["phase"] == rows["own"]].join(earlier, on=["init", "phase"])
+        mine = own[["init", "task", loss, accuracy, "earlier"]].rename(columns={loss: "loss", accuracy: "accuracy"})
+        found.append(mine.assign(level=level))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["init", "task", "loss", "accuracy", "earlier", "level"])
+
+
+def at_levels(rows: Frame) -> list[dict[str, Any]]:
+    """`matched` of each task and level: how many initialisations came so far, and their means."""
+    lines = []
+    for (level, task), own in matched(rows).groupby(["level", "task"], sort=False):
+        means = {name: None if own[name].isna().all() else round(float(own[name].mean()), 6) for name in ("loss", "accuracy", "earlier")}
+        lines.append({"training_loss": level, "task": str(task), "reached": int(own["loss"].notna().sum()), "of": len(own), **means})
+    return lines
+
+
 def spent(rows: Frame) -> list[dict[str, Any]]:
     """Of each task in its own phase: how many initialisations learnt it, and the median and range of steps and seconds until then. Seconds
     are of all initialisations together, which learn in step."""
@@ -81,11 +109,13 @@ def _range(values: Sequence[float]) -> list[float] | None:
 
 
 def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
-    """The matrix of accuracy and of loss, what it comes to with intervals by initialisation, and what learning took."""
+    """The matrix of accuracy and of loss, what it comes to with intervals by initialisation, its cells at equal training loss, and what
+    learning took."""
     by_init = summaries(rows).rename_axis("init").reset_index()
     return {
         "metrics": {name: mean_by_cluster(by_init, name, "init") for name in MEASURED},
         "matrix": {name: matrix(rows, name).round(6).to_numpy().tolist() for name in ("accuracy", "loss")},
+        "at_equal_training_loss": at_levels(rows),
         "spent": spent(rows),
         "runtime_s": round(seconds, 3),
     }
@@ -100,5 +130,5 @@ ROWS = Table(
     text=("entry", "init", "task"),
     whole=("phase", "own", "taken"),
     metrics=metrics,
-    scraps=("metrics", "matrix", "spent"),
+    scraps=("metrics", "matrix", "at_equal_training_loss", "spent"),
 )

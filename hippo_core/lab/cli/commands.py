@@ -116,12 +116,28 @@ def compare(
 
     first, second = (two_runs.open_log(place, cluster, task, filter_name, split, suite) for place in (a, b))
     found = two_runs.compare_suites(first, second, metric)
-    text = two_runs.suites_as_json(found) if as_json else two_runs.suites_as_markdown(found, most)
+    broken = _broken(first) + _broken(second)
+    text = (
+        two_runs.suites_as_json(found) if as_json else "".join(f"{line}\n\n" for line in broken) + two_runs.suites_as_markdown(found, most)
+    )
+    for line in broken if as_json else ():
+        print(line, file=sys.stderr)
     if output is None:
         print(text, end="")
     else:
         write_text(output, text)
         print(f"written: {output}")
+
+
+def _broken(log: Any) -> list[str]:
+    """The clauses of the contract of a meaningful run that the cells of a side break."""
+    from hippo_core.experiments.asking.report.contract import said
+    from hippo_core.experiments.asking.report.runs import broken_clauses
+
+    if log.folder is None:
+        return []
+    compared = set(log.rows["record"])
+    return said(one for one in broken_clauses(log.folder) if one.record in compared)
 
 
 @app.command("consolidation-gate")

@@ -46,7 +46,7 @@ def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, .
         outcomes += _report(grid.run_id, force=bool(outcomes), execution=replace(execution, archive=""), file=file)
     skipped = len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes)
     lines = summary.summary_lines(grid.run_id, outcomes, skipped, time.monotonic() - started)
-    for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *lines):
+    for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *summary.invalid(grid.run_id), *lines):
         print(line)
     return int(any(outcome.state == "failed" for outcome in outcomes))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import ipywidgets
 
+from hippo_core.experiments.asking.report.contract import said
 from hippo_core.experiments.asking.report.found import memory_of
 from hippo_core.files import LabError, root
 from hippo_core.lab import widgets
@@ -18,7 +19,7 @@ from hippo_core.lab.dashboard.table import ItemTable
 from hippo_core.lab.grid.expand import grid_names
 from hippo_core.methods.presets import extended
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import base, is_control, look
+from hippo_core.results.figures.palette import INVALID, base, is_control, look
 from hippo_core.results.formatting import count, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import RUNS
@@ -148,11 +149,14 @@ class AblatePanel:
                 self.results[name] = answers, summaries.pair(rows, sides[name], sides[full], measure) if measure else None
         if not self.results:
             raise LabError(f"No ablation of {look(full).label} was asked the questions that it was asked.")
+        broken = index.broken(setting, (full, *names), asked)
         self._head.value = piece("forest", _full(rows[rows["condition"] == full], full, measure))
+        self._head.value += "".join(piece("note", one) for one in said(broken))
+        invalid = {one.condition for one in broken}
         return [
             {
                 "id": name,
-                "name": look(name).label,
+                "name": look(name).label + (f" ({INVALID})" if name in invalid else ""),
                 "n": answers.n,
                 "score": answers.mean_a,
                 "answers": _bar(answers),

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import ipywidgets
 
 from hippo_core.experiments.asking.report.comparisons import numbers
+from hippo_core.experiments.asking.report.contract import said
 from hippo_core.experiments.asking.report.found import memory_of
 from hippo_core.experiments.asking.report.items import LOOKS, MARKS, RECALLED, recalled, shown_text, verdict_of
 from hippo_core.files import LabError, root, unknown
@@ -143,7 +144,7 @@ class ComparePanel:
         first, second = (rows[(rows["condition"] == name) & (rows["regime"] == regime)].set_index("key") for name, regime in sides)
         self._sides = first, second.reindex(first.index.intersection(second.index))
         self._items = _items(*self._sides)
-        return self._pair(sides)
+        return self._pair(sides) + "".join(piece("note", one) for one in said(index.broken(setting, (a, b), asked)))
 
     def _pair(self, sides: Sequence[tuple[str, str]]) -> str:
         assert self.result is not None

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from hippo_core.experiments.asking.report.contract import Violation, beside, violations
 from hippo_core.experiments.asking.report.runs import natural, with_conditions, with_keys, with_settings
 from hippo_core.files import COMMAND, LabError, in_a_line
 from hippo_core.lab.dashboard.choices import Choices, Options
@@ -62,6 +63,14 @@ class RunIndex:
         rows = with_keys(with_conditions(self._rows(cells["record"].unique())))
         added = [name for name in cells if name not in rows]
         return rows.merge(cells[["record", "stage", *added]], on=["record", "stage"])
+
+    def broken(self, setting: str, conditions: Iterable[str], regime: str) -> list[Violation]:
+        """The clauses of the contract of a meaningful run that the cells of these conditions break in a setting, under a regime."""
+        cells, chosen = self.of(setting), set(conditions)
+        judged = cells["condition"].isin(chosen) & cells["regime"].isin([regime, "delayed"])
+        near = cells["condition"].isin(set().union(*map(beside, chosen))) & cells["regime"].isin([regime, "delayed"])
+        found = violations(self.rows(cells[near])) if judged.any() else []
+        return [one for one in found if one.record in set(cells.loc[judged, "record"])]
 
     def _rows(self, records: Iterable[str]) -> Frame:
         try:

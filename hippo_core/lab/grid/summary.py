@@ -1,8 +1,7 @@
 """The last lines of a grid: what was done, what failed and how to run it alone, how the criteria stand, where the report is."""
 
-import json
-from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from hippo_core.experiments.base import load_experiment
 from hippo_core.files import root
@@ -11,36 +10,42 @@ from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.command import command
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
-from hippo_core.results.criteria import VERDICTS
 from hippo_core.results.records import read_meta, read_metrics
+from hippo_core.results.verdicts import counted, read_invalid, read_verdicts
 
 
 def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> list[str]:
     """The lines that a grid ends with."""
     failed = sum(outcome.state == "failed" for outcome in outcomes)
-    verdicts = criteria(run_id)
     return [
         f"cells:    {len(outcomes) - failed} done, {skipped} skipped, {failed} failed",
         f"time:     {duration(seconds)}",
-        f"criteria: {', '.join(f'{verdicts[name]} {name}' for name in VERDICTS)}" if verdicts else f"criteria: {_none(run_id)}",
+        f"criteria: {counted(verdicts) if (verdicts := criteria(run_id)) else _none(run_id)}",
         f"records:  executed/{run_id}",
         f"report:   {report_page(run_id)}",
     ]
 
 
-def criteria(run_id: str) -> Counter[str]:
-    """How many criteria of a run's report have each verdict; empty where there is no report."""
-    path = root() / "reports" / run_id / "criteria.json"
-    if not path.is_file():
-        return Counter()
-    content = json.loads(path.read_text(encoding="utf-8"))
-    rows = content.get("criteria", []) if isinstance(content, dict) else content
-    return Counter(row["verdict"] for row in rows)
+def criteria(run_id: str) -> list[str]:
+    """The verdict on each criterion of a run's report; empty where there is no report."""
+    path = criteria_file(run_id)
+    return read_verdicts(path) if path.is_file() else []
+
+
+def invalid(run_id: str) -> list[str]:
+    """The clauses of the contract of a meaningful run that its cells break, as its report says."""
+    path = criteria_file(run_id)
+    return read_invalid(path) if path.is_file() else []
+
+
+def criteria_file(run_id: str) -> Path:
+    """Where the report of a run keeps its verdicts."""
+    return root() / "reports" / run_id / "criteria.json"
 
 
 def _none(run_id: str) -> str:
     """Why there is no verdict: no report was written, or it holds none."""
-    written = (root() / "reports" / run_id / "criteria.json").is_file()
+    written = criteria_file(run_id).is_file()
     return "none is about what was run; the report has the scores" if written else "none judged yet"
 
 

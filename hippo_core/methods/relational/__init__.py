@@ -18,12 +18,14 @@ from hippo_core.methods.base import Memory, Observation, Picture, Query, Retriev
 from hippo_core.methods.rag.rankers import Grams, Sum, SumSettings
 from hippo_core.methods.relational.edge import EdgeCodec
 from hippo_core.methods.relational.settings import SgcRssSettings
+from hippo_core.methods.relational.speech import plainly
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
     from hippo_core.methods.relational.graph import Graph
     from hippo_core.methods.relational.likeness import Likeness
+    from hippo_core.methods.relational.passages import LinkedPassages
     from hippo_core.methods.relational.paths import Path, Search
     from hippo_core.methods.relational.writing import Writer
     from hippo_core.store import TraceStore
@@ -75,6 +77,7 @@ class SgcRss(Memory):
     def forget(self) -> None:
         super().forget()
         self._writer = self._graph = None
+        self.__dict__.pop("_linked", None)
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         if self.settings.traces == "off":
@@ -108,7 +111,7 @@ class SgcRss(Memory):
                 confidence=best.confidence if best else None,
                 columns={"path_hops": float(len(best.statements)) if best else 0.0, "duplicate_rate": repeated},
                 together=best is not None,
-                restated=self._restated(search, best, query.text),
+                restated=self._restated(search, best, shown, query.text),
                 answer=_called(search.graph.names[best.end], traces[best.statements[-1]].text) if best else "",
             )
 
@@ -138,21 +141,29 @@ class SgcRss(Memory):
         search = self._search(traces)
         return [drawn(search.graph, path) for path in search.best(question)[:1]]
 
-    def _restated(self, search: "Search", best: "Path | None", question: str) -> str:
-        """The name where a path ends, in the words of the question; "" where the path is told by its statements, which do not say until
-        when they held."""
+    def _restated(self, search: "Search", best: "Path | None", shown: Sequence[Trace], question: str) -> str:
+        """A path in the words that `relational.wording` asks for; "" where it is told by its statements as they are. They do not say until
+        when they held, so that a question about a time is told the name where the path ends."""
         wording, (_, when) = self.settings.relational.wording, search.timed(question)
         if best is None or wording == "own" or (wording == "either" and search.known(question) and not when):
             return ""
+        if wording == "plain":
+            return " ".join(plainly(trace.text) for trace in shown)
         return f"{question.rstrip(' ?.')}: {search.graph.names[best.end]}."
 
     def _passages(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve | None:
         """What ranks these where they are passages."""
-        from hippo_core.methods.relational.passages import LinkedPassages, LinkedSettings, are_passages
+        from hippo_core.methods.relational.passages import are_passages
+
+        return self._linked.open(traces, questions) if are_passages(traces) else None
+
+    @cached_property
+    def _linked(self) -> "LinkedPassages":
+        """What ranks passages, with what it has read of those that it met."""
+        from hippo_core.methods.relational.passages import LinkedPassages, LinkedSettings
 
         encoder, settings = "minilm" if self.settings.encoder == "minilm" else None, self.settings
-        chosen = LinkedSettings(k=settings.k, encoder=encoder, passages=settings.relational.passages)
-        return LinkedPassages(self.lm, chosen).open(traces, questions) if are_passages(traces) else None
+        return LinkedPassages(self.lm, LinkedSettings(k=settings.k, encoder=encoder, passages=settings.relational.passages))
 
     def _episodic(self) -> Any:
         """What ranks statements by themselves."""

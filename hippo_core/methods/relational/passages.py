@@ -9,10 +9,11 @@ has a capital. Links are read off a text when they are asked for, so that a pass
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from typing import Literal
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property, lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -28,15 +29,22 @@ from hippo_core.retrieval.ranking import ranked, standardised
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
 
+if TYPE_CHECKING:
+    from hippo_core.retrieval.minilm import Vectors
+
 WORD = re.compile(r"\w+")
 BRACKETED = re.compile(r"\s*\([^()]*\)")
+END = ""  # of a name, where names are kept word by word
+Branches: TypeAlias = "dict[str, Branches]"
 ROUNDS = 50  # of a walk; with damping .5 what is left by then is below 1e-15
 
 
 def title_of(trace: Trace) -> str:
     """The title of a passage without its bracketed parts; "" where the text does not open with what its teller knew of the occasion."""
     title = trace.context_key
-    return BRACKETED.sub("", title).strip() if title and trace.text.startswith(title) else ""
+    if not (title and trace.text.startswith(title)):
+        return ""
+    return (BRACKETED.sub("", title) if "(" in title else title).strip()
 
 
 def are_passages(traces: Sequence[Trace]) -> bool:
@@ -64,9 +72,9 @@ class PassageGraph:
         self._about: dict[tuple[str, ...], set[int]] = defaultdict(set)
         self._short: dict[tuple[str, ...], set[int]] = defaultdict(set)
         self._names: dict[int, list[tuple[dict[tuple[str, ...], set[int]], tuple[str, ...]]]] = {}  # where each one's are kept
-        self._lengths: dict[str, Counter[int]] = defaultdict(Counter)  # of names in words, by their first word
+        self._begun: Branches = {}  # every name that was ever put in, word by word
         self._holding: dict[str, set[int]] = defaultdict(set)  # the passages with a word
-        self._links: dict[int, set[int]] = {}  # as they were read since the last change
+        self._links: dict[int, set[int]] = {}  # as they were read, but for those that a change may have touched
 
     @classmethod
     def of(cls, traces: Iterable[Trace]) -> "PassageGraph":
@@ -75,6 +83,11 @@ class PassageGraph:
         for number, trace in enumerate(traces):
             graph.add(number, title_of(trace), trace.text)
         return graph
+
+    @property
+    def size(self) -> int:
+        """One more than the highest number."""
+        return max(self.texts, default=-1) + 1
 
     def add(self, number: int, title: str, text: str) -> None:
         """Put a passage in, in the place of one that has its number."""
@@ -85,49 +98,74 @@ class PassageGraph:
         self._names[number] = [(self._about, whole)] * bool(whole) + [(self._short, short)] * bool(short and short != whole)
         for kept, name in self._names[number]:
             kept[name].add(number)
-            self._lengths[name[0]][len(name)] += 1
-        for word in _words(text):
+            branches = self._begun
+            for word in (*name, END):
+                branches = branches.setdefault(word, {})
+        for word in {*_names(text)}:
             self._holding[word].add(number)
-        self._links.clear()
+        self._read_again(number)
 
     def remove(self, number: int) -> None:
         """Take a passage out, with every link to it and from it; nothing where it is not there."""
         if (text := self.texts.pop(number, None)) is None:
             return
+        self._read_again(number)
         del self.titles[number]
         for kept, name in self._names.pop(number):
             kept[name].discard(number)
             if not kept[name]:
                 del kept[name]
-            self._lengths[name[0]] -= Counter([len(name)])
-        for word in _words(text):
+        for word in {*_names(text)}:
             self._holding[word].discard(number)
-        self._links.clear()
 
     def named(self, text: str) -> set[int]:
         """The passages whose titles a text names."""
-        words, found, place = [*WORD.finditer(text)], set[int](), 0
-        names = [folded(word.group()) for word in words]
-        while place < len(words):
-            step = 1
-            for length in sorted(self._lengths.get(names[place], ()), reverse=True):
-                name = tuple(names[place : place + length])
+        words, names, found, end = WORD.findall(text), _names(text), set[int](), 0
+        for place in [place for place, name in enumerate(names) if name in self._begun]:
+            if place < end:  # within a name that is found
+                continue
+            for behind in self._ends(names, place):
+                name = tuple(names[place:behind])
                 passages = self._about.get(name) or self._short.get(name, ())
-                if meant := self._meant(passages, words[place : place + length]):
+                if passages and (meant := self._meant(passages, tuple(words[place:behind]), text, place)):
                     found |= meant
-                    step = length
+                    end = behind
                     break
-            place += step
         return found
 
-    def _meant(self, passages: Iterable[int], words: Sequence[re.Match[str]]) -> set[int]:
-        """Of passages whose titles have these words, in whatever case and accents, those that are named by them."""
-        written, first = tuple(word.group() for word in words), words[0]
-        if len(words) > 1 and not all(word.islower() for word in written):
+    def _ends(self, names: Sequence[str], place: int) -> list[int]:
+        """Behind which words the names end that begin at a place, the furthest first."""
+        ends, branches = list[int](), self._begun
+        while place < len(names) and (branches := branches.get(names[place])):
+            place += 1
+            if END in branches:
+                ends.append(place)
+        return ends[::-1]
+
+    def _meant(self, passages: Iterable[int], written: tuple[str, ...], text: str, place: int) -> set[int]:
+        """Of passages whose titles have these words, in whatever case and accents, those that are named by them, as a text's from its word
+        number `place` on."""
+        if len(written) > 1 and not all(word.islower() for word in written):
             return {*passages}
-        if len(words) == 1 and folded(written[0]) in COMMON and begins(first.string, first.start()):
-            return set()
+        if len(written) == 1 and folded(written[0]) in COMMON:
+            [first] = islice(WORD.finditer(text), place, place + 1)
+            if begins(text, first.start()):
+                return set()
         return {number for number in passages if self.titles[number][: len(written)] == written}
+
+    def _read_again(self, number: int) -> None:
+        """Forget the links of a passage, and of those whose texts have the words of its names, the only ones that name it."""
+        self._links.pop(number, None)
+        for other in self._holders(number, self._links.keys()):
+            del self._links[other]
+
+    def _holders(self, number: int, among: Collection[int] | None = None) -> set[int]:
+        """The passages whose texts have all words of one of a passage's names."""
+        found = set[int]()
+        for _, name in self._names[number]:
+            holding = [self._holding.get(word, frozenset()) for word in name] + ([] if among is None else [among])
+            found |= {other for other in min(holding, key=len) if all(other in one for one in holding)}
+        return found
 
     def links(self, number: int) -> set[int]:
         """The other passages that a passage names."""
@@ -137,12 +175,12 @@ class PassageGraph:
 
     def naming(self, number: int) -> set[int]:
         """The other passages that name a passage."""
-        held = [set.intersection(*(self._holding.get(word, set()) for word in name)) for _, name in self._names[number]]
-        return {other for other in set().union(*held) - {number} if number in self.links(other)}
+        return {other for other in self._holders(number) - {number} if number in self.links(other)}
 
 
-def _words(text: str) -> set[str]:
-    return {folded(word) for word in WORD.findall(text)}
+def _names(text: str) -> list[str]:
+    """The words of a text without case and accents, in order."""
+    return WORD.findall(text.lower()) if text.isascii() else [*map(folded, WORD.findall(text))]
 
 
 def walk(pairs: Iterable[tuple[int, int]], size: int) -> csr_array:
@@ -160,6 +198,38 @@ def pagerank(steps: csr_array, start: np.ndarray, damping: float) -> np.ndarray:
     for _ in range(ROUNDS):
         rank = (1 - damping) * start + damping * (steps @ rank)
     return rank
+
+
+class Passages:
+    """The passages of a world as they stand, each read and encoded once: `graph`, and `numbers`, where it has each source; of one that was
+    told again, the last."""
+
+    def __init__(self) -> None:
+        self.graph, self.numbers = PassageGraph(), dict[str, int]()
+        self._kept: dict[tuple[str, str, str], int] = {}
+
+    @cached_property
+    def _vectors(self) -> "Vectors":
+        from hippo_core.retrieval.minilm import Vectors
+
+        return Vectors()
+
+    def take(self, index: WorldIndex) -> None:
+        """Let an index compare the vectors that are known of its passages, and encode only the others."""
+        self._vectors.give(index)
+
+    def follow(self, traces: Iterable[Trace]) -> None:
+        """Put in what is new among these, and take out what is not among them, so that the graph is that of these; a number that becomes
+        free is given again."""
+        given = {(trace.source, title_of(trace), trace.text): trace.source for trace in traces}
+        for gone in self._kept.keys() - given.keys():
+            self.graph.remove(self._kept.pop(gone))
+        free = iter(sorted({*range(len(given))} - {*self._kept.values()}))
+        for key in given:
+            if key not in self._kept:
+                self._kept[key] = next(free)
+                self.graph.add(self._kept[key], *key[1:])
+        self.numbers = {source: self._kept[key] for key, source in given.items()}
 
 
 class LinkedSettings(RagSettings):
@@ -180,15 +250,31 @@ class LinkedPassages(Rag):
 
     Settings = LinkedSettings
 
+    _passages: Passages | None = None
+    _read: WorldIndex | None = None  # whose passages these are
+
+    def forget(self) -> None:
+        super().forget()
+        self._passages = self._read = None
+
+    def _known(self, index: WorldIndex) -> Passages:
+        """The passages of an index; what was read of one for another index is not read again."""
+        known = self._passages = self._passages or Passages()
+        if self._read is not index:
+            known.follow(index.traces)
+            if self.settings.encoder:
+                known.take(index)
+            self._read = index
+        return known
+
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
-        weights = self.settings.passages
-        graph, numbers = index.once("passages", lambda: (PassageGraph.of(index.traces), number_of(index.traces)))
-        places = [numbers[source] for source in query.taught]
+        weights, known = self.settings.passages, self._known(index)
+        graph, places = known.graph, [known.numbers[source] for source in query.taught]
         if self.settings.encoder:
             alike = dense_scores(index, query.taught, query.text, self.settings.encoder)
         else:
             alike = bm25_scores(index, query.taught, query.text, grams)
-        score = np.full(len(index.traces), -np.inf)  # of what was not taught for this question
+        score = np.full(graph.size, -np.inf)  # of what was not taught for this question
         if weights.words:
             alike = standardised(alike) + weights.words * standardised(bm25_scores(index, query.taught, query.text))
         score[places] = standardised(alike)
@@ -218,12 +304,7 @@ class LinkedPassages(Rag):
         return weights.linked * rank / rank.max()
 
 
-def number_of(traces: Sequence[Trace]) -> dict[str, int]:
-    """The place of each source; of one that was told again, the last."""
-    return {trace.source: number for number, trace in enumerate(traces)}
-
-
 def walk_of(graph: PassageGraph) -> csr_array:
-    """The walk over the links of a graph whose numbers go from 0 on."""
+    """The walk over the links of a graph, by number."""
     pairs = {(min(number, link), max(number, link)) for number in graph.texts for link in graph.links(number)}
-    return walk(sorted(pairs), len(graph.texts))
+    return walk(sorted(pairs), graph.size)

@@ -56,13 +56,14 @@ class RelationalSection(SettingsModel):
     """`schema_fasttrack`: whether an edge that fits what its relation was told of, and is sure enough for that, is inserted at once; false:
     all wait for a replay. `gate`: what is inserted, and what waits.
     `resolve`: whether a contested statement is replaced by the one that holds; `search`: how paths are found; `passages`: how passages
-    with titles are ranked, which have no paths. `wording`: how the model is told a path, by its statements (own), or by the name where it
-    ends in the words of the question (question); either: own where patterns know what is asked for, else question."""
+    with titles are ranked, which have no paths. `wording`: how the model is told a path, by its statements (own), by what they say without
+    who says so (plain), or by the name where it ends in the words of the question (question); either: own where patterns know what is
+    asked for, else question."""
 
     schema_fasttrack: bool = True
     gate: EdgeGateSettings = EdgeGateSettings()
     resolve: bool = True
-    wording: Literal["own", "question", "either"] = "either"
+    wording: Literal["own", "plain", "question", "either"] = "either"
     search: SearchSettings = SearchSettings()
     passages: PassagesSection = PassagesSection()
 

@@ -70,6 +70,12 @@ def listen(sentence: str) -> Said:
     return _plainer(text.rstrip(" .!"), "", None)
 
 
+def plainly(sentence: str) -> str:
+    """What a sentence says, without its teller and how surely: the Marlow shop is in Lima, Lea says -> The Marlow shop is in Lima."""
+    core = listen(sentence).core
+    return f"{core[:1].upper()}{core[1:]}."
+
+
 def _plainer(core: str, teller: str, confidence: float | None) -> Said:
     """Without the adverbs in front that say how surely, or that something changed."""
     if perhaps := PERHAPS.match(core):

@@ -24,6 +24,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Literal
 
+import psutil
+
 from hippo_core.files import LabError
 from hippo_core.paired.agents.capture import Bounded, Captured
 from hippo_core.paired.agents.limits import Limits
@@ -249,8 +251,8 @@ def _kept(spec: Mapping[str, Any], stdin: int, most: int, meanwhile: Callable[[]
 
 def free_uid() -> int:
     """A user id that no account and no process has; its own, so that the limit of processes counts this containment's only."""
-    taken = {entry.stat().st_uid for entry in Path("/proc").iterdir() if entry.name.isdigit() and entry.exists()}
-    taken |= {account.pw_uid for account in pwd.getpwall()}
+    taken = {account.pw_uid for account in pwd.getpwall()}
+    taken |= {uid for process in psutil.process_iter(["uids"]) for uid in process.info["uids"] or ()}
     return random.SystemRandom().choice([uid for uid in IDS if uid not in taken])
 
 

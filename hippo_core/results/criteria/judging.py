@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import pandas as pd
 
@@ -19,11 +19,10 @@ from hippo_core.results.criteria.power import Claim
 from hippo_core.results.criteria.sides import NotAsked, NotJudged, Pool
 from hippo_core.results.criteria.tables import TableRows, gather_table, tables_of
 from hippo_core.results.statistics.paired import holm
+from hippo_core.results.verdicts import VERDICTS, Word
 
 __all__ = ["VERDICTS", "Criteria", "Criterion", "Verdict", "judge", "judge_tables", "load_criteria", "read_criteria", "write_criteria"]
 
-Word = Literal["met", "not met", "not shown", "not judged"]
-VERDICTS: tuple[Word, ...] = get_args(Word)
 NEEDED = ("run_id", "suite", "preset", "model", "regime", "step", "profile", "n", "seed", "cell", "item_id", "world", "stage")
 NAN = math.nan
 
@@ -243,9 +242,10 @@ def _support(criterion: Rule, margin: float) -> tuple[float, float]:
     return -math.inf, (1.0 if criterion.superiority else criterion.target + margin)
 
 
-def write_criteria(path: Path, verdicts: Sequence[Verdict]) -> None:
-    """Write verdicts as JSON; what does not exist (NaN, infinity) is null."""
-    write_json(path, {"schema_version": 1, "criteria": [{name: _plain(value) for name, value in asdict(one).items()} for one in verdicts]})
+def write_criteria(path: Path, verdicts: Sequence[Verdict], invalid: Sequence[str] = ()) -> None:
+    """Write verdicts as JSON, and in sentences which cells are `invalid`; what does not exist (NaN, infinity) is null."""
+    criteria = [{name: _plain(value) for name, value in asdict(one).items()} for one in verdicts]
+    write_json(path, {"schema_version": 1, "criteria": criteria, **({"invalid": list(invalid)} if invalid else {})})
 
 
 def read_criteria(path: Path) -> pd.DataFrame:

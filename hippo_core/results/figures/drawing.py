@@ -45,10 +45,11 @@ STYLE: Any = {
 }
 
 
-def png(figure: Figure) -> bytes:
-    """The figure as PNG bytes; the same rows give the same bytes, whatever the clock says."""
+def png(figure: Figure, told: str = "") -> bytes:
+    """The figure as PNG bytes, with what it shows in words where that is `told`; the same rows give the same bytes, whatever the clock
+    says."""
     with matplotlib.rc_context(STYLE), io.BytesIO() as buffer:
-        figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
+        figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None, "Description": told or None})
         return buffer.getvalue()
 
 

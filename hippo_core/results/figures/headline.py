@@ -8,8 +8,8 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from hippo_core.results.figures.drawing import STYLE, Margins, bars, grid, png, room
-from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look
+from hippo_core.results.figures.drawing import STYLE, WIDTH, Margins, bars, grid, png, room
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, base, look
 from hippo_core.results.formatting import share
 from hippo_core.results.frames import Frame
 
@@ -17,6 +17,14 @@ BEST_RAG = "The best rag"
 RAG_LOOK = Look("best rag", "#5f7a6b", "D")
 MOST = 16  # lines; of more settings the first are drawn
 FLOOR, CEILINGS = "baselines/span_short", ("controls/oracle_store", "controls/oracle")
+WORDS = {  # what the legend says of a condition that a stranger does not know by its name
+    "memory/hei_nw": "events: {}",
+    "memory/sgc_rss": "relations: {}",
+    "memory/smpd": "ways: {}",
+    FLOOR: "the model alone",
+    "controls/oracle_store": "given the right trace",
+    "controls/oracle": "given the right facts",
+}
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,8 @@ def headline_figure(title: str, leads: Sequence[Lead]) -> bytes:
     """A line for each setting with its conditions as dots and intervals, and at its end the difference of the two that are compared."""
     leads = leads[:MOST]
     names = ["\n".join(filter(None, (lead.about, lead.setting))) for lead in leads]
-    rows = 2 if len({one for lead in leads for one in (lead.a, lead.b, *CEILINGS, FLOOR)}) > 6 else 1
+    in_legend = {_look(name, lead).label for lead in leads for name in _shown(lead)}
+    rows = math.ceil(sum(room([label], 9.5) + 0.42 for label in in_legend) / (WIDTH - 0.3))
     words = [part for name in names for part in name.split("\n")]
     margins = Margins(max(1.2, room(words, 10.5) + 0.2), 0.75, foot=0.5, head=0.2 + 0.22 * rows)
     figure, [panel] = grid(title, 1, 1, (0.46 if any(lead.about for lead in leads) else 0.36) * len(leads) + 0.62, margins)
@@ -84,8 +93,7 @@ def headline_figure(title: str, leads: Sequence[Lead]) -> bytes:
 def _line(panel: Axes, height: int, lead: Lead) -> dict[str, Look]:
     """One setting; returns the looks that it needs in the legend, by label."""
     panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
-    ceiling = next((name for name in CEILINGS if name in lead.table.index), "")
-    shown = {name: _look(name, lead) for name in (FLOOR, ceiling, lead.b, lead.a) if name and name in lead.table.index}
+    shown = {name: _look(name, lead) for name in _shown(lead)}
     for place, (name, style) in enumerate(shown.items()):
         shift = 0.11 * (place - (len(shown) - 1) / 2)  # so that dots of one value do not hide each other
         bars(panel, [height + shift], lead.table.loc[[name]], style, across=True, size=7 if name == lead.a else 5.5)
@@ -96,12 +104,20 @@ def _line(panel: Axes, height: int, lead: Lead) -> dict[str, Look]:
         clear = lead.low > 0 or lead.high < 0
         weight = "bold" if clear else "normal"
         panel.text(1.05, height, share(lead.difference, sign=True), fontsize=10, va="center", color=INK if clear else QUIET, weight=weight)
-    order = [name for name in (lead.a, lead.b, ceiling, FLOOR) if name in shown]
-    return {shown[name].label: shown[name] for name in order}
+    return {style.label: style for style in reversed(shown.values())}
+
+
+def _shown(lead: Lead) -> list[str]:
+    """The conditions of a line, the one that it is about last: it lies on top."""
+    ceiling = next((name for name in CEILINGS if name in lead.table.index), "")
+    return [name for name in dict.fromkeys((FLOOR, ceiling, lead.b, lead.a)) if name and name in lead.table.index]
 
 
 def _look(name: str, lead: Lead) -> Look:
-    return replace(RAG_LOOK) if name == lead.rag and name != lead.a else look(name)
+    if name == lead.rag and name != lead.a:
+        return RAG_LOOK
+    known = look(name)
+    return replace(known, label=WORDS.get(base(name), "{}").format(known.label))
 
 
 def _handle(style: Look) -> Line2D:

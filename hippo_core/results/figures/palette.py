@@ -19,6 +19,7 @@ from hippo_core.methods.presets import load_preset
 INK = "#1d2330"
 QUIET = "#6b7280"
 RULE = "#d9dde3"
+INVALID = "INVALID"  # behind a condition whose cell may say nothing
 CHANCE = "#8a5a00"
 REGIMES = ("immediate", "delayed", "after_sleep")
 SUITES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "mixed", "babi", "consolidation")
@@ -137,6 +138,16 @@ def is_control(condition: str) -> bool:
     preset = base(condition)
     marks = condition[len(preset) :].strip(" ()").split(", ")
     return preset.startswith("controls/") or any(mark.startswith("control=") and mark != "control=none" for mark in marks)
+
+
+def is_invalid(condition: str) -> bool:
+    """Whether a condition is that of an invalid cell."""
+    return INVALID in condition[len(base(condition)) :].strip(" ()").split(", ")
+
+
+def unmarked(condition: str) -> str:
+    """The condition without the mark of an invalid cell."""
+    return condition.replace(f" ({INVALID})", "").replace(f", {INVALID}", "")
 
 
 def is_bound(condition: str) -> bool:

@@ -3,7 +3,7 @@ sections of their tables, or pages of their own.
 
     out/index.html, index.md         the report
     out/found.md                     what the run found in a few sentences
-    out/criteria.json                every success criterion with its verdict
+    out/criteria.json                every success criterion with its verdict, and what may say nothing
     out/figures/*.png                the figures of sections
 
 The same records give the same bytes: nothing here depends on the clock or on where the run lies.
@@ -23,6 +23,7 @@ from hippo_core.results.records import records_with
 from hippo_core.results.report import sections, verdicts
 from hippo_core.results.report.pages import Templates, write_pictures
 from hippo_core.results.report.sections import Section
+from hippo_core.results.verdicts import counted, tally
 
 MADE = ("items", "figures")  # folders of an earlier report that are made anew
 TEMPLATES = Templates()
@@ -56,6 +57,7 @@ class Part:
         found: what the run found, as markdown.
         before, after: what stands before and after the sections of other experiments.
         verdicts: on their records.
+        invalid: what of their records may say nothing and why, in sentences.
     """
 
     facts: str
@@ -63,6 +65,7 @@ class Part:
     before: Block = Block()
     after: Block = Block()
     verdicts: Sequence[Verdict] = ()
+    invalid: Sequence[str] = ()
 
 
 Pages = Callable[
@@ -86,8 +89,10 @@ def write_report(run_folder: Path, out: Path, groups: Sequence[Group] = (), page
     of_tables, extra = _written_groups(groups, out)
     parts = parts or [_of_sections(run_folder, out, extra)]
     facts = " ".join(part.facts for part in parts)
-    words = {"run": run_folder.name, "facts": facts, "parts": parts, "extra": extra}
-    write_criteria(out / "criteria.json", [*(verdict for part in parts for verdict in part.verdicts), *of_tables])
+    judged = [*(verdict for part in parts for verdict in part.verdicts), *of_tables]
+    counts = tally(one.verdict for one in judged) if judged else {}
+    words = {"run": run_folder.name, "facts": facts, "parts": parts, "extra": extra, "counts": counts}
+    write_criteria(out / "criteria.json", judged, [one for part in parts for one in part.invalid])
     write_text(out / "found.md", "".join(part.found for part in parts))
     write_text(out / "index.md", TEMPLATES.markdown("page.md.j2", **words))
     write_text(out / "index.html", TEMPLATES.html("page.html.j2", **words))
@@ -103,7 +108,7 @@ def _written_groups(groups: Sequence[Group], out: Path) -> tuple[list[Verdict], 
         write_pictures(out, pictures)
         data = {file: base64.b64encode(picture).decode() for file, picture in pictures.items()}
         shown.append(words | {"data": data.get(words["figure"], "")})
-    return judged, {"sections": shown, "verdicts": verdicts.of_tables(judged)}
+    return judged, {"sections": shown, "verdicts": verdicts.of_tables(judged), "counted": counted(one.verdict for one in judged)}
 
 
 def _of_sections(run_folder: Path, out: Path, extra: dict[str, Any]) -> Part:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from hippo_core.results.statistics.interval import scored
 
@@ -42,7 +42,7 @@ def _noncentrality(t: float, freedom: int, p: float) -> float:
     low, high = t - 12 - abs(t), t + 12 + abs(t)
     for _ in range(60):
         middle = (low + high) / 2
-        if stats.nct.cdf(t, freedom, middle) > p:
+        if scipy.stats.nct.cdf(t, freedom, middle) > p:
             low = middle
         else:
             high = middle

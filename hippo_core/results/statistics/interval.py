@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from hippo_core.files import LabError
 
@@ -39,7 +39,7 @@ def wilson(k: float, n: float, confidence: float = 0.95) -> tuple[float, float]:
     """The score interval of a proportion of k in n (Wilson 1927); `n` may be an effective number, hence a fraction."""
     if not 0 <= k <= n or n <= 0:
         raise LabError(f"a proportion needs 0 <= k <= n and n > 0, got k={k}, n={n}")
-    z = float(stats.norm.ppf((1 + confidence) / 2))
+    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     share, weight = k / n, 1 + z * z / n
     middle = (share + z * z / (2 * n)) / weight
     half = z / weight * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
@@ -87,7 +87,7 @@ def cluster_interval(
 
 
 def _half(variance: float, n_worlds: int, confidence: float) -> float:
-    return float(stats.t.ppf((1 + confidence) / 2, n_worlds - 1)) * math.sqrt(variance)
+    return float(scipy.stats.t.ppf((1 + confidence) / 2, n_worlds - 1)) * math.sqrt(variance)
 
 
 def ratio_interval(a: ArrayLike, b: ArrayLike, clusters: ArrayLike, confidence: float = 0.95) -> Interval:
@@ -173,7 +173,7 @@ def expected_range(rows: pd.DataFrame, n: int | None = None, metric: str = "scor
     if variance < 1e-18:
         upper = wilson(0, effective_number(n_val, n_worlds) * n / (n + n_val))[1]
         return mean * (1 - upper), mean + (1 - mean) * upper
-    half = float(stats.t.ppf(0.975, n_worlds - 1)) * math.sqrt(variance * n_val * (1 / n_val + 1 / n))
+    half = float(scipy.stats.t.ppf(0.975, n_worlds - 1)) * math.sqrt(variance * n_val * (1 / n_val + 1 / n))
     return max(0.0, mean - half), min(1.0, mean + half)
 
 

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from hippo_core.files import LabError
 from hippo_core.results.statistics.interval import cluster_interval, numbered, scored, variance_of_mean
@@ -183,7 +183,7 @@ def _coins(count: int, seed: int) -> NDArray[np.int8]:
 
 def mcnemar(only_a: int, only_b: int) -> float:
     """Exact two-sided p of McNemar's test: the smaller discordant count under a fair coin; 1 without discordant pairs."""
-    return float(stats.binomtest(min(only_a, only_b), only_a + only_b, 0.5).pvalue) if only_a + only_b else 1.0
+    return float(scipy.stats.binomtest(min(only_a, only_b), only_a + only_b, 0.5).pvalue) if only_a + only_b else 1.0
 
 
 def needed(differences: ArrayLike, clusters: ArrayLike, power: float = 0.8, alpha: float = 0.05) -> float:
@@ -201,7 +201,7 @@ def needed(differences: ArrayLike, clusters: ArrayLike, power: float = 0.8, alph
     if abs(mean) < 1e-12:
         return math.inf
     spread = len(values) * variance_of_mean(values, groups)
-    normal = float(stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power))
+    normal = float(scipy.stats.norm.ppf(1 - alpha / 2) + scipy.stats.norm.ppf(power))
     return float(math.ceil(max(normal**2 * spread / mean**2, 6 * len(values) / n_worlds) - 1e-9))
 
 

@@ -44,7 +44,7 @@ def read(folder: Path, condition: str = "", cluster: str = "", split: str = "tes
     rows = rows.assign(cluster=rows["suite"] + "/" + rows["seed"].astype(str) + "/" + groups.astype(str))
     name = f"{folder.name}:{condition}" if condition else folder.name
     suites = {str(one): _log(name, part) for one, part in rows.groupby(_suite(rows), sort=False)}
-    return replace(_log(name, rows), suites=suites)
+    return replace(_log(name, rows), suites=suites, folder=folder)
 
 
 def _chosen(rows: Frame, column: str, wanted: str, folder: Path) -> Frame:

@@ -20,7 +20,7 @@ class Log:
     `metrics`: these, what the format is judged by first; `about`: what the run says of itself; `costs`: columns that say what an item cost;
     `clustered`: whether the format names groups of items that are not independent, or each item stands for itself; `lower`: the metrics of
     which less is better; `by_document`: whether an item's id says which document was asked about, so that prompts may differ; `suites`: of
-    a run of this lab a log of each suite, by name."""
+    a run of this lab a log of each suite, by name; `folder`: where its records lie."""
 
     name: str
     kind: str
@@ -32,6 +32,7 @@ class Log:
     lower: frozenset[str] = frozenset()
     by_document: bool = False
     suites: Mapping[str, "Log"] = field(default_factory=dict)
+    folder: Path | None = None
 
 
 def parse_json(text: str | bytes, where: str) -> Any:

@@ -57,10 +57,11 @@ class SemanticSettings(Settings):
 
 
 class Row(NamedTuple):
-    """A fact under construction. `late`: it comes after all that are not; `place`: where it comes among its like, drawn where None;
-    `retells`: the row that it tells again; `again`: other ways to tell it."""
+    """A fact under construction: a form and the words in it, which are put together when a world is kept. `late`: it comes after all that
+    are not; `place`: where it comes among its like, drawn where None; `retells`: the row that it tells again; `again`: other forms."""
 
-    text: str
+    form: str
+    words: dict[str, str]
     slots: dict[str, str]
     fit: bool = True
     teller: str = ""
@@ -70,6 +71,13 @@ class Row(NamedTuple):
     retells: int | None = None
     again: tuple[str, ...] = ()
 
+    @property
+    def text(self) -> str:
+        text = self.form.format(**self.words)
+        if when := self.words.get("when"):
+            text = f"{text.removesuffix('.')} {when}."
+        return text[0].upper() + text[1:]
+
 
 @dataclass
 class Draft:
@@ -77,8 +85,8 @@ class Draft:
 
     rows: list[Row]
 
-    def add(self, text: str, slots: dict[str, str], **about) -> int:
-        self.rows.append(Row(text[0].upper() + text[1:], slots, **about))
+    def add(self, form: str, words: dict[str, str], slots: dict[str, str], **about) -> int:
+        self.rows.append(Row(form, words, slots, **about))
         return len(self.rows) - 1
 
 
@@ -120,16 +128,14 @@ def make_firms(random: Random, draft: Draft, settings: SemanticSettings, spec: W
             firms.append(add_statements(random, draft, settings, name, kind, city, other, tellers))
             continue
         form = random.choice(SITES)
-        again = tuple(one.format(name=name, firm=kind, city=city) for one in (*SITES, *SITES_AGAIN) if one != form)
-        slots = {"firm": name, "relation": "is in", "city": city}
-        fact = draft.add(form.format(name=name, firm=kind, city=city), slots, again=() if contradicted else again)
+        words, slots = {"name": name, "firm": kind, "city": city}, {"firm": name, "relation": "is in", "city": city}
+        fact = draft.add(form, words, slots, again=() if contradicted else others(form, SITES, SITES_AGAIN))
         if contradicted == "rumor":
-            text = random.choice(RUMORS).format(name=name, firm=kind, city=other)
-            draft.add(text, {"firm": name, "relation": "is in", "city": other})
+            draft.add(random.choice(RUMORS), words | {"city": other}, slots | {"city": other})
         elif contradicted == "move":
-            text = random.choice(MOVES).format(name=name, firm=kind, city=other)
             city, other = other, city
-            fact = draft.add(text, {"firm": name, "relation": "moved to", "city": city}, late=1)
+            slots = {"firm": name, "relation": "moved to", "city": city}
+            fact = draft.add(random.choice(MOVES), words | {"city": city}, slots, late=1)
         firms.append(Firm(name, kind, city, fact, contradicted, (other,) if contradicted else ()))
     return firms
 
@@ -141,14 +147,14 @@ def add_statements(
     said = disagree_surely(random, tellers, city, other, tuple(HEDGED)) if settings.hedges else disagree(random, tellers, city, other)
     places = sorted(random.random() for _ in said)
     rows: list[int] = []
-    used: set[str] = set()
+    used: set[tuple[str, str, str]] = set()
     for one, place in zip(said, places, strict=True):
         forms = STATEMENTS if one.confidence is None else HEDGED[one.confidence]
-        ways = [form.format(name=name, firm=kind, city=one.city, teller=one.teller) for form in forms]
-        text = random.choice([way for way in ways if way not in used] or ways)
-        used.add(text)
+        form = random.choice([way for way in forms if (way, one.city, one.teller) not in used] or forms)
+        used.add((form, one.city, one.teller))
+        words = {"name": name, "firm": kind, "city": one.city, "teller": one.teller}
         slots = {"firm": name, "relation": "is in", "city": one.city, "teller": one.teller}
-        rows.append(draft.add(text, slots, teller=one.teller, place=place, confidence=one.confidence))
+        rows.append(draft.add(form, words, slots, teller=one.teller, place=place, confidence=one.confidence))
     true, sure, last = {row: one for row, one in zip(rows, said, strict=True) if one.city == city}, surest(said), last_words(said)
     deciding = max(true, key=lambda row: (true[row] in sure, true[row] in last, row))
     return Firm(name, kind, city, deciding, "plain", (other,), tuple(rows), tuple(row for row in true if row != deciding))
@@ -175,10 +181,8 @@ def make_friends(random: Random, draft: Draft, people: list[str], spec: WorldSpe
     taken: set[str] = set()
     for who, friend in random.sample(pairs, len(pairs)):
         if len(friends) < 2 and not taken & {who, friend}:
-            form = random.choice(FRIENDS)
-            again = tuple(one.format(friend=friend, who=who) for one in (*FRIENDS, *FRIENDS_AGAIN) if one != form)
-            slots = {"who": who, "relation": "friend", "friend": friend}
-            friends[who] = (friend, draft.add(form.format(friend=friend, who=who), slots, again=again))
+            form, slots = random.choice(FRIENDS), {"who": who, "relation": "friend", "friend": friend}
+            friends[who] = (friend, draft.add(form, slots, slots, again=others(form, FRIENDS, FRIENDS_AGAIN)))
             taken |= {who, friend}
     return friends
 
@@ -228,16 +232,17 @@ def add_timed(
 def add_link(random: Random, draft: Draft, who: str, name: str, thing: str, firm: Firm, friend: tuple[str, int], when: str = "") -> Chain:
     """A link, told."""
     frame = FRAMES[name]
-
-    def tell(form: str) -> str:
-        text = form.format(who=who, thing=thing, Thing=thing[:1].upper() + thing[1:], name=firm.name)
-        return f"{text.removesuffix('.')} {when}." if when else text
-
     form = random.choice(frame.link)
+    words = {"who": who, "thing": thing, "Thing": thing[:1].upper() + thing[1:], "name": firm.name, "when": when}
     slots = {"who": who, "relation": frame.relation, "firm": firm.name} | ({"what": thing.split(" ", 1)[1]} if thing else {})
-    again = tuple(tell(one) for one in (*frame.link, *frame.again) if one != form)
-    row = draft.add(tell(form), slots | ({"when": when.split(" ", 1)[1]} if when else {}), again=() if when else again)
+    slots |= {"when": when.split(" ", 1)[1]} if when else {}
+    row = draft.add(form, words, slots, again=() if when else others(form, frame.link, frame.again))
     return Chain(who, name, thing, firm, row, *friend, when)
+
+
+def others(form: str, usual: tuple[str, ...], again: tuple[str, ...]) -> tuple[str, ...]:
+    """The other forms that tell the same."""
+    return tuple(one for one in (*usual, *again) if one != form)
 
 
 def add_retellings(random: Random, draft: Draft, count: int) -> bool:
@@ -247,9 +252,9 @@ def add_retellings(random: Random, draft: Draft, count: int) -> bool:
     firsts = random.sample(ways[::2], len(ways) // 2)
     again = dict(ways[1::2])
     for row, way in firsts:
-        for text in (way, again[row])[: random.choice((1, 1, 2))]:
+        for form in (way, again[row])[: random.choice((1, 1, 2))]:
             if count:
-                draft.add(text, draft.rows[row].slots, retells=row)
+                draft.add(form, draft.rows[row].words, draft.rows[row].slots, retells=row)
                 count -= 1
     return count == 0
 
@@ -265,10 +270,10 @@ def add_near_misses(
             slots = {"city": random.choice(lexicon.CITIES)} if number % 2 else {"who": random.choice(people)}
             thing = lexicon.article(random.choice(lexicon.THINGS)[0])
             form = random.choice(SITE_NEAR_MISSES if number % 2 else frame.near_misses)
-            text = form.format(**slots, thing=thing, name=firm.name, firm=firm.kind)
-            if belongs(text, spec.split):
+            words = {**slots, "thing": thing, "name": firm.name, "firm": firm.kind}
+            if belongs(form.format(**words), spec.split):
                 break
-        draft.add(text, {"firm": firm.name, **slots}, fit=False)
+        draft.add(form, words, {"firm": firm.name, **slots}, fit=False)
 
 
 def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> World:

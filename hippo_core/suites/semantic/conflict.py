@@ -82,23 +82,29 @@ def disagree_surely(random: Random, tellers: Sequence[str], true: str, other: st
 def patterns() -> dict[tuple[bool, ...], list[tuple[tuple[int, bool], ...]]]:
     """Who (by number) says what holds, and who does not, by which of the simple rules find it: so many of each, drawn once."""
     random, found = Random("plain statements"), {right: [] for right in product((False, True), repeat=3)}
-    while min(map(len, found.values())) < PATTERNS:
-        said = _draw(random)
-        rules = simple_rules(said)
-        if len(said) <= MOST and settled(said) == "true" and None not in rules and len({one.city for one in said}) > 1:
-            same = found[tuple(city == "true" for city in rules)]
+    while min(map(len, found.values())) < PATTERNS:  # some 300,000 draws: in plain numbers, not in statements
+        pattern = _draw(random)
+        holding = [holds for _, holds in pattern]
+        if len(pattern) <= MOST and not all(holding) and _most(list(dict(pattern).values())) and (most := _most(holding)) is not None:
+            same = found[holding[-1], holding[0], most]
             if len(same) < PATTERNS:
-                same.append(tuple((int(one.teller), one.city == "true") for one in said))
+                same.append(tuple(pattern))
     return found
 
 
-def _draw(random: Random) -> list[Said]:
-    """Three to five tellers, each with a last word, before which some said the same or something else."""
-    cities, turns = ("true", "other"), []
-    for teller in map(str, range(random.randint(3, 5))):
-        last = "true" if random.random() < 0.6 else "other"
-        before = random.choices((0, 1, 2), (5, 3, 2))[0]
-        turns.append([*(Said(teller, random.choice((last, *cities))) for _ in range(before)), Said(teller, last)])
+def _most(holding: Sequence[bool]) -> bool | None:
+    """What more than half of them are; None for a tie."""
+    twice = 2 * sum(holding)
+    return None if twice == len(holding) else twice > len(holding)
+
+
+def _draw(random: Random) -> list[tuple[int, bool]]:
+    """Three to five tellers, each with a last word, before which some said the same or something else: who, and whether it holds."""
+    turns = []
+    for teller in range(random.randint(3, 5)):
+        last = random.random() < 0.6
+        before = random.choices((0, 1, 2), cum_weights=(5, 8, 10))[0]
+        turns.append([*((teller, random.choice((last, True, False))) for _ in range(before)), (teller, last)])
     order = [number for number, turn in enumerate(turns) for _ in turn]
     random.shuffle(order)
     left = [iter(turn) for turn in turns]

@@ -70,9 +70,10 @@ class Learner:
         loss.sum().backward()
         self.optimizer.step()
 
-    def examined(self, vectors: torch.Tensor, task: int, split: str) -> tuple[torch.Tensor, torch.Tensor]:
-        """Of models with these weights the nats a token and the share of right answers on a task's split, `(models,)` each."""
-        items = torch.from_numpy(self.corpus.items(task, split))
+    def examined(self, vectors: torch.Tensor, task: int, split: str, most: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """Of models with these weights the nats a token and the share of right answers on a task's split, or on the first `most` of its
+        items, `(models,)` each."""
+        items = torch.from_numpy(self.corpus.items(task, split)[:most])
         with torch.no_grad():
             parts = [self.scored(vectors, self.corpus.batch(some)) for some in items.split(TOGETHER)]
         whole = Scores(*(torch.cat([getattr(part, name) for part in parts], -1) for name in ("nats", "right", "counts")))

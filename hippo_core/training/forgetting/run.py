@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from hippo_core.experiments.forgetting.table import COLUMNS
+from hippo_core.experiments.forgetting.table import COLUMNS, LEVELS
 from hippo_core.files import LabError, home, sha256
 from hippo_core.models.checksums import digest
 from hippo_core.models.matmul import quicken_products
@@ -20,6 +20,7 @@ from hippo_core.source_code import closure
 from hippo_core.training.forgetting import checkpoint
 from hippo_core.training.forgetting.checkpoint import Place
 from hippo_core.training.forgetting.learner import Learner
+from hippo_core.training.forgetting.matched import matched
 from hippo_core.training.forgetting.methods import MethodSettings, make_method
 from hippo_core.training.forgetting.tasks import Corpus, make_task
 from hippo_core.training.forgetting.transformer import load_shape
@@ -27,8 +28,10 @@ from hippo_core.training.forgetting.transformer import load_shape
 WORKSHOP = "data/training/forgetting"
 LEARNT = 0.99  # of the validation answers: from there on a task counts as learnt
 EVERY = 10  # steps from one look at the validation items to the next
+SOME = 64  # items by which a look judges the training loss, and what is left of an earlier task
 SAVED_EVERY = 20.0  # seconds
 DRY_STEPS, DRY_MODELS = 20, 2
+AT_LEVELS = [name for name in COLUMNS if "_at_" in name]
 
 
 class Course:
@@ -82,6 +85,7 @@ class Course:
             if place.step is None:
                 self.method.begin(place.phase)
                 place.step = 0
+                self.measured(place)
             self.learn(place)
             self.method.end(place.phase)
             rows = place.rows + self.examined(place, place.phase + 1)
@@ -140,23 +144,42 @@ class Course:
 
     def look(self, place: Place) -> None:
         """Examine the validation items of what is learnt; models that have learnt all of it stop, where the parameters say so."""
-        vectors = self.method.whole(self.learner.stacked(place.models), place.models)
-        line: dict[str, Any] = {"phase": place.phase, "step": place.step, "seconds": round(place.seconds, 3), "models": list(place.models)}
+        line = self.measured(place)
         for task, reached in place.reached.items():
-            nats, right = (values.tolist() for values in self.learner.examined(vectors, int(task), "val"))
-            line[self.corpus.tasks[int(task)].name] = {"nats": nats, "right": right}
-            for model, share in zip(place.models, right, strict=True):
+            for model, share in zip(place.models, line[self.corpus.tasks[int(task)].name]["right"], strict=True):
                 if share >= LEARNT and reached[model] is None:
                     reached[model] = [place.step, place.seconds]  # type: ignore[list-item]
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with self.curve.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
         if self.parameters.early_stop:
             place.models = [model for model in place.models if any(reached[model] is None for reached in place.reached.values())]
 
+    def measured(self, place: Place) -> dict[str, Any]:
+        """A line of the curve, which is written: of the models that go on the loss of the phase's first training items, and loss and
+        accuracy on the validation items of all tasks so far; of a task that the phase does not learn, on the first of them."""
+        examined, learning = self.learner.examined, self.method.whole(self.learner.stacked(place.models), place.models)
+        line: dict[str, Any] = {"phase": place.phase, "step": place.step, "seconds": round(place.seconds, 3), "models": list(place.models)}
+        line["training"] = examined(learning, place.phase, "train", SOME)[0].tolist()
+        for task in range(place.phase + 1):
+            now = str(task) in place.reached
+            vectors = learning if now else self.method.vectors(task)[place.models]
+            nats, right = (values.tolist() for values in examined(vectors, task, "val", None if now else SOME))
+            line[self.corpus.tasks[task].name] = {"nats": nats, "right": right}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.curve.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        return line
+
+    def at_levels(self, phase: int) -> list[dict[str, dict[str, float]]]:
+        """Of each model what it answered of all tasks so far when a phase's training loss fell to each level; nothing before the first."""
+        if not phase:
+            return [{} for _ in self.everyone]
+        lines = [json.loads(line) for line in self.curve.read_text(encoding="utf-8").splitlines()]
+        mine = [line for line in lines if line["phase"] == phase - 1]
+        names = [task.name for task in self.corpus.tasks[:phase]]
+        return [matched(mine, model, names, LEVELS) for model in self.everyone]
+
     def examined(self, place: Place, phase: int = 0) -> list[dict[str, Any]]:
         """A row a task and model after so many phases, 0: before the first; `place` says how the last of them went."""
-        rows = []
+        rows, at_levels = [], self.at_levels(phase)
         nothing = [None for _ in self.everyone]
         for index, task in enumerate(self.corpus.tasks):
             nats, right = (values.tolist() for values in self.learner.examined(self.method.vectors(index), index, self.parameters.split))
@@ -165,7 +188,8 @@ class Course:
                 steps, seconds = reached[model] or (math.nan, math.nan)
                 row = {"entry": f"{phase}/{task.name}", "init": str(seed), "phase": phase, "task": task.name, "own": index + 1}
                 row |= {"loss": nats[model], "accuracy": right[model], "steps_to_99": steps, "seconds_to_99": seconds}
-                rows.append(row | {"taken": place.steps[model], "seconds": place.seconds})
+                row |= {"taken": place.steps[model], "seconds": place.seconds} | dict.fromkeys(AT_LEVELS, math.nan)
+                rows.append(row | at_levels[model].get(task.name, {}))
         return rows
 
 

@@ -117,9 +117,16 @@ def logits(shape: Shape, vector: torch.Tensor, tokens: torch.Tensor, at: torch.T
     Returns:
         `(items, places, vocabulary)`.
     """
-    weights, (items, length) = shape.named(vector), tokens.shape
+    weights, linear = shape.named(vector), _rounded if shape.bf16 else functional.linear
+    return linear(blocks(shape, weights, functional.embedding(tokens, weights["tokens"]), at), weights["tokens"])
+
+
+def blocks(shape: Shape, weights: Mapping[str, torch.Tensor], read: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """What the blocks make of vectors that were read, `(items, length, width)`, at the places `at`, `(items, places)`, normed:
+    `(items, places, width)`."""
+    items, length, _ = read.shape
     heads, width, linear = shape.heads, shape.width, _rounded if shape.bf16 else functional.linear
-    hidden = functional.embedding(tokens, weights["tokens"]) + weights["places"][:length]
+    hidden = read + weights["places"][:length]
     places = torch.arange(length)
     seen = places <= places.unsqueeze(1)
     for layer in range(shape.layers):
@@ -145,7 +152,7 @@ def logits(shape: Shape, vector: torch.Tensor, tokens: torch.Tensor, at: torch.T
             hidden = _mixed(hidden, weights[f"{layer}.sort"], shape.sort)
     if shape.sort:
         hidden = hidden.gather(1, at.unsqueeze(-1).expand(-1, -1, width))
-    return linear(_normed(hidden, weights["norm"]), weights["tokens"])
+    return _normed(hidden, weights["norm"])
 
 
 def _rounded(hidden: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:

@@ -78,6 +78,36 @@ def test_its_sentence_and_report_name_what_was_kept_and_what_was_not_learnt():
     assert [one.figure is not None and one.figure.startswith(b"\x89PNG") for one in own] == [True, True]
 
 
+def at_levels(rows, loss, accuracy, earlier):
+    """The rows with what was answered in each phase at a training loss of .5: of the phase's own task, and of earlier ones."""
+    own, later = rows["phase"] == rows["own"], rows["phase"] > rows["own"]
+    rows.loc[own, ["loss_at_0.5", "accuracy_at_0.5"]] = [loss, accuracy]
+    rows.loc[later, "accuracy_at_0.5"] = earlier
+    rows.loc[own & (rows["task"] == "parity"), ["loss_at_0.5", "accuracy_at_0.5"]] = math.nan  # training did not come so far
+    return rows
+
+
+def test_cells_are_compared_at_equal_training_loss():
+    plain, better = at_levels(rows_of(), 0.6, 0.7, 0.2), at_levels(rows_of(method="replay"), 0.4, 0.75, 0.5)
+    better.loc[(better["init"] == "2") & (better["task"] == "reverse"), "loss_at_0.5"] = math.nan
+    found = ROWS.metrics(None, plain, 1.0)["at_equal_training_loss"][:3]  # type: ignore[misc]
+    assert [(line["task"], line["training_loss"], line["reached"]) for line in found] == [
+        *(("copy", 0.5, 2), ("reverse", 0.5, 2), ("parity", 0.5, 0))
+    ]
+    assert (found[0]["loss"], found[0]["earlier"], found[1]["earlier"], found[2]["loss"]) == (0.6, None, 0.2, None)
+    table = TableRows("forgetting", "forget", "entry", "init", pd.concat([plain, better]), ("accuracy", "loss"), ("model", "seed"))
+    lines = report.found([table])[1].table
+    assert lines is not None and lines["reached by"].tolist() == ["4 of 6", "3 of 6"]
+    assert lines["validation loss, less that of none"].tolist() == ["–", "−0.20 [−0.20 to −0.20]"]
+    assert lines["accuracy on earlier tasks, less that of none"].tolist()[1].startswith("+0.30")
+
+
+def test_older_cells_have_nothing_at_equal_training_loss():
+    old = rows_of().drop(columns=[name for name in COLUMNS if "_at_" in name])
+    table = TableRows("forgetting", "forget", "entry", "init", old, ("accuracy", "loss"), ("model", "seed"))
+    assert [section.title for section in report.found([table])][:2] == ["Tasks in sequence", "What learning took"]
+
+
 def test_a_rank_is_among_cells_of_the_same_initialisation():
     cells = [pd.DataFrame({"average_accuracy": values}, index=["1", "2"]) for values in ((0.5, 0.9), (0.6, 0.2), (0.6, 0.1))]
     assert report.ranks(cells).to_numpy().tolist() == [[3.0, 1.0], [1.5, 2.0], [1.5, 3.0]]

@@ -91,6 +91,12 @@ def test_a_path_that_patterns_know_is_told_by_its_statements(lm):
     assert [trace.text for trace in brought(lm, CHAIN, **{"relational.wording": "question"})[1].delivered] == [f"{LAMP[:-1]}: Lima."]
 
 
+def test_a_path_can_be_told_without_its_tellers(lm):
+    told = (CHAIN[1], CHAIN[3].replace("The", "Lea says that the", 1), *CHAIN[4:])
+    found = brought(lm, told, **{"relational.wording": "plain"})[1].delivered
+    assert [trace.text for trace in found] == [f"{CHAIN[1]} {CHAIN[3]}"]
+
+
 def test_what_held_at_the_time_that_is_asked_about_is_told_in_the_questions_words(lm):
     told = (
         "The Finch shop is in Lima.",

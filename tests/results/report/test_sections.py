@@ -10,6 +10,7 @@ from hippo_core.experiments import Experiment, Parameters, reporting
 from hippo_core.experiments.answer.experiment import ANSWER
 from hippo_core.experiments.base import plain_sections
 from hippo_core.files import root, write_text
+from hippo_core.lab.grid import summary
 from hippo_core.results.criteria import TableRows
 from hippo_core.results.records import Table, begin_record, finish_record, seal
 from hippo_core.results.records.table import mean_by_cluster
@@ -84,6 +85,21 @@ def test_sections_of_several_experiments_stand_beside_the_answers(tmp_path):
     assert "<td>Nia</td><td class=n>0.25</td>" in html and "| Omar | 3 |" in md
     [picture] = (tmp_path / "out/figures").glob("section_2_*.png")
     assert picture.read_bytes() == PIXEL and f"](figures/{picture.name})" in md
+
+
+def test_the_command_line_counts_the_verdicts_that_the_page_counts(tmp_path, monkeypatch):
+    """Those on answers and those on experiments' tables together."""
+    run = fake_records.build_run(tmp_path / "executed/trial", ("episodic",))
+    nothing = TableRows("consolidation", "", "question_id", "world", pd.DataFrame({"question_id": ["a"], "world": ["b"]}))
+    write_report(run, tmp_path / "reports/trial", [Group("consolidation", [nothing], [])], ANSWER.pages)
+    monkeypatch.setattr(summary, "root", lambda: tmp_path)
+    said = [line for line in summary.summary_lines("trial", [], 0, 0.0) if line.startswith("criteria")]
+    page = re.findall("^(?:Success criteria|## Verdicts).*$", (tmp_path / "reports/trial/index.md").read_text(), re.MULTILINE)
+    whole, shown, answers, tables = [
+        {word: int(number) for number, word in re.findall(r"(\d+) ((?:not )?(?:met|shown|judged))", line)} for line in (*said, *page)
+    ]
+    assert whole == shown == {word: answers[word] + tables[word] for word in whole}
+    assert tables["not judged"] == 6 and answers["met"] > 0
 
 
 def own_pages(run, out):

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from hippo_core.experiments.forgetting.experiment import ForgettingParameters
+from hippo_core.training.forgetting import run
 from hippo_core.training.forgetting.methods import quadratic
 from hippo_core.training.forgetting.run import Course
 from hippo_core.training.forgetting.transformer import PRESETS, Shape
@@ -14,6 +15,7 @@ def course(tmp_path, monkeypatch):
     """Makes a course of phases: two tasks, few steps, validation items examined."""
 
     monkeypatch.setattr(quadratic, "EXAMINED", 4)
+    monkeypatch.setattr(run, "SOME", 8)
     monkeypatch.setitem(PRESETS, "tiny", Shape(24, width=16, heads=2))  # type: ignore[arg-type]
 
     def make(folder="course", **values):

@@ -118,8 +118,10 @@ WHEN = [  # in the first phase, after it, in the second
 def test_a_killed_course_goes_on_as_if_nothing_had_happened(course, monkeypatch, method, told, when):
     monkeypatch.setattr(run, "EVERY", 2)
     monkeypatch.setattr(run, "SAVED_EVERY", 0.0)
+    monkeypatch.setattr(run, "LEVELS", (4.5,))  # nats, to which the training loss falls in these few steps
     told = {"method": method, **told}
     whole = rows_of(course("whole", **told))
+    assert whole["loss_at_4.5"].notna().any()
     killed, steps = course("killed", **told), []
     step = killed.step
 
@@ -242,6 +244,9 @@ def test_a_task_is_learnt_and_the_learning_stops(course):
     assert last["accuracy"] > 0.9 and last["steps_to_99"] == last["taken"] < 100
     lines = [json.loads(line) for line in here.curve.read_text().splitlines()]
     assert lines[-1]["majority"]["right"][0] >= run.LEARNT > max(line["majority"]["right"][0] for line in lines[:-1])
+    place = next(place for place, line in enumerate(lines) if line["training"][0] <= 0.5)
+    ends = sorted(lines[one]["majority"]["nats"][0] for one in (place - 1, place))
+    assert lines[0]["step"] == 0 and ends[0] <= last["loss_at_0.5"] <= ends[1]
 
 
 def test_shuffled_answers_are_not_learnt(course):

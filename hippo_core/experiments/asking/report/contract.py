@@ -9,10 +9,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hippo_core.results.figures.palette import base, condition_name, is_control, look
+from hippo_core.results.figures.palette import INVALID, base, condition_name, is_control, is_invalid, look
 from hippo_core.results.frames import Frame
 
-MARK = "INVALID"
 FLOOR = 0.2  # how far a baseline without the facts may be above chance
 REFUSALS = 0.5
 WORTH = 0.2  # what the answers must lose without the store
@@ -89,18 +88,29 @@ def _replay(cell: Cell, here: Cells) -> str:
     return "" if (cell["condition"], "delayed") in here else "there is no score of it before the replay"
 
 
+def beside(condition: str) -> set[str]:
+    """The conditions whose cells a condition's clauses look at, itself among them."""
+    return {condition, *_hidden(condition), _ungated(condition)} - {""}
+
+
+def _hidden(condition: str) -> list[str]:
+    return [_with(condition, "control=empty"), *(["controls/empty_store"] if condition == "memory/hei_nw" else [])]
+
+
+def _ungated(condition: str) -> str:
+    return f"{condition} ({GATES[condition]}.gate.enabled=false)" if condition in GATES else ""
+
+
 def _worth(cell: Cell, here: Cells) -> str:
     """A store must matter: with what is recalled hidden, answers get worse."""
-    condition = cell["condition"]
-    names = [_with(condition, "control=empty"), *(["controls/empty_store"] if condition == "memory/hei_nw" else [])]
+    names = _hidden(cell["condition"])
     hidden = next((here[name, cell["regime"]] for name in names if (name, cell["regime"]) in here), None)
     lost = cell["score"] - hidden["score"] if hidden else WORTH
     return f"with its store hidden it loses only {lost:.2f} of its answers" if lost < WORTH else ""
 
 
 def _gate(cell: Cell, here: Cells) -> str:
-    family = GATES.get(cell["condition"])
-    ungated = here.get((f"{cell['condition']} ({family}.gate.enabled=false)", cell["regime"])) if family else None
+    ungated = here.get((_ungated(cell["condition"]), cell["regime"]))
     cost = ungated["score"] - cell["score"] if ungated else 0.0
     return f"its gate costs {cost:.3f} of the answers" if cell["n"] >= GATE_ITEMS and cost > GATE_COST else ""
 
@@ -117,7 +127,7 @@ def _with(condition: str, mark: str) -> str:
 def marked(rows: Frame, found: Iterable[Violation]) -> Frame:
     """The rows with the mark in the condition of each invalid cell."""
     invalid = rows["record"].isin({one.record for one in found})
-    return rows.assign(condition=rows["condition"].where(~invalid, rows["condition"].map(lambda name: _with(name, MARK))))
+    return rows.assign(condition=rows["condition"].where(~invalid, rows["condition"].map(lambda name: _with(name, INVALID))))
 
 
 def valid(rows: Frame) -> Frame:
@@ -125,11 +135,6 @@ def valid(rows: Frame) -> Frame:
     return rows[~rows["condition"].map(is_invalid)] if len(rows) else rows
 
 
-def is_invalid(condition: str) -> bool:
-    """Whether a condition is that of an invalid cell."""
-    return MARK in condition[len(base(condition)) :].strip(" ()").split(", ")
-
-
 def said(found: Iterable[Violation]) -> list[str]:
     """Each broken clause in a sentence."""
-    return [f"{MARK}: {look(one.condition).label} on {one.setting}: {one.why}." for one in found]
+    return [f"{INVALID}: {look(one.condition).label} on {one.setting}: {one.why}." for one in found]

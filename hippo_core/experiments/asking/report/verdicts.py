@@ -13,6 +13,7 @@ from hippo_core.results.report.svg import strip
 from hippo_core.results.report.verdicts import COLOURS, MARKS, verdict_row
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.summaries import OWN_VECTORS
+from hippo_core.results.verdicts import counted
 
 SHARES = ("score", "em_raw", "em_norm", "success", "recall_1", "recall_5")  # of which an item has more on one side where that is right
 SECTIONS = (
@@ -38,10 +39,11 @@ def _of_model(run: Run, model: str, verdicts: Sequence[Verdict], links: dict[str
     sections = [_section(*about, [line for line in lines if line["about"] == about[0]]) for about in SECTIONS]
     return {
         "model": model,
-        "tally": tally(verdicts),
+        "counted": counted(verdict.verdict for verdict in verdicts),
         "sections": [section for section in sections if section["judged"]],
         "judged": [line for line in lines if line["verdict"] != "not judged"],
-        "unjudged": _gathered([line for line in lines if line["verdict"] == "not judged"]),
+        "unjudged": _gathered(unjudged := [line for line in lines if line["verdict"] == "not judged"]),
+        "n_unjudged": len(unjudged),
         "unasked": _unasked(run, model, verdicts),
         "not_asked": len(load_criteria().single()) - len(verdicts),
     }
@@ -161,9 +163,3 @@ def _differing(verdict: Verdict, cells: list[Cell], links: dict[str, Links]) -> 
     if len(sides) != 2 or len(settings) != 1 or verdict.metric != "score":
         return ""
     return links[settings.pop()].differing(sides[0], sides[1], **({"rung": verdict.rung} if verdict.rung else {}))
-
-
-def tally(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    """How many criteria have each verdict."""
-    counts = Counter(verdict.verdict for verdict in verdicts)
-    return {name: counts[name] for name in VERDICTS}

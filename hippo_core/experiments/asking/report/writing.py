@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.experiments.asking.report import found, items, overview, verdicts, views, warnings
-from hippo_core.experiments.asking.report.contract import valid
+from hippo_core.experiments.asking.report.contract import said, valid
 from hippo_core.experiments.asking.report.pages import TEMPLATES, Links
 from hippo_core.experiments.asking.report.rows import write_rows_of
 from hippo_core.experiments.asking.report.runs import Run, load_run, not_listed
@@ -39,7 +39,16 @@ def write_pages(run_folder: Path, out: Path) -> list[Part]:
     words = _words(run, judged, links, settings, out) | {"sweeps": swept, "found": _found(run, judged, out)}
     write_rows_of(run, out)
     found_text = TEMPLATES.markdown("found.md.j2", **words)
-    return [Part(overview.facts(run), found_text, _block("before", _navigation(words), words), _block("after", AFTER, words), judged)]
+    return [
+        Part(
+            overview.facts(run),
+            found_text,
+            _block("before", _navigation(words), words),
+            _block("after", AFTER, words),
+            judged,
+            said(run.invalid),
+        )
+    ]
 
 
 def _block(name: str, links: list[tuple[str, str]], words: dict[str, Any]) -> Block:

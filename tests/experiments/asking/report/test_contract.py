@@ -1,9 +1,19 @@
 """The contract of a meaningful run: each clause fires where its cause is planted, and on nothing else."""
 
+import re
+
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from hippo_core.experiments.answer.experiment import ANSWER
 from hippo_core.experiments.asking.report.contract import is_invalid, marked, said, valid, violations
+from hippo_core.lab.cli.commands import app
+from hippo_core.lab.dashboard.ablate import AblatePanel
+from hippo_core.lab.dashboard.compare import ComparePanel
+from hippo_core.lab.grid import summary
+from hippo_core.results.report import write_report
+from tests.results.fake_records import add_record, make_rows
 
 MEMORY, EMPTY = "memory/hei_nw", "controls/empty_store"
 
@@ -72,3 +82,43 @@ def test_an_invalid_cell_says_so_in_its_condition_and_is_left_out_of_what_is_jud
     assert set(after["condition"]) == {"memory/hei_nw (INVALID)", EMPTY}
     assert set(valid(after)["condition"]) == {EMPTY} and is_invalid("memory/smpd (k=3, INVALID)") and not is_invalid(MEMORY)
     assert said(found) == ["INVALID: hei_nw on episodic: the model refuses 1.00 of the questions."]
+
+
+@pytest.fixture(scope="module")
+def broken_run(tmp_path_factory):
+    """A run whose memory was never asked, and its report."""
+    place = tmp_path_factory.mktemp("broken")
+    run, rows = place / "executed/trial", make_rows("episodic", MEMORY, "delayed")
+    add_record(run, "episodic", MEMORY, "delayed", rows=rows.assign(store_written=1.0, requests=0.0))
+    add_record(run, "episodic", MEMORY, "delayed", overrides=("k=3",), rows=rows.assign(store_written=1.0, requests=1.0))
+    for preset in ("baselines/rag_bm25", "baselines/span_short"):
+        add_record(run, "episodic", preset, "delayed")
+    write_report(run, place / "reports/trial", (), ANSWER.pages)
+    return run
+
+
+WHY = "INVALID: hei_nw on episodic: its memory was never asked."
+
+
+def test_a_broken_clause_marks_every_table_of_a_report_and_the_end_of_its_grid(broken_run, monkeypatch):
+    out = broken_run.parents[1] / "reports/trial"
+    for page in ("index.md", "episodic/summary.md"):
+        lines = (out / page).read_text(encoding="utf-8").splitlines()
+        named = [line for line in lines if re.search(r"\| *hei_nw(?! \(k=3)", line)]
+        assert named and [line for line in named if "hei_nw (INVALID)" not in line] == [] and WHY in "\n".join(lines)
+    assert "memory/hei_nw (INVALID)" in (out / "rows.csv").read_text()
+    monkeypatch.setattr(summary, "root", lambda: broken_run.parents[1])
+    assert summary.invalid("trial") == [WHY] and summary.invalid("nothing") == []
+
+
+def test_a_broken_clause_is_said_where_two_conditions_are_compared(broken_run):
+    told = CliRunner().invoke(app, ["compare", f"{broken_run}:memory/hei_nw", f"{broken_run}:rag_bm25"])
+    assert told.exit_code == 0 and told.stdout.startswith(WHY)
+    asked = CliRunner().invoke(app, ["compare", f"{broken_run}:memory/hei_nw (k=3)", f"{broken_run}:rag_bm25"])
+    assert asked.exit_code == 0 and "INVALID" not in asked.stdout
+    panel = ComparePanel(broken_run.parent, here=broken_run)
+    panel.select("trial", "episodic", MEMORY, "baselines/rag_bm25")
+    assert WHY in panel.html()
+    panel.select("trial", "episodic", f"{MEMORY} (k=3)", "baselines/rag_bm25")
+    assert "INVALID" not in panel.html()
+    assert WHY in AblatePanel(broken_run.parent).html()

@@ -1,0 +1,40 @@
+"""What was measured when the training loss fell to a level, from the curve of a phase: so methods and variants are compared where they have
+learnt the training items equally well (KintaroAI's GENERALIZATION_PROTOCOL.md), not where their steps are used up. There the first batch
+under the level counts; here the loss of the same items at every look, with linear interpolation between two looks."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+
+def moment(training: Sequence[float], level: float) -> float:
+    """When a training loss first falls to a level, in looks from 0: 3.25 is a quarter of the way from look 3 to look 4. NaN where it never
+    does, or lies there from the beginning."""
+    for look, (before, after) in enumerate(pairwise(training)):
+        if before > level >= after:
+            return look + (before - level) / (before - after)
+    return float("nan")
+
+
+def at(values: Sequence[float], when: float) -> float:
+    """A value between two looks; NaN at no moment."""
+    return float(np.interp(when, np.arange(len(values)), values))
+
+
+def matched(lines: Sequence[Mapping[str, Any]], model: int, tasks: Sequence[str], levels: Sequence[float]) -> dict[str, dict[str, float]]:
+    """Of each of these tasks `loss_at_LEVEL` and `accuracy_at_LEVEL` of one model.
+
+    Args:
+        lines: the looks of a phase; of several at one step the last counts, as a killed run's looks are made again.
+    """
+    looks = {line["step"]: (line, line["models"].index(model)) for line in lines if model in line["models"]}
+    whole = [looks[step] for step in sorted(looks)]
+    found: dict[str, dict[str, float]] = {task: {} for task in tasks}
+    for level in levels:
+        when = moment([line["training"][place] for line, place in whole], level)
+        for task, own in found.items():
+            own[f"loss_at_{level:g}"] = at([line[task]["nats"][place] for line, place in whole], when)
+            own[f"accuracy_at_{level:g}"] = at([line[task]["right"][place] for line, place in whole], when)
+    return found

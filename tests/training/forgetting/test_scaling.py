@@ -1,0 +1,47 @@
+"""A cell of the scaling grid goes once through its text, and its figure is drawn."""
+
+import pandas as pd
+import pytest
+import torch
+
+from hippo_core.files import LabError, mistakes_in_a_line
+from hippo_core.results.figures import drawing
+from hippo_core.results.figures.scaling import curves
+from hippo_core.results.scaling_law import Law
+from hippo_core.training.forgetting import scaling
+
+SHAPE = scaling.Shape(8, 20, layers=1, heads=2, width=16)
+
+
+def test_every_window_is_learnt_from_once(monkeypatch):
+    seen = []
+    monkeypatch.setattr(scaling, "BATCH", 2)
+    monkeypatch.setattr(scaling, "nats", lambda shape, vector, windows: (seen.append(windows), vector.sum().unsqueeze(0))[1])
+    scaling.learn(SHAPE, torch.arange(8 * 7 + 1), 3)
+    starts = [int(row[0]) for windows in seen for row in windows]
+    assert sorted(starts) == [0, 8, 16, 24, 32, 40] and starts != sorted(starts)  # the seventh makes no batch
+    assert all(row.tolist() == list(range(int(row[0]), int(row[0]) + 9)) for windows in seen for row in windows)
+
+
+def test_more_text_has_a_lower_loss():
+    tokens = torch.tensor([3, 5, 7, 9] * 400)
+    found = []
+    for count in (100, 1600):
+        vector = scaling.learn(SHAPE, tokens[:count], 1)
+        found.append(scaling.nats(SHAPE, vector, tokens[:9].unsqueeze(0)).mean().item())
+    assert found[1] < found[0] - 0.5
+
+
+def test_a_batch_larger_than_the_data_is_one_line_that_ends_the_command():
+    with pytest.raises(LabError, match="a batch of 8 windows is larger than the data: expected more than 64 tokens, got 60"):
+        scaling.learn(SHAPE, torch.zeros(60, dtype=torch.long), 1)
+    with pytest.raises(SystemExit, match="too little"), mistakes_in_a_line():
+        raise LabError("too little")
+
+
+def test_the_figure_names_the_exponents():
+    rows = pd.DataFrame({"weights": [100, 100, 300, 300], "tokens": [10, 100, 10, 100], "loss": [4.0, 3.0, 3.5, 2.5]})
+    law = Law((1.0, 2.0, 0.4, 0.3, 0.5))
+    figure = curves(rows, law)
+    assert any("N^-0.30 and D^-0.50" in text.get_text() for text in figure.texts) and len(figure.axes[0].lines) == 4
+    assert drawing.png(figure).startswith(b"\x89PNG")
