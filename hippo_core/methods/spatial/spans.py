@@ -245,7 +245,8 @@ def _grown(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> list[lis
         for start, end in found:
             name = tuple(words[start:end])
             before[name].append(" ".join(words[start - 2 : start]) if start > 1 and words[start - 1] == "of" else "")
-            after[name].append(words[end] if end < len(words) else "")
+            verb = words[end].endswith(("s", "ed")) and words[end + 1] in CLOSED if end + 1 < len(words) else False
+            after[name].append("" if verb or end == len(words) else words[end])
 
     def same(told: Sequence[str]) -> str:
         word = told[0] if len(told) > 1 and len(set(told)) == 1 else ""
