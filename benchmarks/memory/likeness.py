@@ -21,8 +21,9 @@ from benchmarks.memory.ways import build
 from hippo_core.files import home
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.asked import asked
+from hippo_core.methods.spatial.encoded import Encode, minilm_kept
 from hippo_core.methods.spatial.likely import likely, likely_way
-from hippo_core.methods.spatial.likeness import FILE, KINDS, Blanked, Encode, Likeness, _minilm, between, made_of
+from hippo_core.methods.spatial.likeness import FILE, KINDS, Blanked, Likeness, between, made_of
 from hippo_core.methods.spatial.reading import Link, directions, read
 from hippo_core.spoken import OPPOSITE
 
@@ -88,7 +89,7 @@ def ridge(x: np.ndarray, y: np.ndarray, strength: float, count: np.ndarray) -> n
     return x.T @ np.linalg.solve(x @ x.T + strength * np.eye(len(x)), y)
 
 
-def fit(told: Sequence[Frame], encode: Encode = _minilm) -> dict[str, np.ndarray]:
+def fit(told: Sequence[Frame], encode: Encode = minilm_kept) -> dict[str, np.ndarray]:
     """The weights of a `Likeness`."""
     sides = {"told": KINDS, "asked": ("way",), "begins": ()}
     weights = {}

@@ -1,17 +1,20 @@
 """What a map says to a question: in a sentence, with the statements that it rests on."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from scipy.cluster.hierarchy import DisjointSet
 
 from hippo_core.methods.spatial.asked import Asked, Place, asked
 from hippo_core.methods.spatial.gate import Edges
 from hippo_core.methods.spatial.likely import likely, likely_way
 from hippo_core.methods.spatial.localise import Walked, explored_map, localise
 from hippo_core.methods.spatial.macros import Trip, of_route, plan
-from hippo_core.methods.spatial.names import mark, place_names
+from hippo_core.methods.spatial.names import is_plain, mark, place_names
 from hippo_core.methods.spatial.place_map import PlaceMap, ToldMap, beside, labelled_map, told_map
 from hippo_core.methods.spatial.planner import Planner, Way
 from hippo_core.methods.spatial.reading import Barrier, Link, Observation, Route, There, Visit, Walk, read
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from hippo_core.methods.spatial.likeness import Likeness
     from hippo_core.methods.spatial.policy import Habits
 
+MORE = 1.05  # by how much
 LANDMARK = re.compile(r"\b[Tt]he (?P<name>(?:[A-Z][\w'’-]* (?:& )?)+[a-z]+)\b")  # "the Marlow company"
 
 
@@ -65,7 +69,7 @@ class Atlas:
         """One more statement; what is read from it. A link or a barrier between known places changes these places alone; all else is
         mapped anew."""
         self.texts.append(text)
-        one = self._read()[-1]
+        one = self._read(self.names, self.places)[-1]
         places = {one.origin, one.goal} if isinstance(one, Link) else {one.place} if isinstance(one, Barrier) else set()
         if one and isinstance(self.map, ToldMap) and places and places <= self.map.labels.keys():
             self.planner.update(*self.map.hear(len(self.texts) - 1, one))
@@ -84,8 +88,8 @@ class Atlas:
         self.planner.update(a, b)
 
     def _build(self) -> None:
-        self.names = place_names(self.texts)
-        self.told = told = [(number, one) for number, one in enumerate(self._read()) if one is not None]
+        self.names, self.places, read_ = self._reading()
+        self.told = told = [(number, one) for number, one in enumerate(read_) if one is not None]
         self.routes = {one.name: (number, one) for number, one in told if isinstance(one, Route)}
         self.there: dict[str, list[tuple[int, str]]] = {}
         self.walks: dict[str, list[tuple[int, Walk]]] = {}
@@ -99,11 +103,24 @@ class Atlas:
         self.map.costs = costs
         self.planner = Planner(self.map)
 
-    def _read(self) -> list[Observation | None]:
+    def _reading(self) -> "tuple[dict[str, str], frozenset[str] | None, list[Observation | None]]":
+        """The names that are marked, the nouns of all places (None: each noun behind "the" may be one), and what is read: with the names
+        that patterns find, or with those that recur, whichever makes more of a map."""
+        plain = [text for text in self.texts if is_plain(text)]
+        names = place_names(plain)
+        by_patterns = self._read(names, None)
+        if plain and self.likeness and self.likeness.names:
+            found = self.likeness.names.found(plain)
+            recurring = self._read(found.names, found.places)
+            if hangs_together(recurring, by_patterns):
+                return found.names, found.places, recurring
+        return names, None, by_patterns
+
+    def _read(self, names: dict[str, str], places: frozenset[str] | None) -> list[Observation | None]:
         """What is read from each statement."""
-        texts = [mark(text, self.names) for text in self.texts]
+        texts = [mark(text, names) for text in self.texts]
         found = [read(text) for text in texts]
-        return likely(texts, found, self.likeness) if self.likeness else found
+        return likely(texts, found, self.likeness, places) if self.likeness else found
 
     def _map(self, told: Sequence[tuple[int, Observation]]) -> PlaceMap:
         self.visits = visits = [(number, one) for number, one in told if isinstance(one, Visit)]
@@ -250,3 +267,22 @@ class Atlas:
 def route(name: str, start: str, spoken: str) -> tuple[str, str]:
     """A sentence in the wording of a told route, and its question."""
     return f"The {name} walk goes from the {start}: {spoken}.", f"How does the {name} walk go from the {start}?"
+
+
+def hangs_together(one: Sequence[Observation | None], other: Sequence[Observation | None]) -> bool:
+    """Whether one reading of a world makes more of it than another: it says more by a share of `MORE`, or as much of no more places. A name
+    that is cut in two ways makes two places of one, and a map in pieces."""
+    (said, places), (others_said, others_places) = _mapped(one), _mapped(other)
+    return said > MORE * others_said or (said >= others_said and places <= others_places)
+
+
+def _mapped(read: Sequence[Observation | None]) -> tuple[int, int]:
+    """How much a reading says (the links between the places that most of them join, what links lead over, barriers and walks), and of how
+    many places links tell."""
+    links = [one for one in read if isinstance(one, Link)]
+    parts = DisjointSet({place for one in links for place in (one.origin, one.goal)})
+    for one in links:
+        parts.merge(one.origin, one.goal)
+    joined = max(Counter(parts[one.origin] for one in links).values(), default=0)
+    more = sum(bool(one.by) for one in links) + sum(isinstance(one, Barrier | Walk) for one in read)
+    return joined + more, sum(map(len, parts.subsets()))

@@ -17,16 +17,21 @@ from hippo_core.spoken import OPPOSITE
 SURE = 0.3  # how far the likest kind leads before it stands for the link that a pattern reads
 MEND = 1.0  # how far another kind may lead where without a link the map would not hang together
 LEAN = 0.4  # how much likelier a link is than a sentence alone says: worlds tell more links than anything else
+WEIGHT, SCALE = 1.0, 0.25  # of doubt
 KIND = re.compile(r"\b[Tt]he (\w+) (\w+)")
 
 
-def likely(texts: Sequence[str], found: Sequence[Observation | None], likeness: Likeness) -> list[Observation | None]:
-    """The statements of a world once more: `found` is what patterns read, and names are marked in `texts`.
+def likely(
+    texts: Sequence[str], found: Sequence[Observation | None], likeness: Likeness, places: Set[str] | None = None
+) -> list[Observation | None]:
+    """The statements of a world once more: `found` is what patterns read, and names are marked in `texts`. `places`: the nouns of all
+    places, where these are known; no link leads to any other one then.
 
     A sentence that names two places, and one direction or none, is a link, a closed one, or neither, whichever it is like; and a link, if
     that is nearly as likely, where its places would have no way between them without it.
     """
-    read, two = list(found), _two_places(texts, found)
+    read = [None if places and isinstance(one, Link) and not {one.origin, one.goal} <= places else one for one in found]
+    two = _two_places(texts, read, places)
     if not two:
         return read
     sentences = list(two.values())
@@ -54,7 +59,16 @@ def likely(texts: Sequence[str], found: Sequence[Observation | None], likeness: 
             whole.merge(a, b)
             read[number] = _read_as("link", two[number], found[number], begins[number])
     turned(read, {number: abs(begins[number]) for number in two})
+    for number, lead in leads.items():
+        one, by_pattern = read[number], _link(two[number], found[number])
+        if isinstance(one, Link) and not one.closed:
+            read[number] = replace(one, doubt=0.0 if by_pattern and not by_pattern.closed else doubt(lead))
     return read
+
+
+def doubt(lead: float) -> float:
+    """How much more a step costs that a link leads by so much: what is lost where it is none, by how likely that is."""
+    return WEIGHT * float(np.logaddexp(0.0, -lead / SCALE)) if lead < SURE else 0.0
 
 
 def turned(read: list[Observation | None], sure: Mapping[int, float]) -> None:
@@ -120,10 +134,11 @@ def likely_way(question: str, places: Set[str], likeness: Likeness, found: Asked
     return Asked("way", Place(start), Place(goal), in_places=bool(PLACES.search(question)))
 
 
-def _two_places(texts: Sequence[str], found: Sequence[Observation | None]) -> dict[int, Blanked]:
-    """The sentences of two places by number. Of more than two nouns those are places that other sentences name two by two."""
+def _two_places(texts: Sequence[str], found: Sequence[Observation | None], places: Set[str] | None) -> dict[int, Blanked]:
+    """The sentences of two places by number. Of more than two nouns those are places that other sentences name two by two, where it is
+    not known which ones are."""
     named = {
-        number: _named(text)
+        number: _named(text, places)
         for number, (text, one) in enumerate(zip(texts, found, strict=True))
         if one is None or isinstance(one, There) or (isinstance(one, Link) and not one.by)
     }
@@ -146,8 +161,11 @@ def _one_direction(text: str) -> bool:
     return len(words) < 2 or ({OPPOSITE[word] for word in words} == words and len(words) == 2)
 
 
-def _named(text: str) -> list[str]:
-    """The nouns that a text names, once each; none that tells what kind of way or place another word is, as in "the next stop"."""
+def _named(text: str, places: Set[str] | None = None) -> list[str]:
+    """The nouns that a text names, once each; none that tells what kind of way or place another word is, as in "the next stop". `places`:
+    those of them that may be places."""
+    if places:
+        return [noun for noun in dict.fromkeys(noun for noun, _ in place_nouns(text)) if noun in places]
     kinds = {noun.lower() for noun, kind in KIND.findall(text) if kind.lower() in GENERIC}
     return [noun for noun in dict.fromkeys(noun for noun, _ in place_nouns(text)) if noun not in kinds]
 

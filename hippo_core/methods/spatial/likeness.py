@@ -8,7 +8,7 @@ asks for a way. Another one says which of the two places is more like one where 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from zlib import crc32
@@ -17,7 +17,9 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from hippo_core.files import LabError, home
+from hippo_core.methods.spatial.encoded import Encode, minilm_kept
 from hippo_core.methods.spatial.reading import DIRECTION, directions
+from hippo_core.methods.spatial.spans import Names, fitted_names
 
 FILE = "data/weights/spatial/likeness.safetensors"
 KINDS = ("link", "closed", "none")
@@ -25,7 +27,6 @@ BUCKETS = 4096  # of the hashes of runs of words
 WORDS = 0.7  # what the words of a sentence weigh beside its vector
 TOKEN = re.compile(r"\w+(?:['’]\w+)?|[,;:]")
 BLANKS, STAND = ("the hall", "the yard"), ("this place", "that place")
-Encode = Callable[[Sequence[str]], np.ndarray]  # unit vectors of texts, [N, D]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,13 @@ class Likeness:
     Args:
         weights: `told` [F, 3], of KINDS; `asked` [F, 1], above 0: a way; `begins` [F, 1], above 0: one stands at the first place.
         encode: MiniLM where it is not given; vectors are kept.
+        names: what finds the names of places; None: patterns do.
     """
 
-    def __init__(self, weights: Mapping[str, np.ndarray], encode: Encode | None = None) -> None:
+    def __init__(self, weights: Mapping[str, np.ndarray], encode: Encode | None = None, names: Names | None = None) -> None:
+        self.names = names
         self.weights = {name: np.asarray(weight, dtype=np.float32) for name, weight in weights.items()}
-        self.encode = encode or _minilm
+        self.encode = encode or minilm_kept
 
     def told(self, sentences: Sequence[Blanked]) -> np.ndarray:
         """How like each statement is to one of each of KINDS, about -1 to 1 [N, 3]."""
@@ -106,18 +109,7 @@ def fitted() -> Likeness:
         raise LabError(
             f"{path} has {sorted(weights)}, expected told, asked and begins; `python benchmarks/memory/likeness.py fit` makes them"
         )
-    return Likeness(weights)
-
-
-_vectors: dict[str, np.ndarray] = {}
-
-
-def _minilm(texts: Sequence[str]) -> np.ndarray:
-    from hippo_core.models import minilm
-
-    if new := [text for text in dict.fromkeys(texts) if text not in _vectors]:
-        _vectors.update(zip(new, minilm.encode(new).numpy(), strict=True))
-    return np.stack([_vectors[text] for text in texts])
+    return Likeness(weights, names=fitted_names())
 
 
 def _hashed(runs: Iterator[str]) -> np.ndarray:

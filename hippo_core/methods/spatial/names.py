@@ -24,17 +24,26 @@ CLOSED = frozenset((
 ))  # fmt: skip
 
 
+def is_plain(text: str) -> bool:
+    """Whether a statement is neither a step of an explorer nor a named route."""
+    return not STEP.match(text) and not ROUTE.match(text)
+
+
 def place_names(texts: Sequence[str]) -> dict[str, str]:
     """The names of several words, and proper names, in the statements of one world: the noun that each is marked as, and the name."""
-    plain = [text for text in texts if not STEP.match(text) and not ROUTE.match(text)]
+    plain = [text for text in texts if is_plain(text)]
     found = _pairs(plain) | _proper(plain)
     return {re.sub(r"['’]", "", name.lower()).replace(" ", "_"): name for name in sorted(found, key=lambda name: (-len(name), name))}
 
 
 def mark(text: str, names: dict[str, str]) -> str:
-    """The text with each name as one noun behind "the"."""
+    """The text with each name as one noun behind "the". A name in small letters may begin with a capital here; one word of them behind "a"
+    is none."""
     for noun, name in names.items():
-        text = re.sub(rf"\b(?:([Tt])he )?{re.escape(name)}(?!\w)", lambda hit, noun=noun: f"{hit[1] or 't'}he {noun}", text)
+        spelled = re.escape(name).replace("’", "'").replace("'", "['’]")
+        spelled = f"(?i:{spelled})" if name[0].islower() else spelled
+        some = "" if " " in name else r"(?<!\b[Aa] )(?<!\b[Aa]n )"
+        text = re.sub(rf"(?<![\w-]){some}(?:([Tt])he )?{spelled}(?!\w)", lambda hit, noun=noun: f"{hit[1] or 't'}he {noun}", text)
     return text
 
 

@@ -23,7 +23,7 @@ class PlaceMap:
     """Places by id. `steps[a][word] = b`: what one reaches from a by a step, a direction or on a map without directions the id of b;
     `labels`: what a place goes by; `links`: the evidence of each pair of linked places; `walked`: where places lie by a walk that led
     through them; `told`: of a place the numbers of the statements that describe it, the latest last; `edges`: what was told of links in
-    all; `costs`: of a step from one place to another, where it is not one."""
+    all; `costs`: of a step from one place to another, where it is not one; `doubts`: what one costs more because it is not sure."""
 
     steps: dict[str, dict[str, str]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
@@ -32,6 +32,7 @@ class PlaceMap:
     told: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     edges: Edges = field(default_factory=Edges)
     costs: dict[tuple[str, str], float] = field(default_factory=dict)
+    doubts: dict[tuple[str, str], float] = field(default_factory=dict)
 
     @property
     def cells(self) -> dict[str, Cell]:
@@ -48,6 +49,15 @@ class PlaceMap:
         found = [place for place, own in self.labels.items() if own == label]
         near = [place for place in found if not next_to or next_to in (self.labels[other] for other in self.steps[place].values())]
         return next(iter([*near, *found]), None)
+
+    @property
+    def is_weighed(self) -> bool:
+        """Whether some steps cost other than one."""
+        return bool(self.costs or self.doubts)
+
+    def cost(self, a: str, b: str) -> float:
+        """What a step from one place to the next one costs."""
+        return self.costs.get((a, b), 1.0) + self.doubts.get((a, b), 0.0)
 
     def price(self, a: str, b: str, cost: float) -> None:
         """Say what a step from one place to another costs, this way alone."""
@@ -89,6 +99,8 @@ class ToldMap(PlaceMap):
                 self.links[pair] = self.edges.evidence[pair]
             else:
                 self.links.pop(pair, None)
+            if not one.closed:
+                self._doubt(one)
             if one.word:
                 self._words[one.origin, one.goal][one.word] += 1
                 self._words[one.goal, one.origin][OPPOSITE[one.word]] += 1
@@ -102,13 +114,26 @@ class ToldMap(PlaceMap):
             self.told[one.place].append(number)
         return ()
 
+    def _doubt(self, one: Link) -> None:
+        """A link is as doubtful as its surest telling."""
+        ends = (one.origin, one.goal)
+        doubt = min(one.doubt, self.doubts.get(ends, one.doubt if self.edges.evidence[frozenset(ends)].opened == 1 else 0.0))
+        for pair in (ends, ends[::-1]):
+            self.doubts.pop(pair, None)
+            if doubt:
+                self.doubts[pair] = doubt
+
     def _told_of(self, number: int, *places: str) -> tuple[str, ...]:
         for place in places:
             self.labels[place] = place
             self.told[place].append(number)
             self.steps[place] = {}
             # The surest last: it keeps the direction.
-            linked = [(self.links[pair].open, near) for near in self._near[place] if (pair := frozenset((place, near))) in self.links]
+            linked = [
+                ((-self.doubts.get((place, near), 0.0), self.links[pair].open), near)
+                for near in self._near[place]
+                if (pair := frozenset((place, near))) in self.links
+            ]
             for _, near in sorted(linked, key=itemgetter(0)):
                 words = self._words.get((place, near))
                 word = words.most_common(1)[0][0] if words else near

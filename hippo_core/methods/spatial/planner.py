@@ -39,7 +39,7 @@ class Planner:
         """A best way; None where none leads there, or a place is not known. The way from a place to itself has no steps."""
         if start not in self.number or goal not in self.number:
             return None
-        most = 0 if self.map.costs else min(len(self.names) // AROUND, AROUND)
+        most = 0 if self.map.is_weighed else min(len(self.names) // AROUND, AROUND)
         places = (most and self._around(start, goal, most)) or self._anywhere(start, goal)
         return Way(places, tuple(self._word(a, b) for a, b in pairwise(places))) if places else None
 
@@ -60,7 +60,7 @@ class Planner:
     def _anywhere(self, start: str, goal: str) -> tuple[str, ...]:
         """The places of a best way; none where there is none."""
         first, last = self.number[start], self.number[goal]
-        if self.map.costs:
+        if self.map.is_weighed:
             _, before = dijkstra(self.matrix, indices=first, return_predecessors=True)
         else:
             _, before = breadth_first_order(self.matrix, first)
@@ -96,7 +96,7 @@ class Planner:
         used = np.arange(len(leads)) < np.repeat(ends[:-1] + linked, slots)
         leads[used] = [self.number[b] for near in steps.values() for b in near.values()]
         self.matrix = csr_array((np.ones(len(leads)), leads.astype(np.int32), ends.astype(np.int32)), shape=(rows, rows))
-        for a in {a for a, _ in self.map.costs} & self.number.keys():
+        for a in {a for a, _ in (*self.map.costs, *self.map.doubts)} & self.number.keys():
             self._take_over(a)
 
     def _take_over(self, place: str) -> bool:
@@ -107,5 +107,5 @@ class Planner:
             return False
         free = end - begin - len(near)
         self.matrix.indices[begin:end] = [*(self.number[b] for b in near.values()), *[number] * free]
-        self.matrix.data[begin:end] = [*(self.map.costs.get((place, b), 1.0) for b in near.values()), *[1.0] * free]
+        self.matrix.data[begin:end] = [*(self.map.cost(place, b) for b in near.values()), *[1.0] * free]
         return True

@@ -48,13 +48,14 @@ NOWHERE: Mapping[str, str] = MappingProxyType({})
 @dataclass(frozen=True, slots=True)
 class Link:
     """One gets from `origin` to `goal`, by a step in the direction `word` ("" where none is said), over what `by` names. `closed`: not
-    any more."""
+    any more. `doubt`: from 0 on, how little sure that it is told; so much more does a step over it cost."""
 
     origin: str
     goal: str
     word: str = ""
     by: str = ""
     closed: bool = False
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,294 @@
+"""Names of places found as what recurs over the statements of a world, in words that no pattern knows.
+
+    The captain's cabin opens into the gift shop. · Gift shop and hall of mirrors share a wall.
+        ->  captain's cabin, gift shop, hall of mirrors
+
+Each word of a statement is scored as the first of a name, one more of it, or none, by a linear function of its MiniLM vector and those of
+its neighbours, of the words around it, and of how it recurs in the world: in how many statements it stands, and how often beside the same
+words. The function is fitted by ridge regression to frames that are filled with names of all kinds
+(`python benchmarks/memory/names.py fit`). The best names of each statement are found by Viterbi's way (Forney 1973), and then those stand
+that the world as a whole bears out.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from zlib import crc32
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from hippo_core.files import LabError, home
+from hippo_core.methods.spatial.encoded import Encode, minilm_kept
+from hippo_core.methods.spatial.names import CLOSED
+from hippo_core.methods.spatial.reading import GENERIC
+from hippo_core.spoken import MOVES
+
+FILE = "data/weights/spatial/names.safetensors"
+TAGS = ("none", "first", "more")
+BUCKETS = 2048
+WORD = re.compile(r"[^\W_]+(?:-[^\W_]+|['’](?!s\b)[^\W_]+)*|['’]s?(?!\w)|[.,;:?!()]")
+PUNCTUATION = frozenset(".,;:?!()")
+ARTICLES = frozenset(("the",))
+EDGES = frozenset(("the", "a", "an", "of", "and", "'", "’"))  # begin no name and end none
+DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+LONGEST = 6  # words of a name, an apostrophe and "the" within among them
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word or a mark of a text, in small letters, and where it stands."""
+
+    word: str
+    start: int
+    end: int
+    capital: bool
+
+
+def tokens(text: str) -> list[Token]:
+    """The words and marks of a text."""
+    return [Token(hit[0].lower().replace("’", "'"), hit.start(), hit.end(), hit[0][0].isupper()) for hit in WORD.finditer(text)]
+
+
+class World:
+    """How words recur over the texts of a world."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
+        self.tokens = [tokens(text) for text in texts]
+        self.single, self.pairs, self.behind_the, self.capitals, self.inner = (Counter[object]() for _ in range(5))
+        left, right = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+        for own in self.tokens:
+            words = [token.word for token in own]
+            self.single.update(set(words))
+            self.pairs.update(set(pairwise(words)))
+            for at, token in enumerate(own):
+                before = words[at - 1] if at else "<"
+                left[token.word].add(before)
+                right[token.word].add(words[at + 1] if at + 1 < len(words) else ">")
+                self.behind_the[token.word] += before in ARTICLES
+                self.inner[token.word] += at > 0
+                self.capitals[token.word] += at > 0 and token.capital
+        self.left = {word: len(found) for word, found in left.items()}
+        self.right = {word: len(found) for word, found in right.items()}
+
+    def features(self, own: Sequence[Token], at: int) -> list[float]:
+        """How the word at a place of a statement recurs, and how it is written there."""
+        token = own[at]
+        word, before, after = token.word, own[at - 1].word if at else "<", own[at + 1].word if at + 1 < len(own) else ">"
+        count = self.single[word]
+        with_before, with_after = self.pairs[before, word], self.pairs[word, after]
+        inner = max(1, self.inner[word])
+        return [
+            *(float(count == often) for often in (1, 2, 3, 4)),
+            float(count > 4),
+            count / max(1, len(self.tokens)),
+            with_before / max(1, count),
+            with_after / max(1, count),
+            with_before / max(1, self.single[before]),
+            with_after / max(1, self.single[after]),
+            float(with_before > 1),
+            float(with_after > 1),
+            float(with_before > 1 and before not in EDGES),
+            float(with_after > 1 and after not in EDGES),
+            self.left.get(word, 0) / max(1, count),
+            self.right.get(word, 0) / max(1, count),
+            float(self.left.get(word, 0) > 1),
+            float(self.right.get(word, 0) > 1),
+            self.behind_the[word] / max(1, count),
+            self.capitals[word] / inner,
+            float(token.capital and at > 0),
+            float(token.capital and at > 0 and own[at - 1].capital),
+            float(at == 0),
+            float(before in ARTICLES),
+            float(before in PUNCTUATION),
+            float(after in PUNCTUATION or after == ">"),
+            float(before.startswith("'")),
+            float(after.startswith("'")),
+            float(word.startswith("'")),
+            float(word in PUNCTUATION),
+            float("-" in word),
+            float(any(letter.isdigit() for letter in word)),
+            1.0,
+        ]
+
+
+def made_of(worlds: Sequence[World], encode: Encode) -> Iterator[np.ndarray]:
+    """What the words of each statement are made of [T, F], statement by statement."""
+    known = {token.word for world in worlds for own in world.tokens for token in own}
+    words = sorted(known)
+    vectors = dict(zip(words, encode(words), strict=True)) if words else {}
+    none = np.zeros(len(next(iter(vectors.values()))) if vectors else 0, dtype=np.float32)
+    for world in worlds:
+        for own in world.tokens:
+            rows = []
+            spelled = ["<", "<", *(token.word for token in own), ">", ">"]
+            for at in range(len(own)):
+                b2, b1, word, a1, a2 = spelled[at : at + 5]
+                runs = (f"0 {word}", f"-1 {b1}", f"+1 {a1}", f"-2 {b2} {b1}", f"+2 {a1} {a2}", f"-0 {b1} {word}", f"+0 {word} {a1}")
+                hashed = np.zeros(BUCKETS, dtype=np.float32)
+                hashed[[crc32(run.encode()) % BUCKETS for run in runs]] = 0.5
+                near = [vectors.get(one, none) for one in (b1, word, a1)]
+                rows.append(np.concatenate([*near, hashed, np.array(world.features(own, at), dtype=np.float32)]))
+            yield np.stack(rows) if rows else np.zeros((0, 3 * len(none) + BUCKETS), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The names of a world. `names`: the noun that each is marked as, and the name; `places`: the nouns of all places, those of one word
+    that are told with "the" and need no mark among them."""
+
+    names: dict[str, str]
+    places: frozenset[str]
+
+
+class Names:
+    """What the names of a world are.
+
+    Args:
+        weights: `tags` [F, 3], of TAGS.
+        encode: MiniLM where it is not given; vectors are kept.
+    """
+
+    def __init__(self, weights: Mapping[str, np.ndarray], encode: Encode | None = None) -> None:
+        self.weights = {name: np.asarray(weight, dtype=np.float32) for name, weight in weights.items()}
+        self.encode = encode or minilm_kept
+
+    def scores(self, world: World) -> list[np.ndarray]:
+        """How like each word of each statement is to one of each of TAGS [T, 3]."""
+        return [rows @ self.weights["tags"] for rows in made_of([world], self.encode)]
+
+    def found(self, texts: Sequence[str]) -> Found:
+        """The names of the places of a world."""
+        world = World(texts)
+        return agreed(world, self.spans(world))
+
+    def spans(self, world: World) -> list[list[tuple[int, int]]]:
+        """The names of each statement taken for itself, as the first token and the one after the last."""
+        return [best_spans(own, scores) for own, scores in zip(world.tokens, self.scores(world), strict=True)]
+
+
+def best_spans(own: Sequence[Token], scores: np.ndarray) -> list[tuple[int, int]]:
+    """The names of the highest sum of scores, none over a mark, begun or ended by a word that does neither."""
+    least = -1e9
+    total = np.array([0.0, least, least])
+    came: list[np.ndarray] = []
+    for at, token in enumerate(own):
+        outside = max(range(3), key=lambda tag: total[tag] + (least if tag and own[at - 1].word in EDGES else 0))
+        inside = 1 if total[1] > total[2] else 2
+        row = np.array([outside, outside, inside])
+        fresh = np.array([total[outside], total[outside], total[inside]]) + scores[at]
+        if token.word in PUNCTUATION:
+            fresh[1:] = least
+        if token.word in EDGES or token.word.startswith("'"):
+            fresh[1] = least
+        came.append(row)
+        total = fresh
+    if not own:
+        return []
+    tag = int(np.argmax(total))
+    found, end = list[tuple[int, int]](), len(own)
+    tags = [0] * len(own)
+    for at in range(len(own) - 1, -1, -1):
+        tags[at] = tag
+        tag = int(came[at][tag])
+    at = 0
+    while at < len(own):
+        if tags[at] == 1:
+            end = at + 1
+            while end < len(own) and tags[end] == 2:
+                end += 1
+            found.append((at, end))
+            at = end
+        else:
+            at += 1
+    return found
+
+
+def agreed(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> Found:
+    """The names that the world as a whole bears out, of those that its statements seem to have each for itself.
+
+    What one statement alone adds to a name that others have is no part of it; a piece of names that never stands without the rest is none;
+    and a name stands for one in at least half of the statements that have its words.
+    """
+    votes, bare, called = Counter[tuple[str, ...]](), Counter[tuple[str, ...]](), dict[tuple[str, ...], tuple[bool, str]]()
+    for text, own, found in zip(world.texts, world.tokens, _grown(world, spans), strict=True):
+        for start, end in found:
+            words = tuple(token.word for token in own[start:end])
+            votes[words] += 1
+            bare[words] += not start or own[start - 1].word not in ARTICLES
+            name = (start > 0, text[own[start].start : own[end - 1].end])
+            called[words] = max(called.get(words, name), name, key=lambda one: one[0])
+    taken = _without_additions(votes)
+    outside = Counter[tuple[str, ...]]()
+    for own in world.tokens:
+        words, at = [token.word for token in own], 0
+        while at < len(words):  # the longest first, as they are marked
+            hit = next((one for size in range(LONGEST, 0, -1) if (one := tuple(words[at : at + size])) in taken), ())
+            outside[hit] += bool(hit)
+            at += len(hit) or 1
+    kept = [words for words in taken if outside[words] and 2 * votes[words] >= outside[words]]
+    nouns = {words: _noun(words) for words in kept}
+    marked = [words for words in kept if bare[words] or len(words) > 1 or nouns[words] != words[0]]
+    marked.sort(key=lambda words: (-len(words), words))
+    return Found({nouns[words]: called[words][1] for words in marked}, frozenset(nouns.values()))
+
+
+def _grown(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> list[list[tuple[int, int]]]:
+    """The names, each with the word that follows it, and with what "of" joins before it, in all statements that have it, two at least."""
+    before, after = defaultdict[tuple[str, ...], list[str]](list), defaultdict[tuple[str, ...], list[str]](list)
+    for own, found in zip(world.tokens, spans, strict=True):
+        words = [token.word for token in own]
+        for start, end in found:
+            name = tuple(words[start:end])
+            before[name].append(" ".join(words[start - 2 : start]) if start > 1 and words[start - 1] == "of" else "")
+            verb = words[end].endswith(("s", "ed")) and words[end + 1] in CLOSED if end + 1 < len(words) else False
+            after[name].append("" if verb or end == len(words) else words[end])
+
+    def same(told: Sequence[str]) -> str:
+        word = told[0] if len(told) > 1 and len(set(told)) == 1 else ""
+        return "" if not word or {word.split()[0]} & (CLOSED | EDGES | PUNCTUATION | MOVES.keys()) else word
+
+    grown = []
+    for own, found in zip(world.tokens, spans, strict=True):
+        row = list[tuple[int, int]]()
+        for start, end in found:
+            name = tuple(token.word for token in own[start:end])
+            first, last = start - 2 * bool(same(before[name])), end + bool(same(after[name]))
+            if not row or row[-1][1] <= first:
+                row.append((first, last))
+        grown.append(row)
+    return grown
+
+
+def _without_additions(votes: Mapping[tuple[str, ...], int]) -> set[tuple[str, ...]]:
+    """The names, each without what it alone adds before or behind one that stands in more statements."""
+    return {
+        words
+        for words, often in votes.items()
+        if not any(votes.get(part, 0) > often for size in range(1, len(words)) for part in (words[:size], words[-size:]) if often == 1)
+    }
+
+
+def _noun(words: Sequence[str]) -> str:
+    """A name as one noun of letters and lines under them."""
+    letters = "".join(DIGITS[int(one)] + " " if one.isdigit() else one for one in " ".join(words).replace(" '", "").replace("'", ""))
+    noun = "_".join(re.findall(r"[^\W\d_]+", letters))
+    return f"place_{noun}" if noun in GENERIC or noun in MOVES else noun
+
+
+@cache
+def fitted_names() -> Names:
+    """The one whose weights are in the tree, loaded once a process.
+
+    Raises:
+        LabError: there are none.
+    """
+    path = home() / FILE
+    try:
+        return Names(load_file(path))
+    except (OSError, ValueError) as error:
+        raise LabError(f"{path} has no weights that can be read; `python benchmarks/memory/names.py fit` makes them") from error

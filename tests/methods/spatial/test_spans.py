@@ -1,0 +1,105 @@
+"""Names of places as what recurs over the statements of a world."""
+
+import numpy as np
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.methods.spatial import spans
+from hippo_core.methods.spatial.answers import Atlas, hangs_together
+from hippo_core.methods.spatial.likeness import fitted
+from hippo_core.methods.spatial.names import mark
+from hippo_core.methods.spatial.reading import Link, Walk
+from hippo_core.methods.spatial.spans import World, agreed, best_spans, fitted_names, tokens
+from hippo_core.models.packages.pins import available
+
+needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="`make models` brings MiniLM")
+
+
+def scored(text, *names):
+    """Scores that say of these words of a text that they are names."""
+    own = tokens(text)
+    found = np.tile([1.0, -1.0, -1.0], (len(own), 1))
+    for name in names:
+        words = [token.word for token in tokens(name)]
+        at = next(at for at in range(len(own)) if [token.word for token in own[at : at + len(words)]] == words)
+        found[at : at + len(words)] = [-1.0, -1.0, 1.0]
+        found[at] = [-1.0, 1.0, -1.0]
+    return own, found
+
+
+def world(*told):
+    """The names that a world bears out, of these in each of its statements."""
+    known = World([text for text, *_ in told])
+    return agreed(known, [best_spans(*scored(text, *names)) for text, *names in told])
+
+
+def test_a_name_is_its_best_words_and_none_over_a_mark():
+    own, found = scored("At the captain's cabin, turn east.", "captain's cabin")
+    assert [" ".join(token.word for token in own[start:end]) for start, end in best_spans(own, found)] == ["captain 's cabin"]
+    own, found = scored("Past the mill, turn.", "mill")
+    found[3] = [-1.0, -1.0, 2.0]  # the comma
+    assert [own[start].word for start, end in best_spans(own, found) if end == start + 1] == ["mill"]
+
+
+def test_what_one_statement_adds_to_a_name_is_no_part_of_it():
+    told = [("The study pointing east is by the mess.", "study pointing", "mess"), ("The study is by the den.", "study", "den")]
+    again = ("The study adjoins the mess.", "study", "mess")
+    assert world(*told, again).places == {"study", "mess", "den"}
+    assert "clock_tower" in world(*told, ("The tower is by the clock tower.", "tower", "clock tower")).places
+
+
+def test_a_piece_that_never_stands_without_the_rest_is_no_name():
+    told = [("Gift shop and hall share a wall.", "Gift shop", "hall"), ("From the gift shop one sees the hall.", "gift", "hall")]
+    assert world(*told).places == {"gift_shop", "hall"}
+
+
+def test_what_is_mostly_no_name_is_none():
+    told = [("Turn at the mill.", "mill"), ("The den is on the turn.", "den", "turn"), ("At the turn is the mill.", "mill")]
+    assert world(*told).places == {"mill", "den"}
+
+
+def test_names_are_marked_with_an_article_or_none_in_letters_of_either_size():
+    found = world(
+        ("Lighthouse is by Platform 12.", "Lighthouse", "Platform 12"), ("The x-ray room is by lighthouse.", "x-ray room", "lighthouse")
+    )
+    assert found.names == {"platform_one_two": "Platform 12", "x_ray_room": "x-ray room", "lighthouse": "lighthouse"}
+    marked = [mark(text, found.names) for text in ("Lighthouse, then X-ray room.", "A lighthouse has lamps.", "from the Platform 12")]
+    assert marked == ["the lighthouse, then the x_ray_room.", "A lighthouse has lamps.", "from the platform_one_two"]
+
+
+TOLD = [
+    "The usher's box snuggles up to the mirror maze.",
+    "Wig cellar and usher's box share a curtain.",
+    "The mirror maze is older than the wig cellar.",
+    "The prop-store cowers beside the wig cellar.",
+]
+
+
+@needs_minilm
+def test_a_way_over_names_of_several_words_that_no_pattern_knows():
+    atlas = Atlas(TOLD, likeness=fitted())
+    assert atlas.map.labels.keys() == {"ushers_box", "mirror_maze", "wig_cellar", "prop_store"}
+    said = atlas.say("Which places does one pass on the way from mirror maze to the prop-store?")
+    assert said and said.answer == "usher's box, wig cellar, prop-store"
+
+
+def test_no_weights_is_an_error_that_says_what_makes_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(spans, "home", lambda: tmp_path)
+    fitted_names.cache_clear()
+    with pytest.raises(LabError, match=r"benchmarks/memory/names.py fit"):
+        fitted_names()
+    fitted_names.cache_clear()
+
+
+def link(origin, goal, by=""):
+    return Link(origin, goal, by=by)
+
+
+def test_the_reading_that_makes_more_of_a_map_is_taken():
+    map_of_three = [link("mill", "den"), link("den", "inn"), link("inn", "mill")]
+    cut = [link("mill", "old"), link("den", "inn"), link("inn", "mill")]
+    assert hangs_together(map_of_three, cut) and not hangs_together(cut, map_of_three)
+    assert hangs_together(map_of_three, map_of_three)
+    assert not hangs_together(map_of_three, [*map_of_three, Walk("Lea", "inn")])
+    assert not hangs_together(map_of_three, [*map_of_three[:2], link("inn", "mill", by="ferry")])
+    assert not hangs_together([*map_of_three[:2], link("inn", "mills")], map_of_three)
