@@ -4,7 +4,7 @@ streaming_llm   the first four tokens and the latest stay (Xiao et al. 2024, "Ef
 knorm           of each head the tokens stay whose keys are shortest (Devoto et al. 2024, "A simple and effective L2 norm-based strategy
                 for KV cache compression")
 
-The package kvpress has both under these names; it is no part of the lab.
+The package kvpress has both under these names; it is no part of the lab, and benchmarks/cache.py measures it beside them.
 """
 
 from collections.abc import Callable

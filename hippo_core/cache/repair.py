@@ -145,12 +145,14 @@ def load_repair(folder: Path, clean: Clean, model: str) -> Repair:
         raise LabError(f"{error.filename} is not there; train the repair first: hippo run cache step=train") from None
     except (SafetensorError, ValueError) as error:
         raise LabError(f"{path} is damaged ({' '.join(str(error).split())[:100]}); train the repair again") from None
+    if missing := sorted({"model", "settings"} - set(made)):
+        raise LabError(f"{folder / 'repair.json'} does not say {' and '.join(missing)}; train the repair again: hippo run cache step=train")
     if made["model"] != model:
         raise LabError(f"{path} was trained for the model {made['model']}, not for {model}; train one: hippo run cache step=train")
-    repair = Repair(RepairSettings.model_validate(made["settings"]), clean)
     try:
+        repair = Repair(RepairSettings.model_validate(made["settings"]), clean)
         repair.load_state_dict(tensors)
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise LabError(f"{path} does not fit its settings {made['settings']} ({' '.join(str(error).split())[:120]})") from None
     return repair.fixed()
 

@@ -135,6 +135,16 @@ def test_the_same_text_is_the_ceiling(lm, setting, damaged):
     assert torch.equal(load_defence("recompute", setting).repair(seen), kv)
 
 
+def test_a_part_of_the_text_brings_the_first_tokens_back(lm, setting, damaged):
+    tokens = list(range(5, 25))
+    kv = encode(lm, [tokens])[0]
+    seen = replace(damaged(torch.zeros_like(kv)), prefix=None, tokens=tuple(tokens))
+    part = load_defence("recompute", replace(setting, budget=0.3))
+    assert part.reads and not load_defence("recompute", setting).reads
+    repaired = part.repair(seen)
+    assert torch.allclose(repaired[:, :, :, :6], kv[:, :, :, :6], atol=1e-5) and not repaired[:, :, :, 6:].any()
+
+
 def test_an_unknown_defence_is_refused(setting):
     with pytest.raises(LabError, match="unknown defence 'prayer'"):
         load_defence("prayer", setting)

@@ -5,7 +5,7 @@ import torch
 
 from hippo_core.cache.defences.base import Clean
 from hippo_core.cache.repair import FILE, Repair, RepairSettings, load_repair, save_repair
-from hippo_core.files import LabError
+from hippo_core.files import LabError, write_json
 from tests.cache.conftest import cache
 
 CLEAN = Clean.of([cache(seed) for seed in range(100, 104)])
@@ -70,6 +70,22 @@ def test_one_of_another_model_or_none_is_refused(tmp_path):
     (tmp_path / FILE).write_bytes(b"nothing")
     with pytest.raises(LabError, match="damaged"):
         load_repair(tmp_path, CLEAN, "smollm2-135m")
+
+
+@pytest.mark.parametrize("settings", [{"rank": 6}, {"rank": 4, "family": "C"}, {"rank": 0}, {"layers": [7]}, {"depth": 3}])
+def test_a_checkpoint_of_another_config_is_refused_in_one_line(tmp_path, settings):
+    save_repair(made(), tmp_path, {"model": "hippo-tiny"})
+    write_json(tmp_path / "repair.json", {"model": "hippo-tiny", "settings": settings})
+    with pytest.raises(LabError, match=r"settings|layers") as said:
+        load_repair(tmp_path, CLEAN, "hippo-tiny")
+    assert "\n" not in str(said.value)
+
+
+def test_a_checkpoint_that_does_not_say_how_it_was_made_is_refused(tmp_path):
+    save_repair(made(), tmp_path, {"model": "hippo-tiny"})
+    write_json(tmp_path / "repair.json", {"model": "hippo-tiny"})
+    with pytest.raises(LabError, match="does not say"):
+        load_repair(tmp_path, CLEAN, "hippo-tiny")
 
 
 def test_what_the_model_lacks_is_refused():

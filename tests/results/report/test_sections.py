@@ -82,7 +82,7 @@ def test_sections_of_several_experiments_stand_beside_the_answers(tmp_path):
     html, md = page.read_text(), (tmp_path / "out/index.md").read_text()
     places = [html.index(f"<h2>{name} one</h2>") for name in ("First", "Second", "Third")]
     assert places == sorted(places) and all(f"{name} one</a>" in html and f"## {name} one\n" in md for name in ("First", "Second", "Third"))
-    assert "<td>Nia</td><td class=n>0.25</td>" in html and "| Omar | 3 |" in md
+    assert "<td class=name>Nia</td><td class=n>0.25</td>" in html and "| Omar | 3 |" in md
     [picture] = (tmp_path / "out/figures").glob("section_2_*.png")
     assert picture.read_bytes() == PIXEL and f"](figures/{picture.name})" in md
 

@@ -33,14 +33,20 @@ def teach_ms(folder: Path, rows: Frame) -> Frame:
     """Each row's share of the time in which its world was told to the stores that its cell reads, from the `teach.csv` of each cell that
     wrote one. The time of calibrating a gate, which all worlds share, is not in it."""
     prepared = {record.name: record for step in ("teach", "replay") for record in records_with(folder, dry_run=True, step=step)}
-    parts = []
-    for record, own in rows.groupby("record", sort=False)[["world"]]:
-        teachings = dict.fromkeys(_taught_by(folder / str(record), prepared))  # two parts of a memory may read one store
-        if teachings:
-            told = pd.concat([pd.read_csv(teaching / TAUGHT, usecols=["world", "ms"]) for teaching in teachings])
-            items: Any = own.groupby("world")["world"].transform("size")
-            parts.append(own["world"].map(told.groupby("world")["ms"].sum()) / items)
-    return pd.concat(parts).reindex(rows.index) if parts else pd.Series(float("nan"), index=rows.index)
+    nothing: Any = pd.Series(float("nan"), index=rows.index)
+    if not prepared:
+        return nothing
+    told = {
+        record: pd.concat([pd.read_csv(teaching / TAUGHT, usecols=["world", "ms"]) for teaching in teachings])
+        for record in rows["record"].unique()
+        if (teachings := dict.fromkeys(_taught_by(folder / str(record), prepared)))  # two parts of a memory may read one store
+    }
+    if not told:
+        return nothing
+    of = ["record", "world"]
+    ms = pd.concat(told, names=["record"]).groupby(of)["ms"].sum()
+    items: Any = rows.groupby(of)["world"].transform("size")
+    return ms.reindex(pd.MultiIndex.from_frame(rows[of])).set_axis(rows.index) / items
 
 
 def _taught_by(record: Path, prepared: dict[str, Path]) -> list[Path]:
