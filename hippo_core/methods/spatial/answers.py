@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hippo_core.methods.spatial.likeness import Likeness
     from hippo_core.methods.spatial.policy import Habits
 
-MORE = 1.05  # by how much
+MORE = 1.05  # by which factor a reading says more before it stands, however many places it tells of
 LANDMARK = re.compile(r"\b[Tt]he (?P<name>(?:[A-Z][\w'’-]* (?:& )?)+[a-z]+)\b")  # "the Marlow company"
 
 

@@ -116,9 +116,9 @@ class ToldMap(PlaceMap):
 
     def _doubt(self, one: Link) -> None:
         """A link is as doubtful as its surest telling."""
-        ends = (one.origin, one.goal)
+        ends, back = (one.origin, one.goal), (one.goal, one.origin)
         doubt = min(one.doubt, self.doubts.get(ends, one.doubt if self.edges.evidence[frozenset(ends)].opened == 1 else 0.0))
-        for pair in (ends, ends[::-1]):
+        for pair in (ends, back):
             self.doubts.pop(pair, None)
             if doubt:
                 self.doubts[pair] = doubt

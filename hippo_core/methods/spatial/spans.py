@@ -232,7 +232,7 @@ def agreed(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> Found:
             at += len(hit) or 1
     kept = [words for words in taken if outside[words] and 2 * votes[words] >= outside[words]]
     nouns = {words: _noun(words) for words in kept}
-    marked = [words for words in kept if bare[words] or len(words) > 1 or nouns[words] != words[0]]
+    marked = [words for words in kept if bare[words] or nouns[words] not in words]
     marked.sort(key=lambda words: (-len(words), words))
     return Found({nouns[words]: called[words][1] for words in marked}, frozenset(nouns.values()))
 

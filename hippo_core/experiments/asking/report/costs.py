@@ -44,7 +44,7 @@ def teach_ms(folder: Path, rows: Frame) -> Frame:
     if not told:
         return nothing
     of = ["record", "world"]
-    ms = pd.concat(told, names=["record"]).groupby(of)["ms"].sum()
+    ms: Any = pd.concat(told, names=["record"]).groupby(of)["ms"].sum()
     items: Any = rows.groupby(of)["world"].transform("size")
     return ms.reindex(pd.MultiIndex.from_frame(rows[of])).set_axis(rows.index) / items
 
