@@ -60,6 +60,12 @@ def test_a_last_word_takes_the_one_before_back_and_counts_once():
     assert most_common(["Rome", "Oslo"]) is None
 
 
+def test_the_patterns_that_are_kept_are_those_that_are_drawn():
+    kept, drawn = conflict.patterns(), conflict.draw_patterns(8000)
+    assert {right: kept[right][: len(same)] for right, same in drawn.items()} == drawn
+    assert all(drawn.values()) and {len(same) for same in kept.values()} == {conflict.PATTERNS}
+
+
 def test_each_simple_rule_is_right_about_every_second_time_whatever_the_others_say():
     drawn = [conflict.disagree(Random(seed), "abcdef", "Rome", "Oslo") for seed in range(4000)]
     found = Counter(tuple(city == "Rome" for city in simple_rules(said)) for said in drawn)

@@ -16,7 +16,11 @@ from itertools import product
 from random import Random
 from typing import NamedTuple
 
+from hippo_core.suites.semantic.drawn_patterns import TABLE
+
 PATTERNS, MOST = 300, 6  # patterns of each kind; statements about a firm, at most
+Pattern = tuple[tuple[int, bool], ...]
+Rules = tuple[bool, ...]
 
 
 class Said(NamedTuple):
@@ -79,10 +83,19 @@ def disagree_surely(random: Random, tellers: Sequence[str], true: str, other: st
 
 
 @cache
-def patterns() -> dict[tuple[bool, ...], list[tuple[tuple[int, bool], ...]]]:
-    """Who (by number) says what holds, and who does not, by which of the simple rules find it: so many of each, drawn once."""
-    random, found = Random("plain statements"), {right: [] for right in product((False, True), repeat=3)}
-    while min(map(len, found.values())) < PATTERNS:  # some 300,000 draws: in plain numbers, not in statements
+def patterns() -> dict[Rules, list[Pattern]]:
+    """Who (by number) says what holds, and who does not, by which of the simple rules find it: the last, the first, the most."""
+    return {
+        right: [tuple((ord(letter.lower()) - ord("a"), letter.isupper()) for letter in word) for word in words.split()]
+        for right, words in TABLE.items()
+    }
+
+
+def draw_patterns(draws: int) -> dict[Rules, list[Pattern]]:
+    """What `drawn_patterns.TABLE` was made by, from some 300,000 draws; with fewer of them its beginnings."""
+    random = Random("plain statements")
+    found: dict[Rules, list[Pattern]] = {right: [] for right in product((False, True), repeat=3)}
+    for _ in range(draws):
         pattern = _draw(random)
         holding = [holds for _, holds in pattern]
         if len(pattern) <= MOST and not all(holding) and _most(list(dict(pattern).values())) and (most := _most(holding)) is not None:
