@@ -4,7 +4,7 @@ from pathlib import Path
 
 from hippo_core.experiments.base import Experiment, load_experiment
 from hippo_core.results.criteria import TableRows
-from hippo_core.results.records import read_meta, read_table, records_with
+from hippo_core.results.records import as_of_now, read_meta, read_table, records_with
 from hippo_core.results.report import Group
 from hippo_core.results.report import write_report as write
 
@@ -13,8 +13,9 @@ WITHIN = ("model", "seed", "suite", "n", "steps")  # parameters that tell rows o
 
 def write_report(run: Path, out: Path) -> Path:
     """Write the report of a run's records to `out`; the path of its page. LabError where there is nothing to report."""
-    pages = dict.fromkeys(page for one in experiments_in(run) for page in one.pages)  # experiments may share them
-    return write(run, out, groups(run), list(pages))
+    with as_of_now(run):
+        pages = dict.fromkeys(page for one in experiments_in(run) for page in one.pages)  # experiments may share them
+        return write(run, out, groups(run), list(pages))
 
 
 def experiments_in(run: Path) -> list[Experiment]:

@@ -141,6 +141,20 @@ def test_any_text_is_read_back(tmp_path_factory, texts):
     assert records.read_rows(run)["pred"].tolist() == texts
 
 
+def test_what_ends_while_a_run_is_read_is_not_in_it_and_each_meta_is_read_once(record, twin, monkeypatch):
+    run, other = record.parents[4], twin.parents[4]
+    late = record.with_name("delayed-test-11111111")
+    reads, read = [], type(record).read_text
+    monkeypatch.setattr(type(record), "read_text", lambda path, *told, **named: [reads.append(path), read(path, *told, **named)][1])
+    with records.as_of_now(run):
+        make(late)
+        assert records.records_with(run) == records.records_of(run) == [record]
+        assert len(records.read_rows(run)) == len(rows()) == len(records.read_table(run, "answer"))
+        assert reads.count(record / "meta.json") == 1
+        assert records.records_with(other) == [twin] and records.read_meta(late)["parameters"]["n"] == 12
+    assert records.records_with(run) == [record, late]
+
+
 def test_records_with_other_columns_are_read_together(record):
     second = make(record.with_name("delayed-test-11111111"))
     records.write_rows(second / "metrics.csv", rows().assign(energy=2.5))

@@ -37,7 +37,6 @@ def write_pages(run_folder: Path, out: Path) -> list[Part]:
     links = {name: Links(run.cells_of(name), f"{slug(name)}.html") for name in run.settings}
     judged, swept, settings = _judged_and_written(run, links, out)
     words = _words(run, judged, links, settings, out) | {"sweeps": swept, "found": _found(run, judged, out)}
-    write_rows_of(run, out)
     found_text = TEMPLATES.markdown("found.md.j2", **words)
     return [
         Part(
@@ -74,16 +73,21 @@ def verdicts_of(run: Run) -> list[Verdict]:
 
 
 def _judged_and_written(run: Run, links: dict[str, Links], out: Path) -> tuple[list[Verdict], Views, Views]:
-    """The verdicts, the sweeps, and each setting; what they show is written. As many at a time as there are cores, in processes forked
-    from this one: they find the rows in memory."""
-    jobs = min(len(run.settings) + 2, os.cpu_count() or 1)
+    """The verdicts, the sweeps, and each setting; what they show is written, and all rows. As many at a time as there are cores, in
+    processes forked from this one: they find the rows in memory."""
+    jobs = min(len(run.settings) + 3, os.cpu_count() or 1)
     with ProcessPoolExecutor(jobs, get_context("fork"), _SHARED.update, ({"run": run, "links": links, "out": out},)) as pool:
-        judged, swept = pool.submit(_judge), pool.submit(_write_sweeps)
+        kept, judged, swept = pool.submit(_write_rows), pool.submit(_judge), pool.submit(_write_sweeps)
         written = list(pool.map(_write_setting, run.settings))
+        kept.result()
         return judged.result(), swept.result(), written
 
 
 _SHARED: dict[str, Any] = {}  # what a forked process was given
+
+
+def _write_rows() -> None:
+    write_rows_of(_SHARED["run"], _SHARED["out"])
 
 
 def _judge() -> list[Verdict]:
