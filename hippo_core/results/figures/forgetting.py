@@ -25,5 +25,5 @@ def kept(table: Frame, title: str) -> Figure:
         panel.xaxis.grid(True, color=RULE, linewidth=0.7)
         panel.tick_params(axis="y", length=0)
         panel.spines["left"].set_visible(False)
-        panel.set_xlabel("share kept of what was learnt before the last phase (hollow: references)", fontsize=10)
+        panel.set_xlabel("share kept of what was learnt (hollow: references)", fontsize=10)
     return figure
