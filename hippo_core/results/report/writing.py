@@ -116,6 +116,6 @@ def _of_sections(run_folder: Path, out: Path, extra: dict[str, Any]) -> Part:
     cells = [record.relative_to(run_folder).as_posix() for record in records_with(run_folder, dry_run=True)]
     words = {"records": Path(os.path.relpath(run_folder, out)).as_posix(), "cells": cells}
     records = Block([("records", "Records")], TEMPLATES.html("records.html.j2", **words), TEMPLATES.markdown("records.md.j2", **words))
-    said = "\n".join(f"- {one['sentence']}" for one in extra["sections"])
+    said = "\n".join(f"- {sentence}" for sentence in dict.fromkeys(one["sentence"] for one in extra["sections"]) if sentence)
     judged = [("table-verdicts", "Verdicts")] if extra["verdicts"] else []
     return Part(f"{len(cells)} records.", f"## What this run found\n\n{said}\n", before=Block(judged), after=records)

@@ -73,6 +73,15 @@ def test_every_step_of_an_experiment_and_every_section_of_it_is_on_the_page(run,
     assert [section.sentence for section in group.sections] == ["720 rows of a.", "2 rows of b."]
 
 
+def test_what_several_sections_say_alike_is_found_once_in_order(tmp_path):
+    run = tmp_path / "trial"
+    run.mkdir()
+    said = {"c": "Said twice.", "b": "Said first of all.", "a": "", "d": "Said twice."}
+    write_report(run, tmp_path / "out", [Group("mine:ONE", (), [Section(title, sentence) for title, sentence in said.items()])])
+    assert (tmp_path / "out/found.md").read_text() == "## What this run found\n\n- Said twice.\n- Said first of all.\n"
+    assert (tmp_path / "out/index.md").read_text().count("Said twice.") == 2  # below its own title each
+
+
 def test_sections_of_several_experiments_stand_beside_the_answers(tmp_path):
     run = fake_records.build_run(tmp_path / "trial", ("episodic",), ("baselines/rag_bm25", "baselines/longctx"), n=10)
     table = pd.DataFrame({"who": ["Nia", "Omar"], "share": [0.25, 3.0]})
