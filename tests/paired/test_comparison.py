@@ -82,7 +82,8 @@ def test_a_picture_leaves_no_figure_that_a_notebook_would_show_again():
     numbers = dict.fromkeys([*SCORES, "tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s"], 0.0)
     asked = [{"item": f"i{world}", "world": f"w{world}", "type": "t", "success": float(world), **numbers} for world in range(2)]
     before = plt.get_fignums()
-    assert picture(pd.DataFrame([{"condition": name, **one} for name in ("lexical", "full-memory") for one in asked])).startswith(b"\x89PNG")
+    rows = pd.DataFrame([{"condition": name, **one} for name in ("lexical", "full-memory") for one in asked])
+    assert picture(rows).startswith(b"\x89PNG")
     assert plt.get_fignums() == before
 
 
