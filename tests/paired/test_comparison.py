@@ -3,8 +3,11 @@
 import json
 import random
 
+import matplotlib.pyplot as plt
+import pandas as pd
 import pytest
 
+from hippo_core.experiments.paired.report import picture
 from hippo_core.files import LabError
 from hippo_core.paired import archiving, page
 from hippo_core.paired.comparison import compare_sides, read_side, side
@@ -12,6 +15,7 @@ from hippo_core.paired.gate import Policy, judged
 from hippo_core.paired.reproducing import reproduce
 from hippo_core.paired.run import run
 from hippo_core.paired.run_files import read_run, write_run
+from hippo_core.paired.scoring import SCORES
 from hippo_core.paired.settings import Settings
 from hippo_core.paired.suite import read_suite
 from tests.paired import suites
@@ -72,6 +76,15 @@ def test_groups_are_corrected_over_all_of_them(one):
     groups = compare_sides(side(one, "no-memory"), side(one, "lexical")).groups
     assert [group.name for group in groups] == ["type:grounded_answer", "type:retrieval", "tag:even", "tag:odd"]
     assert all(group.p_holm >= group.result.p_permutation for group in groups)
+
+
+def test_a_picture_leaves_no_figure_that_a_notebook_would_show_again():
+    numbers = dict.fromkeys([*SCORES, "tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s"], 0.0)
+    asked = [{"item": f"i{world}", "world": f"w{world}", "type": "t", "success": float(world), **numbers} for world in range(2)]
+    before = plt.get_fignums()
+    rows = pd.DataFrame([{"condition": name, **one} for name in ("lexical", "full-memory") for one in asked])
+    assert picture(rows).startswith(b"\x89PNG")
+    assert plt.get_fignums() == before
 
 
 @pytest.mark.parametrize("name", ["notes", "items", "suite", "human"])

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from hippo_core.paired.comparison import by_item, compared, grouped, item_counts
 from hippo_core.paired.conditions import CONDITIONS, MEMORY
@@ -50,11 +51,10 @@ def in_words(metrics: Mapping[str, Any]) -> str:
 
 def picture(rows: Frame) -> bytes:
     """Success of each condition with its 95% interval by world, as bars (PNG)."""
-    import matplotlib.pyplot as plt
-
     names = [name for name in CONDITIONS if name in set(rows["condition"])]
     means = [mean_by_cluster(items_of(rows[rows["condition"] == name]), "success", "world") for name in names]
-    drawn, axes = plt.subplots(figsize=(7, 0.5 * len(names) + 1.2), layout="constrained")
+    drawn = Figure(figsize=(7, 0.5 * len(names) + 1.2), layout="constrained")
+    axes = drawn.subplots()
     for place, found in enumerate(means):
         axes.barh(place, found["mean"] or 0, color="#4c72b0" if names[place] == MEMORY else "#b0b0b0")
         if found["low"] is not None:

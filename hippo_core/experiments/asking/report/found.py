@@ -105,7 +105,7 @@ def _compared(found: Sequence[Lead]) -> str:
     paired = [lead for lead in found if not math.isnan(lead.difference)]
     if not paired:
         alone = [f"{look(lead.a).label} answers {percent(lead.mean(lead.a))} right on {lead.setting}" for lead in found[:NAMED]]
-        return f"{'; '.join(alone)}; there is nothing to compare it with." if alone else "Nothing was scored."
+        return f"{'; '.join(alone)}; {_no_rival(found)}." if alone else "Nothing was scored."
     if len(paired) == 1:
         [lead] = paired
         scores = f"{lead.subject} answers {percent(lead.mean(lead.a))} of the questions on {lead.setting} right"
@@ -122,6 +122,14 @@ def _compared(found: Sequence[Lead]) -> str:
     parts = [groups[0][0] if not groups[0][1] else _listed(*groups[0], len(paired))]
     parts += [_listed(words, some, len(paired)) for words, some in groups[1:] if some]
     return "; ".join(parts) + "."
+
+
+def _no_rival(found: Sequence[Lead]) -> str:
+    """That nothing is compared, and which baselines were asked all the same: a rag with other settings stands for no best rag."""
+    asked = dict.fromkeys(name for lead in found for name in lead.table.index if name.startswith("baselines/") and name != lead.a)
+    if not asked:
+        return "there is nothing to compare it with"
+    return f"not compared in this sentence, though asked too: {', '.join(look(name).label for name in ordered(asked))}"
 
 
 def _sides(paired: Sequence[Lead]) -> tuple[str, str]:

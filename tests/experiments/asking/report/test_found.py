@@ -5,14 +5,16 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+import pandas as pd
 import pytest
 
-from hippo_core.experiments.asking.report.found import described, sentences
+from hippo_core.experiments.asking.report.found import _compared, described, sentences
 from hippo_core.experiments.asking.report.runs import load_run
 from hippo_core.experiments.asking.report.writing import verdicts_of
 from hippo_core.experiments.reporting import write_report
 from hippo_core.lab.grid import summary
 from hippo_core.results.criteria import read_criteria
+from hippo_core.results.figures.headline import Lead
 from tests.results import fake_records
 
 
@@ -62,6 +64,19 @@ def test_the_three_sentences_say_what_the_numbers_say(run, out):
     page = (out / "index.html").read_text(encoding="utf-8")
     assert page.index('id="found"') < page.index(">What this run found<") < page.index('src="data:image/png') < page.index('id="verdicts"')
     assert (out / "figures/found.png").is_file() and first in (out / "found.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("others", "says"),
+    [
+        ([], "there is nothing to compare it with."),
+        (["controls/oracle"], "there is nothing to compare it with."),
+        (["baselines/longctx", "baselines/rag_sum"], "not compared in this sentence, though asked too: longctx, rag_sum."),
+    ],
+)
+def test_baselines_that_were_asked_are_not_said_to_be_missing(others, says):
+    table = pd.DataFrame({"mean": 1.0}, index=["memory/smpd", *others])
+    assert _compared([Lead("spatial", "memory/smpd", "", "", table, *[float("nan")] * 3)]) == f"smpd answers 100% right on spatial; {says}"
 
 
 def test_the_legend_has_every_condition_in_the_words_of_its_preset(run, out):
