@@ -1,16 +1,16 @@
-"""What a report says of tasks in sequence: all cells side by side, what learning took, then the matrix of each."""
+"""What a report says of tasks in sequence: what was found, all cells side by side, what learning took, then the matrix of each."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
+from hippo_core.experiments.forgetting.found import first_plain, in_words, names, shown
 from hippo_core.experiments.forgetting.table import LEVELS, matched, matrix, spent, summaries
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.figures import drawing, sleeps
-from hippo_core.results.formatting import NONE, share, span
+from hippo_core.results.formatting import NONE
 from hippo_core.results.frames import Frame
-from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
 
 TOLD = (
@@ -29,13 +29,16 @@ COMPARED = ("average_accuracy", "kept")  # with a plain model
 
 
 def found(tables: Sequence[TableRows]) -> list[Section]:
-    """A section that compares the cells of a table, one that does so at equal training loss, one of what learning took, and one a cell."""
+    """A section of what was found in the cells of a table, one that compares them, one that does so at equal training loss, one of what
+    learning took, and one a cell."""
     sections = []
     for table in tables:
         rows: Frame = table.rows
         cells = [rows[rows["record"] == record] for record in dict.fromkeys(rows["record"])]
         told = [name for name in TOLD if name in rows and (rows[name].astype(str).nunique() > 1 or name == "method")]
-        sections += [_side_by_side(cells, told), *_matched(cells, told), _spent(cells, told), *(_of_cell(cell, told) for cell in cells)]
+        named = names([_named(cell, told) for cell in cells])
+        sections += [in_words(cells, named), _side_by_side(cells, told), *_matched(cells, told), _spent(cells, told)]
+        sections += map(_of_cell, cells, named)
     return sections
 
 
@@ -55,7 +58,7 @@ def _named(cell: Frame, told: Sequence[str]) -> dict[str, str]:
 
 def _side_by_side(cells: Sequence[Frame], told: Sequence[str]) -> Section:
     by_cell = [summaries(cell) for cell in cells]
-    plain = _plain(cells)
+    plain = first_plain(cells)
     places = ranks(by_cell)
     lines = []
     for number in places.median(axis="columns").sort_values(kind="stable").index:
@@ -63,11 +66,11 @@ def _side_by_side(cells: Sequence[Frame], told: Sequence[str]) -> Section:
         line: dict[str, Any] = dict(_named(cell, told))
         mine = places.loc[number]
         line["rank"] = f"{mine.median():g} ({mine.min():g} to {mine.max():g})"
-        line |= {title: _shown(own.rename_axis("init").reset_index(), name) for name, title in SHOWN.items()}
+        line |= {title: shown(own.rename_axis("init").reset_index(), name) for name, title in SHOWN.items()}
         if plain is not None:
             for name in COMPARED:
                 difference = (own[name] - by_cell[plain][name]).rename_axis("init").reset_index()
-                line[f"{SHOWN[name]}, less that of none"] = NONE if number == plain else _shown(difference, name, sign=True)
+                line[f"{SHOWN[name]}, less that of none"] = NONE if number == plain else shown(difference, name, sign=True)
         lines.append(line | {"initialisations": str(len(own))})
     sentence = (
         "Best first. rank: by average accuracy among the cells with the same initialisation, median (least to most). Means over "
@@ -78,13 +81,8 @@ def _side_by_side(cells: Sequence[Frame], told: Sequence[str]) -> Section:
     return Section("Tasks in sequence", sentence, table=pd.DataFrame(lines))
 
 
-def _plain(cells: Sequence[Frame]) -> int | None:
-    """The place of the first cell of a plain model; None where there is none."""
-    return next((number for number, cell in enumerate(cells) if cell["method"].iloc[0] == "none"), None)
-
-
 def _matched(cells: Sequence[Frame], told: Sequence[str]) -> list[Section]:
-    by_cell, plain, lines = [matched(cell) for cell in cells], _plain(cells), []
+    by_cell, plain, lines = [matched(cell) for cell in cells], first_plain(cells), []
     for level in LEVELS:
         for number, cell in enumerate(cells):
             own = by_cell[number]
@@ -93,12 +91,12 @@ def _matched(cells: Sequence[Frame], told: Sequence[str]) -> list[Section]:
                 continue
             line: dict[str, Any] = {"training loss": f"{level:g}", **_named(cell, told)}
             line["reached by"] = f"{len(own)} of {cell['init'].nunique() * cell['task'].nunique()}"
-            line |= {title: _shown(_by_init(own, name), name) for name, title in AT_EQUAL_LOSS.items()}
+            line |= {title: shown(_by_init(own, name), name) for name, title in AT_EQUAL_LOSS.items()}
             if plain is not None:
                 both = own.merge(by_cell[plain], on=["init", "task", "level"], suffixes=("", "_plain"))
                 for name, title in AT_EQUAL_LOSS.items():
                     apart = _by_init(both.assign(**{name: both[name] - both[f"{name}_plain"]}), name)
-                    line[f"{title}, less that of none"] = NONE if number == plain else _shown(apart, name, sign=True)
+                    line[f"{title}, less that of none"] = NONE if number == plain else shown(apart, name, sign=True)
             lines.append(line)
     if not lines:
         return []
@@ -120,16 +118,6 @@ def ranks(by_cell: Sequence[Frame]) -> Frame:
     """The rank of each cell (index) among those with the same initialisation (columns), by average accuracy; 1 is best, ties share."""
     found = pd.DataFrame({number: own["average_accuracy"] for number, own in enumerate(by_cell)}).T
     return found.rank(ascending=False)
-
-
-def _shown(by_init: Frame, name: str, sign: bool = False) -> str:
-    value = mean_by_cluster(by_init, name, "init")
-    if value["low"] is not None:
-        return f"{share(value['mean'], value['low'], value['high'], sign=sign)} ({span(value['low'], value['high'], sign=sign)})"
-    if not value["n"]:
-        return NONE
-    least, most = (share(end, sign=sign) for end in (by_init[name].min(), by_init[name].max()))
-    return f"{share(value['mean'], sign=sign)} [{least} to {most}]"
 
 
 def _spent(cells: Sequence[Frame], told: Sequence[str]) -> Section:
@@ -155,12 +143,11 @@ def _ranged(values: Sequence[float] | None) -> str:
     return NONE if values is None else f"{values[0]:.0f} ({values[1]:.0f} to {values[2]:.0f})"
 
 
-def _of_cell(cell: Frame, told: Sequence[str]) -> Section:
-    name = ", ".join(f"{column} {value}" for column, value in _named(cell, told).items())
+def _of_cell(cell: Frame, name: str) -> Section:
     accuracy, loss = matrix(cell), matrix(cell, "loss")
-    shown = accuracy.rename_axis(columns=None).reset_index(names="after phase")
-    shown = shown.assign(**{f"{task}, nats": loss[task].to_numpy() for task in loss})
+    lines = accuracy.rename_axis(columns=None).reset_index(names="after phase")
+    lines = lines.assign(**{f"{task}, nats": loss[task].to_numpy() for task in loss})
     sentence = (
         "Accuracy, then nats a token, on each task after each phase; 0: before the first. Tasks are learnt in the order of their columns."
     )
-    return Section(f"Forgetting: {name}", sentence, picture(cell), shown.round(3))
+    return Section(name, sentence, picture(cell), lines.round(3), group="After each phase")

@@ -19,15 +19,19 @@ class Section:
 
     Args:
         title: what it is about.
-        sentence: what it found, made from its numbers.
+        sentence: what it found, made from its numbers, or how to read it.
         figure: a picture (PNG).
         table: rows of ready words and numbers, with the names of its columns as heads.
+        findings: what was found, in sentences for who reads nothing else; where a report has some, `found.md` holds no other sentences.
+        group: sections in a row with the same one stand folded below this name and share a link; without one a section stands open.
     """
 
     title: str
     sentence: str = ""
     figure: bytes | None = None
     table: pd.DataFrame | None = None
+    findings: Sequence[str] = ()
+    group: str = ""
 
 
 def measures(rows: Frame, cluster: str, names: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
@@ -59,6 +63,7 @@ def view(section: Section, number: int) -> tuple[dict[str, Any], dict[str, bytes
         rows = [[_shown(value) for value in row] for row in section.table.itertuples(index=False, name=None)]
         table = {"heads": list(zip(heads, numbers, strict=True)), "rows": [list(zip(row, numbers, strict=True)) for row in rows]}
     shown = {"slug": f"section-{number}-{name}", "title": section.title, "sentence": section.sentence, "table": table}
+    shown |= {"findings": list(section.findings), "group": section.group}
     return {**shown, "figure": file if section.figure else ""}, {file: section.figure} if section.figure else {}
 
 

@@ -14,6 +14,8 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +110,10 @@ def _written_groups(groups: Sequence[Group], out: Path) -> tuple[list[Verdict], 
         write_pictures(out, pictures)
         data = {file: base64.b64encode(picture).decode() for file, picture in pictures.items()}
         shown.append(words | {"data": data.get(words["figure"], "")})
-    return judged, {"sections": shown, "verdicts": verdicts.of_tables(judged), "counted": counted(one.verdict for one in judged)}
+    rows = [list(own) for _, own in groupby(shown, itemgetter("group"))]
+    blocks = [(f"group-{own[0]['slug']}", own[0]["group"], own) for own in rows]
+    extra = {"sections": shown, "blocks": blocks, "verdicts": verdicts.of_tables(judged)}
+    return judged, extra | {"counted": counted(one.verdict for one in judged)}
 
 
 def _of_sections(run_folder: Path, out: Path, extra: dict[str, Any]) -> Part:
@@ -116,6 +121,8 @@ def _of_sections(run_folder: Path, out: Path, extra: dict[str, Any]) -> Part:
     cells = [record.relative_to(run_folder).as_posix() for record in records_with(run_folder, dry_run=True)]
     words = {"records": Path(os.path.relpath(run_folder, out)).as_posix(), "cells": cells}
     records = Block([("records", "Records")], TEMPLATES.html("records.html.j2", **words), TEMPLATES.markdown("records.md.j2", **words))
-    said = "\n".join(f"- {sentence}" for sentence in dict.fromkeys(one["sentence"] for one in extra["sections"]) if sentence)
+    findings = [finding for one in extra["sections"] for finding in one["findings"]]
+    found = dict.fromkeys(findings or [one["sentence"] for one in extra["sections"]])
+    said = "\n".join(f"- {sentence}" for sentence in found if sentence)
     judged = [("table-verdicts", "Verdicts")] if extra["verdicts"] else []
     return Part(f"{len(cells)} records.", f"## What this run found\n\n{said}\n", before=Block(judged), after=records)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippo_core.experiments.forgetting import report
+from hippo_core.experiments.forgetting import found, report
 from hippo_core.experiments.forgetting.experiment import FORGETTING
 from hippo_core.experiments.forgetting.table import COLUMNS, ROWS, matrix, spent, summaries
 from hippo_core.files import LabError
@@ -69,13 +69,47 @@ def test_its_sentence_and_report_name_what_was_kept_and_what_was_not_learnt():
     better = [[*row[:1], *row[1:]] for row in R[:3]] + [[1.0, 0.9, 0.5]]
     both = pd.concat([rows_of(), rows_of(better, method="replay")])
     table = TableRows("forgetting", "forget", "entry", "init", both, ("accuracy", "loss"), ("model", "seed"))
-    side_by_side, took, *own = report.found([table])
+    left, side_by_side, took, *own = report.found([table])
+    assert left.figure is not None and left.figure.startswith(b"\x89PNG")
     assert side_by_side.table is not None and side_by_side.table["method"].tolist() == ["replay", "none"]  # best first
     assert side_by_side.table["kept, less that of none"].tolist()[0].startswith("+0.47")
     assert side_by_side.table["average accuracy, less that of none"].tolist()[0].startswith("+0.30")
     assert side_by_side.table["rank"].tolist() == ["1 (1 to 1)", "2 (2 to 2)"]
     assert took.table is not None and took.table["learnt by"].tolist()[:3] == ["2 of 2", "2 of 2", "0 of 2"]
     assert [one.figure is not None and one.figure.startswith(b"\x89PNG") for one in own] == [True, True]
+    assert [(one.title, one.group) for one in own] == [("none", "After each phase"), ("replay", "After each phase")]
+
+
+def test_what_is_left_is_said_in_words_beside_a_plain_model_and_the_upper_bound():
+    ends = {"none": R[-1], "joint": [1.0, 0.9, 0.5], "l2": [0.2, 0.9, 0.3], "replay": [0.6, 0.9, 0.6], "lora": [0.9, 0.7, 0.2]}
+    cells = [rows_of([*R[:3], end], method=method) for method, end in ends.items()]
+    left = found.in_words(cells, list(ends))
+    learnt, plain, joint, best, unshown, kept, _ = left.findings
+    assert "of all 5 ways together: copy by 10 of 10, reverse by 10 of 10, parity by 0 of 10." in learnt
+    assert plain.startswith("A plain model (none) keeps 0.53 [0.53 to 0.53] of what it learnt, and is right in 0.50 [0.50 to 0.50]")
+    assert "(joint), the upper bound, keeps 1.00" in joint and "0.80" in joint
+    assert "Of 3 other ways" in best and "is replay: it keeps 0.79" in best  # lora keeps more of what it learnt, and answers less of all
+    assert unshown.endswith("bracket: l2.")
+    order = ["joint: 1.00", "lora: 0.84", "replay: 0.79", "l2: 0.58", "none: 0.53"]
+    assert sorted(order, key=kept.index) == order
+    assert found.in_words(cells[:1], ["none"]).findings[1] == plain and len(found.in_words(cells[:1], ["none"]).findings) == 4
+
+
+def test_a_control_is_neither_the_upper_bound_nor_a_rival():
+    cells = [rows_of(method="joint").assign(control="one_token"), rows_of(method="replay").assign(control="none")]
+    said = " ".join(found.in_words(cells, ["joint, control one_token", "replay"]).findings)
+    assert "upper bound" not in said and "plain model" not in said and "Of 1 other ways" in said and "is replay" in said
+
+
+def test_where_nothing_was_learnt_nothing_is_left_and_nothing_is_drawn():
+    left = found.in_words([rows_of(known=(False, False, False))], ["none"])
+    assert left.figure is None and "keeps – of what it learnt" in left.findings[1] and left.findings[2] == "Kept, most first: –."
+
+
+def test_a_cell_is_called_by_what_others_were_not_told():
+    told = [("none", "0.05", "uniform"), ("replay", "0.05", "uniform"), ("replay", "0.5", "uniform"), ("replay", "0.05", "ca2")]
+    cells = [dict(zip(("method", "stored", "policy"), values, strict=True)) for values in told]
+    assert found.names(cells) == ["none", "replay", "replay, stored 0.5", "replay, policy ca2"]
 
 
 def at_levels(rows, loss, accuracy, earlier):
@@ -96,7 +130,7 @@ def test_cells_are_compared_at_equal_training_loss():
     ]
     assert (found[0]["loss"], found[0]["earlier"], found[1]["earlier"], found[2]["loss"]) == (0.6, None, 0.2, None)
     table = TableRows("forgetting", "forget", "entry", "init", pd.concat([plain, better]), ("accuracy", "loss"), ("model", "seed"))
-    lines = report.found([table])[1].table
+    lines = report.found([table])[2].table
     assert lines is not None and lines["reached by"].tolist() == ["4 of 6", "3 of 6"]
     assert lines["validation loss, less that of none"].tolist() == ["–", "−0.20 [−0.20 to −0.20]"]
     assert lines["accuracy on earlier tasks, less that of none"].tolist()[1].startswith("+0.30")
@@ -105,7 +139,7 @@ def test_cells_are_compared_at_equal_training_loss():
 def test_older_cells_have_nothing_at_equal_training_loss():
     old = rows_of().drop(columns=[name for name in COLUMNS if "_at_" in name])
     table = TableRows("forgetting", "forget", "entry", "init", old, ("accuracy", "loss"), ("model", "seed"))
-    assert [section.title for section in report.found([table])][:2] == ["Tasks in sequence", "What learning took"]
+    assert [section.title for section in report.found([table])][1:3] == ["Tasks in sequence", "What learning took"]
 
 
 def test_a_rank_is_among_cells_of_the_same_initialisation():

@@ -82,6 +82,28 @@ def test_what_several_sections_say_alike_is_found_once_in_order(tmp_path):
     assert (tmp_path / "out/index.md").read_text().count("Said twice.") == 2  # below its own title each
 
 
+def test_findings_are_what_is_found_and_a_group_of_sections_shares_one_link(tmp_path):
+    run = tmp_path / "trial"
+    run.mkdir()
+    first = Section("What is left", "How to read it.", findings=["Half is <left>.", "Best: one."])
+    told = [
+        first,
+        Section("a", "As a.", PIXEL, group="All of them"),
+        Section("b", "As b.", group="All of them"),
+        Section("Last one", "Said."),
+    ]
+    page = write_report(run, tmp_path / "out", [Group("mine:ONE", (), told)])
+    html, md = page.read_text(), (tmp_path / "out/index.md").read_text()
+    assert (tmp_path / "out/found.md").read_text() == "## What this run found\n\n- Half is <left>.\n- Best: one.\n"
+    links = re.findall('href="#([^"]+)">([^<>]+)</a>', html.split("<nav")[1].split("</nav>")[0])
+    assert [title for _, title in links] == ["What is left", "All of them", "Last one", "Records"]
+    assert all(html.count(f'id="{anchor}"') == 1 for anchor, _ in links)
+    assert "<li>Half is &lt;left&gt;.</li><li>Best: one.</li>" in html and html.count("<h2>All of them</h2>") == 1
+    assert re.findall("<details id=.*?( open)?><summary>(.)</summary>", html) == [(" open", "a"), ("", "b")]
+    heads = ["\n- Half is <left>.\n- Best: one.\n", "\n## All of them\n", "\n### a\n", "\n### b\n", "\n## Last one\n"]
+    assert [md.count(head) for head in heads] == [1] * 5 and sorted(heads, key=md.index) == heads
+
+
 def test_sections_of_several_experiments_stand_beside_the_answers(tmp_path):
     run = fake_records.build_run(tmp_path / "trial", ("episodic",), ("baselines/rag_bm25", "baselines/longctx"), n=10)
     table = pd.DataFrame({"who": ["Nia", "Omar"], "share": [0.25, 3.0]})

@@ -1,0 +1,29 @@
+"""Tasks in sequence: what is left of the earlier ones in the end, a line a way of learning."""
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from hippo_core.results.figures.drawing import STYLE, Margins, bars, grid, room
+from hippo_core.results.figures.palette import INK, QUIET, RULE, Look
+from hippo_core.results.frames import Frame
+
+METHOD, REFERENCE = Look("a method", "#0f766e", "o"), Look("a reference", QUIET, "o", hollow=True)
+
+
+def kept(table: Frame, title: str) -> Figure:
+    """A dot with its bar a line of `table`, from above: `name`, `mean`, `low` and `high` (shares), and whether it is a `reference`, whose
+    dot is hollow."""
+    figure, [panel] = grid(title, 1, 1, 0.27 * len(table) + 0.6, Margins(room(table["name"], 10) + 0.3, 0.4, head=0.1))
+    with matplotlib.rc_context(STYLE):
+        for reference, look in ((False, METHOD), (True, REFERENCE)):
+            own = (table["reference"] == reference).to_numpy()
+            if own.any():
+                bars(panel, own.nonzero()[0], table[own], look, across=True)
+        panel.set_yticks(range(len(table)), list(table["name"]), fontsize=10, color=INK)
+        panel.set(xlim=(-0.02, 1.02), ylim=(len(table) - 0.5, -0.5), xticks=[0, 0.5, 1])
+        panel.set_xticklabels(["0", "0.5", "1"])
+        panel.xaxis.grid(True, color=RULE, linewidth=0.7)
+        panel.tick_params(axis="y", length=0)
+        panel.spines["left"].set_visible(False)
+        panel.set_xlabel("share kept of what was learnt (hollow: references)", fontsize=10)
+    return figure
