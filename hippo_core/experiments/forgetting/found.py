@@ -31,7 +31,7 @@ def first_plain(cells: Sequence[Frame]) -> int | None:
 def in_words(cells: Sequence[Frame], named: Sequence[str]) -> Section:
     """What was learnt in some cells and what is left of it, in sentences and as a picture."""
     by_cell = [summaries(cell) for cell in cells]
-    means = pd.DataFrame([own.mean() for own in by_cell])
+    means: Frame = pd.DataFrame([own.mean() for own in by_cell])
     order = means[KEPT].dropna().sort_values(ascending=False, kind="stable").index
     kept = "; ".join(f"{named[place]}: {shown(_by_init(by_cell[place]), KEPT)}" for place in order)
     sentence = (
@@ -44,7 +44,7 @@ def in_words(cells: Sequence[Frame], named: Sequence[str]) -> Section:
     return Section("What is left", sentence, _picture(lines), findings=findings)
 
 
-def _compared(cells: Sequence[Frame], by_cell: Sequence[Frame], named: Sequence[str], right: pd.Series) -> list[str]:
+def _compared(cells: Sequence[Frame], by_cell: Sequence[Frame], named: Sequence[str], right: Frame) -> list[str]:
     """The plain model, the upper bound, the best of the others, and those that are not shown to answer more than the plain one."""
     none = first_plain(cells)
     joint = next((place for place, cell in enumerate(cells) if cell["method"].iloc[0] == "joint" and not _controlled(cell)), None)
@@ -66,7 +66,8 @@ def _compared(cells: Sequence[Frame], by_cell: Sequence[Frame], named: Sequence[
 
 
 def _learnt(cells: Sequence[Frame]) -> str:
-    lines = pd.DataFrame([line for cell in cells for line in spent(cell)]).groupby("task", sort=False)[["learnt", "of"]].sum()
+    lines: Frame = pd.DataFrame([line for cell in cells for line in spent(cell)])
+    lines = lines.groupby("task", sort=False)[["learnt", "of"]].sum()
     counts = ", ".join(f"{line.Index} by {line.learnt} of {line.of}" for line in lines.itertuples())
     return f"Learnt to 99% in its own phase, models of all {len(cells)} ways together: {counts}."
 
