@@ -41,7 +41,9 @@ def in_words(cells: Sequence[Frame], named: Sequence[str]) -> Section:
     )
     brackets = "In brackets: (95% interval) over initialisations from ten of them on, else [least to most], too few to show a difference."
     findings = [_learnt(cells), *_compared(cells, by_cell, named, means[RIGHT]), f"Kept, most first: {kept or NONE}.", brackets]
-    lines: list[Any] = [(named[place], means[KEPT][place], *_ends(_by_init(by_cell[place]), KEPT), _reference(cells[place])) for place in order]
+    lines: list[Any] = [
+        (named[place], means[KEPT][place], *_ends(_by_init(by_cell[place]), KEPT), _reference(cells[place])) for place in order
+    ]
     return Section("What is left", sentence, _picture(lines), findings=findings)
 
 
