@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -33,7 +32,7 @@ def in_words(cells: Sequence[Frame], named: Sequence[str]) -> Section:
     """What was learnt in some cells and what is left of it, in sentences and as a picture."""
     by_cell = [summaries(cell) for cell in cells]
     means: Frame = pd.DataFrame([own.mean() for own in by_cell])
-    order = means[KEPT].dropna().sort_values(ascending=False, kind="stable").index
+    order = list(map(int, means[KEPT].dropna().sort_values(ascending=False, kind="stable").index))
     kept = "; ".join(f"{named[place]}: {shown(_by_init(by_cell[place]), KEPT)}" for place in order)
     sentence = (
         "Kept: of what was learnt to 99% before the last phase, the share that is still answered after it. What was not learnt cannot be "
@@ -41,9 +40,7 @@ def in_words(cells: Sequence[Frame], named: Sequence[str]) -> Section:
     )
     brackets = "In brackets: (95% interval) over initialisations from ten of them on, else [least to most], too few to show a difference."
     findings = [_learnt(cells), *_compared(cells, by_cell, named, means[RIGHT]), f"Kept, most first: {kept or NONE}.", brackets]
-    lines: list[Any] = [
-        (named[place], means[KEPT][place], *_ends(_by_init(by_cell[place]), KEPT), _reference(cells[place])) for place in order
-    ]
+    lines = [(named[place], means[KEPT][place], *_ends(_by_init(by_cell[place]), KEPT), _reference(cells[place])) for place in order]
     return Section("What is left", sentence, _picture(lines), findings=findings)
 
 
@@ -61,16 +58,21 @@ def _compared(cells: Sequence[Frame], by_cell: Sequence[Frame], named: Sequence[
         best = max(others, key=lambda place: right[place])
         found.append(f"Of {len(others)} other ways the one with most answers right in the end is {named[best]}: it {_both(by_cell[best])}.")
     if others and none is not None:
-        lows = [_ends(_by_init(by_cell[place] - by_cell[none]), RIGHT)[0] for place in others]
-        unshown = [named[place] for place, low in zip(others, lows, strict=True) if not low > 0]
-        listed = ", ".join(unshown) or "none of these"
-        found.append(f"Whose gain over the plain model, in answers right in the end, is not above 0 all through its bracket: {listed}.")
+        found.append(_without_gain({named[place]: _by_init(by_cell[place] - by_cell[none]) for place in others}))
     return found
 
 
+def _without_gain(apart: Mapping[str, Frame]) -> str:
+    """Which ways do not gain on the plain model, by their paired differences from it."""
+    listed = ", ".join(name for name, own in apart.items() if not _ends(own, RIGHT)[0] > 0) or "none of these"
+    if any(mean_by_cluster(own, RIGHT, "init")["low"] is None for own in apart.values()):
+        return f"Not right more often than the plain model in every initialisation: {listed}."
+    return f"Not shown to be right more often than the plain model (the 95% interval of the paired difference reaches 0): {listed}."
+
+
 def _learnt(cells: Sequence[Frame]) -> str:
-    lines: Frame = pd.DataFrame([line for cell in cells for line in spent(cell)])
-    lines = lines.groupby("task", sort=False)[["learnt", "of"]].sum()
+    tasks: Frame = pd.DataFrame([line for cell in cells for line in spent(cell)])
+    lines = tasks.groupby("task", sort=False)[["learnt", "of"]].sum()
     counts = ", ".join(f"{line.Index} by {line.learnt} of {line.of}" for line in lines.itertuples())
     return f"Learnt to 99% in its own phase, models of all {len(cells)} ways together: {counts}."
 

@@ -89,10 +89,19 @@ def test_what_is_left_is_said_in_words_beside_a_plain_model_and_the_upper_bound(
     assert plain.startswith("A plain model (none) keeps 0.53 [0.53 to 0.53] of what it learnt, and is right in 0.50 [0.50 to 0.50]")
     assert "(joint), the upper bound, keeps 1.00" in joint and "0.80" in joint
     assert "Of 3 other ways" in best and "is replay: it keeps 0.79" in best  # lora keeps more of what it learnt, and answers less of all
-    assert unshown.endswith("bracket: l2.")
+    assert unshown == "Not right more often than the plain model in every initialisation: l2."
     order = ["joint: 1.00", "lora: 0.84", "replay: 0.79", "l2: 0.58", "none: 0.53"]
     assert sorted(order, key=kept.index) == order
     assert found.in_words(cells[:1], ["none"]).findings[1] == plain and len(found.in_words(cells[:1], ["none"]).findings) == 4
+
+
+@pytest.mark.parametrize(("gains", "listed"), [([-0.1, *[0.2] * 9], "none of these."), ([0.3, *[-0.1, 0.2] * 4, 0.3], "replay.")])
+def test_ten_initialisations_have_an_interval_by_which_a_gain_is_shown(gains, listed):
+    inits = [str(init) for init in range(10)]
+    better = rows_of(inits=inits, method="replay")
+    better["accuracy"] += [gains[int(init)] for init in better["init"]]
+    said = found.in_words([rows_of(inits=inits), better], ["none", "replay"]).findings[3]
+    assert "95% interval" in said and said.endswith(f": {listed}")
 
 
 def test_a_control_is_neither_the_upper_bound_nor_a_rival():
@@ -108,7 +117,7 @@ def test_where_nothing_was_learnt_nothing_is_left_and_nothing_is_drawn():
 
 def test_a_cell_is_called_by_what_others_were_not_told():
     told = [("none", "0.05", "uniform"), ("replay", "0.05", "uniform"), ("replay", "0.5", "uniform"), ("replay", "0.05", "ca2")]
-    cells = [dict(zip(("method", "stored", "policy"), values, strict=True)) for values in told]
+    cells = [{"method": method, "stored": stored, "policy": policy} for method, stored, policy in told]
     assert found.names(cells) == ["none", "replay", "replay, stored 0.5", "replay, policy ca2"]
 
 
