@@ -89,7 +89,7 @@ class Archive:
                         self._fs.get_file(path, str(below))
                     if not is_complete(folder):
                         raise OSError(f"{name} is damaged there: a file is missing or has another checksum than its DONE file says")
-                    if not is_complete(target):
+                    if target.exists() and not is_complete(target):  # asked in this order: one that came in between is whole, and stays
                         put_away(target)
             except OSError:
                 if not is_complete(target):  # another cell of this machine may have been quicker
