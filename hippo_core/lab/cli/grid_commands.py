@@ -8,7 +8,7 @@ from dataclasses import replace
 from hippo_core.experiments.base import load_experiment
 from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.grid import summary
-from hippo_core.lab.grid.expand import expand
+from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.grid.grid_status import status_of, supersede
 from hippo_core.lab.grid.progress.eta import duration, expected, seconds_left
 from hippo_core.lab.grid.progress.status import StatusFile
@@ -21,10 +21,10 @@ from hippo_core.results.records import RUNS, is_complete, records_with, run_fold
 from hippo_core.results.records.archive import shared
 
 
-def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], options: RunOptions) -> int:
+def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) -> int:
     """Run what is left of a grid and its report, and say how it went; 1 where a cell failed."""
     started = time.monotonic()
-    grid = expand(name, run_id, only, models, options.threads_each)
+    grid = expand(name, run_id, selection, options.threads_each)
     if options.executor == "local":
         require_threads(grid.threads)
     execute.fix_threads(grid.threads)
@@ -51,13 +51,13 @@ def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, .
     return int(any(outcome.state == "failed" for outcome in outcomes))
 
 
-def preflight_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], options: RunOptions) -> int:
+def preflight_grid(name: str, run_id: str, selection: Selection, options: RunOptions) -> int:
     """Ask each memory of a grid a few validation questions, and say which clauses of the contract it breaks; 1 where it breaks one."""
     from hippo_core.experiments.asking.report.contract import said
     from hippo_core.experiments.asking.report.runs import broken_clauses
     from hippo_core.lab.grid.preflight import probes
 
-    grid = expand(name, run_id, only, models, options.threads_each)
+    grid = expand(name, run_id, selection, options.threads_each)
     checked = f"{grid.run_id}-preflight"
     cells = probes(grid.cells, checked)
     if not cells:
@@ -116,11 +116,11 @@ def run_report(run_id: str) -> int:
     return int(outcomes[0].state == "failed")
 
 
-def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], options: RunOptions) -> None:
+def plan_grid(name: str, run_id: str, selection: Selection, options: RunOptions) -> None:
     """Print every cell with its state and the seconds that earlier records say it takes."""
     from hippo_core.lab.grid.power import power  # a second of imports
 
-    grid = expand(name, run_id, only, models, options.threads_each)
+    grid = expand(name, run_id, selection, options.threads_each)
     status = status_of(grid.cells)
     waiting, earlier = {cell.id for cell in status.waiting}, status.estimates()
     for cell in grid.cells:

@@ -5,7 +5,7 @@ import pytest
 from hippo_core.experiments.asking.report import runs
 from hippo_core.experiments.asking.report.contract import Violation
 from hippo_core.lab.cli import grid_commands
-from hippo_core.lab.grid.expand import expand
+from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.grid.preflight import ITEMS, probes
 from hippo_core.lab.grid.running import RunOptions
 from hippo_core.results.records import run_folder
@@ -27,10 +27,12 @@ def test_every_memory_is_asked_in_each_setting_with_its_store_and_without(cells)
 
 
 def test_ablations_controls_and_baselines_are_not_asked():
-    plain = [cell for cell in expand("spatial", only=("memory/*",)).cells if cell.parameters.get("profile") == "default"]
+    plain = [
+        cell for cell in expand("spatial", selection=Selection(only=("memory/*",))).cells if cell.parameters.get("profile") == "default"
+    ]
     tests = [cell for cell in probes(plain, "checked") if cell.parameters.get("step") == "test"]
     assert {tuple(cell.parameters["overrides"]) for cell in tests} == {("encoder=minilm",), ("encoder=minilm", "control=empty")}
-    assert probes(expand("spatial", only=("baselines/*",)).cells, "checked") == ()
+    assert probes(expand("spatial", selection=Selection(only=("baselines/*",))).cells, "checked") == ()
 
 
 @pytest.mark.parametrize(("why", "status"), [("its memory was never asked", 1), ("", 0)])
@@ -39,6 +41,6 @@ def test_a_broken_clause_is_said_and_fails(monkeypatch, capsys, why, status):
     monkeypatch.setattr(grid_commands, "run", lambda status, *_: ran.extend(status.waiting) or [])
     monkeypatch.setattr(grid_commands, "supersede", lambda cells: None)
     monkeypatch.setattr(runs, "broken_clauses", lambda folder: found)
-    assert grid_commands.preflight_grid("spatial-real", "preflight-test", (), (), RunOptions()) == status
+    assert grid_commands.preflight_grid("spatial-real", "preflight-test", Selection(), RunOptions()) == status
     assert ran and (f"INVALID: smpd on spatial: {why}." in capsys.readouterr().out) == bool(why)
     (run_folder("preflight-test-preflight") / ".lock").unlink(missing_ok=True)
