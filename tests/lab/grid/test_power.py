@@ -103,7 +103,7 @@ def test_a_grid_declares_before_its_first_cell_and_says_so(tmp_path):
 
 def test_a_plan_prints_it_and_writes_nothing(place, capsys):
     planned(place, 50)
-    plan_grid("tiny", "", (), (), RunOptions())
+    plan_grid("tiny", "", Selection(), RunOptions())
     assert "\npower: 2 claims cannot be shown" in capsys.readouterr().out
     assert not (place / "executed").exists()
 
