@@ -70,6 +70,10 @@ def test_all_of_a_provenance_is_forgotten(tmp_path):
         assert len(memory) == 1
         with pytest.raises(LabError, match="nothing is stored of 'leaflet'; expected a provenance"):
             memory.forget("leaflet")
+        memory.teach([TOLD[0], TOLD[0]], provenance="twice")
+        memory.sleep()  # which joins what is said twice
+        assert memory.forget("twice") == 2
+        assert [trace.text for trace in memory.traces()] == [TOLD[2]]
 
 
 def test_a_second_writer_is_told_so_and_a_reader_sees_what_is_written(tmp_path):
