@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, read_object, write_json
 from hippo_core.live.answer import LISTED, Answer, Recall, Slept, Taught
 from hippo_core.live.asking import ANSWER_TOKENS, OpenWorld, as_part
 from hippo_core.live.consolidation import Consolidated, Consolidation
@@ -28,7 +28,7 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import load_spec
 from hippo_core.store import TraceStore
-from hippo_core.store.paths import store_path
+from hippo_core.store.paths import store_path, sync_folder
 from hippo_core.store.trace import Decision, Statement, Trace
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ SESSION = "memory"
 BLOCK = 64  # sentences that are encoded, and written, together; of so few no codes are kept elsewhere (retrieval/encoded.py)
 NUMBERED = "taught"  # the store's note on how many sentences it was told
 CONSOLIDATED = "consolidated"  # the folder of what sleep has put into the model
+BEGUN = "begun.json"  # what several commits do together, from before the first until after the last: it is done again after a kill
 CALIBRATED_ON = "episodic"  # the suite whose validation worlds a gate is calibrated on
 
 Progress = Callable[[int, int], object]  # called with how many sentences are told, or steps done, and of how many
@@ -81,6 +82,8 @@ class Memory:
         with ExitStack() as held:
             for name, writer in self._writers.items():
                 self._stores[name] = held.enter_context(self._store(self.folder / name, writer, read_only))
+            if not read_only:
+                self._finish()
             self._held = held.pop_all()
         return self
 
@@ -144,18 +147,49 @@ class Memory:
         """Tell what a teller says, block by block, as the iterator is drawn from; it may be left between two blocks. Sentences are numbered
         in the order of their telling, and all lie in one world, whatever the observations say."""
         self._check([one.statement.text for one in observations])
+        self._finish()
         for start in range(0, len(observations), BLOCK):
             block = observations[start : start + BLOCK]
             first = 1 + max(self._count(store) for store in self.stores.values())
             statements = [Statement(str(first + place), WORLD, one.statement.text, first + place) for place, one in enumerate(block)]
             told = [Observation(statement, **one.told) for statement, one in zip(statements, block, strict=True)]
-            decided: list[Decision] = []
-            for name, store in self.stores.items():
-                writer = self._writers[name]
-                with store.together():
-                    decided = writer.teach(told, store, self._calibration(name)) if writer.writes else _refused(told)
-                    store.note(NUMBERED, first + len(block) - 1)
+            begun = {"tell": [[one.statement.text, one.told] for one in told], "first": first}
+            with self._all_together(begun if len(self.stores) > 1 else None):
+                decided = self._teach(told, self.stores)
             yield [_taught(decision) for decision in decided]
+
+    def _teach(self, told: Sequence[Observation], parts: Iterable[str]) -> list[Decision]:
+        """Tell a block to these parts; what the last one decided."""
+        decided: list[Decision] = []
+        for name in parts:
+            writer, store = self._writers[name], self.stores[name]
+            decided = writer.teach(told, store, self._calibration(name)) if writer.writes else _refused(told)
+            store.note(NUMBERED, told[-1].statement.time)
+        return decided
+
+    @contextmanager
+    def _all_together(self, begun: Mapping[str, Any] | None) -> Iterator[None]:
+        """What is written to all stores within is on the disk when the block ends, all of it; none of it after an error. `begun` says what
+        that is where a kill could come between two stores' commits."""
+        with ExitStack() as blocks:
+            for store in self.stores.values():
+                blocks.enter_context(store.together())
+            yield
+            if begun is not None:
+                self._begin(begun)
+        self._end()
+
+    def _begin(self, what: Mapping[str, Any]) -> None:
+        assert self.folder is not None
+        write_json(self.folder / BEGUN, what)
+        sync_folder(self.folder)
+
+    def _end(self) -> None:
+        assert self.folder is not None
+        (self.folder / BEGUN).unlink(missing_ok=True)
+
+    def _finish(self) -> None:
+        """Do what was begun, and left by a kill or a full disk, to its end."""
 
     def _check(self, texts: Sequence[str]) -> None:
         from hippo_core.models.prompt import too_long
