@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
-from hippo_core.files import LabError, write_json
+from hippo_core.files import LabError, remove_unwritten, write_json
 from hippo_core.store.codec import Codec
 from hippo_core.store.identity import Identity, as_values, check_same, check_version, from_values
 from hippo_core.store.paths import damaged, existing, hold, in_our_words
@@ -162,6 +162,7 @@ class StoreFile:
                 store.rows("PRAGMA journal_mode = WAL")
                 store.rows("PRAGMA synchronous = FULL")
                 store._pay()
+                remove_unwritten(path.with_name(META))
             return store
         except BaseException:
             store._release()

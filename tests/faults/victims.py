@@ -37,29 +37,35 @@ def killed(work, moment):
     return [line.split() for line in said if line.endswith("\n")]
 
 
-def killed_at_each(prepare, owner, name):
-    """Kill forks of this process at their first call of a method, at the second, and so on: yields the number of the call and what the
-    fork had said, of the last one ["ended"] too, which came to its end before it was killed.
+def killed_at_each(prepare, *places, when=lambda *given: True):
+    """Kill forks of this process at their first call of some functions, at the second, and so on: yields the number of the call and what
+    the fork had said, of the last one ["ended"] too, which came to its end before it was killed.
 
     Args:
         prepare: called in the fork with the number; returns what is done and killed, a function of one that says words to this process.
+        places: the functions, each as what holds it and its name.
+        when: by its arguments, whether a call counts.
     """
-    whole, number, words = getattr(owner, name), 0, []
+    number, words = 0, []
     while ["ended"] not in words:
         number += 1
-        words = killed(partial(_ended_at, number, prepare, owner, name, whole), None)
+        words = killed(partial(_ended_at, number, prepare, places, when), None)
         yield number, words
 
 
-def _ended_at(number, prepare, owner, name, whole, say):
+def _ended_at(number, prepare, places, when, say):
     work, calls = prepare(number), count(1)
 
-    def counted(*given, **named):
-        if next(calls) == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return whole(*given, **named)
+    def counted(whole):
+        def call(*given, **named):
+            if when(*given) and next(calls) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return whole(*given, **named)
 
-    setattr(owner, name, counted)
+        return call
+
+    for owner, name in places:
+        setattr(owner, name, counted(getattr(owner, name)))
     work(say)
     say("ended")
     signal.pause()
