@@ -28,6 +28,7 @@ from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import load_spec
+from hippo_core.retrieval.encoded import private
 from hippo_core.store import TraceStore
 from hippo_core.store.paths import store_path, sync_folder
 from hippo_core.store.trace import Decision, Statement, Trace
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 WORLD = "memory"  # all that is told lies in one world
 SESSION = "memory"
-BLOCK = 64  # sentences that are encoded, and written, together; of so few no codes are kept elsewhere (retrieval/encoded.py)
+BLOCK = 64  # sentences that are encoded, and written, together
 NUMBERED = "taught"  # the store's note on how many sentences it was told
 CONSOLIDATED = "consolidated"  # the folder of what sleep has put into the model
 BEGUN = "begun.json"  # what several commits do together, from before the first until after the last: it is done again after a kill
@@ -172,8 +173,9 @@ class Memory:
         """Tell a block to these parts; what the last one decided."""
         decided: list[Decision] = []
         for name in parts:
-            writer, store = self._writers[name], self.stores[name]
-            decided = writer.teach(told, store, self._calibration(name)) if writer.writes else _refused(told)
+            writer, store, calibration = self._writers[name], self.stores[name], self._calibration(name)
+            with private():
+                decided = writer.teach(told, store, calibration) if writer.writes else _refused(told)
             store.note(NUMBERED, told[-1].statement.time)
         return decided
 
@@ -298,11 +300,12 @@ class Memory:
         return gone
 
     def _delete(self, name: str, what: int | str) -> int:
-        writer, store = self._writers[name], self.stores[name]
-        if isinstance(what, str):
-            return writer.delete(store, provenance=what, calibration=self._calibration(name))
-        ids = [trace.id for trace in store.traces(WORLD) if trace.source == str(what)]
-        return writer.delete(store, ids, calibration=self._calibration(name)) if ids else 0
+        writer, store, calibration = self._writers[name], self.stores[name], self._calibration(name)
+        with private():
+            if isinstance(what, str):
+                return writer.delete(store, provenance=what, calibration=calibration)
+            ids = [trace.id for trace in store.traces(WORLD) if trace.source == str(what)]
+            return writer.delete(store, ids, calibration=calibration) if ids else 0
 
     def sleep(self, consolidate: str = "", steps: int = 200, progress: Progress | None = None) -> Slept:
         """Rehearse what is stored: traces are cued with noise and recalled, which strengthens those that are found. After a kill what goes

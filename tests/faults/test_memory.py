@@ -44,7 +44,7 @@ def lm():
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch, tmp_path):
+def short_sleeps(monkeypatch, tmp_path):
     """Short sleeps, and a folder of its own for what an encoder keeps."""
     monkeypatch.setattr(live, "SleepRecipe", Quick)
     keep_little(monkeypatch, own=True)
@@ -161,23 +161,23 @@ def to_the_disk(first=None, sql="", *_):
 
 
 @pytest.mark.parametrize("kind", [teach, forget_a_source])
-def test_what_several_stores_are_told_or_forget_is_all_or_nothing_whatever_it_is_killed_at(kind, lm, tmp_path):
+def test_what_several_stores_are_told_or_forget_is_all_or_nothing_whatever_it_is_killed_at(kind, lm, quick):
     memory = Memory(lm, "memory/all")
-    with memory.open(tmp_path / "told"):
+    with memory.open(quick / "told"):
         memory.teach([sentence.format(f"Q{place}x0q") for place, sentence in enumerate(SENTENCES)], provenance="source 0")
         memory.sleep(consolidate="sparse", steps=1)
         before = all_of(memory)
-    with memory.open(shutil.copytree(tmp_path / "told", tmp_path / "undisturbed")):
+    with memory.open(shutil.copytree(quick / "told", quick / "undisturbed")):
         kind(memory, random.Random(1), 5)
         after = all_of(memory)
 
     def prepare(number):
-        memory.open(shutil.copytree(tmp_path / "told", tmp_path / f"{number}"))
+        memory.open(shutil.copytree(quick / "told", quick / f"{number}"))
         return lambda say: [kind(memory, random.Random(1), 5), say("done")]
 
     states = []
     for number, words in killed_at_each(prepare, *WRITES, when=to_the_disk):
-        folder = tmp_path / f"{number}"
+        folder = quick / f"{number}"
         assert ["done"] not in words or marks(folder) == marks(after)
         with memory.open(folder):
             states.append(all_of(memory))

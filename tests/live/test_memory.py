@@ -10,6 +10,7 @@ import pytest
 from hippo_core import Memory
 from hippo_core.files import LabError
 from hippo_core.live.memory import BLOCK
+from hippo_core.retrieval import encoded
 from hippo_core.training.consolidation import SleepRecipe, live
 from tests.training.consolidation.conftest import keep_little
 
@@ -60,6 +61,15 @@ def test_a_folder_holds_everything_after_a_restart_and_numbers_are_not_given_aga
         assert [one.id for one in memory.teach(TOLD[2])] == [3]
         best = memory.recall("Where is the violin?").traces[0]
         assert (best.id, best.text) == (3, TOLD[2])
+
+
+def test_no_vectors_of_what_it_is_told_are_kept_beside_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(encoded, "home", lambda: tmp_path / "home")
+    with Memory(settings={"encoder": "own"}).open(tmp_path / "memory") as memory:
+        memory.teach([f"Anna has {number} lamps. Ben has {number} keys." for number in range(64)], provenance="diary")
+        memory.recall("Who has 12 lamps?")
+        memory.forget("diary")
+    assert not (tmp_path / "home").exists()
 
 
 def test_all_of_a_provenance_is_forgotten(tmp_path):
