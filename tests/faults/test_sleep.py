@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 import signal
+import time
 from functools import cache
 from itertools import count
 
@@ -22,7 +23,7 @@ from tests.faults.victims import Count, killed
 from tests.training.consolidation.conftest import TEXTS
 
 KILLS = 3 * ROUNDS
-LATEST = 1.5  # seconds from a victim's first words to the kill, at most
+LATEST = 1.5  # sleeps from a victim's first words to the kill, at most: of the seconds that the latest undisturbed one took
 TRACES = [Trace("w", f"{number}", text, id=number) for number, text in enumerate(TEXTS, 1)]
 rare = pytest.mark.skipif(not LONG, reason="`make test-faults` kills sleeps at random, tests/training/consolidation one at each write")
 
@@ -46,11 +47,13 @@ def state(folder):
 @rare
 def test_a_killed_sleep_leaves_the_earlier_one_or_its_own_whole(lm, tmp_path, quick):  # noqa: F811
     print(f"FAULT_SEED={SEED} KILLS={KILLS}")
-    counted, draw, number, folder = Count("a live sleep"), random.Random(SEED), 0, tmp_path / "consolidated"
+    counted, draw, number, folder, took = Count("a live sleep"), random.Random(SEED), 0, tmp_path / "consolidated", [0.0]
 
     @cache
     def undisturbed(number):
+        begin = time.monotonic()
         learn(lm, number, quick / f"{number}")
+        took.append(time.monotonic() - begin)
         return state(quick / f"{number}")
 
     def work(say):
@@ -63,7 +66,7 @@ def test_a_killed_sleep_leaves_the_earlier_one_or_its_own_whole(lm, tmp_path, qu
     learn(lm, 0, folder)
     while counted.kills < KILLS:
         number += 1
-        acknowledged = [word for word, *_ in killed(work, draw.uniform(0, LATEST))].count("done")
+        acknowledged = [word for word, *_ in killed(work, draw.uniform(0, LATEST * took[-1]))].count("done")
         number += acknowledged
         before = undisturbed(number - 1) if acknowledged else before
         found = state(folder)
@@ -82,7 +85,7 @@ def test_a_killed_sleep_leaves_the_earlier_one_or_its_own_whole(lm, tmp_path, qu
 @rare
 def test_a_sleep_that_is_killed_goes_on_to_the_undisturbed_end(lm, tmp_path):  # noqa: F811
     print(f"FAULT_SEED={SEED} KILLS={KILLS}")
-    counted, draw, number, ends = Count("a sleep with checkpoints"), random.Random(f"{SEED} going on"), 0, 0
+    counted, draw, number, ends = Count("a sleep with checkpoints"), random.Random(f"{SEED} going on"), 1, 0
 
     def whole(number, workshop, out):
         way = make_way("lora", lm, 4, 2)
@@ -102,15 +105,17 @@ def test_a_sleep_that_is_killed_goes_on_to_the_undisturbed_end(lm, tmp_path):  #
         signal.pause()
 
     def undisturbed(number):
-        out = tmp_path / f"undisturbed {number}"
+        out, begin = tmp_path / f"undisturbed {number}", time.monotonic()
         whole(number, tmp_path / f"workshop {number}", out)
-        return sha256(out / FILE)
+        return sha256(out / FILE), time.monotonic() - begin
 
+    _, took = undisturbed(0)
     while counted.kills < KILLS:
-        acknowledged = ["done"] in killed(work, draw.uniform(0, LATEST))
+        acknowledged = ["done"] in killed(work, draw.uniform(0, LATEST * took))
         counted.add(None if acknowledged else "sleep", (tmp_path / f"{number}").exists() and not acknowledged)
         if (tmp_path / f"{number}").exists():
-            assert sha256(tmp_path / f"{number}" / FILE) == undisturbed(number)
+            end, took = undisturbed(number)
+            assert sha256(tmp_path / f"{number}" / FILE) == end
             shutil.rmtree(tmp_path / "workshop")
             number, ends = number + 1, ends + 1
     print(f"{counted}; {ends} ends, each with the weights of an undisturbed one")
