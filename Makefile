@@ -67,7 +67,7 @@ base-model-card: .venv/.ready ## measure a model again and write its card (MODEL
 eval-baselines: .venv/.ready ## baselines and controls only, of a grid (GRID=smoke, default or full; JOBS=2; RUN_ID)
 	@$(LAB) grid $(GRID) --only 'baselines/*' --only 'controls/*' --jobs $(JOBS) --run-id $(RUN_ID)
 
-# KERNEL, THREADS, EXECUTOR, SCHEDULER and RECORDS reach the command by the environment.
+# KERNEL, THREADS, EXECUTOR, SCHEDULER, RECORDS and PREFLIGHT reach the command by the environment.
 grid: .venv/.ready ## run a grid, or go on with it, and report (GRID=smoke, default or full; SEEDS and SIZES to take a part of it; JOBS=2; RUN_ID; EXECUTOR=dask, RECORDS=...)
 	@$(LAB) grid $(GRID) $(SELECTED) --jobs $(JOBS) --run-id $(RUN_ID)
 
