@@ -5,7 +5,7 @@ A switch that is flipped while something is being done is answered when that has
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
@@ -33,6 +33,9 @@ from hippo_core.models.spec import load_spec, model_names
 from hippo_core.results.scores import score_item
 from hippo_core.suites import OURS
 from hippo_core.suites.types import Item
+
+if TYPE_CHECKING:
+    from hippo_core.live.answer import Answer
 
 WORLDS = 10  # questions of a suite that can be chosen from: those of its first worlds
 EXAMPLE = "Anna left the bicycle at the station.\nBen gave the lamp to Carl.\nDora put the violin in the attic."
@@ -163,6 +166,8 @@ class AskPanel:
         yield f"{len(scene.observations)} sentences are told; ask."
 
     def _told(self, scene: Scene, setup: Setup) -> Iterator[str]:
+        if self.bench.loads(setup.model):
+            yield f"Loading {setup.model}: some seconds, once"
         of = len(scene.observations)
         self.progress.max = max(1, of)
         for done in self.bench.teach(scene, setup):
@@ -288,9 +293,12 @@ class AskPanel:
             self.sentences.value = upload(one["name"], bytes(one["content"]))
         self._say(f"{len(self.scene.observations)} sentences; Teach tells them")
 
-    def answer_now(self) -> None:
-        """Answer the question as it stands before this returns, as a notebook's cell wants it."""
+    def answer_now(self) -> "Answer":
+        """Answer the question as it stands before this returns, as a notebook's cell wants it. LabError where that cannot be."""
         self.turns.finish(self._answering())
+        if self.flip is None:
+            raise LabError("the question is not answered; the panel says why")
+        return self.flip.now
 
     def _said(self, text: str, wrong: bool, ended: bool) -> None:
         self.sleep.lock(not ended)
@@ -298,7 +306,7 @@ class AskPanel:
         if ended:
             self._say(text, wrong)
         elif text:
-            self.status.value = page.line(text)
+            self.status.value = page.line(text, busy=True)
 
     def _safely(self, do: Callable[..., None], *values: Any) -> None:
         try:
