@@ -91,6 +91,10 @@ class AskPanel:
             [self.model, self.preset, self.source, self.world, self.sentences, w.HBox([self.file, self.teach]), self.sleep.widget]
         )
         told.layout = {"width": "330px", "flex": "0 0 auto"}
+        for one in (self.model, self.preset, self.source, self.world):
+            one.layout.width = "auto"
+        for one in (self.file, self.teach):
+            one.layout.flex = "1 1 0"
         row = w.HBox([self.question, self.ask])
         more = w.HBox([self.ask_all, self.count, self.reproduce])
         middle = w.VBox(
@@ -166,6 +170,7 @@ class AskPanel:
         yield f"{len(scene.observations)} sentences are told; ask."
 
     def _told(self, scene: Scene, setup: Setup) -> Iterator[str]:
+        self.progress.value = 0
         if self.bench.loads(setup.model):
             yield f"Loading {setup.model}: some seconds, once"
         of = len(scene.observations)
@@ -188,6 +193,8 @@ class AskPanel:
             self.flip, item.answers[0] if item else None, None if score is None else score > 0, self.bench.pictures(scene, setup, answer)
         )
         self._show_gate()
+        if self.lines.value:  # those that were asked for stand for what is shown
+            self._show_lines()
         self.sleep.remember(question)
         yield from self.sleep.compare(scene, setup)
         yield ""
@@ -228,12 +235,15 @@ class AskPanel:
         yield ""
 
     def _reproduce(self) -> None:
+        self._show_lines()
+        self._say("")
+
+    def _show_lines(self) -> None:
         lines = [
             ("Command", command(self.scene, self.setup, self.count.value)),
             ("Python", python(self.scene, self.setup, self.question.value, self.bench.consolidated(self.setup.model))),
         ]
         self.lines.value = page.code(*lines)
-        self._say("")
 
     def _set(self, key: str, value: Any) -> None:
         setup = self.setup.changed(key, value)
@@ -302,7 +312,8 @@ class AskPanel:
 
     def _said(self, text: str, wrong: bool, ended: bool) -> None:
         self.sleep.lock(not ended)
-        self.cancel.layout.display = self.progress.layout.display = "none" if ended else ""
+        self.cancel.layout.display = "none" if ended else ""
+        self.progress.layout.display = "" if self.progress.value and not ended else "none"
         if ended:
             self._say(text, wrong)
         elif text:

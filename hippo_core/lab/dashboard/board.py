@@ -97,8 +97,8 @@ class Dashboard:
 
     def saved(self) -> str:
         """The last state of the panels that were made, as HTML, which needs no kernel and no network."""
-        made = ((title, vars(self).get(title.lower())) for title in TITLES)
-        return HIDDEN + '<div class="hippo-saved">' + "".join(f"<h3>{title}</h3>{panel.html()}" for title, panel in made if panel) + "</div>"
+        made = [(title, vars(self)[title.lower()]) for title in TITLES if title.lower() in vars(self)]
+        return HIDDEN + '<div class="hippo-saved">' + "".join(f"<h3>{title}</h3>{panel.html()}" for title, panel in made) + "</div>"
 
     def save(self) -> None:
         """Put the panels' state into the notebook, so that it is there when the notebook is saved."""

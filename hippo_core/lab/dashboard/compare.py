@@ -58,7 +58,7 @@ class ComparePanel:
         )
         again.on_click(lambda _: self.refresh())
         for one in self.filters.values():
-            one.style.description_width, one.layout.width = "initial", "auto"
+            one.style.description_width, one.layout.width, one.layout.margin = "initial", "auto", "2px 14px 2px 2px"
             one.observe(lambda _: self._filter(), "value")
         self.table.observe(lambda _: self._show_item(), "selected")
         self._below = ipywidgets.VBox(
