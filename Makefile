@@ -10,6 +10,7 @@ MODEL ?= hippo-tiny
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 LAB := $(BIN)/python -m hippo_core
+SELECTED = $(SEEDS:%=--seed %) $(SIZES:%=--size %)
 
 # glibc gives large temporaries back to the system and faults them in again: with 256 MiB kept it is half as much (reports/LOG.md).
 export MALLOC_MMAP_THRESHOLD_ := 33554432
@@ -66,15 +67,15 @@ base-model-card: .venv/.ready ## measure a model again and write its card (MODEL
 eval-baselines: .venv/.ready ## baselines and controls only, of a grid (GRID=smoke, default or full; JOBS=2; RUN_ID)
 	@$(LAB) grid $(GRID) --only 'baselines/*' --only 'controls/*' --jobs $(JOBS) --run-id $(RUN_ID)
 
-# KERNEL, THREADS, EXECUTOR, SCHEDULER and RECORDS reach the command by the environment.
-grid: .venv/.ready ## run a grid, or go on with it, and report (GRID=smoke, default or full; JOBS=2; RUN_ID; EXECUTOR=dask, RECORDS=...)
-	@$(LAB) grid $(GRID) --jobs $(JOBS) --run-id $(RUN_ID)
+# KERNEL, THREADS, EXECUTOR, SCHEDULER, RECORDS and PREFLIGHT reach the command by the environment.
+grid: .venv/.ready ## run a grid, or go on with it, and report (GRID=smoke, default or full; SEEDS and SIZES to take a part of it; JOBS=2; RUN_ID; EXECUTOR=dask, RECORDS=...)
+	@$(LAB) grid $(GRID) $(SELECTED) --jobs $(JOBS) --run-id $(RUN_ID)
 
-grid-plan: .venv/.ready ## say what a grid would run and skip, how long it would take, and what it could not show (GRID=smoke; RUN_ID)
-	@$(LAB) grid-plan $(GRID) --jobs $(JOBS) --run-id $(RUN_ID)
+grid-plan: .venv/.ready ## say what a grid would run and skip, how long it would take, and what it could not show (GRID=smoke; SEEDS; SIZES; RUN_ID)
+	@$(LAB) grid-plan $(GRID) $(SELECTED) --jobs $(JOBS) --run-id $(RUN_ID)
 
-preflight: .venv/.ready ## ask each memory of a grid a few validation questions, and fail where its numbers could show nothing (GRID=smoke; RUN_ID)
-	@$(LAB) preflight $(GRID) --jobs $(JOBS) --run-id $(RUN_ID)
+preflight: .venv/.ready ## ask each memory of a grid a few validation questions, and fail where its numbers could show nothing (GRID=smoke; SEEDS; SIZES; RUN_ID)
+	@$(LAB) preflight $(GRID) $(SELECTED) --jobs $(JOBS) --run-id $(RUN_ID)
 
 watch: .venv/.ready ## follow a grid that runs elsewhere: cells, time left, output (RUN_ID=smoke; CELL=text of a label)
 	@$(LAB) watch $(RUN_ID) --cell "$(CELL)"

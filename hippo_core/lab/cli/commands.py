@@ -10,6 +10,7 @@ from typer.core import TyperCommand
 
 from hippo_core.files import LabError, require_checkout, root
 from hippo_core.lab.cli import cell_commands, converse_commands, grid_commands, paired_commands
+from hippo_core.lab.grid.expand import Selection
 from hippo_core.lab.grid.running import RunOptions, stops_cleanly
 from hippo_core.lab.run.execute import Kernel
 
@@ -24,12 +25,18 @@ Jobs = Annotated[int, typer.Option(min=1, help="how many cells run at a time")]
 RunId = Annotated[str, typer.Option(help="name of the run's folder below executed/; the grid's name unless given")]
 Only = Annotated[list[str] | None, typer.Option(help="keep presets that match this pattern; may be repeated")]
 Models = Annotated[list[str] | None, typer.Option("--model", help="take these models instead of the grid's; may be repeated")]
+Seeds = Annotated[list[int] | None, typer.Option("--seed", help="keep cells of this seed; may be repeated")]
+Sizes = Annotated[list[int] | None, typer.Option("--size", help="keep cells of so many questions; may be repeated")]
 
 KernelKind = Annotated[Kernel, typer.Option(envvar="KERNEL", help="warm: forked from a process that has its imports done; or cold")]
 Executor = Annotated[str, typer.Option(envvar="EXECUTOR", help="local, or dask: the workers of a Dask cluster")]
 Scheduler = Annotated[str, typer.Option(envvar="SCHEDULER", help="of the Dask cluster: tcp://host:port, or the .json file that it wrote")]
 Records = Annotated[str, typer.Option(envvar="RECORDS", help="a second place for records: a shared folder, or s3://bucket/prefix")]
 Threads = Annotated[str, typer.Option(envvar="THREADS", help="of each cell: a number, or auto (the cores divided by the jobs)")]
+
+Preflight = Annotated[
+    bool, typer.Option("--preflight/--no-preflight", envvar="PREFLIGHT", help="ask the memories of a large grid a few questions first")
+]
 
 
 class OfCheckout(TyperCommand):
@@ -48,28 +55,53 @@ def grid(
     run_id: RunId = "",
     only: Only = None,
     model: Models = None,
+    seed: Seeds = None,
+    size: Sizes = None,
     kernel: KernelKind = "warm",
     executor: Executor = "local",
     scheduler: Scheduler = "",
     records: Records = "",
     threads: Threads = "",
+    preflight: Preflight = True,
 ) -> None:
     """Run the cells of a grid that have no record yet, then its report."""
-    options = RunOptions(jobs, kernel, executor, scheduler, records, threads)
-    raise typer.Exit(grid_commands.run_grid(name, run_id, tuple(only or ()), tuple(model or ()), options))
+    options = RunOptions(jobs, kernel, executor, scheduler, records, threads, preflight)
+    raise typer.Exit(grid_commands.run_grid(name, run_id, _selection(only, model, seed, size), options))
 
 
 @app.command("grid-plan", cls=OfCheckout)
-def grid_plan(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, model: Models = None, threads: Threads = "") -> None:
+def grid_plan(
+    name: str,
+    jobs: Jobs = 2,
+    run_id: RunId = "",
+    only: Only = None,
+    model: Models = None,
+    seed: Seeds = None,
+    size: Sizes = None,
+    threads: Threads = "",
+) -> None:
     """Say what a grid would run and skip, and about how long it would take."""
-    grid_commands.plan_grid(name, run_id, tuple(only or ()), tuple(model or ()), RunOptions(jobs, threads=threads))
+    grid_commands.plan_grid(name, run_id, _selection(only, model, seed, size), RunOptions(jobs, threads=threads))
 
 
 @app.command(cls=OfCheckout)
-def preflight(name: str, jobs: Jobs = 2, run_id: RunId = "", only: Only = None, model: Models = None, threads: Threads = "") -> None:
+def preflight(
+    name: str,
+    jobs: Jobs = 2,
+    run_id: RunId = "",
+    only: Only = None,
+    model: Models = None,
+    seed: Seeds = None,
+    size: Sizes = None,
+    threads: Threads = "",
+) -> None:
     """Ask each memory of a grid a few validation questions before it runs; the exit status is 1 where one breaks the contract."""
     options = RunOptions(jobs, threads=threads)
-    raise typer.Exit(grid_commands.preflight_grid(name, run_id, tuple(only or ()), tuple(model or ()), options))
+    raise typer.Exit(grid_commands.preflight_grid(name, run_id, _selection(only, model, seed, size), options))
+
+
+def _selection(only: list[str] | None, models: list[str] | None, seeds: list[int] | None, sizes: list[int] | None) -> Selection:
+    return Selection(tuple(only or ()), tuple(models or ()), tuple(seeds or ()), tuple(sizes or ()))
 
 
 @app.command(cls=OfCheckout)

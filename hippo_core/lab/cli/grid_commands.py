@@ -4,11 +4,12 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hippo_core.experiments.base import load_experiment
 from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.grid import summary
-from hippo_core.lab.grid.expand import expand
+from hippo_core.lab.grid.expand import Grid, Selection, expand
 from hippo_core.lab.grid.grid_status import status_of, supersede
 from hippo_core.lab.grid.progress.eta import duration, expected, seconds_left
 from hippo_core.lab.grid.progress.status import StatusFile
@@ -20,13 +21,22 @@ from hippo_core.lab.run.preflight import require_threads
 from hippo_core.results.records import RUNS, is_complete, records_with, run_folder
 from hippo_core.results.records.archive import shared
 
+if TYPE_CHECKING:
+    from hippo_core.experiments.asking.report.contract import Violation
+    from hippo_core.lab.grid.preflight import Check
 
-def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], options: RunOptions) -> int:
+OFF = "--no-preflight (PREFLIGHT=no)"
+
+
+def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) -> int:
     """Run what is left of a grid and its report, and say how it went; 1 where a cell failed."""
     started = time.monotonic()
-    grid = expand(name, run_id, only, models, options.threads_each)
+    grid = expand(name, run_id, selection, options.threads_each)
     if options.executor == "local":
         require_threads(grid.threads)
+    if options.preflight and _is_hopeless(grid, options):
+        print(f"grid {grid.name} was not begun: by what is said above it could show nothing; {OFF} begins it all the same")
+        return 1
     execute.fix_threads(grid.threads)
     locked = record_files.locked(run_folder(grid.run_id), alone=True)
     records = [cell.record for cell in grid.cells]
@@ -51,27 +61,57 @@ def run_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, .
     return int(any(outcome.state == "failed" for outcome in outcomes))
 
 
-def preflight_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], options: RunOptions) -> int:
+def preflight_grid(name: str, run_id: str, selection: Selection, options: RunOptions) -> int:
     """Ask each memory of a grid a few validation questions, and say which clauses of the contract it breaks; 1 where it breaks one."""
+    from hippo_core.lab.grid.preflight import check_of
+
+    grid = expand(name, run_id, selection, options.threads_each)
+    check = check_of(grid.cells, _checked(grid))
+    if not check.cells:
+        print(f"grid {grid.name}: no memory to be checked")
+    failed, broken = _run_check(grid, check, options)
+    if check.cells and not failed and not broken:
+        print(f"grid {grid.name}: its memories keep the contract on a few validation questions")
+    return int(failed or bool(broken))
+
+
+def _is_hopeless(grid: Grid, options: RunOptions) -> bool:
+    """Whether no memory of a large grid keeps the contract on a few validation questions, so that the grid could show nothing. What is
+    broken is said."""
+    from hippo_core.lab.grid.preflight import check_of
+
+    check = check_of(grid.cells, _checked(grid))
+    if not check.is_small_beside(grid.cells):
+        return False
+    print(f"grid {grid.name}: a few validation questions first; {OFF} goes without", flush=True)
+    failed, broken = _run_check(grid, check, options)
+    return failed or len({one.record for one in broken}) == check.asked
+
+
+def _checked(grid: Grid) -> str:
+    """The run of a grid's check."""
+    return f"{grid.run_id}-preflight"
+
+
+def _run_check(grid: Grid, check: "Check", options: RunOptions) -> "tuple[bool, list[Violation]]":
+    """Run what is left of a check, and say what it found: whether a cell failed, and the clauses that are broken."""
     from hippo_core.experiments.asking.report.contract import said
     from hippo_core.experiments.asking.report.runs import broken_clauses
-    from hippo_core.lab.grid.preflight import probes
 
-    grid = expand(name, run_id, only, models, options.threads_each)
-    checked = f"{grid.run_id}-preflight"
-    cells = probes(grid.cells, checked)
-    if not cells:
-        print(f"grid {grid.name}: no memory to be checked")
-        return 0
-    execute.fix_threads(grid.threads)
-    with record_files.locked(run_folder(checked), alone=True):
-        supersede(cells)
-        outcomes = run(status_of(cells), options, ExecutionOptions(options.kernel, grid.threads, grid.timeout, grid.memory))
-    failed = summary.failures(outcomes)
-    lines = failed or said(broken_clauses(run_folder(checked)))
-    for line in lines or [f"grid {grid.name}: its memories keep the contract on a few validation questions"]:
+    for line in check.unasked:
         print(line)
-    return int(bool(lines))
+    if not check.cells:
+        return False, []
+    folder = run_folder(_checked(grid))
+    execute.fix_threads(grid.threads)
+    with record_files.locked(folder, alone=True):
+        supersede(check.cells)
+        outcomes = run(status_of(check.cells), options, ExecutionOptions(options.kernel, grid.threads, grid.timeout, grid.memory))
+    failed = summary.failures(outcomes)
+    broken = [] if failed else broken_clauses(folder)
+    for line in failed or said(broken):
+        print(line)
+    return bool(failed), broken
 
 
 def _say_power(message: str) -> None:
@@ -116,11 +156,11 @@ def run_report(run_id: str) -> int:
     return int(outcomes[0].state == "failed")
 
 
-def plan_grid(name: str, run_id: str, only: tuple[str, ...], models: tuple[str, ...], options: RunOptions) -> None:
+def plan_grid(name: str, run_id: str, selection: Selection, options: RunOptions) -> None:
     """Print every cell with its state and the seconds that earlier records say it takes."""
     from hippo_core.lab.grid.power import power  # a second of imports
 
-    grid = expand(name, run_id, only, models, options.threads_each)
+    grid = expand(name, run_id, selection, options.threads_each)
     status = status_of(grid.cells)
     waiting, earlier = {cell.id for cell in status.waiting}, status.estimates()
     for cell in grid.cells:

@@ -64,6 +64,38 @@ class Grid:
     memory: float | None
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Which cells of a grid are meant: those whose condition (preset, or experiment) matches one of the patterns of `only`, of these seeds
+    and of these sizes (n), with what they need. Nothing named means all. `models` stand in place of the grid's."""
+
+    only: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+    def takes(self, values: Mapping[str, Any]) -> bool:
+        """Whether a cell of these values is meant, as far as they tell; what a value leaves open is taken."""
+        preset, seed, size = (values.get(name) for name in ("preset", "seed", "n"))
+        return (
+            (preset is None or self.matches(preset))
+            and (seed is None or not self.seeds or seed in self.seeds)
+            and (size is None or not self.sizes or size in self.sizes)
+        )
+
+    def matches(self, condition: str) -> bool:
+        """Whether a condition is one of `only`."""
+        return not self.only or any(fnmatch(condition, pattern) for pattern in self.only)
+
+    def __str__(self) -> str:
+        """The selection in words, for an error."""
+        named = {"preset": self.only, "seed": self.seeds, "size": self.sizes}
+        return " and ".join(f"{name} {' or '.join(map(str, wanted))}" for name, wanted in named.items() if wanted)
+
+
+ALL = Selection()
+
+
 def grid_names() -> list[str]:
     """The grids of params/grids."""
     return sorted(path.stem for path in (root() / "params" / "grids").glob("*.yaml"))
@@ -111,17 +143,16 @@ def _values(value: Any, of_lists: bool, where: str) -> list[Any]:
     return values
 
 
-def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tuple[str, ...] = (), threads: int | None = None) -> Grid:
-    """The cells of a grid. `only` keeps those whose condition (preset, or experiment) matches one of its patterns, with what they need,
-    `models` replaces the axis of models, `threads` those that the file gives each cell."""
+def expand(name: str, run_id: str = "", selection: Selection = ALL, threads: int | None = None) -> Grid:
+    """The cells of a grid that are selected. `threads` replaces those that the file gives each cell."""
     (file, blocks), run = load_grid(name), run_id or name
     each = threads or file.threads
     cells_by_id: dict[str, Cell] = {}
     not_there: dict[str, int] = {}
     for block in blocks:
-        axes = block.axes | ({"model": list(models)} if models else {})
+        axes = block.axes | ({"model": list(selection.models)} if selection.models else {})
         for values in Block(block.where, block.experiment, axes).combinations():
-            if only and "preset" in values and not _matches(values["preset"], only):
+            if not selection.takes(values):
                 continue
             try:
                 experiment = block.experiment or experiment_of(values)
@@ -129,14 +160,14 @@ def expand(name: str, run_id: str = "", only: tuple[str, ...] = (), models: tupl
                 known = {key: value for key, value in shared.items() if key in experiment.parameters.model_fields}
                 for parameters in experiment.variants(experiment, {**known, **values}, block.where):
                     plan = experiment.plan(parameters)
-                    if not only or _matches(plan.condition, only):
+                    if selection.matches(plan.condition) and selection.takes(parameters.model_dump(include={"seed", "n"})):
                         _add(cells_by_id, cells_of(plan))
             except UnknownName as error:
                 if error.name not in file.later:
                     raise
                 not_there[str(error.name)] = not_there.get(str(error.name), 0) + 1
     if not cells_by_id and not not_there:
-        raise LabError(f"grid {name} has no cell left" + (f" that matches {', '.join(only)}" if only else ""))
+        raise LabError(f"grid {name} has no cell left" + (f" of {selection}" if str(selection) else ""))
     cells = in_order(sorted(cells_by_id.values(), key=lambda cell: bool(cell.experiment)))  # data sets, then as the file orders its blocks
     return Grid(name, file.title, run, tuple(cells), not_there, each, file.timeout, file.memory)
 
@@ -155,10 +186,6 @@ def in_order(cells: Sequence[Cell]) -> list[Cell]:
     for cell in cells:
         place(cell)
     return list(placed.values())
-
-
-def _matches(condition: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatch(condition, pattern) for pattern in patterns)
 
 
 def _add(cells_by_id: dict[str, Cell], chain: tuple[Cell, ...]) -> None:

@@ -6,7 +6,7 @@ import yaml
 from hippo_core.experiments import load_experiment
 from hippo_core.experiments.asking.parameters import forget
 from hippo_core.files import LabError
-from hippo_core.lab.grid.expand import expand
+from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.run import cells, fingerprints
 from hippo_core.lab.run.cells import cells_of
 
@@ -163,7 +163,7 @@ def test_an_unknown_grid_lists_those_there_are(place):
 
 @pytest.mark.parametrize("name", ["smoke", "default", "full", "real"])
 def test_the_grids_of_the_lab_are_whole(place, name):
-    grid = expand(name, models=("model",))
+    grid = expand(name, selection=Selection(models=("model",)))
     cells = of_phase(grid, "02_baseline")
     assert {c.parameters["suite"] for c in cells} >= {"episodic", "semantic", "spatial", "babi"}
     assert len({c.record for c in cells}) == len(cells)
@@ -210,3 +210,14 @@ def test_two_cells_that_would_write_one_folder_are_refused(place, monkeypatch):
 def test_threads_of_the_command_stand_over_those_of_the_file(place):
     assert {cell.parameters["threads"] for cell in of_phase(expand("tiny"), "02_baseline")} == {1}
     assert {cell.parameters["threads"] for cell in of_phase(expand("tiny", threads=3), "02_baseline")} == {3}
+
+
+def test_a_selection_keeps_cells_of_its_seeds_and_sizes_and_what_they_need(place):
+    write_grid(place, seeds=[1337, 2025], sizes=[4, 8])
+    whole = {cell.id for cell in expand("tiny").cells}
+    part = expand("tiny", selection=Selection(seeds=(2025,), sizes=(8,))).cells
+    assert {(cell.parameters["seed"], cell.parameters["n"]) for cell in part} == {(2025, 8)}
+    assert {cell.id for cell in part} < whole
+    assert {cell.phase for cell in part} == {"01_build_datasets", "02_baseline"}
+    with pytest.raises(LabError, match="no cell left of seed 7 and size 4 or 8"):
+        expand("tiny", selection=Selection(seeds=(7,), sizes=(4, 8)))

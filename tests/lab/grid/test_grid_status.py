@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from hippo_core.lab.cli.grid_commands import plan_grid
-from hippo_core.lab.grid.expand import expand
+from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.grid.grid_status import status_of
 from hippo_core.lab.grid.running import ALONE
 from hippo_core.lab.run import record_files
@@ -43,7 +43,7 @@ def finished(place):
 
 def plan(capsys):
     """The last line of the grid's plan."""
-    plan_grid("tiny", "", (), (), ALONE)
+    plan_grid("tiny", "", Selection(), ALONE)
     return capsys.readouterr().out.splitlines()[-1]
 
 

@@ -9,7 +9,7 @@ from hippo_core.experiments.asking.parameters import forget
 from hippo_core.experiments.asking.report.runs import load_run
 from hippo_core.experiments.asking.report.writing import verdicts_of
 from hippo_core.lab.cli.grid_commands import plan_grid
-from hippo_core.lab.grid.expand import expand
+from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.grid.power import declare, power
 from hippo_core.lab.grid.running import RunOptions
 from hippo_core.results.criteria.power import read_declared
@@ -24,7 +24,7 @@ def planned(place, n, *only):
     """The grid tiny with this many questions, five a world."""
     path = place / "params/grids/tiny.yaml"
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"blocks": [_block(path) | {"sizes": [n]}]}))
-    return expand("tiny", only=only)
+    return expand("tiny", selection=Selection(only=only))
 
 
 def _block(path):
@@ -103,7 +103,7 @@ def test_a_grid_declares_before_its_first_cell_and_says_so(tmp_path):
 
 def test_a_plan_prints_it_and_writes_nothing(place, capsys):
     planned(place, 50)
-    plan_grid("tiny", "", (), (), RunOptions())
+    plan_grid("tiny", "", Selection(), RunOptions())
     assert "\npower: 2 claims cannot be shown" in capsys.readouterr().out
     assert not (place / "executed").exists()
 

@@ -11,7 +11,7 @@ from hippo_core.experiments.asking import parameters as parameters_module
 from hippo_core.experiments.asking.parameters import resolve
 from hippo_core.experiments.memory.experiment import MEMORY, MemoryParameters, canonical
 from hippo_core.files import LabError
-from hippo_core.lab.grid.expand import expand
+from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.grid.grid_status import status_of
 from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.lab.run.cells import Cell, cells_of
@@ -141,7 +141,7 @@ def test_a_grid_adds_what_memories_need_once_and_baselines_do_not_sleep(place):
 
 
 def test_the_full_grid_runs_all_memories_and_all_of_them_together_from_the_same_stores(place):
-    grid = expand("full", models=("model",))
+    grid = expand("full", selection=Selection(models=("model",)))
     assert not grid.not_there
     tests, teaches = of_step(grid, "test"), of_step(grid, "teach")
     assert len(teaches) == 3 * (4 * 3 + 4) * 9 + 9  # ways on 5 x 5 grids for the spatial one besides
