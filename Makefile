@@ -91,7 +91,7 @@ lab: .venv/.ready ## open JupyterLab at the repository's root, in the folder of 
 	@$(BIN)/jupyter lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 dashboard: .venv/.ready ## open notebook 10 as a page of its own, by Voila: ask a live memory, flip its switches, compare runs
-	@$(BIN)/voila notebooks/10_dashboard.ipynb --Voila.ip=127.0.0.1
+	@$(BIN)/voila notebooks/10_dashboard.ipynb --Voila.ip=127.0.0.1 --progressive_rendering=True
 
 example: .venv/.ready ## make executed/example anew, the run in git that notebook 05 opens: a baseline, a control and a memory (some five minutes)
 	@rm -rf executed/example
