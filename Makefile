@@ -67,7 +67,7 @@ base-model-card: .venv/.ready ## measure a model again and write its card (MODEL
 eval-baselines: .venv/.ready ## baselines and controls only, of a grid (GRID=smoke, default or full; JOBS=2; RUN_ID)
 	@$(LAB) grid $(GRID) --only 'baselines/*' --only 'controls/*' --jobs $(JOBS) --run-id $(RUN_ID)
 
-# KERNEL, THREADS, EXECUTOR, SCHEDULER and RECORDS reach the command by the environment.
+# KERNEL, THREADS, EXECUTOR, SCHEDULER, RECORDS and PREFLIGHT reach the command by the environment.
 grid: .venv/.ready ## run a grid, or go on with it, and report (GRID=smoke, default or full; SEEDS and SIZES to take a part of it; JOBS=2; RUN_ID; EXECUTOR=dask, RECORDS=...)
 	@$(LAB) grid $(GRID) $(SELECTED) --jobs $(JOBS) --run-id $(RUN_ID)
 
@@ -91,7 +91,7 @@ lab: .venv/.ready ## open JupyterLab at the repository's root, in the folder of 
 	@$(BIN)/jupyter lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 dashboard: .venv/.ready ## open notebook 10 as a page of its own, by Voila: ask a live memory, flip its switches, compare runs
-	@$(BIN)/voila notebooks/10_dashboard.ipynb --Voila.ip=127.0.0.1
+	@$(BIN)/voila notebooks/10_dashboard.ipynb --Voila.ip=127.0.0.1 --progressive_rendering=True
 
 example: .venv/.ready ## make executed/example anew, the run in git that notebook 05 opens: a baseline, a control and a memory (some five minutes)
 	@rm -rf executed/example

@@ -1,17 +1,11 @@
 """A memory of several memories: each recalls from the store that it was taught itself, and what they bring is put together.
 
 Nothing is taught to a composite. Its parts are presets of memories by name, so an ablation of one of them is another preset in its place.
-A question with another in it is asked step by step, and the answer stands in the place of the inner one (self-ask, Press et al. 2022, arXiv
-2210.03350; here with fixed forms): who did something the model reads in what the memories bring, what somebody has is what a memory takes
-for the answer itself. The last step is asked of which a memory is sure.
-
-    Which directions lead from the mill to the employer of the one who sold a guitar?
-    Who sold a guitar?  Carla                             ->   Which directions lead from the mill to the employer of Carla?
-    What is the employer of Carla?  the Marlow company    ->   Which directions lead from the mill to the Marlow company?
+A question with another in it is asked step by step (self_ask.py): who did something the model reads in what the memories bring, what
+somebody has is what a memory takes for the answer itself. The last step is asked of which a memory is sure.
 """
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
@@ -22,6 +16,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from hippo_core.files import LabError
 from hippo_core.methods.base import OFF, Count, Memory, MethodSettings, Query, Retrieve, Retrieved, SettingsModel, in_order
 from hippo_core.methods.presets import Preset, load_preset, method_of, read_preset
+from hippo_core.methods.self_ask import Said, by_steps, costs, read
 from hippo_core.models.kv_storage import KVStorage, StoreKV
 from hippo_core.store.trace import Trace
 
@@ -30,11 +25,6 @@ if TYPE_CHECKING:
 
 Name = Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]*$")]
 SURE = 0.5  # a confidence from which on a part comes first
-INNER = (  # what may stand at the end of a question in the place of a name, the question that it is, and whether the model reads the answer
-    (re.compile(r"\bthe (?:one|person|man|woman) who (?P<rest>[^?]+)\?$"), "Who {rest}?", True),
-    (re.compile(r"\b(?P<rest>the [a-z]+ of [A-Z][\w'’-]*)\?$"), "What is {rest}?", False),
-)
-ANSWER_TOKENS = 8  # of an inner question
 
 
 class Trust(SettingsModel):
@@ -174,22 +164,16 @@ class Composite(Memory):
             columns = {f"{name}_{column}": value for name, own in measured.items() for column, value in own.items()}
             return put_together(list(brought.values()), self.settings.k, columns)
 
+        def answered(query: Query, from_text: bool) -> Said:
+            brought = list(bring(query).values())
+            found = put_together(brought, 1)
+            return read(self.delivery, query.text, found) if from_text else Said(surest_answer(brought), found)
+
         def retrieve(query: Query) -> Retrieved:
-            steps, asked = [put(query)], [query.text]
-            for form, words, is_said in INNER:
-                if hit := form.search(asked[-1]):
-                    inner = words.format_map(hit.groupdict())
-                    brought = list(bring(replace(query, text=inner)).values())
-                    said = self._read(inner, put_together(brought, 1)) if is_said else surest_answer(brought)
-                    if said:
-                        asked.append(f"{asked[-1][: hit.start()]}{said}?")
-                        steps.append(put(replace(query, text=asked[-1])))
-            best = max((number for number, one in enumerate(steps) if (one.confidence or 0.0) >= SURE), default=0)
-            return replace(
-                steps[best],
-                rephrased=steps[best].rephrased or (asked[best] if best else ""),
-                columns={**steps[best].columns, "inner_questions": float(best)},
-            )
+            steps = by_steps(query, put, answered)
+            best = max((number for number, one in enumerate(steps.retrieved) if (one.confidence or 0.0) >= SURE), default=0)
+            asked = steps.at(best)
+            return replace(asked, columns={**asked.columns, "inner_questions": float(best)})
 
         return retrieve
 
@@ -197,15 +181,6 @@ class Composite(Memory):
         """What a part brought, as sure as it is believed to be."""
         trust = self.settings.trust.get(name)
         return one if trust is None or one.confidence is None else replace(one, confidence=trust.of(evidence(one)))
-
-    def _read(self, question: str, found: Retrieved) -> str:
-        """What the model says to an inner question; "" where it knows nothing."""
-        from hippo_core.delivery.types import Question
-        from hippo_core.models.abstention import NEVER
-
-        asked = Question(found.rephrased or question, found.delivered, NEVER, found.together)
-        [answer] = self.delivery.ask([asked], ANSWER_TOKENS)
-        return answer.text.strip()
 
     def index_tokens(self, traces: Sequence[Trace]) -> float:
         return math.fsum(part.index_tokens(_of(name, traces)) for name, part in self.parts.items())
@@ -233,16 +208,11 @@ def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, flo
     interleaved = [trace for places in zip_longest(*map(_ranked, brought)) for trace in places if trace is not None]
     ranking = tuple(_facts([*first, *interleaved]))
     said = [one.confidence for one in brought if one.confidence is not None]
-    searched = [one.recall_ms for one in brought if not math.isnan(one.recall_ms)]
     whole = next((one for one in sure if one.restated or one.rephrased or (one.together and len(one.shown) > 1)), None)
     return Retrieved(
         whole.shown if whole else in_order(ranking[:k]),
         ranking,
-        recall_ms=math.fsum(searched) if searched else math.nan,
-        completion_ms=math.fsum(one.completion_ms for one in brought),
-        encode_ms=math.fsum(one.encode_ms for one in brought),
-        computed_tokens=math.fsum(one.computed_tokens for one in brought),
-        once_tokens=math.fsum(one.once_tokens for one in brought),
+        **costs(brought),
         columns=columns or {},
         confidence=max(said, default=None),
         together=whole.together if whole else False,

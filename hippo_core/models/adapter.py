@@ -5,12 +5,14 @@ says which weights it belongs to. LoRA: Hu et al. 2021 (arXiv 2106.09685), W + a
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
 from safetensors.torch import load_file
 
 from hippo_core.files import LabError, read_object, sha256
+
+if TYPE_CHECKING:
+    from peft import LoraConfig
 
 SETTINGS, WEIGHTS, TRAINING = "adapter_config.json", "adapter_model.safetensors", "training.json"
 READ = {"r", "lora_alpha", "target_modules", "use_rslora", "rank_pattern", "alpha_pattern", "layers_to_transform", "layers_pattern"}
@@ -22,6 +24,8 @@ def merge(model: Any, adapter: Path, base: Path) -> Any:
 
     LabError where the adapter is not whole, is no plain LoRA, holds pickles, or belongs to another base.
     """
+    from peft import get_peft_model, get_peft_model_state_dict  # seconds of imports, which a model without an adapter need not wait for
+
     check_whole(adapter)
     _check_base(adapter, base)
     config = _config(adapter)
@@ -68,8 +72,10 @@ def _check_base(adapter: Path, base: Path) -> None:
         )
 
 
-def _config(adapter: Path) -> LoraConfig:
+def _config(adapter: Path) -> "LoraConfig":
     """The settings that a merge needs; any other one that is not as usual is refused, as it would change what the weights mean."""
+    from peft import LoraConfig
+
     values = read_object(adapter / SETTINGS)
     usual = {**LoraConfig().to_dict(), "peft_type": "LORA"}
     unread = sorted(key for key, value in values.items() if key not in READ | ABOUT and value != usual.get(key))

@@ -85,6 +85,7 @@ def test_voila_shows_the_dashboard(tmp_path):
         "--no-browser",
         f"--port={free_port()}",
         "--Voila.ip=127.0.0.1",
+        "--progressive_rendering=True",
     ]
     with serving(words, r"http://127\.0\.0\.1:\d+/", tmp_path) as address, browser.browsing(tmp_path) as page:
         page.open(address)

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from hippo_core.files import LabError
+from hippo_core.methods import composite
 from hippo_core.methods.base import Query, Retrieved
 from hippo_core.methods.composite import put_together
 from hippo_core.methods.presets import load_preset, settings_of
+from hippo_core.methods.self_ask import Said
 from hippo_core.store.trace import Trace
 
 OWN = """
@@ -212,7 +214,7 @@ WAY = "Which directions lead from the mill to the {goal}?"
 
 
 @pytest.fixture
-def asked(presets):
+def asked(presets, monkeypatch):
     """What a composite shows to a question, where its first part knows these questions alone; the model reads "Ann" everywhere."""
 
     def asking(question, known, **settings):
@@ -221,7 +223,7 @@ def asked(presets):
         nothing = Retrieved((), (), confidence=0.1)
         for name, part in method.parts.items():
             part.open = lambda traces, questions=(), name=name: lambda query: known.get(query.text, nothing) if name == "first" else nothing
-        method._read = lambda question, found: "Ann" if found.shown else ""
+        monkeypatch.setattr(composite, "read", lambda delivery, question, found: Said("Ann" if found.shown else "", found))
         return method.open([])(Query(question, ("f1",)))
 
     return asking
@@ -241,6 +243,15 @@ def test_a_question_in_a_question_is_asked_first_and_its_answer_stands_in_its_pl
     path = {WAY.format(goal="employer of Ann"): brought("first", "f4", confidence=0.8)}
     shown = asked(whole, {name: KNOWN[name] for name in list(KNOWN)[:2]} | path)
     assert (names(shown.shown), shown.rephrased, shown.columns["inner_questions"]) == (["first.f4"], WAY.format(goal="employer of Ann"), 1)
+
+
+def test_every_step_and_every_inner_question_is_paid_for(asked):
+    cost = {"recall_ms": 1.0, "computed_tokens": 10.0}
+    whole = WAY.format(goal="employer of the one who sold a lamp")
+    once = asked("Who sold a lamp?", {"Who sold a lamp?": replace(KNOWN["Who sold a lamp?"], **cost)})
+    thrice = asked(whole, {name: replace(one, **cost) for name, one in KNOWN.items()})
+    assert (once.recall_ms, once.computed_tokens) == (1.0, 10.0)
+    assert (thrice.recall_ms, thrice.computed_tokens) == (3.0, 30.0)  # both inner questions and the last step; the others found nothing
 
 
 def test_a_question_stays_as_it_was_put_where_nobody_is_sure_of_a_step(asked):

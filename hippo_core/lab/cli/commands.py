@@ -34,6 +34,10 @@ Scheduler = Annotated[str, typer.Option(envvar="SCHEDULER", help="of the Dask cl
 Records = Annotated[str, typer.Option(envvar="RECORDS", help="a second place for records: a shared folder, or s3://bucket/prefix")]
 Threads = Annotated[str, typer.Option(envvar="THREADS", help="of each cell: a number, or auto (the cores divided by the jobs)")]
 
+Preflight = Annotated[
+    bool, typer.Option("--preflight/--no-preflight", envvar="PREFLIGHT", help="ask the memories of a large grid a few questions first")
+]
+
 
 class OfCheckout(TyperCommand):
     """A command that runs notebooks, which no wheel brings along."""
@@ -58,9 +62,10 @@ def grid(
     scheduler: Scheduler = "",
     records: Records = "",
     threads: Threads = "",
+    preflight: Preflight = True,
 ) -> None:
     """Run the cells of a grid that have no record yet, then its report."""
-    options = RunOptions(jobs, kernel, executor, scheduler, records, threads)
+    options = RunOptions(jobs, kernel, executor, scheduler, records, threads, preflight)
     raise typer.Exit(grid_commands.run_grid(name, run_id, _selection(only, model, seed, size), options))
 
 

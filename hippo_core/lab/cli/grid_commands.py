@@ -4,11 +4,12 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hippo_core.experiments.base import load_experiment
 from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.grid import summary
-from hippo_core.lab.grid.expand import Selection, expand
+from hippo_core.lab.grid.expand import Grid, Selection, expand
 from hippo_core.lab.grid.grid_status import status_of, supersede
 from hippo_core.lab.grid.progress.eta import duration, expected, seconds_left
 from hippo_core.lab.grid.progress.status import StatusFile
@@ -20,6 +21,12 @@ from hippo_core.lab.run.preflight import require_threads
 from hippo_core.results.records import RUNS, is_complete, records_with, run_folder
 from hippo_core.results.records.archive import shared
 
+if TYPE_CHECKING:
+    from hippo_core.experiments.asking.report.contract import Violation
+    from hippo_core.lab.grid.preflight import Check
+
+OFF = "--no-preflight (PREFLIGHT=no)"
+
 
 def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) -> int:
     """Run what is left of a grid and its report, and say how it went; 1 where a cell failed."""
@@ -27,6 +34,9 @@ def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) 
     grid = expand(name, run_id, selection, options.threads_each)
     if options.executor == "local":
         require_threads(grid.threads)
+    if options.preflight and _is_hopeless(grid, options):
+        print(f"grid {grid.name} was not begun: by what is said above it could show nothing; {OFF} begins it all the same")
+        return 1
     execute.fix_threads(grid.threads)
     locked = record_files.locked(run_folder(grid.run_id), alone=True)
     records = [cell.record for cell in grid.cells]
@@ -53,25 +63,55 @@ def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) 
 
 def preflight_grid(name: str, run_id: str, selection: Selection, options: RunOptions) -> int:
     """Ask each memory of a grid a few validation questions, and say which clauses of the contract it breaks; 1 where it breaks one."""
-    from hippo_core.experiments.asking.report.contract import said
-    from hippo_core.experiments.asking.report.runs import broken_clauses
-    from hippo_core.lab.grid.preflight import probes
+    from hippo_core.lab.grid.preflight import check_of
 
     grid = expand(name, run_id, selection, options.threads_each)
-    checked = f"{grid.run_id}-preflight"
-    cells = probes(grid.cells, checked)
-    if not cells:
+    check = check_of(grid.cells, _checked(grid))
+    if not check.cells:
         print(f"grid {grid.name}: no memory to be checked")
-        return 0
-    execute.fix_threads(grid.threads)
-    with record_files.locked(run_folder(checked), alone=True):
-        supersede(cells)
-        outcomes = run(status_of(cells), options, ExecutionOptions(options.kernel, grid.threads, grid.timeout, grid.memory))
-    failed = summary.failures(outcomes)
-    lines = failed or said(broken_clauses(run_folder(checked)))
-    for line in lines or [f"grid {grid.name}: its memories keep the contract on a few validation questions"]:
+    failed, broken = _run_check(grid, check, options)
+    if check.cells and not failed and not broken:
+        print(f"grid {grid.name}: its memories keep the contract on a few validation questions")
+    return int(failed or bool(broken))
+
+
+def _is_hopeless(grid: Grid, options: RunOptions) -> bool:
+    """Whether no memory of a large grid keeps the contract on a few validation questions, so that the grid could show nothing. What is
+    broken is said."""
+    from hippo_core.lab.grid.preflight import check_of
+
+    check = check_of(grid.cells, _checked(grid))
+    if not check.is_small_beside(grid.cells):
+        return False
+    print(f"grid {grid.name}: a few validation questions first; {OFF} goes without", flush=True)
+    failed, broken = _run_check(grid, check, options)
+    return failed or len({one.record for one in broken}) == check.asked
+
+
+def _checked(grid: Grid) -> str:
+    """The run of a grid's check."""
+    return f"{grid.run_id}-preflight"
+
+
+def _run_check(grid: Grid, check: "Check", options: RunOptions) -> "tuple[bool, list[Violation]]":
+    """Run what is left of a check, and say what it found: whether a cell failed, and the clauses that are broken."""
+    from hippo_core.experiments.asking.report.contract import said
+    from hippo_core.experiments.asking.report.runs import broken_clauses
+
+    for line in check.unasked:
         print(line)
-    return int(bool(lines))
+    if not check.cells:
+        return False, []
+    folder = run_folder(_checked(grid))
+    execute.fix_threads(grid.threads)
+    with record_files.locked(folder, alone=True):
+        supersede(check.cells)
+        outcomes = run(status_of(check.cells), options, ExecutionOptions(options.kernel, grid.threads, grid.timeout, grid.memory))
+    failed = summary.failures(outcomes)
+    broken = [] if failed else broken_clauses(folder)
+    for line in failed or said(broken):
+        print(line)
+    return bool(failed), broken
 
 
 def _say_power(message: str) -> None:

@@ -5,7 +5,7 @@ A switch that is flipped while something is being done is answered when that has
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
@@ -33,6 +33,9 @@ from hippo_core.models.spec import load_spec, model_names
 from hippo_core.results.scores import score_item
 from hippo_core.suites import OURS
 from hippo_core.suites.types import Item
+
+if TYPE_CHECKING:
+    from hippo_core.live.answer import Answer
 
 WORLDS = 10  # questions of a suite that can be chosen from: those of its first worlds
 EXAMPLE = "Anna left the bicycle at the station.\nBen gave the lamp to Carl.\nDora put the violin in the attic."
@@ -88,6 +91,10 @@ class AskPanel:
             [self.model, self.preset, self.source, self.world, self.sentences, w.HBox([self.file, self.teach]), self.sleep.widget]
         )
         told.layout = {"width": "330px", "flex": "0 0 auto"}
+        for one in (self.model, self.preset, self.source, self.world):
+            one.layout.width = "auto"
+        for one in (self.file, self.teach):
+            one.layout.flex = "1 1 0"
         row = w.HBox([self.question, self.ask])
         more = w.HBox([self.ask_all, self.count, self.reproduce])
         middle = w.VBox(
@@ -163,6 +170,9 @@ class AskPanel:
         yield f"{len(scene.observations)} sentences are told; ask."
 
     def _told(self, scene: Scene, setup: Setup) -> Iterator[str]:
+        self.progress.value = 0
+        if self.bench.loads(setup.model):
+            yield f"Loading {setup.model}: some seconds, once"
         of = len(scene.observations)
         self.progress.max = max(1, of)
         for done in self.bench.teach(scene, setup):
@@ -183,6 +193,8 @@ class AskPanel:
             self.flip, item.answers[0] if item else None, None if score is None else score > 0, self.bench.pictures(scene, setup, answer)
         )
         self._show_gate()
+        if self.lines.value:  # those that were asked for stand for what is shown
+            self._show_lines()
         self.sleep.remember(question)
         yield from self.sleep.compare(scene, setup)
         yield ""
@@ -223,12 +235,15 @@ class AskPanel:
         yield ""
 
     def _reproduce(self) -> None:
+        self._show_lines()
+        self._say("")
+
+    def _show_lines(self) -> None:
         lines = [
             ("Command", command(self.scene, self.setup, self.count.value)),
             ("Python", python(self.scene, self.setup, self.question.value, self.bench.consolidated(self.setup.model))),
         ]
         self.lines.value = page.code(*lines)
-        self._say("")
 
     def _set(self, key: str, value: Any) -> None:
         setup = self.setup.changed(key, value)
@@ -288,17 +303,21 @@ class AskPanel:
             self.sentences.value = upload(one["name"], bytes(one["content"]))
         self._say(f"{len(self.scene.observations)} sentences; Teach tells them")
 
-    def answer_now(self) -> None:
-        """Answer the question as it stands before this returns, as a notebook's cell wants it."""
+    def answer_now(self) -> "Answer":
+        """Answer the question as it stands before this returns, as a notebook's cell wants it. LabError where that cannot be."""
         self.turns.finish(self._answering())
+        if self.flip is None:
+            raise LabError("the question is not answered; the panel says why")
+        return self.flip.now
 
     def _said(self, text: str, wrong: bool, ended: bool) -> None:
         self.sleep.lock(not ended)
-        self.cancel.layout.display = self.progress.layout.display = "none" if ended else ""
+        self.cancel.layout.display = "none" if ended else ""
+        self.progress.layout.display = "" if self.progress.value and not ended else "none"
         if ended:
             self._say(text, wrong)
         elif text:
-            self.status.value = page.line(text)
+            self.status.value = page.line(text, busy=True)
 
     def _safely(self, do: Callable[..., None], *values: Any) -> None:
         try:

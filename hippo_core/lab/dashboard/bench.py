@@ -1,7 +1,7 @@
 """What the Ask panel works with: sentences or a suite's world, told to a memory; one setting changed; the answers before and after.
 
 A setting that changes what is stored (`Preset.of_step("teach")`) tells all of it anew, to a store of its own; any other one asks the store
-that is there. Nothing here draws.
+that is there. Nothing here draws, and torch is loaded when something is first told.
 """
 
 import json
@@ -13,10 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import COMMAND, LabError
-from hippo_core.live.answer import Answer, Taught
-from hippo_core.live.asking import OpenWorld
-from hippo_core.live.consolidation import Consolidated, Consolidation
-from hippo_core.live.memory import Memory
 from hippo_core.methods.base import Observation, Picture
 from hippo_core.methods.presets import Preset, load_preset, preset_names
 from hippo_core.results.scores import score_item
@@ -28,6 +24,10 @@ from hippo_core.suites.types import Item, Suite, World
 if TYPE_CHECKING:
     import pandas as pd
 
+    from hippo_core.live.answer import Answer, Taught
+    from hippo_core.live.asking import OpenWorld
+    from hippo_core.live.consolidation import Consolidated, Consolidation
+    from hippo_core.live.memory import Memory
     from hippo_core.results.statistics import Comparison
 
 SEED = 1337
@@ -103,8 +103,8 @@ class Flip:
     """An answer, and the one before the last change. `entered`, `left`: numbers of traces that reach the model now, or did before."""
 
     question: str
-    now: Answer
-    before: Answer | None = None
+    now: "Answer"
+    before: "Answer | None" = None
 
     @property
     def entered(self) -> frozenset[int]:
@@ -115,7 +115,7 @@ class Flip:
         return _shown(self.before) - _shown(self.now) if self.before else frozenset()
 
 
-def _shown(answer: Answer | None) -> frozenset[int]:
+def _shown(answer: "Answer | None") -> frozenset[int]:
     return frozenset(trace.id for trace in answer.traces) if answer else frozenset()
 
 
@@ -124,9 +124,9 @@ class Uplift:
     """What sleep brought for a question: the unchanged model's answers with the memory and without, and the consolidated one's without."""
 
     question: str
-    memory: Answer
-    before: Answer
-    after: Answer
+    memory: "Answer"
+    before: "Answer"
+    after: "Answer"
     expected: str = ""
 
 
@@ -159,12 +159,18 @@ class Bench:
             raise
         self._memories[key], self.decisions = memory, decisions
 
-    def _memory(self, setup: Setup) -> Memory:
+    def loads(self, model: str) -> bool:
+        """Whether a model is still to be loaded, which takes some seconds."""
+        return getattr(self._models.get(model), "present", None) is None
+
+    def _memory(self, setup: Setup) -> "Memory":
+        from hippo_core.live.memory import Memory
+
         memory = Memory(self._models.get(setup.model, setup.model), setup.preset, setup.settings)
         self._models[setup.model] = memory.language_model
         return memory
 
-    def ask(self, scene: Scene, setup: Setup, question: str, item: Item | None = None, asleep: bool = True) -> Answer:
+    def ask(self, scene: Scene, setup: Setup, question: str, item: Item | None = None, asleep: bool = True) -> "Answer":
         """Answer a question about a scene, which is told first where it is not yet. `asleep` False: by the model as it was before sleep."""
         if not question.strip():
             raise LabError("type a question")
@@ -177,8 +183,10 @@ class Bench:
             answer = world.ask(question, scene.suite.answer_budget if scene.suite else 16, scene.gold(item), setup.recall)
         return replace(answer, consolidated=learnt is not None)
 
-    def _world(self, scene: Scene, setup: Setup, version: tuple[int, ...] | None = None) -> OpenWorld:
+    def _world(self, scene: Scene, setup: Setup, version: tuple[int, ...] | None = None) -> "OpenWorld":
         """A scene that is told, opened by the method. `version`: of what sleep has put into the model, which reads traces otherwise."""
+        from hippo_core.live.asking import OpenWorld
+
         stored, preset = (_digest(scene), setup.stored), setup.loaded
         _require_known(scene, preset.settings.control)
         key = (*stored, json.dumps(preset.of_step("test"), sort_keys=True, default=str), version)
@@ -192,6 +200,8 @@ class Bench:
     def sleep(self, scene: Scene, setup: Setup, way: str, steps: int) -> Iterator[int]:
         """Rehearse a scene, told first where it is not yet, into the model; yields how many steps are done, from 0. Left before its end,
         the model is as it was."""
+        from hippo_core.live.consolidation import Consolidation
+
         for _ in self.teach(scene, setup):
             pass
         memory = self._memories[_digest(scene), setup.stored]
@@ -210,7 +220,7 @@ class Bench:
         """Let go of what was opened with a model as an earlier sleep had made it."""
         self._opened = {key: world for key, world in self._opened.items() if key[-1] is None}
 
-    def consolidated(self, model: str) -> Consolidated | None:
+    def consolidated(self, model: str) -> "Consolidated | None":
         """What sleep has put into a model; None where there is nothing."""
         return self._learnt[model].consolidated if model in self._learnt else None
 
@@ -221,7 +231,7 @@ class Bench:
         memory, before = (self.ask(scene, one, question, item, asleep=False) for one in (on, off))
         return Uplift(question, memory, before, self.ask(scene, off, question, item), item.answers[0] if item else "")
 
-    def pictures(self, scene: Scene, setup: Setup, answer: Answer) -> Sequence[Picture]:
+    def pictures(self, scene: Scene, setup: Setup, answer: "Answer") -> Sequence[Picture]:
         """What the method draws of how it came to its best trace."""
         opened = self._world(scene, setup)
         first = answer.recall.traces[0].id if answer.recall.traces else None
@@ -275,7 +285,7 @@ def command(scene: Scene, setup: Setup, n: int, profile: str = "default") -> str
     return f"{COMMAND} run {'memory' if preset.taught else 'answer'} {' '.join(words)}"
 
 
-def python(scene: Scene, setup: Setup, question: str, slept: Consolidated | None = None) -> str:
+def python(scene: Scene, setup: Setup, question: str, slept: "Consolidated | None" = None) -> str:
     """The lines of Python that do the same. `slept`: a sleep on the scene that the model is to have had."""
     texts = "\n".join(f"    {one.statement.text!r}," for one in scene.observations)
     settings = f", settings={dict(setup.settings)!r}" if setup.settings else ""

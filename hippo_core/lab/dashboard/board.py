@@ -1,16 +1,24 @@
-"""The dashboard: the panels Ask, Compare and Ablate in tabs, and their last state as HTML for a saved notebook without a kernel."""
+"""The dashboard: the panels Ask, Compare and Ablate in tabs, and their last state as HTML for a saved notebook without a kernel.
 
+Ask is there at once; the two that read runs bring seconds of imports with them and are made when their tab is first turned to.
+"""
+
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 from IPython.display import HTML, DisplayHandle, display
 
-from hippo_core.files import root
-from hippo_core.lab.dashboard.ablate import AblatePanel
+from hippo_core.files import root, unknown
+from hippo_core.lab.dashboard import page
 from hippo_core.lab.dashboard.ask import AskPanel
-from hippo_core.lab.dashboard.compare import ComparePanel
-from hippo_core.results.records import RUNS
+from hippo_core.results.records import RUNS, run_names
+
+if TYPE_CHECKING:
+    from hippo_core.lab.dashboard.ablate import AblatePanel
+    from hippo_core.lab.dashboard.compare import ComparePanel
+    from hippo_core.live.answer import Answer
 
 TITLES = ("Ask", "Compare", "Ablate")
 HIDDEN = "<style>.jp-Cell:has(.hippo-dashboard) .hippo-saved, .voila-cell:has(.hippo-dashboard) .hippo-saved { display: none; }</style>"
@@ -23,20 +31,52 @@ class Dashboard:
         runs: the folder of all runs; `executed` of the lab unless it is said.
         run: the run that Compare and Ablate open; the newest unless it is said.
         model, preset, suite: what Ask begins with; without a suite sentences of one's own.
+
+    Raises:
+        LabError: a run, model, preset or suite that there is not.
     """
 
     def __init__(self, model: str = "hippo-tiny", preset: str = "memory/hei_nw", suite: str = "", run: str = "", runs: Path | None = None):
         self._saved: DisplayHandle | None = None
-        runs = runs or root() / RUNS
+        self._runs, self._run = runs or root() / RUNS, run
+        if run and run not in run_names(self._runs):
+            raise unknown("run", run, run_names(self._runs))
         self.ask = AskPanel(model, preset, suite, changed=lambda _: self.save())
-        self.compare = ComparePanel(runs)
-        self.ablate = AblatePanel(runs, self._open)
-        if run:
-            self.compare.select(run)
-            self.ablate.choices.fill(wanted={"run": run})
-        self.widget = ipywidgets.Tab([self.ask.widget, self.compare.widget, self.ablate.widget], titles=TITLES)
+        waiting = [ipywidgets.HTML(page.line("Reading the run", busy=True)) for _ in TITLES[1:]]
+        self.widget = ipywidgets.Tab([self.ask.widget, *waiting], titles=TITLES)
         self.widget.add_class("hippo-dashboard")
-        self.widget.observe(lambda _: self.save(), names="selected_index")
+        self.widget.observe(lambda _: self._turn(), names="selected_index")
+
+    @cached_property
+    def compare(self) -> "ComparePanel":
+        """The panel Compare, made when it is first asked for."""
+        from hippo_core.lab.dashboard.compare import ComparePanel
+
+        panel = ComparePanel(self._runs)
+        if self._run:
+            panel.select(self._run)
+        self._put("Compare", panel.widget)
+        return panel
+
+    @cached_property
+    def ablate(self) -> "AblatePanel":
+        """The panel Ablate, made when it is first asked for."""
+        from hippo_core.lab.dashboard.ablate import AblatePanel
+
+        panel = AblatePanel(self._runs, self._open)
+        if self._run:
+            panel.choices.fill(wanted={"run": self._run})
+        self._put("Ablate", panel.widget)
+        return panel
+
+    def _put(self, title: str, widget: ipywidgets.Widget) -> None:
+        place = TITLES.index(title)
+        self.widget.children = (*self.widget.children[:place], widget, *self.widget.children[place + 1 :])
+
+    def _turn(self) -> None:
+        if self.widget.selected_index is not None:
+            getattr(self, TITLES[self.widget.selected_index].lower())
+        self.save()
 
     def _open(self, **chosen: str) -> None:
         self.compare.select(**chosen)
@@ -47,10 +87,18 @@ class Dashboard:
         display(self.widget)
         self._saved = display(HTML(self.saved()), display_id=True)
 
+    def answer_now(self) -> "Answer":
+        """Answer the question as it stands, then make the other panels, before this returns: a notebook that is saved shows all three.
+        LabError where the question is not answered."""
+        answer = self.ask.answer_now()
+        _ = self.compare, self.ablate
+        self.save()
+        return answer
+
     def saved(self) -> str:
-        """The last state of all panels as HTML, which needs no kernel and no network."""
-        panels = zip(TITLES, (self.ask, self.compare, self.ablate), strict=True)
-        return HIDDEN + '<div class="hippo-saved">' + "".join(f"<h3>{title}</h3>{panel.html()}" for title, panel in panels) + "</div>"
+        """The last state of the panels that were made, as HTML, which needs no kernel and no network."""
+        made = [(title, vars(self)[title.lower()]) for title in TITLES if title.lower() in vars(self)]
+        return HIDDEN + '<div class="hippo-saved">' + "".join(f"<h3>{title}</h3>{panel.html()}" for title, panel in made) + "</div>"
 
     def save(self) -> None:
         """Put the panels' state into the notebook, so that it is there when the notebook is saved."""

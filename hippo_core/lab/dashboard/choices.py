@@ -32,7 +32,7 @@ class Choices:
         self.fields = {name: ipywidgets.Dropdown(description=label, options=[]) for name, label in labels.items()}
         for name, field in self.fields.items():
             field.style.description_width = "initial"
-            field.layout = ipywidgets.Layout(width="auto", max_width="340px", min_width="130px")
+            field.layout = ipywidgets.Layout(width="auto", max_width="340px", min_width="130px", margin="2px 14px 2px 2px")
             field.observe(lambda _, name=name: self._filling or self.fill(after=name), "value")
         self.widget = ipywidgets.HBox(list(self.fields.values()), layout={"flex_flow": "row wrap"})
 

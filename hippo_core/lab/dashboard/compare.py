@@ -14,14 +14,14 @@ from hippo_core.experiments.asking.report.found import memory_of
 from hippo_core.experiments.asking.report.items import LOOKS, MARKS, RECALLED, recalled, shown_text, verdict_of
 from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.dashboard.choices import Choices, Options
-from hippo_core.lab.dashboard.index import COMMON, RunIndex, narrowed, read_index, run_names
+from hippo_core.lab.dashboard.index import COMMON, RunIndex, narrowed, read_index
 from hippo_core.lab.dashboard.pages import piece, style
 from hippo_core.lab.dashboard.table import ItemTable
 from hippo_core.results import summaries
 from hippo_core.results.figures.palette import base, look
 from hippo_core.results.formatting import missing
 from hippo_core.results.frames import Frame
-from hippo_core.results.records import RUNS
+from hippo_core.results.records import RUNS, run_names
 from hippo_core.results.statistics import Comparison
 
 LABELS = {"run": "Run", "model": "Model", "suite": "Suite", "regime": "Regime", "a": "A", "b": "B"}
@@ -58,7 +58,7 @@ class ComparePanel:
         )
         again.on_click(lambda _: self.refresh())
         for one in self.filters.values():
-            one.style.description_width, one.layout.width = "initial", "auto"
+            one.style.description_width, one.layout.width, one.layout.margin = "initial", "auto", "2px 14px 2px 2px"
             one.observe(lambda _: self._filter(), "value")
         self.table.observe(lambda _: self._show_item(), "selected")
         self._below = ipywidgets.VBox(

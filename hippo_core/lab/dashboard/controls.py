@@ -51,7 +51,7 @@ class Controls:
             elif made := widget_of(name, field, value):
                 kind, widget = made
                 widget.style, widget.tooltip = LABEL, key
-                widget.layout.width = "320px"
+                widget.layout.width = "auto"
                 self.by_key[key], self._kinds[key] = widget, kind
                 widget.observe(lambda change, key=key: self._tell(key, change["new"]), names="value")
 

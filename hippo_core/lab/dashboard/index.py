@@ -17,7 +17,7 @@ from hippo_core.files import COMMAND, LabError, in_a_line
 from hippo_core.lab.dashboard.choices import Choices, Options
 from hippo_core.results.figures.palette import REGIMES, ordered, suite_position
 from hippo_core.results.frames import Frame
-from hippo_core.results.records import key_of_record, origins_of, rows_of
+from hippo_core.results.records import key_of_record, origins_of, rows_of, run_names
 
 COMMON = ("run", "model", "suite", "regime")  # dropdowns that every panel has
 
@@ -77,11 +77,6 @@ class RunIndex:
             return rows_of(self.folder, {self.folder / record: self.metas[record] for record in records})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise damaged(self.folder, error) from None
-
-
-def run_names(runs: Path) -> list[str]:
-    """The runs in a folder."""
-    return sorted(path.name for path in runs.iterdir() if path.is_dir() and "." not in path.name[:1]) if runs.is_dir() else []
 
 
 @lru_cache(maxsize=2)  # for the panels that show the same run; `read_index.cache_clear()` before a run is looked at anew

@@ -4,17 +4,19 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from hippo_core.lab.dashboard.bench import Flip, Uplift
-from hippo_core.live.answer import Recalled, Taught
-from hippo_core.live.consolidation import Consolidated
 from hippo_core.methods.base import Picture
 from hippo_core.results.formatting import probability, share, span
-from hippo_core.results.statistics import Comparison
+
+if TYPE_CHECKING:
+    from hippo_core.live.answer import Recalled, Taught
+    from hippo_core.live.consolidation import Consolidated
+    from hippo_core.results.statistics import Comparison
 
 HERE = Path(__file__).parent
 ORIGINS = {  # of an answer
@@ -38,9 +40,10 @@ def framed(content: str) -> str:
     return f'<style>{style}</style><div class="hippo-ask">{content}</div>'
 
 
-def line(text: str, bad: bool = False) -> str:
-    """One line of what is going on, or of what is wrong."""
-    return framed(str(Markup('<div class="line{}">{}</div>').format(" bad" if bad else "", text))) if text else ""
+def line(text: str, bad: bool = False, busy: bool = False) -> str:
+    """One line of what is wrong, or of what is going on; `busy`: a circle turns beside it."""
+    look = " bad" if bad else " busy" if busy else ""
+    return framed(str(Markup('<div class="line{}">{}</div>').format(look, text))) if text else ""
 
 
 def answer(flip: Flip, gold: str | None, right: bool | None, pictures: Sequence[Picture]) -> str:
@@ -52,7 +55,7 @@ def answer(flip: Flip, gold: str | None, right: bool | None, pictures: Sequence[
     return framed(_environment().get_template("ask.html.j2").render(**words))
 
 
-def slept(consolidated: Consolidated | None, way: str, told: Sequence[str]) -> str:
+def slept(consolidated: "Consolidated | None", way: str, told: Sequence[str]) -> str:
     """Which of the sentences that are told sleep has put into the model, by which way, and when."""
     if consolidated is None:
         return framed('<div class="quiet">The model has not slept: with the memory off it knows nothing of what it was told.</div>')
@@ -67,14 +70,14 @@ def brought(uplifts: Sequence[Uplift]) -> str:
     return framed(_environment().get_template("brought.html.j2").render(uplifts=uplifts)) if uplifts else ""
 
 
-def marked(trace: Recalled) -> Markup:
+def marked(trace: "Recalled") -> Markup:
     """A trace's text, the words that it shares with the question underlined."""
     pieces = re.split(r"(\w+(?:['\u2019]\w+)*)", trace.text)
     shared = set(trace.shared)
     return Markup("").join(Markup("<mark>{}</mark>").format(one) if one.lower() in shared else escape(one) for one in pieces)
 
 
-def decided(taught: Sequence[Taught]) -> str:
+def decided(taught: "Sequence[Taught]") -> str:
     """What a gate decided about each sentence; nothing without a gate."""
     if not any(one.terms for one in taught):
         return ""
@@ -85,11 +88,11 @@ def decided(taught: Sequence[Taught]) -> str:
     return framed(f"<h4>What the gate decided</h4><table>{head}{''.join(rows)}</table>{more}")
 
 
-def _said(one: Taught) -> str:
+def _said(one: "Taught") -> str:
     return ", ".join(f"{name} {value:+.2f}" for name, value in one.terms.items())
 
 
-def compared(result: Comparison, differing: Sequence[Mapping[str, Any]]) -> str:
+def compared(result: "Comparison", differing: Sequence[Mapping[str, Any]]) -> str:
     """All questions before and after a change: the paired difference with its interval, and the items where the answers differ."""
     words = Markup(
         "<div><strong>{}</strong> after, {} before: <strong>{}</strong> (95% {}, p {}), {} questions in {} worlds.</div>"

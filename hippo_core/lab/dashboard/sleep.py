@@ -29,7 +29,7 @@ class SleepSection:
         w = ipywidgets
         self._bench, self._uplifts, self._of = bench, dict[str, Uplift](), object()
         self._asked: list[str] = []
-        self.way = w.Dropdown(options=list(WAYS.items()), value="gated_lora", description="for")
+        self.way = w.Dropdown(options=list(WAYS.items()), value="gated_lora", description="for", layout={"width": "auto"})
         self.steps = w.BoundedIntText(value=200, min=1, max=100_000, description="steps", layout={"width": "170px"})
         self.sleep = w.Button(description="Sleep on what it was told", icon="moon-o", layout={"width": "auto"})
         self.sleep.tooltip = "Rehearse these sentences into the model, so that it answers without recalling them"

@@ -4,16 +4,34 @@ most questions, and what is stored is worth something. A grid of hours that coul
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hippo_core.experiments import load_experiment
+from hippo_core.files import LabError
 from hippo_core.lab.run.cells import Cell, cells_of
 
 ITEMS = 20  # questions of a memory
+AHEAD = 10  # how many times the questions of its check a grid has that is checked without being told to
 
 
-def probes(cells: Sequence[Cell], run_id: str) -> tuple[Cell, ...]:
-    """The cells of the check: of every memory in every setting of a plan, as its preset is, two tests and what they need."""
+@dataclass(frozen=True)
+class Check:
+    """The cells of a check, with what they need, how many memories in how many settings it asks, and which it cannot, with the reason."""
+
+    cells: tuple[Cell, ...]
+    asked: int
+    unasked: tuple[str, ...]
+
+    def is_small_beside(self, cells: Sequence[Cell]) -> bool:
+        """Whether it asks at most a tenth of what the memories of a grid are asked."""
+        return 0 < AHEAD * _questions(self.cells) <= _questions(cells)
+
+
+def check_of(cells: Sequence[Cell], run_id: str) -> Check:
+    """The check of a plan: every memory in each of its settings, as its preset is, at one size and one seed."""
     chain: dict[str, Cell] = {}
+    unasked: dict[str, None] = {}
+    seen, asked = set[str](), 0
     for cell in cells:
         told = cell.parameters
         if not told.get("preset", "").startswith("memory/") or told.get("step") != "test" or told["dry_run"]:
@@ -21,9 +39,22 @@ def probes(cells: Sequence[Cell], run_id: str) -> tuple[Cell, ...]:
         if any(not one.startswith("encoder=") for one in told["overrides"]):
             continue
         few = {"run_id": run_id, "n": min(ITEMS, told["n"]), "split": "val", "regime": "delayed"}
-        for more in ([], ["control=empty"]):
-            experiment = load_experiment(cell.experiment)
-            values = {name: value for name, value in told.items() if name in experiment.parameters.model_fields}
-            plan = experiment.plan(experiment.check(values | few | {"overrides": [*told["overrides"], *more]}, "preflight"))
-            chain |= {one.id: one for one in cells_of(plan)}
-    return tuple(chain.values())
+        same = repr(told | few | {"seed": None, "n": None})
+        if same in seen:
+            continue
+        seen.add(same)
+        experiment = load_experiment(cell.experiment)
+        values = {name: value for name, value in told.items() if name in experiment.parameters.model_fields}
+        try:
+            for more in ([], ["control=empty"]):
+                plan = experiment.plan(experiment.check(values | few | {"overrides": [*told["overrides"], *more]}, "preflight"))
+                chain |= {one.id: one for one in cells_of(plan)}
+            asked += 1
+        except LabError as error:  # such as a suite without validation worlds
+            unasked[f"not checked: {told['preset']} on {told['suite']}: {error}"] = None
+    return Check(tuple(chain.values()), asked, tuple(unasked))
+
+
+def _questions(cells: Sequence[Cell]) -> int:
+    """The questions that memories are asked in these cells."""
+    return sum(cell.parameters["n"] for cell in cells if cell.parameters.get("step") == "test")

@@ -25,7 +25,8 @@ EXECUTORS = ("local", "dask")
 @dataclass(frozen=True)
 class RunOptions:
     """How a grid is run: so many cells at a time, in kernels of this kind, here or on a Dask cluster, with an archive or without. `threads`
-    of each cell: a number, `auto` (the cores divided by the jobs), or nothing for what the grid's file says."""
+    of each cell: a number, `auto` (the cores divided by the jobs), or nothing for what the grid's file says. `preflight`: whether
+    the memories of a large grid are asked a few validation questions first."""
 
     jobs: int = 2
     kernel: Kernel = "warm"
@@ -33,6 +34,7 @@ class RunOptions:
     scheduler: str = ""
     archive: str = ""
     threads: str = ""
+    preflight: bool = True
 
     def __post_init__(self) -> None:
         if self.executor not in EXECUTORS:

@@ -22,6 +22,11 @@ def run_folder(run_id: str) -> Path:
     return root() / RUNS / run_id
 
 
+def run_names(runs: Path) -> list[str]:
+    """The runs in a folder."""
+    return sorted(path.name for path in runs.iterdir() if path.is_dir() and "." not in path.name[:1]) if runs.is_dir() else []
+
+
 def suite_folder(suite: str) -> str:
     """A suite's name as one folder name: `folder:/data/my-suite` becomes `folder-my-suite`, `package.module:NAME` `package-module-NAME`."""
     if not suite.startswith("folder:"):

@@ -97,12 +97,14 @@ def test_a_wrong_setting_goes_back_to_what_it_was(panel):
 
 
 def test_reproduce_and_as_preset(panel):
+    panel.ask.click()
     panel.controls.by_key["k"].value = 2
     panel.reproduce.click()
     assert "settings={&#39;k&#39;: 2}" in panel.lines.value
     panel.reset.click()
     assert panel.setup.settings == {}
     assert panel.controls.by_key["k"].value == 1
+    assert "settings=" not in panel.lines.value  # they are of what is shown
 
 
 def test_a_flip_meanwhile_is_answered_when_the_work_ends_and_cancel_is_heard(panel):

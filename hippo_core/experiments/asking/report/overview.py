@@ -60,9 +60,10 @@ def facts(run: Run) -> str:
     rows = run.rows
     models = ", ".join(run.models)
     records, settings = len(run.cells), len(run.settings)
-    dry = " Dry run: five items a cell, for plumbing only." if run.dry else ""
+    notes = " Dry run: five items a cell, for plumbing only." if run.dry else ""
+    notes += " Validation worlds only, on which settings are chosen: nothing is judged." if run.split == "val" else ""
     held = (_counted(records, "record"), _counted(settings, "setting"), _counted(rows["condition"].nunique(), "condition"))
-    return f"{models}; {', '.join(held)}, {len(rows):,} answers scored.{dry}"
+    return f"{models}; {', '.join(held)}, {len(rows):,} answers scored.{notes}"
 
 
 def _counted(number: int, name: str) -> str:

@@ -69,8 +69,9 @@ class Unfinished:
 
 @dataclass(frozen=True)
 class Run:
-    """All that a report needs of a run. `validation` are rows of the same settings on validation worlds, and may be empty; `declared` are
-    claims that were said before the run to rest on too few worlds, `invalid` the broken clauses of its contract (contract.py)."""
+    """All that a report needs of a run. `rows` are of test worlds, and `validation` of the same settings on validation worlds, if any; a
+    run of validation worlds alone (`split`) has these as its rows. `declared` are claims that were said before the run to rest on too few
+    worlds, `invalid` the broken clauses of its contract (contract.py)."""
 
     folder: Path
     rows: Frame
@@ -80,6 +81,7 @@ class Run:
     dry: bool
     declared: tuple[Claim, ...] = ()
     invalid: tuple[Violation, ...] = ()
+    split: str = "test"
 
     @cached_property
     def numbers(self) -> Frame:
@@ -108,13 +110,13 @@ class Run:
         """The rows on validation worlds that belong to a setting."""
         return self.validation[self.validation["place"].isin(set(self.rows.loc[self.rows["setting"] == setting, "place"]))]
 
-    def cells_of(self, setting: str, split: str = "test") -> list[Cell]:
+    def cells_of(self, setting: str) -> list[Cell]:
         """The records of one setting."""
-        return [cell for cell in self.cells if cell.setting == setting and cell.split == split]
+        return [cell for cell in self.cells if cell.setting == setting and cell.split == self.split]
 
 
 def load_run(folder: Path) -> Run:
-    """Read every finished record of a run's answers. Raises LabError where there are none, or none of test worlds."""
+    """Read every finished record of a run's answers. Raises LabError where there are none."""
     rows, dry = _rows(folder)
     rows = _named(folder, rows)
     invalid = () if dry else tuple(violations(rows))
@@ -122,12 +124,12 @@ def load_run(folder: Path) -> Run:
     cells = rows.drop_duplicates("record")[CELL]
     cells = cells.assign(listed=cells.groupby("setting")["seed"].rank("dense") <= LISTED)
     test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "val"]
-    if test.empty:
-        raise LabError(f"{folder} holds records of validation worlds only; a report needs test worlds: run cells with split=test")
+    asked, beside, split = (validation, test, "val") if test.empty else (test, validation, "test")
     records = tuple(
         Cell(**cell, id=Path(cell["record"]).name, meta=read_meta(folder / cell["record"])) for cell in cells.to_dict("records")
     )
-    return Run(folder, test, validation, records, tuple(_unfinished(folder)), dry, tuple(read_declared(folder / DECLARED)), invalid)
+    declared = tuple(read_declared(folder / DECLARED))
+    return Run(folder, asked, beside, records, tuple(_unfinished(folder)), dry, declared, invalid, split)
 
 
 def broken_clauses(folder: Path) -> list[Violation]:

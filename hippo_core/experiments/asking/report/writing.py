@@ -29,8 +29,7 @@ AFTER = [("not-measured", "Not measured"), ("versions", "Versions")]
 
 
 def write_pages(run_folder: Path, out: Path) -> list[Part]:
-    """Write the pages of a run's answers below `out`; what of them stands on the report's page. Empty where the run holds no answers;
-    LabError where it holds none of test worlds."""
+    """Write the pages of a run's answers below `out`; what of them stands on the report's page. Empty where the run holds no answers."""
     if not records_of(run_folder, split=None, dry_run=True):
         return []
     run = load_run(run_folder)
@@ -68,7 +67,9 @@ def _navigation(words: dict[str, Any]) -> list[tuple[str, str]]:
 
 def verdicts_of(run: Run) -> list[Verdict]:
     """Every success criterion judged on the run; its validation worlds choose the best rag, and a claim that rests on too few worlds is
-    excused only where that was said before the run. No verdict rests on a cell that breaks the contract."""
+    excused only where that was said before the run. No verdict rests on a cell that breaks the contract, and none on validation worlds."""
+    if run.split == "val":
+        return []
     return judge(load_criteria(), valid(run.numbers), valid(run.validation), run.declared)
 
 

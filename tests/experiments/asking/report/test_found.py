@@ -112,3 +112,14 @@ def test_a_run_that_no_criterion_is_about_has_its_page_and_says_why(tmp_path, mo
     monkeypatch.setattr(summary, "root", lambda: tmp_path)
     assert summary.summary_lines("own", [], 2, 1.0)[2] == "criteria: none is about what was run; the report has the scores"
     assert summary.summary_lines("other", [], 2, 1.0)[2] == "criteria: none judged yet"
+
+
+def test_a_run_of_validation_worlds_has_a_page_of_its_numbers_and_no_verdict(tmp_path):
+    folder = tmp_path / "executed" / "chosen"
+    for preset in ("memory/hei_nw", "baselines/rag_bm25"):
+        fake_records.add_record(folder, "episodic", preset, "delayed", split="val")
+    page = write_report(folder, tmp_path / "reports" / "chosen").read_text(encoding="utf-8")
+    assert "Validation worlds only, on which settings are chosen: nothing is judged." in page
+    assert "No claim about a memory was judged" in page and "hei_nw answers" in page
+    assert json.loads((tmp_path / "reports" / "chosen" / "criteria.json").read_text())["criteria"] == []
+    assert len(list((tmp_path / "reports" / "chosen" / "items").glob("*.html"))) == 3  # two cells, and both side by side

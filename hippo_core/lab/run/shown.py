@@ -1,0 +1,46 @@
+"""A table as a notebook shows it: words at the left, numbers at the right, nothing that has to be scrolled for."""
+
+import hashlib
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from hippo_core.results.formatting import NONE
+
+if TYPE_CHECKING:
+    from IPython.display import HTML
+
+    from hippo_core.results.frames import Frame
+
+LARGE = 1000  # from here on decimals say nothing
+
+
+def table(rows: "Frame", digits: int = 2) -> "HTML":
+    """The rows as HTML. An index that has a name is shown as columns, one without is left out; "_" in a column's name is a space.
+
+    Args:
+        digits: decimals of a column of fractions; none where one of them is a thousand or more. What was not measured (None, NaN) is
+            a dash.
+    """
+    from IPython.display import HTML
+    from pandas.api.types import is_numeric_dtype
+    from pandas.io.formats.style import Styler
+
+    frame: Any = rows.reset_index() if any(rows.index.names) else rows.reset_index(drop=True)
+    frame = frame.set_axis([str(name).replace("_", " ") for name in frame], axis="columns")
+    named = hashlib.sha256(frame.to_csv().encode()).hexdigest()[:8]  # the style of one table on a page is none of another's
+    style = Styler(frame, uuid=named, cell_ids=False).hide(axis="index")
+    style.set_table_styles([{"selector": "th, td", "props": "vertical-align: top"}])
+    for place, name in enumerate(frame):
+        numbers = is_numeric_dtype(frame[name])
+        style.set_table_styles([{"selector": f".col{place}", "props": f"text-align: {'right' if numbers else 'left'}"}], overwrite=False)
+        decimals = 0 if numbers and (frame[name].abs() >= LARGE).any() else digits
+        style.format(lambda value, decimals=decimals: _said(value, decimals), subset=[name], escape="html")
+    return HTML((style if len(frame) else style.set_caption("No rows.")).to_html())
+
+
+def _said(value: Any, decimals: int) -> str:
+    if value is None or (isinstance(value, Real) and value != value):
+        return NONE
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return str(value)
+    return f"{value:,}" if isinstance(value, Integral) else f"{value:,.{decimals}f}"

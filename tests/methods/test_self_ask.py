@@ -1,0 +1,69 @@
+"""A rag that asks step by step: which questions it asks, what it shows, and what that costs."""
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.methods.base import Query, Retrieved
+from hippo_core.methods.presets import load_preset
+from hippo_core.methods.rag import steps
+from hippo_core.methods.self_ask import Said, by_steps
+from hippo_core.store.trace import Trace
+
+WHOLE = "Which city is home to the employer of the one who sold a lamp?"
+INNER = ("Who sold a lamp?", "What is the employer of Ann?")
+LAST = "Which city is home to Marlow?"
+ANSWERS = dict(zip(INNER, ("Ann", "Marlow"), strict=True))
+
+
+def search(query):
+    return Retrieved((Trace("w", query.text, query.text, time=1),), None, recall_ms=1.0, computed_tokens=10.0)
+
+
+def stepped(text, answers):
+    asked = []
+
+    def answered(query, from_text):
+        asked.append((query.text, from_text))
+        return Said(answers.get(query.text, ""), search(query))
+
+    return by_steps(Query(text, ("f",)), search, answered), asked
+
+
+def test_the_answer_to_the_inner_question_stands_in_its_place():
+    found, asked = stepped(WHOLE, ANSWERS)
+    assert asked == [(INNER[0], True), (INNER[1], False)]
+    assert [one.rephrased for one in found.retrieved] == ["", "Which city is home to the employer of Ann?", LAST]
+    assert [one.shown[0].text for one in found.retrieved] == [WHOLE, "Which city is home to the employer of Ann?", LAST]
+
+
+def test_all_that_was_asked_is_paid_for():
+    found, _ = stepped(WHOLE, ANSWERS)
+    assert (found.at(-1).rephrased, found.at(-1).recall_ms, found.at(-1).computed_tokens) == (LAST, 5.0, 50.0)
+    found, asked = stepped(WHOLE, {})
+    assert [name for name, _ in asked] == [INNER[0]]  # nobody is found, so nobody's employer is asked for
+    assert (len(found.retrieved), found.at(-1).recall_ms, found.at(-1).rephrased) == (1, 2.0, "")
+
+
+@pytest.mark.parametrize("text", ["Who sold a lamp?", INNER[1]])
+def test_a_question_without_another_is_asked_once(text):
+    found, asked = stepped(text, ANSWERS)
+    assert (len(found.retrieved), asked) == (1, [])
+
+
+def test_the_rag_shows_what_it_found_for_the_last_step(monkeypatch):
+    monkeypatch.setattr(steps, "read", lambda delivery, question, found: Said(ANSWERS[question], found))
+    preset = load_preset("baselines/rag_self_ask", {"rag": "baselines/rag_bm25", "k": 1})
+    told = ["Ann sold a lamp.", "Ann works for Marlow, an employer.", "Marlow is in the city of Rome.", "Ben sold a city lamp to the one."]
+    traces = [Trace("w", f"f{number}", text, time=number, id=number) for number, text in enumerate(told)]
+    shown = preset.method(None, preset.settings).open(traces)(Query(WHOLE, tuple(trace.source for trace in traces)))
+    assert (shown.shown, shown.rephrased) == ((traces[2],), LAST)
+    plain = load_preset("baselines/rag_bm25", {"k": 1})
+    assert plain.method(None, plain.settings).open(traces)(Query(WHOLE, tuple(trace.source for trace in traces))).shown != (traces[2],)
+
+
+def test_what_it_needs_is_what_its_rag_needs():
+    assert load_preset("baselines/rag_self_ask").settings.requires == ("minilm",)
+    assert load_preset("baselines/rag_self_ask", {"rag": "baselines/rag_bm25"}).settings.requires == ()
+    assert load_preset("baselines/rag_self_ask", {"rag": "baselines/rag_fitted"}).method.weights == ("{model}/key.*", "{model}/recall.*")
+    with pytest.raises(LabError, match=r"preset memory/hei_nw is no rag; expected one such as baselines/rag_sum"):
+        load_preset("baselines/rag_self_ask", {"rag": "memory/hei_nw"})
