@@ -64,7 +64,7 @@ def test_what_methods_measure_themselves_is_in_order_of_suite_and_condition(tmp_
         ("episodic", "memory/hei_nw", 1),
     ]
     told = {
-        Path(str(n)): {"parameters": {"suite": suite, "preset": preset, "seed": seed}, "step": "test"}
+        Path(str(n)): {"parameters": {"suite": suite, "preset": preset, "seed": seed}, "step": "test", "experiment": "memory"}
         for n, (suite, preset, seed) in enumerate(cells)
     }
     monkeypatch.setattr(report_telemetry, "records_with", lambda folder: list(told))
