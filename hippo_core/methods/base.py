@@ -200,6 +200,11 @@ class MethodSettings(SettingsModel):
         """The presets of the memories that it puts together, by name; none but for a composite."""
         return {}
 
+    @property
+    def uses(self) -> Mapping[str, "Preset"]:
+        """The presets whose methods it runs, by name, so that what it brings rests on their settings and code, too."""
+        return self.memories
+
 
 class Method:
     """The base class of methods. Subclasses define `Settings` and `open`."""

@@ -94,10 +94,11 @@ class Preset:
         return self.settings.memories or {"": self}
 
     def of_step(self, step: str) -> dict[str, Any]:
-        """The settings that a step depends on, by dotted key, as plain values; all of them for a test, with those of its parts in order."""
+        """The settings that a step depends on, by dotted key, as plain values; all of them for a test, with those of the presets that it
+        uses, in order."""
         values = flat(self.settings.model_dump(mode="json"))
-        if memories := self.settings.memories:
-            return values | {"parts": [[name, part.path, part.of_step("test")] for name, part in memories.items()]}
+        if used := self.settings.uses:
+            return values | {"parts": [[name, part.path, part.of_step("test")] for name, part in used.items()]}
         if step == "test" or not issubclass(self.method, Memory):
             return values
         later = self.method.test_settings + (self.method.replay_settings if step == "teach" else ())
@@ -106,13 +107,13 @@ class Preset:
     def described(self) -> dict[str, Any]:
         """What a record says of it."""
         encoder = getattr(self.settings, "encoder", None)
-        memories = {name: part.described() for name, part in self.settings.memories.items()}
+        used = {name: part.described() for name, part in self.settings.uses.items()}
         return {
             "name": self.name,
             "method": self.path,
             **({"encoder": encoder} if encoder else {}),
             **self.settings.model_dump(mode="json"),
-            **({"parts": memories} if memories else {}),
+            **({"parts": used} if used else {}),
         }
 
 

@@ -67,3 +67,10 @@ def test_what_it_needs_is_what_its_rag_needs():
     assert load_preset("baselines/rag_self_ask", {"rag": "baselines/rag_fitted"}).method.weights == ("{model}/key.*", "{model}/recall.*")
     with pytest.raises(LabError, match=r"preset memory/hei_nw is no rag; expected one such as baselines/rag_sum"):
         load_preset("baselines/rag_self_ask", {"rag": "memory/hei_nw"})
+
+
+def test_its_records_rest_on_the_settings_of_its_rag():
+    preset = load_preset("baselines/rag_self_ask", {"rag": "baselines/rag_bm25", "k": 2})
+    [[name, path, settings]] = preset.of_step("test")["parts"]
+    assert (name, path, settings["k"]) == ("rag", "hippo_core.methods.rag.rankers:BM25", 2)
+    assert preset.described()["parts"]["rag"]["name"] == "baselines/rag_bm25"

@@ -72,7 +72,7 @@ def asking_plan(
     size = f"{parameters.n}_{parameters.seed}"
     settings = [preset.of_step(step), spec.model_dump(mode="json"), checksums.shots() if spec.shots else None]
     declared = preset.method.weights
-    methods = tuple(one.path.partition(":")[0] for one in (preset, *preset.settings.memories.values()))
+    methods = tuple(one.path.partition(":")[0] for one in (preset, *preset.settings.uses.values()))
     return CellPlan(
         experiment=experiment.name,
         notebook=experiment.notebook,

@@ -4,7 +4,7 @@ The rival of `memory/all`: the same forms of asking (methods/self_ask.py), a rag
 for the last question that it came to, and the model is asked that one. `k` is of every step.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -41,6 +41,10 @@ class SelfAskSettings(MethodSettings):
     def searching(self) -> Preset:
         """The rag with its settings."""
         return load_preset(self.rag, {"k": self.k})
+
+    @property
+    def uses(self) -> Mapping[str, Preset]:
+        return {"rag": self.searching}
 
     @property
     def requires(self) -> tuple[str, ...]:
