@@ -62,7 +62,11 @@ def picture(rows: Frame) -> bytes:
         for place, name in enumerate(names):
             drawing.bars(panel, [place], means[place : place + 1], MINE if name == MEMORY else OTHER, across=True)
         panel.set_yticks(range(len(names)), names, fontsize=11)
-        panel.set(xlim=(0, 1), ylim=(len(names) - 0.5, -0.5), xlabel="share of items that succeed; lines are 95% intervals by world")
+        panel.set(
+            xlim=(min(-0.03, means["low"].min() - 0.02), 1.03),
+            ylim=(len(names) - 0.5, -0.5),
+            xlabel="share of items that succeed; lines are 95% intervals by world",
+        )
         panel.grid(axis="x", color=RULE)
     return drawing.png(figure)
 
