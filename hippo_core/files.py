@@ -135,6 +135,12 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise
 
 
+def remove_unwritten(path: Path) -> None:
+    """Remove what killed processes left beside a file that they were about to write; only for who alone may write it."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        left.unlink(missing_ok=True)
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write JSON atomically, keys in the given order, not-a-number refused (use None)."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

@@ -1,4 +1,4 @@
-"""Ask one question of one method over the traces of one world. Indexes are kept as long as the traces stay the same."""
+"""Ask one question of one method over the traces of one world. Indexes are kept in memory as long as the traces stay the same."""
 
 import time
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from hippo_core.live.answer import LISTED, Answer, Recall, recalled
 from hippo_core.methods.base import Method, Query, Retrieve, Retrieved
 from hippo_core.methods.controls import controlled
 from hippo_core.models.abstention import ALWAYS, NEVER
+from hippo_core.retrieval.encoded import private
 from hippo_core.store.trace import Trace
 from hippo_core.suites.types import Item
 
@@ -21,7 +22,8 @@ class OpenWorld:
     def __init__(self, method: Method, traces: Sequence[Trace], others: Sequence[Trace] = ()) -> None:
         self.method, self.traces, self.others = method, list(traces), others
         self.sources = tuple(dict.fromkeys(trace.source for trace in sorted(traces, key=lambda trace: (trace.time, trace.id))))
-        self._retrieve: Retrieve = method.open(self.traces)
+        with private():
+            self._retrieve: Retrieve = method.open(self.traces)
 
     def recall(self, question: str, listed: int = LISTED, gold: Sequence[str] = ()) -> Recall:
         """What is recalled for a question. `gold`: sources of the right traces, which the controls oracle and random read."""
@@ -49,7 +51,8 @@ class OpenWorld:
         return Answer(delivered.text, question, tuple(shown), found, delivered.prompt, counts, ms)
 
     def _retrieved(self, question: str, gold: Sequence[str]) -> Retrieved:
-        retrieved = self._retrieve(Query(question, self.sources))
+        with private():
+            retrieved = self._retrieve(Query(question, self.sources))
         if self.method.settings.control == "none":
             return retrieved
         world = self.traces[0].world if self.traces else ""

@@ -8,16 +8,17 @@ Whatever a call changes is on the disk when it returns, whole or not at all, and
 as many readers as one likes; a reader sees what the writer has finished.
 """
 
+import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, read_object, remove_unwritten, write_json
 from hippo_core.live.answer import LISTED, Answer, Recall, Slept, Taught
 from hippo_core.live.asking import ANSWER_TOKENS, OpenWorld, as_part
 from hippo_core.live.consolidation import Consolidated, Consolidation
@@ -27,8 +28,9 @@ from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import load_spec
+from hippo_core.retrieval.encoded import private
 from hippo_core.store import TraceStore
-from hippo_core.store.paths import store_path
+from hippo_core.store.paths import store_path, sync_folder
 from hippo_core.store.trace import Decision, Statement, Trace
 
 if TYPE_CHECKING:
@@ -36,9 +38,10 @@ if TYPE_CHECKING:
 
 WORLD = "memory"  # all that is told lies in one world
 SESSION = "memory"
-BLOCK = 64  # sentences that are encoded, and written, together; of so few no codes are kept elsewhere (retrieval/encoded.py)
+BLOCK = 64  # sentences that are encoded, and written, together
 NUMBERED = "taught"  # the store's note on how many sentences it was told
 CONSOLIDATED = "consolidated"  # the folder of what sleep has put into the model
+BEGUN = "begun.json"  # what several commits do together, from before the first until after the last: it is done again after a kill
 CALIBRATED_ON = "episodic"  # the suite whose validation worlds a gate is calibrated on
 
 Progress = Callable[[int, int], object]  # called with how many sentences are told, or steps done, and of how many
@@ -79,10 +82,21 @@ class Memory:
         self.folder, self._read_only = Path(folder), read_only
         self._consolidation = Consolidation(self._lm, self.folder / CONSOLIDATED)
         with ExitStack() as held:
+            held.callback(self._stores.clear)
             for name, writer in self._writers.items():
                 self._stores[name] = held.enter_context(self._store(self.folder / name, writer, read_only))
+            if not read_only:
+                self._tidy()
             self._held = held.pop_all()
         return self
+
+    def _tidy(self) -> None:
+        """Put right what a kill has left."""
+        assert self.folder is not None
+        remove_unwritten(self.folder / BEGUN)
+        self._finish()
+        if self._learnt.version is None:
+            shutil.rmtree(self._learnt.folder, ignore_errors=True)
 
     def _store(self, folder: Path, writer: base.Memory, read_only: bool) -> TraceStore:
         path = store_path(folder, SESSION, writer.algorithm())
@@ -144,18 +158,58 @@ class Memory:
         """Tell what a teller says, block by block, as the iterator is drawn from; it may be left between two blocks. Sentences are numbered
         in the order of their telling, and all lie in one world, whatever the observations say."""
         self._check([one.statement.text for one in observations])
+        self._finish()
         for start in range(0, len(observations), BLOCK):
             block = observations[start : start + BLOCK]
             first = 1 + max(self._count(store) for store in self.stores.values())
-            statements = [Statement(str(first + place), WORLD, one.statement.text, first + place) for place, one in enumerate(block)]
-            told = [Observation(statement, **one.told) for statement, one in zip(statements, block, strict=True)]
-            decided: list[Decision] = []
-            for name, store in self.stores.items():
-                writer = self._writers[name]
-                with store.together():
-                    decided = writer.teach(told, store, self._calibration(name)) if writer.writes else _refused(told)
-                    store.note(NUMBERED, first + len(block) - 1)
+            told = [Observation(_numbered(number, one.statement.text), **one.told) for number, one in enumerate(block, first)]
+            begun = {"tell": [{"text": one.statement.text, **one.told} for one in told], "first": first}
+            with self._all_stores(begun if len(self.stores) > 1 else None):
+                decided = self._teach(told, self.stores)
+            self._end()
             yield [_taught(decision) for decision in decided]
+
+    def _teach(self, told: Sequence[Observation], parts: Iterable[str]) -> list[Decision]:
+        """Tell a block to these parts; what the last one decided."""
+        decided: list[Decision] = []
+        for name in parts:
+            writer, store, calibration = self._writers[name], self.stores[name], self._calibration(name)
+            with private():
+                decided = writer.teach(told, store, calibration) if writer.writes else _refused(told)
+            store.note(NUMBERED, told[-1].statement.time)
+        return decided
+
+    @contextmanager
+    def _all_stores(self, begun: Mapping[str, Any] | None = None) -> Iterator[None]:
+        """What is written to the stores within is on the disk when the block ends, none of it after an error. A kill can come between the
+        commits of two stores: `begun` says what is done, so that `_finish` can do it to its end. The caller says when that is (`_end`)."""
+        assert self.folder is not None
+        with ExitStack() as blocks:
+            for store in self.stores.values():
+                blocks.enter_context(store.together())
+            yield
+            if begun is not None:
+                write_json(self.folder / BEGUN, begun)
+                sync_folder(self.folder)
+
+    def _end(self) -> None:
+        assert self.folder is not None
+        (self.folder / BEGUN).unlink(missing_ok=True)
+
+    def _finish(self) -> None:
+        """Do what was begun, and left by a kill or a full disk, to its end."""
+        stores = self.stores
+        assert self.folder is not None
+        if self._read_only or not (self.folder / BEGUN).exists():
+            return
+        begun = read_object(self.folder / BEGUN)
+        if "forget" in begun:
+            self._forget(begun["forget"], again=True)
+            return
+        told = [Observation(_numbered(number, one.pop("text")), **one) for number, one in enumerate(begun["tell"], begun["first"])]
+        with self._all_stores():
+            self._teach(told, [name for name, store in stores.items() if self._count(store) < told[-1].statement.time])
+        self._end()
 
     def _check(self, texts: Sequence[str]) -> None:
         from hippo_core.models.prompt import too_long
@@ -229,21 +283,33 @@ class Memory:
         Raises:
             LabError: there is no such number or provenance.
         """
-        gone = 0
-        for name, store in self.stores.items():
-            if isinstance(what, int):
-                ids = [trace.id for trace in store.traces(WORLD) if trace.source == str(what)]
-                gone += self._writers[name].delete(store, ids, calibration=self._calibration(name)) if ids else 0
-            else:
-                gone += self._writers[name].delete(store, provenance=what, calibration=self._calibration(name))
-        if not gone:
-            expected = "a number that `teach` or `recall` has given" if isinstance(what, int) else "a provenance that was given to `teach`"
-            raise LabError(f"nothing is stored of {what!r}; expected {expected}")
+        self._finish()
+        return self._forget(what)
+
+    def _forget(self, what: int | str, again: bool = False) -> int:
+        """`again`: it goes on after a kill, so that nothing need be left of it."""
+        with self._all_stores({"forget": what}):
+            gone = sum(self._delete(name, what) for name in self.stores)
+            if not gone and not again:
+                of_kind = "a number that `teach` or `recall` has given", "a provenance that was given to `teach`"
+                raise LabError(f"nothing is stored of {what!r}; expected {of_kind[isinstance(what, str)]}")
+        for store in self.stores.values():
+            store.compact()
         self.wake()
+        self._end()
         return gone
 
+    def _delete(self, name: str, what: int | str) -> int:
+        writer, store, calibration = self._writers[name], self.stores[name], self._calibration(name)
+        with private():
+            if isinstance(what, str):
+                return writer.delete(store, provenance=what, calibration=calibration)
+            ids = [trace.id for trace in store.traces(WORLD) if trace.source == str(what)]
+            return writer.delete(store, ids, calibration=calibration) if ids else 0
+
     def sleep(self, consolidate: str = "", steps: int = 200, progress: Progress | None = None) -> Slept:
-        """Rehearse what is stored: traces are cued with noise and recalled, which strengthens those that are found.
+        """Rehearse what is stored: traces are cued with noise and recalled, which strengthens those that are found. After a kill what goes
+        into the model, and the rehearsal of each part, are there whole or not at all, each by itself.
 
         Args:
             consolidate: a way into the model (`lora`, `gated_lora`, `kv_prefix`, `sparse`): traces are rehearsed into the model too, so
@@ -261,14 +327,16 @@ class Memory:
             raise LabError(f"{self.preset.name} has no replay, so that it can only sleep to consolidate; memory/hei_nw has one")
         learnt = self._learnt
         self._require_writer()
+        self._finish()
         if consolidate:
             with closing(learnt.learn(self.traces(), consolidate, steps)) as learning:  # also where what `progress` raises is kept
                 for done in learning:
                     if progress:
                         progress(done, steps)
         for name, writer in sleeping.items():
-            own = list(writer.replay(WORLD, self.stores[name]))
-            self.stores[name].note("replay", {"items": len(own), "cycles": len({row["cycle"] for row in own})})
+            with self.stores[name].together():
+                own = list(writer.replay(WORLD, self.stores[name]))
+                self.stores[name].note("replay", {"items": len(own), "cycles": len({row["cycle"] for row in own})})
             rows += own
         counts = [sum(int(row[column]) for row in rows) for column in ("recalled", "merged")]
         return Slept(len(rows), len({row["cycle"] for row in rows}), *counts, ms=(time.perf_counter() - begin) * 1e3)
@@ -338,6 +406,10 @@ def _question(question: str) -> str:
 
 def _taught(decision: Decision) -> Taught:
     return Taught(int(decision.statement.source), decision.statement.text, decision.action, decision.S, dict(decision.contributions))
+
+
+def _numbered(number: int, text: str) -> Statement:
+    return Statement(str(number), WORLD, text, number)
 
 
 def _refused(told: Sequence[Observation]) -> list[Decision]:

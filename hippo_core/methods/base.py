@@ -368,7 +368,8 @@ class Memory(Method):
     ) -> int:
         """Remove traces for good: those with these ids, and those of a provenance. Returns how many statements were removed. The store then
         equals one that was never told them, but for the numbers of ids. Where statements were weighed or joined, the others of their
-        worlds are taught again in their order, and what a replay did to these worlds is lost."""
+        worlds are taught again in their order, and what a replay did to these worlds is lost. Within a block of the store it is left to the
+        caller to `compact` the store then."""
         going = {trace.id: trace for trace in store.traces() if trace.id in set(ids)}
         if missing := sorted(set(ids) - going.keys()):
             raise LabError(f"{store.path} has no trace {missing[0]}; give ids that `traces` returns")
@@ -385,7 +386,8 @@ class Memory(Method):
                     self.teach(rest, store, calibration)
                 else:
                     store.erase([one.trace_id for one in decisions if one.statement in statements and one.trace_id is not None])
-        store.compact()
+        if not store.file.in_transaction:
+            store.compact()
         return len(told)
 
     def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:

@@ -1,31 +1,47 @@
 """Cache an encoder's output for a list of texts on disk, because many cells of a grid read the same worlds.
 
 Each list has one file below data/generated/encoded. The file is named by encoder and texts, so whatever changes is encoded again. A file
-that is missing or damaged is no loss: the texts are encoded again.
+that is missing or damaged is no loss: the texts are encoded again. What a live memory is told is `private`: it can be forgotten.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-
-from safetensors import SafetensorError
-from safetensors.torch import load, save
-from torch import Tensor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 from hippo_core.files import home, write_bytes
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 FOLDER = "data/generated/encoded"
 LEAST = 100  # shorter lists are not worth a file
+_private = ContextVar("private", default=False)
 
 
-def kept(encoder: str, texts: Sequence[str], encode: Callable[[], Mapping[str, Tensor]]) -> Mapping[str, Tensor]:
+@contextmanager
+def private() -> Iterator[None]:
+    """Within the block nothing that is encoded is kept on disk, or read from there."""
+    before = _private.set(True)
+    try:
+        yield
+    finally:
+        _private.reset(before)
+
+
+def kept(encoder: str, texts: Sequence[str], encode: "Callable[[], Mapping[str, Tensor]]") -> "Mapping[str, Tensor]":
     """The output of `encode` for the texts, read from disk if it is there.
 
     Args:
         encoder: names the encoder and its weights; empty: nothing is read from disk or written.
         encode: makes the named tensors.
     """
-    if not encoder or len(texts) < LEAST:
+    if not encoder or len(texts) < LEAST or _private.get():
         return encode()
+    from safetensors import SafetensorError
+    from safetensors.torch import load, save
+
     digest = hashlib.sha256(encoder.encode())
     for text in texts:
         digest.update(hashlib.sha256(text.encode()).digest())

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
-from hippo_core.files import LabError, write_json
+from hippo_core.files import LabError, remove_unwritten, write_json
 from hippo_core.store.codec import Codec
 from hippo_core.store.identity import Identity, as_values, check_same, check_version, from_values
 from hippo_core.store.paths import damaged, existing, hold, in_our_words
@@ -23,6 +23,7 @@ from hippo_core.store.schema import APPLICATION
 
 WAIT = 10.0  # seconds that a reader waits for a writer that is just opening or closing
 META = "store_meta.json"  # beside the file: what a reviewer asks of a store, without SQLite; the file stays the truth
+OWED = "compact"  # a row of `meta` while words of what was removed for good may still be in the file; no note of the user's
 GONE = "SELECT (SELECT count(*) FROM traces WHERE gone), (SELECT count(*) FROM undo WHERE field = 'gone')"  # equal, between two commits
 
 
@@ -60,6 +61,11 @@ class StoreFile:
         """LabError for a store that was opened to be read."""
         if self.read_only:
             raise LabError(f"{self.path} was opened read-only: nothing can be written to it; open it for writing")
+
+    def check_idle(self) -> None:
+        """LabError while a block is under way."""
+        if self.in_transaction:
+            raise LabError("a block is under way: end it before the store is compacted or purged")
 
     def close(self) -> None:
         """Give the store back, once: what is not committed is undone, and the file is alone in its folder. LabError where a reader still
@@ -104,6 +110,24 @@ class StoreFile:
         with self._errors():
             self._connection.executemany(sql, rows)
 
+    def owe(self) -> None:
+        """Within a block that removes rows for good: their words go with the next `compact`, at the latest when a writer opens the file."""
+        self.rows("INSERT OR REPLACE INTO meta VALUES (?, 'true')", (OWED,))
+
+    def compact(self) -> None:
+        """Give the room of removed rows back: their words are in no file any more, neither the store's nor its log. LabError within a
+        block."""
+        self.check_idle()
+        self.rows("VACUUM")
+        self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.rows("DELETE FROM meta WHERE name = ?", (OWED,))
+
+    def _pay(self) -> None:
+        """Compact what was left uncompacted by a kill or a full disk; where the disk is still full, or a reader is in, it stays owed."""
+        if self.rows("SELECT 1 FROM meta WHERE name = ?", (OWED,)):
+            with suppress(OSError, LabError):
+                self.compact()
+
     def _errors(self) -> AbstractContextManager[None]:
         return in_our_words(self.path, self.read_only)
 
@@ -137,6 +161,8 @@ class StoreFile:
             if not store.read_only:
                 store.rows("PRAGMA journal_mode = WAL")
                 store.rows("PRAGMA synchronous = FULL")
+                store._pay()
+                remove_unwritten(path.with_name(META))
             return store
         except BaseException:
             store._release()
@@ -162,7 +188,8 @@ class StoreFile:
     def meta(self) -> dict[str, Any]:
         """session_id, identity, and what `note` added."""
         try:
-            return {name: json.loads(value) for name, value in self.rows("SELECT name, value FROM meta ORDER BY name")}
+            noted = self.rows("SELECT name, value FROM meta WHERE name != ? ORDER BY name", (OWED,))
+            return {name: json.loads(value) for name, value in noted}
         except ValueError as error:
             raise self.damaged(error) from None
 
@@ -178,8 +205,8 @@ class StoreFile:
 
     def note(self, name: str, value: Any) -> None:
         """Keep a JSON value with the store, such as a gate's calibration; it is found in `meta`. A note of the same name is replaced."""
-        if name in ("identity", "session_id"):
-            raise LabError(f"{name} of a store is fixed when it is created; note it under another name")
+        if name in ("identity", "session_id", OWED):
+            raise LabError(f"{name} of a store is fixed by the store itself; note it under another name")
         try:
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:

@@ -54,14 +54,15 @@ class Journal:
                 self._undo(batch)
 
     def purge(self) -> int:
-        """Forget how to undo, and remove for good what is gone: its words are in the file no more. How many tombstones went."""
-        if self.file.in_transaction:
-            raise LabError("a block is under way: end it before the store is purged")
+        """Forget how to undo, and remove for good what is gone: its words are in no file any more. How many tombstones went. LabError
+        within a block."""
+        self.file.check_idle()
         with self.file.together():
+            self.file.owe()
             removed = self.file.rows("DELETE FROM traces WHERE gone RETURNING id")
             self.file.rows("DELETE FROM undo")
             self.file.rows("DELETE FROM batches")
-        self.file.rows("VACUUM")
+        self.file.compact()
         return len(removed)
 
     def _undo(self, batch: int) -> None:
@@ -80,10 +81,18 @@ class Journal:
 
     def living(self, ids: Sequence[int]) -> list[int]:
         """Each of these ids once, in order; LabError where one is not there, or is gone."""
-        living = self.ids("id IN (SELECT value FROM json_each(?))", (json.dumps([int(one) for one in ids]),))
-        if missing := sorted(set(ids) - set(living)):
+        return self._each(ids, self.ids("id IN (SELECT value FROM json_each(?))", (json.dumps([int(one) for one in ids]),)))
+
+    def known(self, ids: Sequence[int]) -> list[int]:
+        """Each of these ids once, in order, there, gone, or purged with what was decided left; LabError where one is none of these."""
+        among = "IN (SELECT value FROM json_each(?1))"
+        sql = f"SELECT id FROM traces WHERE id {among} UNION SELECT trace FROM decisions WHERE trace {among} ORDER BY 1"
+        return self._each(ids, [trace for (trace,) in self.file.rows(sql, (json.dumps([int(one) for one in ids]),))])
+
+    def _each(self, ids: Sequence[int], found: list[int]) -> list[int]:
+        if missing := sorted(set(ids) - set(found)):
             raise LabError(f"{self.file.path} has no trace {missing[0]} ({len(missing)} such ids); give ids that `traces` returns")
-        return living
+        return found
 
     def saliences(self, ids: Sequence[int] | None) -> dict[int, float]:
         """Of these traces, or of all that are there."""

@@ -33,7 +33,7 @@ class TraceStore:
 
     def __init__(self, file: StoreFile) -> None:
         self.file, self.journal = file, (journal := Journal(file))
-        self.note, self.together, self.close = file.note, file.together, file.close
+        self.note, self.together, self.compact, self.close = file.note, file.together, file.compact, file.close
         self.maintenance, self.history, self.rollback = journal.maintenance, journal.history, journal.rollback
         self.purge, self.update_payloads = journal.purge, journal.replace_payloads
 
@@ -186,26 +186,22 @@ class TraceStore:
         return len(ids)
 
     def erase(self, ids: Sequence[int]) -> None:
-        """Remove these traces for good, with what was decided about the statements that they stand for and all that could be undone of
-        them: every other row is as if they had never been told. Ids are not given again."""
-        chosen = (json.dumps(self.journal.living(ids)),)
+        """Remove these traces for good, gone or not, with what was decided about the statements that they stand for and all that could be
+        undone of them: every other row is as if they had never been told. Ids are not given again. `compact` takes their words too."""
+        chosen = (json.dumps(self.journal.known(ids)),)
         among = "IN (SELECT value FROM json_each(?))"
         with self.together():
+            self.file.owe()
             self.file.rows(f"DELETE FROM traces WHERE id {among}", chosen)
             self.file.rows(f"DELETE FROM decisions WHERE trace {among}", chosen)
             self.file.rows(f"DELETE FROM undo WHERE trace {among}", chosen)
             self.file.rows("DELETE FROM batches WHERE id NOT IN (SELECT batch FROM undo)")
 
-    def compact(self) -> None:
-        """Give the room of what was erased back: its words are in the file no more."""
-        if self.file.in_transaction:
-            raise LabError("a block is under way: end it before the store is compacted")
-        self.file.rows("VACUUM")
-
     def erase_world(self, world: str) -> None:
-        """Remove a world for good: its traces, gone or not, and what was decided about its statements."""
+        """Remove a world for good: its traces, gone or not, and what was decided about its statements. `compact` takes their words too."""
         of_world = "IN (SELECT id FROM traces WHERE world = ?)"
         with self.together():
+            self.file.owe()
             self.file.rows(f"DELETE FROM undo WHERE trace {of_world}", (world,))
             self.file.rows("DELETE FROM batches WHERE id NOT IN (SELECT batch FROM undo)")
             self.file.rows("DELETE FROM traces WHERE world = ?", (world,))

@@ -16,6 +16,7 @@ from hippo_core.results import records
 from hippo_core.results.records.paths import record_folders
 from tests.lab.conftest import make_lab
 from tests.lab.running import lab, none_left
+from tests.store.test_against_a_list import QUICK
 
 ROUNDS, CELLS, SEED = (int(os.environ.get(f"FAULT_{name}", usual)) for name, usual in (("ROUNDS", 1), ("CELLS", 200), ("SEED", 1)))
 LONG = ROUNDS > 1
@@ -45,6 +46,13 @@ def undisturbed(tmp_path_factory):
 def fresh(undisturbed, tmp_path):
     """The same lab before anything ran."""
     return make_lab(tmp_path / "lab", undisturbed)
+
+
+@pytest.fixture
+def quick():
+    """A folder on a disk in memory, where there is one: for what must not be lost by a kill alone."""
+    with tempfile.TemporaryDirectory(dir=QUICK if QUICK.is_dir() else None) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

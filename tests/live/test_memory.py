@@ -10,6 +10,7 @@ import pytest
 from hippo_core import Memory
 from hippo_core.files import LabError
 from hippo_core.live.memory import BLOCK
+from hippo_core.retrieval import encoded
 from hippo_core.training.consolidation import SleepRecipe, live
 from tests.training.consolidation.conftest import keep_little
 
@@ -62,6 +63,15 @@ def test_a_folder_holds_everything_after_a_restart_and_numbers_are_not_given_aga
         assert (best.id, best.text) == (3, TOLD[2])
 
 
+def test_no_vectors_of_what_it_is_told_are_kept_beside_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(encoded, "home", lambda: tmp_path / "home")
+    with Memory(settings={"encoder": "own"}).open(tmp_path / "memory") as memory:
+        memory.teach([f"Anna has {number} lamps. Ben has {number} keys." for number in range(64)], provenance="diary")
+        memory.recall("Who has 12 lamps?")
+        memory.forget("diary")
+    assert not (tmp_path / "home").exists()
+
+
 def test_all_of_a_provenance_is_forgotten(tmp_path):
     with Memory().open(tmp_path) as memory:
         memory.teach(TOLD[:2], provenance="leaflet")
@@ -70,6 +80,10 @@ def test_all_of_a_provenance_is_forgotten(tmp_path):
         assert len(memory) == 1
         with pytest.raises(LabError, match="nothing is stored of 'leaflet'; expected a provenance"):
             memory.forget("leaflet")
+        memory.teach([TOLD[0], TOLD[0]], provenance="twice")
+        memory.sleep()  # which joins what is said twice
+        assert memory.forget("twice") == 2
+        assert [trace.text for trace in memory.traces()] == [TOLD[2]]
 
 
 def test_a_second_writer_is_told_so_and_a_reader_sees_what_is_written(tmp_path):

@@ -223,6 +223,37 @@ def test_what_is_purged_is_in_the_file_no_more(tmp_path):
     assert len(after) < len(before) - 50_000
 
 
+def test_what_was_erased_and_not_compacted_is_in_no_file_when_a_writer_has_opened_it(tmp_path):
+    def held():
+        return b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+    with TraceStore.create(tmp_path, "s1", IDENTITY) as store:
+        store.file.rows("PRAGMA secure_delete = OFF")  # which some builds of SQLite have on, so that they overwrite what is deleted
+        store.append([trace(text="a secret of Marta's"), trace(text="the weather"), trace(text="a key of Otto's")])
+        store.erase([1])
+    assert b"Marta" in held()
+    with TraceStore.open(tmp_path, "s1") as store:
+        assert b"Marta" not in held()
+        store.file.rows("PRAGMA secure_delete = OFF")
+        store.erase([3])
+        store.compact()
+        assert b"Otto" not in held()
+        assert [found.text for found in store.traces()] == ["the weather"]
+        assert "compact" not in store.meta
+
+
+def test_tombstones_are_erased_too_and_what_was_decided_about_purged_traces(store):
+    first, second, third = store.append([trace(), trace(), trace()])
+    store.log([Decision(Statement("f1", "w1", "words", 0), 1.0, {}, {}, "insert", one) for one in (first, second, third)])
+    store.delete([first])
+    store.purge()
+    store.delete([second])
+    store.erase([first, second])
+    assert [decision.trace_id for decision in store.decisions()] == [found.id for found in store.traces()] == [third]
+    with pytest.raises(LabError, match="has no trace 1 "):
+        store.erase([first])
+
+
 def test_ids_may_come_as_a_recall_returns_them(store):
     ids = np.array(store.append([trace(), trace(), trace()]))
     store.use(ids[[0, 0, 2]])

@@ -1,0 +1,121 @@
+"""kill -9 of a sleep at any moment: what is in the model is an earlier sleep's or its own, whole; and it goes on to the undisturbed end."""
+
+import json
+import random
+import shutil
+import signal
+import time
+from functools import cache
+from itertools import count
+
+import pytest
+
+from hippo_core.files import new_folder, sha256
+from hippo_core.live.consolidation import LINEAGE
+from hippo_core.store.trace import Trace
+from hippo_core.training.consolidation import Sleep, live, make_way
+from hippo_core.training.consolidation.sleep import shuffled
+from hippo_core.training.consolidation.ways.way import FILE
+from hippo_core.training.train import train
+from tests.faults.conftest import LONG, ROUNDS, SEED
+from tests.faults.test_memory import Quick, lm, short_sleeps  # noqa: F401
+from tests.faults.victims import Count, killed
+from tests.training.consolidation.conftest import TEXTS
+
+KILLS = 3 * ROUNDS
+LATEST = 1.5  # sleeps from a victim's first words to the kill, at most: of the seconds that the latest undisturbed one took
+TRACES = [Trace("w", f"{number}", text, id=number) for number, text in enumerate(TEXTS, 1)]
+rare = pytest.mark.skipif(not LONG, reason="`make test-faults` kills sleeps at random, tests/training/consolidation one at each write")
+
+
+def learn(lm, number, folder):  # noqa: F811
+    """The `number`-th sleep: traces, way and steps are drawn from it and the seed."""
+    draw = random.Random(f"{SEED} {number}")
+    traces = draw.sample(TRACES, draw.choice((1, 2, 3)))
+    list(live.learn(lm, traces, draw.choice(("lora", "sparse")), draw.choice((1, 2, 3)), folder))
+
+
+def state(folder):
+    """What a sleep left: the checksum of its weights, and what it says of itself."""
+    if not (folder / LINEAGE).exists():
+        return None
+    said = json.loads((folder / LINEAGE).read_text())
+    del said["at"]
+    return sha256(folder / said.pop("folder") / FILE), said
+
+
+@rare
+def test_a_killed_sleep_leaves_the_earlier_one_or_its_own_whole(lm, tmp_path, quick):  # noqa: F811
+    print(f"FAULT_SEED={SEED} KILLS={KILLS}")
+    counted, draw, number, folder, took = Count("a live sleep"), random.Random(SEED), 0, tmp_path / "consolidated", [0.0]
+
+    @cache
+    def undisturbed(number):
+        begin = time.monotonic()
+        learn(lm, number, quick / f"{number}")
+        took.append(time.monotonic() - begin)
+        return state(quick / f"{number}")
+
+    def work(say):
+        for now in count(number):
+            say("begun", "sleep")
+            learn(lm, now, folder)
+            say("done")
+
+    before = undisturbed(0)
+    learn(lm, 0, folder)
+    while counted.kills < KILLS:
+        number += 1
+        acknowledged = [word for word, *_ in killed(work, draw.uniform(0, LATEST * took[-1]))].count("done")
+        number += acknowledged
+        before = undisturbed(number - 1) if acknowledged else before
+        found = state(folder)
+        if done := found != before:
+            before = undisturbed(number)
+        assert found == before
+        way = live.take_up(lm, folder)
+        way.detach()
+        counted.add("sleep", done)
+    learn(lm, number, folder)
+    assert state(folder) == undisturbed(number)
+    assert len([path for path in folder.iterdir() if path.is_dir()]) == 1
+    print(counted)
+
+
+@rare
+def test_a_sleep_that_is_killed_goes_on_to_the_undisturbed_end(lm, tmp_path):  # noqa: F811
+    print(f"FAULT_SEED={SEED} KILLS={KILLS}")
+    counted, draw, number, ends = Count("a sleep with checkpoints"), random.Random(f"{SEED} going on"), 1, 0
+
+    def whole(number, workshop, out):
+        way = make_way("lora", lm, 4, 2)
+        try:
+            recipe = Quick(way="lora", rank=4, first_block=2, steps=4, questions=8, seed=number)
+            trained = Sleep(recipe, lm, way, TRACES, shuffled(len(TRACES), f"{SEED} {number}"))
+            train(trained, workshop, lambda _: None, every=1)
+            with new_folder(out) as new:
+                way.save(new)
+        finally:
+            way.detach()
+
+    def work(say):
+        say("begun", "sleep")
+        whole(number, tmp_path / "workshop", tmp_path / f"{number}")
+        say("done")
+        signal.pause()
+
+    def undisturbed(number):
+        out, begin = tmp_path / f"undisturbed {number}", time.monotonic()
+        whole(number, tmp_path / f"workshop {number}", out)
+        return sha256(out / FILE), time.monotonic() - begin
+
+    _, took = undisturbed(0)
+    while counted.kills < KILLS:
+        acknowledged = ["done"] in killed(work, draw.uniform(0, LATEST * took))
+        counted.add(None if acknowledged else "sleep", (tmp_path / f"{number}").exists() and not acknowledged)
+        if (tmp_path / f"{number}").exists():
+            end, took = undisturbed(number)
+            assert sha256(tmp_path / f"{number}" / FILE) == end
+            shutil.rmtree(tmp_path / "workshop")
+            number, ends = number + 1, ends + 1
+    print(f"{counted}; {ends} ends, each with the weights of an undisturbed one")
