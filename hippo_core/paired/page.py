@@ -32,11 +32,11 @@ def html(text: str, title: str) -> str:
 
 
 def summary(run: PairedRun) -> str:
-    """Each condition's success and what it is made of, as a table."""
-    from hippo_core.paired.table import by_condition
+    """Each condition's success and what it is made of, as two tables."""
+    from hippo_core.paired.table import by_condition, scores_by_condition
 
-    lines = by_condition(run.rows)
-    return table(tuple(lines.columns), [tuple(line) for line in lines.itertuples(index=False, name=None)])
+    tables = [by_condition(run.rows), scores_by_condition(run.rows)]
+    return "\n\n".join(table(tuple(one.columns), [tuple(line) for line in one.itertuples(index=False, name=None)]) for one in tables)
 
 
 def _one(pair: Paired, most: int) -> str:

@@ -44,6 +44,7 @@ class RecallConfig:
         weights: fitted ones by completion, of which "off" also chooses who is judged; None: the sum of standardised likenesses.
         recency: in the sum, how much it counts against a trace that one of the best was told later in its place.
         confidence: how sure the sum is of its best trace; None: nothing is said.
+        below: completion judges only where the sum is less sure than this, as `confidence` has it; 1: always.
     """
 
     completion: Completion
@@ -55,6 +56,7 @@ class RecallConfig:
     decoding: Decoding = "short"
     recency: float = 0.0
     confidence: Confidence | None = None
+    below: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,8 @@ class Recaller:
     def __init__(self, index: TraceIndex, config: RecallConfig, passage_kv: PassageKV | None = None) -> None:
         if config.completion == "predictive" and passage_kv is None:
             raise LabError("predictive completion needs the traces' keys and values; give it a PassageKV")
+        if config.below < 1 and config.confidence is None:
+            raise LabError("completion in doubt alone needs a confidence; give one, or below=1")
         self.index, self.config, self.passage_kv = index, config, passage_kv
 
     def recall(self, text: str, sources: Set[str] | None = None, codes: Codes | None = None) -> Recall:
@@ -109,13 +113,16 @@ class Recaller:
         cue, mask = self.index.cue(text, codes), self._mask(sources)
         rows, features, scores = self._proposed(cue, mask)
         if not len(rows):
-            return Recall(recall_ms=(time.perf_counter() - begin) * 1e3, confidence=0.0 if self.config.confidence else None)
+            return Recall(recall_ms=(time.perf_counter() - begin) * 1e3, confidence=0.0 if self._says_confidence else None)
+        sure = self._confidence(features, scores, mask)
         proposed = time.perf_counter()
-        once = 0
-        if self.passage_kv and self.config.completion == "predictive":
-            once = self.passage_kv.get([self.index.traces[row].payload.token_ids for row in rows]).computed_tokens
-        encoded = time.perf_counter()
-        completed, tokens = self.rerank_features(text, cue, rows)
+        once, tokens, completed = 0, 0.0, Features()
+        encoded = proposed
+        if self.config.below == 1 or (sure or 0.0) < self.config.below:
+            if self.passage_kv and self.config.completion == "predictive":
+                once = self.passage_kv.get([self.index.traces[row].payload.token_ids for row in rows]).computed_tokens
+            encoded = time.perf_counter()
+            completed, tokens = self.rerank_features(text, cue, rows)
         if completed:
             rows, features, scores = self._completed(rows, features, scores, completed)
         traces = tuple(self.index.traces[row] for row in rows)
@@ -123,8 +130,13 @@ class Recaller:
         recall_ms, completion_ms = (seconds * 1e3 for seconds in times)
         tokens += self.index.cue_tokens(text)
         encode_ms = (encoded - proposed) * 1e3
-        sure = self._confidence(features, scores, mask)
-        return Recall(traces, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, encode_ms, once, sure)
+        said = sure if self._says_confidence else None
+        return Recall(traces, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, encode_ms, once, said)
+
+    @property
+    def _says_confidence(self) -> bool:
+        """Whether the confidence, which is the sum's, holds for what is recalled."""
+        return self.config.confidence is not None and self.config.completion == "off"
 
     def _confidence(self, features: Features, scores: Scores, mask: torch.Tensor | None) -> float | None:
         if self.config.confidence is None:

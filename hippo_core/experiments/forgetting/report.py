@@ -1,7 +1,6 @@
 """What a report says of tasks in sequence: what was found, all cells side by side, what learning took, then the matrix of each."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -29,15 +28,15 @@ COMPARED = ("average_accuracy", "kept")  # with a plain model
 
 
 def found(tables: Sequence[TableRows]) -> list[Section]:
-    """A section of what was found in the cells of a table, one that compares them, one that does so at equal training loss, one of what
-    learning took, and one a cell."""
+    """A section of what was found in the cells of a table, one that compares them, one that does so with a plain model, one that does so at
+    equal training loss, one of what learning took, and one a cell. Cells are called by what tells them apart."""
     sections = []
     for table in tables:
         rows: Frame = table.rows
         cells = [rows[rows["record"] == record] for record in dict.fromkeys(rows["record"])]
         told = [name for name in TOLD if name in rows and (rows[name].astype(str).nunique() > 1 or name == "method")]
         named = names([_named(cell, told) for cell in cells])
-        sections += [in_words(cells, named), _side_by_side(cells, told), *_matched(cells, told), _spent(cells, told)]
+        sections += [in_words(cells, named), *_side_by_side(cells, named), *_matched(cells, named), _spent(cells, named)]
         sections += map(_of_cell, cells, named)
     return sections
 
@@ -56,32 +55,38 @@ def _named(cell: Frame, told: Sequence[str]) -> dict[str, str]:
     return {name: NONE if value is None or value != value else str(value) for name, value in values.items()}
 
 
-def _side_by_side(cells: Sequence[Frame], told: Sequence[str]) -> Section:
+def _side_by_side(cells: Sequence[Frame], named: Sequence[str]) -> list[Section]:
     by_cell = [summaries(cell) for cell in cells]
     plain = first_plain(cells)
     places = ranks(by_cell)
+    order = [int(number) for number in places.median(axis="columns").sort_values(kind="stable").index]
     lines = []
-    for number in places.median(axis="columns").sort_values(kind="stable").index:
-        cell, own = cells[number], by_cell[number]
-        line: dict[str, Any] = dict(_named(cell, told))
-        mine = places.loc[number]
-        line["rank"] = f"{mine.median():g} ({mine.min():g} to {mine.max():g})"
+    for number in order:
+        own, mine = by_cell[number], places.loc[number]
+        line = {"method": named[number], "rank": f"{mine.median():g} ({mine.min():g} to {mine.max():g})"}
         line |= {title: shown(own.rename_axis("init").reset_index(), name) for name, title in SHOWN.items()}
-        if plain is not None:
-            for name in COMPARED:
-                difference = (own[name] - by_cell[plain][name]).rename_axis("init").reset_index()
-                line[f"{SHOWN[name]}, less that of none"] = NONE if number == plain else shown(difference, name, sign=True)
         lines.append(line | {"initialisations": str(len(own))})
     sentence = (
         "Best first. rank: by average accuracy among the cells with the same initialisation, median (least to most). Means over "
-        "initialisations (95% interval) from ten of them on, else [least to most]; differences are paired. kept: of the accuracy on "
+        "initialisations (95% interval) from ten of them on, else [least to most]. kept: of the accuracy on "
         "earlier tasks just after their own phases the share that is left after the last. It and both forgettings count the tasks that "
         "were learnt to 99% in their own phase; the average accuracy counts all. An answer is right as a whole or not at all."
     )
-    return Section("Tasks in sequence", sentence, table=pd.DataFrame(lines))
+    section = Section("Tasks in sequence", sentence, table=pd.DataFrame(lines))
+    others = [number for number in order if number != plain]
+    return [section] if plain is None or not others else [section, _against_plain(by_cell, named, plain, others)]
 
 
-def _matched(cells: Sequence[Frame], told: Sequence[str]) -> list[Section]:
+def _against_plain(by_cell: Sequence[Frame], named: Sequence[str], plain: int, others: Sequence[int]) -> Section:
+    lines = []
+    for number in others:
+        apart = (by_cell[number] - by_cell[plain]).rename_axis("init").reset_index()
+        lines.append({"method": named[number], **{SHOWN[name]: shown(apart, name, sign=True) for name in COMPARED}})
+    sentence = f"Each less {named[plain]}, initialisation by initialisation."
+    return Section("Against a plain model", sentence, table=pd.DataFrame(lines))
+
+
+def _matched(cells: Sequence[Frame], named: Sequence[str]) -> list[Section]:
     by_cell, plain, lines = [matched(cell) for cell in cells], first_plain(cells), []
     for level in LEVELS:
         for number, cell in enumerate(cells):
@@ -89,7 +94,7 @@ def _matched(cells: Sequence[Frame], told: Sequence[str]) -> list[Section]:
             own = own[(own["level"] == level) & own["loss"].notna()]
             if own.empty:
                 continue
-            line: dict[str, Any] = {"training loss": f"{level:g}", **_named(cell, told)}
+            line = {"training loss": f"{level:g}", "method": named[number]}
             line["reached by"] = f"{len(own)} of {cell['init'].nunique() * cell['task'].nunique()}"
             line |= {title: shown(_by_init(own, name), name) for name, title in AT_EQUAL_LOSS.items()}
             if plain is not None:
@@ -120,16 +125,16 @@ def ranks(by_cell: Sequence[Frame]) -> Frame:
     return found.rank(ascending=False)
 
 
-def _spent(cells: Sequence[Frame], told: Sequence[str]) -> Section:
+def _spent(cells: Sequence[Frame], named: Sequence[str]) -> Section:
     lines = []
-    for cell in cells:
+    for cell, name in zip(cells, named, strict=True):
         for line in spent(cell):
-            words = {name: _ranged(line[name]) for name in ("steps_to_99", "seconds_to_99")}
+            words = {measure: _ranged(line[measure]) for measure in ("steps_to_99", "seconds_to_99")}
             end = cell[cell["phase"] == cell["phase"].max()]
             at_end = float(end[end["task"] == line["task"]]["accuracy"].mean())
             own = cell[(cell["phase"] == cell["own"]) & (cell["task"] == line["task"])]["accuracy"].mean()
             learnt = f"{line['learnt']} of {line['of']}"
-            lines.append({**_named(cell, told), "task": line["task"], "learnt by": learnt, "steps to 99%": words["steps_to_99"]})
+            lines.append({"method": name, "task": line["task"], "learnt by": learnt, "steps to 99%": words["steps_to_99"]})
             lines[-1] |= {"seconds to 99%": words["seconds_to_99"], "accuracy after its phase": f"{own:.2f}", "at the end": f"{at_end:.2f}"}
     sentence = (
         "Until 99% of a task's validation answers were right, in its own phase: median (least to most) of the initialisations that got "

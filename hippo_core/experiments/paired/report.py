@@ -5,18 +5,21 @@ from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
+from matplotlib import rc_context
 
 from hippo_core.paired.comparison import by_item, compared, grouped, item_counts
 from hippo_core.paired.conditions import CONDITIONS, MEMORY
-from hippo_core.paired.table import by_condition, items_of
+from hippo_core.paired.table import by_condition, items_of, scores_by_condition
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.figures import drawing
+from hippo_core.results.figures.palette import QUIET, RULE, Look
 from hippo_core.results.formatting import probability, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
 from hippo_core.results.statistics.paired import holm, mcnemar
+
+MINE, OTHER = Look(MEMORY, "#0072b2", "o"), Look("", QUIET, "o")
 
 
 def pairs_of(rows: Frame) -> list[dict[str, Any]]:
@@ -50,31 +53,32 @@ def in_words(metrics: Mapping[str, Any]) -> str:
 
 
 def picture(rows: Frame) -> bytes:
-    """Success of each condition with its 95% interval by world, as bars (PNG)."""
+    """Success of each condition with its 95% interval by world (PNG)."""
     names = [name for name in CONDITIONS if name in set(rows["condition"])]
-    means = [mean_by_cluster(items_of(rows[rows["condition"] == name]), "success", "world") for name in names]
-    drawn = Figure(figsize=(7, 0.5 * len(names) + 1.2), layout="constrained")
-    axes = drawn.subplots()
-    for place, found in enumerate(means):
-        axes.barh(place, found["mean"] or 0, color="#4c72b0" if names[place] == MEMORY else "#b0b0b0")
-        if found["low"] is not None:
-            axes.plot([found["low"], found["high"]], [place, place], color="black", linewidth=1)
-    axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1)
-    axes.set_xlabel("share of items that succeed; lines are 95% intervals by world")
-    axes.set_title("What each condition is worth; longer is better", fontsize=10, loc="left")
-    return drawing.png(drawn)
+    means = pd.DataFrame([mean_by_cluster(items_of(rows[rows["condition"] == name]), "success", "world") for name in names], dtype=float)
+    margins = drawing.Margins(drawing.room(names, 11) + 0.35, 0.5, head=0.05)
+    figure, [panel] = drawing.grid("What each condition is worth; further right is better", 1, 1, 0.34 * len(names) + 0.6, margins)
+    with rc_context(drawing.STYLE):
+        for place, name in enumerate(names):
+            drawing.bars(panel, [place], means[place : place + 1], MINE if name == MEMORY else OTHER, across=True)
+        panel.set_yticks(range(len(names)), names, fontsize=11)
+        panel.set(
+            xlim=(min(-0.03, means["low"].min() - 0.02), 1.03),
+            ylim=(len(names) - 0.5, -0.5),
+            xlabel="share of items that succeed; lines are 95% intervals by world",
+        )
+        panel.grid(axis="x", color=RULE)
+    return drawing.png(figure)
 
 
 def found(tables: Sequence[TableRows]) -> list[Section]:
-    """Three sections a cell."""
+    """Four sections a cell."""
     sections = []
     for table in tables:
         rows: Frame = table.rows
         for own in [rows[rows["record"] == record] for record in dict.fromkeys(rows["record"])]:
             name = _named(own, rows)
-            sections += [_conditions(own, name), _pairs(own, name), _groups(own, name)]
+            sections += [_conditions(own, name), _scores(own, name), _pairs(own, name), _groups(own, name)]
     return sections
 
 
@@ -85,10 +89,15 @@ def _named(own: Frame, rows: Frame) -> str:
 
 def _conditions(rows: Frame, name: str) -> Section:
     sentence = (
-        "Share of items that succeed, with its 95% interval by world, then by type of item; then scores, each a mean over the items "
-        "that have it. – : no value, as recall where nothing is ranked. Tokens a success: of all items, cached ones counted once."
+        "Share of items that succeed, with its 95% interval by world, then by type of item. Tokens a success: of all items, cached ones "
+        "counted once."
     )
     return Section(f"Paired conditions: {name}", sentence, picture(rows), by_condition(rows))
+
+
+def _scores(rows: Frame, name: str) -> Section:
+    sentence = "Each a mean over the items that have it; a dash where none has, as recall where nothing is ranked."
+    return Section(f"Paired scores: {name}", sentence, table=scores_by_condition(rows))
 
 
 def _pairs(rows: Frame, name: str) -> Section:

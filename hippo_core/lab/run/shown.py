@@ -1,6 +1,7 @@
 """A table as a notebook shows it: words at the left, numbers at the right, nothing that has to be scrolled for."""
 
 import hashlib
+import re
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
     from hippo_core.results.frames import Frame
 
+NUMBER = re.compile(rf"[+−-]?[\d.,]+%?|{NONE}")  # a number in words: 0.94, −0.05, 1,024, or none
 LARGE = 1000  # from here on decimals say nothing
 
 
@@ -18,8 +20,8 @@ def table(rows: "Frame", digits: int = 2) -> "HTML":
     """The rows as HTML. An index that has a name is shown as columns, one without is left out; "_" in a column's name is a space.
 
     Args:
-        digits: decimals of a column of fractions; none where one of them is a thousand or more. What was not measured (None, NaN) is
-            a dash.
+        digits: decimals of a column of fractions; none where one of them is a thousand or more, or all are counts. What was not measured
+            (None, NaN) is a dash.
     """
     from IPython.display import HTML
     from pandas.api.types import is_numeric_dtype
@@ -32,10 +34,17 @@ def table(rows: "Frame", digits: int = 2) -> "HTML":
     style.set_table_styles([{"selector": "th, td", "props": "vertical-align: top"}])
     for place, name in enumerate(frame):
         numbers = is_numeric_dtype(frame[name])
-        style.set_table_styles([{"selector": f".col{place}", "props": f"text-align: {'right' if numbers else 'left'}"}], overwrite=False)
-        decimals = 0 if numbers and (frame[name].abs() >= LARGE).any() else digits
+        right = numbers or all(isinstance(value, str) and NUMBER.fullmatch(value) for value in frame[name])
+        style.set_table_styles([{"selector": f".col{place}", "props": f"text-align: {'right' if right else 'left'}"}], overwrite=False)
+        decimals = 0 if numbers and _counts(frame[name]) else digits
         style.format(lambda value, decimals=decimals: _said(value, decimals), subset=[name], escape="html")
     return HTML((style if len(frame) else style.set_caption("No rows.")).to_html())
+
+
+def _counts(column: Any) -> bool:
+    """Whether decimals say nothing of these numbers: counts, which pandas keeps as fractions where one is missing, and what is large."""
+    known = column.dropna().abs()
+    return bool((known >= LARGE).any() or ((known % 1 == 0).all() and (known > 1).any()))
 
 
 def _said(value: Any, decimals: int) -> str:

@@ -64,11 +64,12 @@ class Components:
 
     @cached_property
     def confidence(self) -> Confidence | None:
-        """How sure its recall is, where that was fitted; it must be where it decides what is "unknown"."""
-        if not self.settings.says_confidence:
+        """How sure the sum is, where that was fitted; it must be where it decides what is "unknown", or when completion looks."""
+        if not (self.settings.says_confidence or self.settings.completes_in_doubt):
             return None
         by = owner() if self.settings.encoder == "minilm" else self.lm
-        return load_confidence(by, self.settings.channels, self.settings.abstention == "method", self._folder)
+        required = self.settings.abstention == "method" or self.settings.completes_in_doubt
+        return load_confidence(by, self.settings.channels, required, self._folder)
 
     @cached_property
     def passage_kv(self) -> PassageKV:
@@ -100,7 +101,8 @@ class Components:
             self.weights if settings.recall.fusion == "fitted" else None,
             self.settings.decoding,
             settings.recall.recency,
-            self.confidence if completion == "off" else None,
+            self.confidence if completion == self.settings.episodic.use_completion else None,
+            settings.predictive.below if completion == "predictive" else 1.0,
         )
         index = TraceIndex(traces, self.settings.channels, self.encoder if self.reads_cues else None)
         return Recaller(index, config, self.passage_kv if completion == "predictive" else None)

@@ -49,9 +49,11 @@ class HopfieldSettings(SettingsModel):
 
 
 class PredictiveSettings(SettingsModel):
-    """`candidates`: from how many traces, one at a time, the model predicts the cue."""
+    """`candidates`: from how many traces, one at a time, the model predicts the cue. `below`: it does so only where the sum is less sure
+    than this of its best trace; 1: always."""
 
     candidates: Count = 20
+    below: Share = 1.0
 
 
 class GateSettings(SettingsModel):
@@ -168,6 +170,17 @@ class HeiNWSettings(EncodedSettings):
         if self.abstention == "method" and not self.says_confidence:
             raise ValueError("abstention=method needs recall.fusion=sum and use_completion=off: a confidence was fitted for the sum alone")
         return self
+
+    @model_validator(mode="after")
+    def _can_tell_when(self) -> "HeiNWSettings":
+        if self.completes_in_doubt and self.episodic.recall.fusion != "sum":
+            raise ValueError("predictive.below needs recall.fusion=sum: a confidence was fitted for the sum alone; or set it to 1")
+        return self
+
+    @property
+    def completes_in_doubt(self) -> bool:
+        """Whether completion looks at a cue only where the recall is not sure."""
+        return self.episodic.use_completion == "predictive" and self.episodic.predictive.below < 1
 
     @property
     def says_confidence(self) -> bool:

@@ -48,7 +48,7 @@ def curve(rows: Frame) -> Figure:
                        markerfacecolor="white" if look.hollow else look.colour, label=name, clip_on=False)  # fmt: skip
         panel.set(ylim=(0, 1.02), xlabel="tokens of the prompt, mean", ylabel="exact match")
         panel.grid(axis="y", color=RULE)
-        panel.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, frameon=False)
+        panel.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=10, frameon=False)
     return figure
 
 
@@ -74,5 +74,5 @@ def positions(rows: Frame) -> Figure:
             said = "half of the turns, 20 at most" if budget == "turns" else f"{budget} tokens"
             panel.set_title(said, loc="left", fontsize=9.5, color=QUIET, pad=5)
         panels[0].set_ylabel("exact match")
-        panels[-1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7.5, frameon=False)
+        panels[-1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9.5, frameon=False)
     return figure

@@ -11,6 +11,7 @@ undamaged cache at every layer. Text, questions and worlds are of the training s
 import math
 from collections.abc import Sequence
 from random import Random
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -97,8 +98,14 @@ class RepairTrainee:
         self.met.append({"number": step + 1, **empty, **told, **{name: value for name, value in numbers.items() if name != "bare"}})
         return numbers
 
-    @torch.no_grad()
     def examine(self) -> Log:
+        """What `by_kind` comes to: undamaged, and the means over all kinds of damage, not repaired and repaired."""
+        found, kinds = self.by_kind(), self.recipe.kinds
+        damaged, repaired = (fmean(found[f"{kind}{end}"] for kind in kinds) for end in (" bare", ""))
+        return {"clean": found["clean"], "damaged": damaged, "repaired": repaired}
+
+    @torch.no_grad()
+    def by_kind(self) -> Log:
         """On validation probes, of each kind at severity .5 the distance from the clean model's words, repaired and not; and undamaged."""
         numbers = list(range(len(self.kept)))
         found = {"clean": self._loss(self.kept, numbers, None, 0)[1]["distance"]}

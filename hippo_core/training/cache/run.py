@@ -59,7 +59,7 @@ def train_repair(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     )
     trainee = RepairTrainee(recipe, lm)
     train(trainee, workshop, say, every=max(1, steps // 2))
-    cell.examined, cell.numbers = trainee.examine(), trainee.repair.number
+    cell.examined, cell.numbers = trainee.by_kind(), trainee.repair.number
     save_repair(trainee.repair, cell.record, {"recipe": recipe.model_dump(mode="json"), "model": parameters.model})
     shutil.rmtree(workshop, ignore_errors=True)
     return pd.DataFrame(trainee.met, columns=list(TRAIN.columns))

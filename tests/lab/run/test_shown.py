@@ -24,17 +24,19 @@ def test_words_stand_at_the_left_and_numbers_at_the_right_with_as_many_decimals_
             "loss_mean": [0.12345, np.float32(2), 3],
             "kept_bytes": [212424.25, 1.0, 2.0],
             "n": [1, 22, 3333],
+            "p": ["0.04", "−1,024", "–"],
+            "trace": [1.0, 2.0, np.nan],
         }
     )
     shown = lab.table(rows)
     assert cells(shown) == [
-        *("said", "score", "loss mean", "kept bytes", "n"),
-        *("a &lt;b&gt;", "1.00", "0.12", "212,424", "1"),
-        *("–", "0.50", "2.00", "1", "22"),
-        *("c", "–", "3.00", "2", "3,333"),
+        *("said", "score", "loss mean", "kept bytes", "n", "p", "trace"),
+        *("a &lt;b&gt;", "1.00", "0.12", "212,424", "1", "0.04", "1"),
+        *("–", "0.50", "2.00", "1", "22", "−1,024", "2"),
+        *("c", "–", "3.00", "2", "3,333", "–", "–"),
     ]
-    assert [side(shown, place) for place in range(5)] == ["left", *["right"] * 4]
-    assert cells(lab.table(rows, digits=3))[7] == "0.123"
+    assert [side(shown, place) for place in range(7)] == ["left", *["right"] * 6]
+    assert cells(lab.table(rows, digits=3))[9] == "0.123"
 
 
 def test_a_named_index_is_columns_and_another_is_left_out():

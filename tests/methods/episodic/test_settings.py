@@ -17,7 +17,8 @@ OTHER = {  # another legal value of each setting
     "memory.runtime.alter_answers": True, "episodic.use_sparsity": False, "episodic.use_completion": "predictive", "encoder": "minilm",
     "episodic.use_gate": True, "episodic.code.winners": 5, "episodic.code.expansion": 50, "episodic.code.channels": ["key"],
     "episodic.recall.candidates": 5, "episodic.recall.fusion": "fitted", "episodic.recall.recency": 1.0, "episodic.hopfield.beta": 2.0,
-    "episodic.hopfield.steps": 3, "episodic.predictive.candidates": 4, "episodic.gate.alpha": 0.0, "episodic.gate.beta": 0.5,
+    "episodic.hopfield.steps": 3, "episodic.predictive.candidates": 4, "episodic.predictive.below": 0.5,
+    "episodic.gate.alpha": 0.0, "episodic.gate.beta": 0.5,
     "episodic.gate.gamma": 0.0, "episodic.gate.delta": 0.0, "episodic.gate.write_rate": 0.25, "episodic.gate.tau": 1.5,
     "episodic.gate.policy": "random", "episodic.store.budget": 0.5, "episodic.store.kv": "none", "episodic.store.kv_precision": "model",
     "episodic.store.kv_memory_mb": 64, "episodic.store.kv_disk_mb": 64, "replay.enabled": False,
@@ -32,6 +33,7 @@ RECALL = {
     "hopfield.beta",
     "hopfield.steps",
     "predictive.candidates",
+    "predictive.below",
 }
 NOT_TEACH = ONLY_TEST | {f"episodic.{name}" for name in RECALL} | {key for key in OTHER if key.startswith("replay.")}
 

@@ -14,6 +14,7 @@ from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import split
 from hippo_core.models.score import opener, token_likelihood
 from hippo_core.retrieval.channels import dense
+from hippo_core.retrieval.confidence import LIKENESS, Confidence
 from hippo_core.retrieval.recall import RecallConfig, Recaller
 from hippo_core.retrieval.trace_index import TraceIndex, name_of
 from tests.retrieval.recall.conftest import TEXTS
@@ -88,6 +89,21 @@ def test_predictive_completion_is_the_likelihood_of_the_cue_in_the_plain_prompt(
         pieces = split(lm, [trace.text], cue, "short")
         plain = ([*pieces.prefix, *pieces.blocks[0]], pieces.tail[: pieces.question_tokens])
         assert nats == pytest.approx(token_likelihood(lm, [plain])[0].nats, rel=1e-4)
+
+
+@pytest.mark.parametrize(("bias", "completes"), [(2.0, False), (-2.0, True)])
+def test_completion_in_doubt_looks_where_the_sum_is_not_sure(lm, traces, encoder, bias, completes):
+    sure = Confidence(dict.fromkeys([*(channel + LIKENESS for channel in CHANNELS), "lead", "size"], 0.0), bias)
+    passage_kv = PassageKV(lm, prefix_of(lm, "short"), KVStorage(precision="model"))
+    usual = dataclasses.replace(OFF, completion="predictive", weights=None)
+    doubting = dataclasses.replace(usual, confidence=sure, below=0.5)
+    always, found = (recaller(traces, encoder, one, passage_kv=passage_kv).recall(TEXTS[0]) for one in (usual, doubting))
+    plain = recaller(traces, encoder, dataclasses.replace(usual, completion="off")).recall(TEXTS[0])
+    expected = always if completes else plain
+    assert (found.scores, found.traces, found.computed_tokens) == (expected.scores, expected.traces, expected.computed_tokens)
+    assert always.computed_tokens > plain.computed_tokens and found.confidence is None  # it is the sum's, not completion's
+    with pytest.raises(LabError, match="needs a confidence"):
+        recaller(traces, encoder, dataclasses.replace(doubting, confidence=None), passage_kv=passage_kv)
 
 
 def test_predictive_completion_without_a_model_is_refused(traces, encoder):

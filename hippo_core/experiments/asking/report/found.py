@@ -193,11 +193,15 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
     if not judged:
         why = f"; {counts['not judged']} could not be judged, for reasons given below" if claims else ""
         return f"No claim about a memory was judged{why}."
-    parts = [f"Of {judged} claims about the memory {counts['met']} {'is' if counts['met'] == 1 else 'are'} met"]
-    for name, words in (("not met", ""), ("not shown", ", the value being there but too uncertain")):
-        if counts[name]:
+    words = {"not met": "", "not shown": ", the value being there but too uncertain"}
+    if judged == 1:
+        [only] = [verdict for verdict in claims if verdict.verdict != "not judged"]
+        parts = [f"The one claim about the memory is {only.verdict}{words.get(only.verdict, '')} (“{only.question}”)"]
+    else:
+        parts = [f"Of {judged} claims about the memory {counts['met']} {'is' if counts['met'] == 1 else 'are'} met"]
+        for name in [name for name in words if counts[name]]:
             example = next(verdict.question for verdict in claims if verdict.verdict == name)
-            parts.append(f"{counts[name]} {'is' if counts[name] == 1 else 'are'} {name}{words} (“{example}”)")
+            parts.append(f"{counts[name]} {'is' if counts[name] == 1 else 'are'} {name}{words[name]} (“{example}”)")
     parts += [f"{counts['not judged']} could not be judged"] if counts["not judged"] else []
     return "; ".join(parts) + "."
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.experiments.asking.report.runs import LISTED, Run
-from hippo_core.results.figures.palette import condition_name, look, ordered
+from hippo_core.results.figures.palette import condition_name, look, ordered, suite_position
 from hippo_core.results.formatting import NONE, count, missing, percent, quantity, share
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.records import read_meta, read_metrics, records_with
@@ -25,7 +25,7 @@ def telemetry(run: Run) -> dict[str, Any]:
 
 
 def _own(run: Run) -> list[dict[str, Any]]:
-    """The means of the columns that methods declare: a line a record and column."""
+    """The means of the columns that methods declare: a line a record and column, by suite and condition."""
     lines = []
     for record in records_with(run.folder):
         if own := read_metrics(record).get("own"):
@@ -34,7 +34,7 @@ def _own(run: Run) -> list[dict[str, Any]]:
             name = look(condition_name(told.get("preset", meta["experiment"]), ", ".join(told.get("overrides", ())))).label
             where = {"place": told.get("suite", ""), "name": name, "step": meta["step"], "seed": told["seed"]}
             lines += [{**where, "column": column, "mean": NONE if mean is None else quantity(mean)} for column, mean in own.items()]
-    return lines
+    return sorted(lines, key=lambda line: (suite_position(line["place"]), line["name"], line["step"], line["seed"]))
 
 
 def _recall(run: Run) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from hippo_core.experiments.reporting import write_report
 from hippo_core.lab.grid import summary
 from hippo_core.results.criteria import read_criteria
 from hippo_core.results.figures.headline import Lead
+from hippo_core.results.report.verdicts import claims, verdict_row
 from tests.results import fake_records
 
 
@@ -64,6 +65,22 @@ def test_the_three_sentences_say_what_the_numbers_say(run, out):
     page = (out / "index.html").read_text(encoding="utf-8")
     assert page.index('id="found"') < page.index(">What this run found<") < page.index('src="data:image/png') < page.index('id="verdicts"')
     assert (out / "figures/found.png").is_file() and first in (out / "found.md").read_text(encoding="utf-8")
+
+
+def test_a_notebook_shows_claims_about_the_memory_and_what_else_does_not_hold(run, out):
+    judged = [one for one in verdicts_of(load_run(run)) if one.verdict != "not judged"]
+    shown = claims(read_criteria(out / "criteria.json"))
+    memory, others = ([one for one in judged if (one.about == "memory") == mine] for mine in (True, False))
+    failed = [one.question for about in ("control", "instrument") for one in others if one.about == about and one.verdict != "met"]
+    assert shown["question"].tolist() == [one.question for one in memory] + failed and memory and failed
+    assert shown["value"].tolist()[0] == verdict_row(memory[0])["value"]
+    assert "None" not in shown.to_string() and "nan" not in shown.to_string()
+
+
+def test_one_claim_is_the_one_claim(run):
+    judged = verdicts_of(load_run(run))
+    one = next(verdict for verdict in judged if verdict.about == "memory" and verdict.verdict == "met")
+    assert sentences(load_run(run), "hippo-tiny", [one])[2] == f"The one claim about the memory is met (“{one.question}”)."
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """The report of a run with a memory: what it did stands in tables, sleep is a regime of its own, and criteria find their sides."""
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from hippo_core.experiments.asking.drawings import keep
+from hippo_core.experiments.asking.report import telemetry as report_telemetry
 from hippo_core.experiments.asking.report.runs import load_run
 from hippo_core.experiments.asking.report.telemetry import telemetry
 from hippo_core.experiments.reporting import write_report
@@ -51,6 +54,26 @@ def test_what_a_memory_did_stands_in_three_tables(run, out):
         text = (out / page).read_text(encoding="utf-8")
         for word in ("Memory at work", "PR-AUC", "requests", "salience"):
             assert word in text, (page, word)
+
+
+def test_what_methods_measure_themselves_is_in_order_of_suite_and_condition(tmp_path, monkeypatch):
+    cells = [
+        ("spatial", "memory/smpd", 1),
+        ("episodic", "memory/sgc_rss", 2),
+        ("episodic", "memory/hei_nw", 2),
+        ("episodic", "memory/hei_nw", 1),
+    ]
+    told = {
+        Path(str(n)): {"parameters": {"suite": suite, "preset": preset, "seed": seed}, "step": "test", "experiment": "memory"}
+        for n, (suite, preset, seed) in enumerate(cells)
+    }
+    monkeypatch.setattr(report_telemetry, "records_with", lambda folder: list(told))
+    monkeypatch.setattr(report_telemetry, "read_meta", told.get)
+    monkeypatch.setattr(report_telemetry, "read_metrics", lambda record: {"own": {"path": 0.5}})
+    lines = report_telemetry._own(SimpleNamespace(folder=tmp_path))
+    assert [(line["place"], line["name"], line["seed"]) for line in lines] == [
+        *(("episodic", "hei_nw", 1), ("episodic", "hei_nw", 2), ("episodic", "sgc_rss", 2), ("spatial", "smpd", 1))
+    ]
 
 
 def test_the_page_of_a_memory_shows_question_recalled_text_with_score_answer_and_right_answer(run, out):
