@@ -111,8 +111,8 @@ test: .venv/.ready ## all tests (tries `make models` first; where that fails, te
 	@$(LAB) models || true
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-test-faults: .venv/.ready ## clusters, and the long fault loops, of which `make test` runs a short slice: 52 kills, 200 cells at once, full disks (some 20 minutes)
-	@FAULT_ROUNDS=13 FAULT_CELLS=200 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/faults tests/lab/executors tests/lab/grid/test_engine.py tests/lab/test_progress.py
+test-faults: .venv/.ready ## clusters, and the long fault loops, of which `make test` runs a short slice: 338 kills, 200 cells at once, full disks (half an hour; FAULT_ROUNDS=13, FAULT_SEED=1)
+	@FAULT_ROUNDS=$(or $(FAULT_ROUNDS),13) FAULT_CELLS=200 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rP -n 2 --dist loadfile tests/faults tests/lab/executors tests/lab/grid/test_engine.py tests/lab/test_progress.py
 
 mutants: .venv/.ready ## break the lab on purpose in many ways, one at a time, and see that a test catches each (NAMES=...; half an hour)
 	@$(BIN)/python -m tests.mutants $(NAMES) --jobs $(JOBS)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hippo_core import Memory
+from hippo_core.live.memory import BLOCK
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval import encoded
@@ -53,8 +54,8 @@ def short_sleeps(monkeypatch, tmp_path):
 
 
 def teach(memory, draw, number):
-    sentences = [draw.choice(SENTENCES).format(f"Q{number}x{place}q") for place in range(draw.choice((1, 3, 70)))]
-    memory.teach(sentences[:10] if "together" in memory.preset.name else sentences, provenance=f"source {draw.randrange(3)}")
+    sentences = [draw.choice(SENTENCES).format(f"Q{number}x{place}q") for place in range(draw.choice((1, 3, BLOCK)))]
+    memory.teach(sentences, provenance=f"source {draw.randrange(3)}")
 
 
 def ask(memory, draw, number):

@@ -24,15 +24,18 @@ from tests.training.consolidation.conftest import TEXTS
 
 KILLS = 3 * ROUNDS
 LATEST = 1.5  # sleeps from a victim's first words to the kill, at most: of the seconds that the latest undisturbed one took
+WRITING = 0.1  # seconds from the end of the training to the kill, at most
 TRACES = [Trace("w", f"{number}", text, id=number) for number, text in enumerate(TEXTS, 1)]
 rare = pytest.mark.skipif(not LONG, reason="`make test-faults` kills sleeps at random, tests/training/consolidation one at each write")
 
 
-def learn(lm, number, folder):  # noqa: F811
-    """The `number`-th sleep: traces, way and steps are drawn from it and the seed."""
+def learn(lm, number, folder, trained=lambda: None):  # noqa: F811
+    """The `number`-th sleep: traces, way and steps are drawn from it and the seed. `trained` is called before anything is written."""
     draw = random.Random(f"{SEED} {number}")
-    traces = draw.sample(TRACES, draw.choice((1, 2, 3)))
-    list(live.learn(lm, traces, draw.choice(("lora", "sparse")), draw.choice((1, 2, 3)), folder))
+    traces, way, steps = draw.sample(TRACES, draw.choice((1, 2, 3))), draw.choice(("lora", "sparse")), draw.choice((1, 2, 3))
+    for done in live.learn(lm, traces, way, steps, folder):
+        if done == steps:
+            trained()
 
 
 def state(folder):
@@ -58,15 +61,16 @@ def test_a_killed_sleep_leaves_the_earlier_one_or_its_own_whole(lm, tmp_path, qu
 
     def work(say):
         for now in count(number):
-            say("begun", "sleep")
-            learn(lm, now, folder)
+            if not late:
+                say("begun", "sleep")
+            learn(lm, now, folder, lambda: say("trained"))
             say("done")
 
     before = undisturbed(0)
     learn(lm, 0, folder)
     while counted.kills < KILLS:
-        number += 1
-        acknowledged = [word for word, *_ in killed(work, draw.uniform(0, LATEST * took[-1]))].count("done")
+        number, late = number + 1, draw.random() < 0.5  # half of the kills come as what was learnt is written
+        acknowledged = [word for word, *_ in killed(work, draw.uniform(0, WRITING if late else LATEST * took[-1]))].count("done")
         number += acknowledged
         before = undisturbed(number - 1) if acknowledged else before
         found = state(folder)
