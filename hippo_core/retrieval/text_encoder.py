@@ -185,6 +185,8 @@ def cost(encoder: TextEncoder, texts: Sequence[str]) -> float:
 def payloads(encoder: TextEncoder, texts: Sequence[str], lines: Sequence[Sequence[int]]) -> list[Payload]:
     """The payload of each text: its tokens as a line, and the codes of its sentences. All are run together, each sentence once however
     often it is said, or come from disk where these codes lie there."""
+    if not texts:
+        return []
     parts, starts = joined([sentences(text) for text in texts])
     each_once = {part: row for row, part in enumerate(dict.fromkeys(parts))}
     made = kept(encoder.name, list(each_once), lambda: encoder.codes(list(each_once)).tensors())

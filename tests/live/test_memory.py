@@ -217,6 +217,9 @@ def test_a_gate_decides_and_says_why(tmp_path):
         assert first.salience == pytest.approx(sum(first.terms.values()))
         pinned, plain = memory.teach(TOLD[1], pin=True)[0], memory.teach(TOLD[2])[0]
         assert pinned.terms["pin"] > plain.terms["pin"]
+        for number in {trace.source for trace in memory.traces()}:  # the others are weighed again; at last there is none
+            memory.forget(int(number))
+        assert len(memory) == 0
 
 
 def test_wrong_words_are_one_line_each(tmp_path):
