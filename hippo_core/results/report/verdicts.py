@@ -29,7 +29,7 @@ def claims(verdicts: Frame) -> Frame:
     lines = []
     for about in ("memory", "control", "instrument"):
         for one in told[told["about"] == about].to_dict("records"):
-            values = {str(name): tuple(value) if isinstance(value, list) else value for name, value in one.items()}
+            values: dict[str, Any] = {str(name): tuple(value) if isinstance(value, list) else value for name, value in one.items()}
             row = verdict_row(Verdict(**values))
             line = {"about": about, "verdict": f"{row['mark']} {row['verdict']}"}
             line |= {"question": row["question"], "suite": one["suite"], "holds if": row["met_when"]}
