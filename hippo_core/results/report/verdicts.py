@@ -1,15 +1,11 @@
-"""A verdict as a row of words, with its effect as a dot and bar; the rows of verdicts on experiments' tables, and a notebook's table."""
+"""A verdict as a row of words, with its effect as a dot and bar; and the rows of verdicts on experiments' tables."""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
-
 from hippo_core.results.criteria import Verdict
-from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, count, missing, probability, share, span
-from hippo_core.results.frames import Frame
 from hippo_core.results.report.svg import dot_and_bar
 
 COLOURS = {"met": "#0b6b4f", "not met": "#a63603", "not shown": "#8a5a00", "not judged": "#6b7280"}
@@ -20,22 +16,6 @@ def of_tables(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
     """The rows of verdicts on tables of experiments, those not judged last."""
     lines = [verdict_row(verdict) | {"sides": f"{verdict.a} against {verdict.b}" if verdict.b else verdict.a} for verdict in verdicts]
     return sorted(lines, key=lambda line: line["verdict"] == "not judged")
-
-
-def claims(verdicts: Frame) -> Frame:
-    """What a reader looks for first, a line each, of verdicts as `read_criteria` gives them: the claims about the memory that were judged,
-    then controls, and expectations of the instrument, that are not met or not shown."""
-    told = verdicts[(verdicts["verdict"] != "not judged") & ((verdicts["about"] == "memory") | (verdicts["verdict"] != "met"))]
-    lines = []
-    for about in ("memory", "control", "instrument"):
-        for one in told[told["about"] == about].to_dict("records"):
-            values: dict[str, Any] = {str(name): tuple(value) if isinstance(value, list) else value for name, value in one.items()}
-            row = verdict_row(Verdict(**values))
-            line = {"about": about, "verdict": f"{row['mark']} {row['verdict']}"}
-            line |= {"question": row["question"], "suite": one["suite"], "holds if": row["met_when"]}
-            line |= {"value": row["value"], "95% interval": row["interval"], "n": row["n"], "worlds": row["worlds"], "p": row["p"]}
-            lines.append(line | {"compared": " against ".join(look(side).label for side in (one["a"], one["b"]) if side)})
-    return pd.DataFrame(lines)
 
 
 def verdict_row(verdict: Verdict) -> dict[str, Any]:

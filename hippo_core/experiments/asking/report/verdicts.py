@@ -4,11 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
+
 from hippo_core.experiments.asking.report.pages import Links
 from hippo_core.experiments.asking.report.runs import Cell, Run
 from hippo_core.results.criteria import VERDICTS, Verdict, load_criteria
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import missing, share
+from hippo_core.results.frames import Frame
 from hippo_core.results.report.svg import strip
 from hippo_core.results.report.verdicts import COLOURS, MARKS, verdict_row
 from hippo_core.results.statistics.interval import LEAST_WORLDS
@@ -25,6 +28,22 @@ SECTIONS = (
         "What the plan expected of suites, model and baselines. These say whether the run can be trusted, nothing of a memory.",
     ),
 )
+
+
+def claims(verdicts: Frame) -> Frame:
+    """What a reader looks for first, a line each, of verdicts as `read_criteria` gives them: the claims about the memory that were judged,
+    then controls, and expectations of the instrument, that are not met or not shown."""
+    told = verdicts[(verdicts["verdict"] != "not judged") & ((verdicts["about"] == "memory") | (verdicts["verdict"] != "met"))]
+    lines = []
+    for about in ("memory", "control", "instrument"):
+        for one in told[told["about"] == about].to_dict("records"):
+            values: dict[str, Any] = {str(name): tuple(value) if isinstance(value, list) else value for name, value in one.items()}
+            row = verdict_row(Verdict(**values))
+            line = {"about": about, "verdict": f"{row['mark']} {row['verdict']}"}
+            line |= {"question": row["question"], "suite": one["suite"], "holds if": row["met_when"]}
+            line |= {"value": row["value"], "95% interval": row["interval"], "n": row["n"], "worlds": row["worlds"], "p": row["p"]}
+            lines.append(line | {"compared": " against ".join(look(side).label for side in (one["a"], one["b"]) if side)})
+    return pd.DataFrame(lines)
 
 
 def by_model(run: Run, verdicts: Sequence[Verdict], links: dict[str, Links]) -> list[dict[str, Any]]:

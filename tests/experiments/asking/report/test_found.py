@@ -10,12 +10,13 @@ import pytest
 
 from hippo_core.experiments.asking.report.found import _compared, described, sentences
 from hippo_core.experiments.asking.report.runs import load_run
+from hippo_core.experiments.asking.report.verdicts import claims
 from hippo_core.experiments.asking.report.writing import verdicts_of
 from hippo_core.experiments.reporting import write_report
 from hippo_core.lab.grid import summary
 from hippo_core.results.criteria import read_criteria
 from hippo_core.results.figures.headline import Lead
-from hippo_core.results.report.verdicts import claims, verdict_row
+from hippo_core.results.report.verdicts import verdict_row
 from tests.results import fake_records
 
 
