@@ -277,8 +277,11 @@ class Memory:
         return sum(store.size(WORLD) for store in self.stores.values())
 
     def forget(self, what: int | str) -> int:
-        """Remove the sentence of a number, or all of a provenance, for good; how many went. What is left is as if they had never been told;
-        what sleep has put into the model goes too, all of it.
+        """Remove the sentence of a number, or all of a provenance, for good. What is left is as if they had never been told; what sleep has
+        put into the model goes too, all of it.
+
+        Returns:
+            How many traces went; a sentence has one in each memory that stored it.
 
         Raises:
             LabError: there is no such number or provenance.

@@ -27,9 +27,12 @@ from hippo_core.lab.run.preflight import require_threads
 from hippo_core.lab.run.provenance import describe_run
 from hippo_core.results import records
 from hippo_core.source_code import parsed
+from hippo_core.spoken import number_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from hippo_core.suites.types import World
 
 SCRATCH = "scratch"  # the run of trials by hand, whose records are replaced
 
@@ -109,6 +112,13 @@ def figure(open_cell: OpenCell, rows: "pd.DataFrame") -> bytes:
     if not experiment.figure:
         raise LabError(f"experiment {experiment.name} draws no figure; give it one: figure=...")
     return experiment.figure(open_cell.parameters, rows)
+
+
+def told(worlds: "Sequence[World]") -> str:
+    """How much is told and asked in some worlds, and the first fact, so that one sees what they speak of."""
+    facts, questions = sum(len(world.facts) for world in worlds), sum(len(world.items) for world in worlds)
+    counted = number_of(len(worlds), "world"), number_of(facts, "fact"), number_of(questions, "question")
+    return f"{', '.join(counted)}; the first fact told: {worlds[0].facts[0].text}"
 
 
 def glance(rows: "pd.DataFrame") -> "pd.DataFrame":

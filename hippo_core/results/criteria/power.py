@@ -18,6 +18,7 @@ from hippo_core.results.formatting import listing
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.statistics.paired import EXACT_WORLDS, holm, least_p
+from hippo_core.spoken import number_of
 
 DECLARED = "power.json"  # in the folder of a run: the claims that were said before it to rest on too few worlds
 
@@ -37,7 +38,7 @@ class Claim:
 
     def __str__(self) -> str:
         least = f"{self.n_worlds} worlds allow no p below {self.least_p:.2g}"
-        return f"{least} after Holm's correction over {_counted(self.n_claims)}"
+        return f"{least} after Holm's correction over {number_of(self.n_claims, 'claim')}"
 
 
 def planned_claims(criteria: Criteria, plan: Frame) -> list[Claim]:
@@ -85,12 +86,8 @@ def sentence(criteria: Criteria, claims: Sequence[Claim]) -> str:
     names = [f"{claim.id} ({claim.model})" if several else claim.id for claim in claims]
     most = max(claim.n_claims for claim in claims)
     enough = next((worlds for worlds in range(LEAST_WORLDS, EXACT_WORLDS + 2) if most * least_p(worlds) <= criteria.alpha), None)
-    needed = f"at least {enough} worlds would be needed" if enough else f"no number of worlds is enough for {_counted(most)}"
-    return f"{_counted(len(names))} cannot be shown with so few worlds, whatever the data: {listing(names)}; {needed}"
-
-
-def _counted(claims: int) -> str:
-    return "1 claim" if claims == 1 else f"{claims} claims"
+    needed = f"at least {enough} worlds would be needed" if enough else f"no number of worlds is enough for {number_of(most, 'claim')}"
+    return f"{number_of(len(names), 'claim')} cannot be shown with so few worlds, whatever the data: {listing(names)}; {needed}"
 
 
 def write_declared(path: Path, claims: Sequence[Claim]) -> None:

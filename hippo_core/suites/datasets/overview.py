@@ -5,12 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from hippo_core.files import root, write_text
+from hippo_core.spoken import number_of
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.build import load_dataset, worlds, write_dataset
@@ -18,9 +16,7 @@ from hippo_core.suites.datasets.validate import rules, shared_facts
 from hippo_core.suites.folder import is_own
 from hippo_core.suites.types import Fact, Item, Split, World
 
-SHADES = ("#3b5b7a", "#6f8fae", "#a9bfd3", "#d9c9a3", "#b08f4f", "#7a6a4f", "#9aa58c")
 SHOWN = 200  # facts and questions of an example
-DARK = (0, 1, 4, 5)  # numbers of the shades that carry white letters
 
 
 def build_all(
@@ -93,45 +89,16 @@ def composition(folders: Sequence[Path]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["suite", "by", "name", "items"])
 
 
-def composition_figure(parts: pd.DataFrame) -> Figure:
-    """One bar a suite, cut into its kinds of question (left) and rungs (right), as shares of its test questions."""
-    suites = list(dict.fromkeys(parts["suite"]))
-    figure, axes = plt.subplots(1, 2, figsize=(12, 1.2 + 0.45 * len(suites)), sharey=True, layout="constrained")
-    for axis, by, title in zip(axes, ("kinds", "rungs"), ("by kind of question", "by rung of the cue"), strict=True):
-        panel = parts.loc[parts["by"] == by]
-        shade_of = {name: number % len(SHADES) for number, name in enumerate(panel["name"].unique())}
-        for row, suite in enumerate(suites):
-            _bar(axis, row, panel.loc[panel["suite"] == suite], shade_of)
-        axis.set(title=title, xlabel="share of the test questions", xlim=(0, 1), yticks=range(len(suites)), yticklabels=suites)
-        axis.spines[["top", "right", "left"]].set_visible(False)
-        axis.tick_params(left=False)
-    axes[0].invert_yaxis()
-    figure.suptitle("What each suite asks (numbers: test questions)")
-    return figure
-
-
-def _bar(axis: Axes, row: int, parts: pd.DataFrame, shade_of: Mapping[str, int]) -> None:
-    """One suite's bar; a part that is too narrow for its label goes without."""
-    total, offset = parts["items"].sum(), 0.0
-    for name, count in zip(parts["name"], parts["items"], strict=True):
-        width, shade, text = count / total, shade_of[name], f"{name} {count}"
-        axis.barh(row, width, left=offset, color=SHADES[shade], edgecolor="white", height=0.8)
-        if width > 0.0105 * len(text):
-            ink = "white" if shade in DARK else "black"
-            axis.text(offset + width / 2, row, text, ha="center", va="center", fontsize=7.5, color=ink)
-        offset += width
-
-
 def sentence(table: pd.DataFrame, broken: pd.DataFrame) -> str:
     """What was built and whether it keeps the rules, in one sentence from the numbers."""
     suites, chance = table["suite"].nunique(), table["chance"].mean()
     verdict = (
         "all rules are kept" if broken.empty else f"{len(broken)} findings break rules in {', '.join(sorted(broken['suite'].unique()))}"
     )
-    return (
-        f"{suites} suite{'s' * (suites > 1)} with {table['items'].sum()} questions about {table['facts'].sum()} facts in "
-        f"{table['worlds'].sum()} worlds: {verdict}; a blind guess is right in {chance:.0%} of the cases on average."
-    )
+    nouns = {"items": "question", "facts": "fact", "worlds": "world"}  # by their columns
+    questions, facts, worlds = (number_of(table[column].sum(), noun) for column, noun in nouns.items())
+    asked = f"{number_of(suites, 'suite')} with {questions} about {facts} in {worlds}"
+    return f"{asked}: {verdict}; a blind guess is right in {chance:.0%} of the cases on average."
 
 
 def keep_table(table: pd.DataFrame, record_dir: str) -> None:

@@ -9,6 +9,7 @@ from hippo_core.results import summaries
 from hippo_core.results.figures.palette import ignores_window, look, ordered
 from hippo_core.results.formatting import NONE, listing, share, span
 from hippo_core.results.frames import Frame
+from hippo_core.spoken import number_of
 
 
 def glance(run: Run, links: dict[str, Links]) -> list[dict[str, Any]]:
@@ -62,12 +63,8 @@ def facts(run: Run) -> str:
     records, settings = len(run.cells), len(run.settings)
     notes = " Dry run: five items a cell, for plumbing only." if run.dry else ""
     notes += " Validation worlds only, on which settings are chosen: nothing is judged." if run.split == "val" else ""
-    held = (_counted(records, "record"), _counted(settings, "setting"), _counted(rows["condition"].nunique(), "condition"))
+    held = (number_of(records, "record"), number_of(settings, "setting"), number_of(rows["condition"].nunique(), "condition"))
     return f"{models}; {', '.join(held)}, {len(rows):,} answers scored.{notes}"
-
-
-def _counted(number: int, name: str) -> str:
-    return f"{number:,} {name}" + ("" if number == 1 else "s")
 
 
 def versions(run: Run) -> list[tuple[str, str]]:

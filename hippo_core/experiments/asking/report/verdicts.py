@@ -17,6 +17,7 @@ from hippo_core.results.report.verdicts import COLOURS, MARKS, verdict_row
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.summaries import OWN_VECTORS
 from hippo_core.results.verdicts import counted
+from hippo_core.spoken import number_of
 
 SHARES = ("score", "em_raw", "em_norm", "success", "recall_1", "recall_5")  # of which an item has more on one side where that is right
 SECTIONS = (
@@ -90,12 +91,9 @@ def _unasked(run: Run, model: str, verdicts: Sequence[Verdict]) -> list[str]:
         here = rows[rows["suite"] == suite]
         worlds = here["cluster"].nunique()
         if worlds < LEAST_WORLDS:
-            reasons[-1] += f", and {here['key'].nunique()} questions in {_counted(worlds)} give no interval: that takes {LEAST_WORLDS}"
+            asked = f"{number_of(here['key'].nunique(), 'question')} in {number_of(worlds, 'world')}"
+            reasons[-1] += f", and {asked} give no interval: that takes {LEAST_WORLDS}"
     return reasons
-
-
-def _counted(worlds: int) -> str:
-    return "1 world" if worlds == 1 else f"{worlds} worlds"
 
 
 def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str) -> dict[str, Any]:
