@@ -26,6 +26,7 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.store.paths import existing
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import World
@@ -59,9 +60,14 @@ def ways(lm: LanguageModel, store: Path) -> dict[str, Callable[[], pd.DataFrame]
         return lambda: answer(lm, suite, told, bound(lm, name, settings)).assign(encode_ms=0.0)
 
     def memory(name: str) -> Callable[[], pd.DataFrame]:
-        return lambda: test(bound(lm, name), suite, told, "delayed", store, SESSION)
+        return lambda: test(bound(lm, name), suite, told, "delayed", stored(store))
 
     return {name: rag(*one) for name, one in RAGS.items()} | {name: memory(one) for name, one in MEMORIES.items()}
+
+
+def stored(folder: Path) -> dict[str, Path]:
+    """The store of the session below a folder, as the memory's only part."""
+    return {"": existing(folder, SESSION)}
 
 
 def bound(lm: LanguageModel, name: str, settings: dict[str, object] | None = None) -> Method:
@@ -106,7 +112,7 @@ def gate(lm: LanguageModel, kv: str) -> tuple[float, float]:
                 deliveries.ON_DISK = f"{folder}/kv"
                 begin = teach(bound(lm, "memory/hei_nw", settings), suite, told, told, Path(folder), SESSION)["ms"].sum() / 1e3
                 asked = time.perf_counter()
-                test(bound(lm, "memory/hei_nw", settings), suite, told, "delayed", Path(folder), SESSION)
+                test(bound(lm, "memory/hei_nw", settings), suite, told, "delayed", stored(Path(folder)))
                 times.append(begin + time.perf_counter() - asked)
     without, gated = map(median, spent)
     return without, gated
