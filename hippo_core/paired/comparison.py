@@ -13,11 +13,12 @@ from hippo_core.files import LabError
 from hippo_core.paired.run_files import PairedRun, read_run
 from hippo_core.paired.scoring import SCORES
 from hippo_core.results.frames import Frame
-from hippo_core.results.statistics.paired import Comparison, holm, mcnemar, of_pairs
+from hippo_core.results.statistics.interval import numbered
+from hippo_core.results.statistics.paired import Comparison, holm, mcnemar, of_numbered_pairs
 from hippo_core.results.statistics.paired import paired as pair_up
 
 DIFFER = ("model", "memory", "profile", "answer_mode", "encoder", "seed", "repeats")  # that two runs may differ in; it is said
-TEXTS = ("world", "type", "tags", "question", "answer")
+GROUPED = ("world", "type", "tags")
 PER_ITEM = ("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s")
 
 
@@ -99,7 +100,10 @@ def compare_sides(baseline: Side, candidate: Side, draws: int = 10_000) -> Paire
     won, had = succeeded(left), succeeded(right)
     gained, lost = item_counts(left, right)
     names = [name for name in SCORES if left[name].notna().any() and right[name].notna().any()]
-    texts = left[["item", "question", "answer"]].assign(answer_b=right["answer"], gained=won == 1)
+    differs = np.flatnonzero(np.abs(won - had) == 1)
+    texts = candidate.rows[["item", "question", "answer"]].iloc[left["first"].iloc[differs]].reset_index(drop=True)
+    answers = baseline.rows["answer"].iloc[right["first"].iloc[differs]].to_numpy()
+    texts = texts.assign(answer_b=answers, gained=won[differs] == 1)
     return Paired(
         baseline,
         candidate,
@@ -112,7 +116,7 @@ def compare_sides(baseline: Side, candidate: Side, draws: int = 10_000) -> Paire
         (_cost(baseline.rows), _cost(candidate.rows)),
         grouped(left, right, draws),
         _differs(baseline.run, candidate.run),
-        texts[np.abs(won - had) == 1].sort_values(["gained", "item"], ignore_index=True),
+        texts.sort_values(["gained", "item"], ignore_index=True),
     )
 
 
@@ -125,13 +129,16 @@ def require_same(a: PairedRun, b: PairedRun) -> None:
 
 
 def by_item(rows: Frame) -> Frame:
-    """A line an item, in the order of their ids: numbers are means over its repeats, texts those of the first."""
+    """A line an item, in the order of their ids: numbers are means over its repeats; `first` is the place of its first row, of which the
+    texts are, `cluster` the number of its world."""
     codes, items = pd.factorize(rows["item"], sort=True)
     first = np.full(len(items), len(rows))
     np.minimum.at(first, codes, np.arange(len(rows)))
     numbers = rows[["success", *SCORES, *PER_ITEM]].astype(float)
     means = numbers.iloc[first].reset_index(drop=True) if len(items) == len(rows) else numbers.groupby(codes).mean()
-    return pd.concat([rows[["item", *TEXTS]].iloc[first].reset_index(drop=True), means], axis="columns")
+    texts = rows[["item", *GROUPED]].iloc[first].reset_index(drop=True).assign(first=first)
+    texts["cluster"] = numbered(texts["world"].to_numpy())
+    return pd.concat([texts, means], axis="columns")
 
 
 def aligned(candidate: Frame, baseline: Frame) -> tuple[Frame, Frame]:
@@ -156,7 +163,7 @@ def item_counts(candidate: Frame, baseline: Frame) -> tuple[int, int]:
 def compared(candidate: Frame, baseline: Frame, metric: str, draws: int = 10_000) -> Comparison:
     """A metric of two tables of items, paired; worlds are the clusters. Items to which either side gives no value are left out."""
     left, right = aligned(candidate, baseline)
-    return of_pairs(left[metric], right[metric], left["world"], draws=draws)
+    return of_numbered_pairs(left[metric].to_numpy(), right[metric].to_numpy(), left["cluster"].to_numpy(), draws=draws)
 
 
 def grouped(candidate: Frame, baseline: Frame, draws: int = 10_000) -> list[Group]:
@@ -164,10 +171,10 @@ def grouped(candidate: Frame, baseline: Frame, draws: int = 10_000) -> list[Grou
     left, right = aligned(candidate, baseline)
     codes, sets = pd.factorize(left["tags"])
     tags = [set(one.split(";")) - {""} for one in sets]  # of each set that an item has
-    groups = {f"type:{one}": (left["type"] == one).to_numpy() for one in sorted(set(left["type"]))}
+    groups = {f"type:{one}": (left["type"] == one).to_numpy() for one in sorted(left["type"].unique())}
     groups |= {f"tag:{tag}": np.array([tag in one for one in tags])[codes] for tag in sorted(set().union(*tags))}
-    columns = [one.to_numpy() for one in (left["success"], right["success"], left["world"])]
-    results = [of_pairs(*(column[own] for column in columns), draws=draws) for own in groups.values()]
+    columns = [one.to_numpy() for one in (left["success"], right["success"], left["cluster"])]
+    results = [of_numbered_pairs(*(column[own] for column in columns), draws=draws) for own in groups.values()]
     corrected = holm([one.p_permutation for one in results])
     return [Group(name, result, p) for name, result, p in zip(groups, results, corrected, strict=True)]
 

@@ -122,9 +122,20 @@ def scored(values: ArrayLike, clusters: ArrayLike) -> tuple[NDArray[np.float64],
 
 
 def numbered(clusters: NDArray[Any]) -> NDArray[np.int64]:
-    """For each the number of its world in the order of the worlds' names, which are compared as text."""
+    """For each the number of its world in the order of the worlds' names, which are compared as text. Small numbers, as worlds have that
+    were numbered before, are not hashed."""
+    if clusters.dtype.kind in "iu" and len(clusters) and clusters.min() >= 0 and clusters.max() <= len(clusters):
+        names = np.flatnonzero(np.bincount(clusters))
+        places = np.zeros(names[-1] + 1, np.int64)
+        places[names[np.argsort(names.astype(str))]] = np.arange(len(names))
+        return places[clusters]
     codes, names = pd.factorize(clusters, use_na_sentinel=False)
     return np.unique(np.asarray(names).astype(str), return_inverse=True)[1][codes]
+
+
+def without_gaps(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers (n,), from 0 on and in their order, without those that do not occur."""
+    return (np.cumsum(np.bincount(numbers) > 0) - 1)[numbers]
 
 
 def _sums(groups: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:

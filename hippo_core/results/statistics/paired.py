@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from hippo_core.files import LabError
-from hippo_core.results.statistics.interval import cluster_interval, numbered, scored, variance_of_mean
+from hippo_core.results.statistics.interval import cluster_interval, numbered, scored, variance_of_mean, without_gaps
 
 CHUNK = 200_000  # signs worked off at a time, few enough for a processor's cache
 MANY = 1_000_000  # draws held as whole numbers at a time
@@ -67,10 +67,21 @@ def compare(
 
 def of_pairs(a: ArrayLike, b: ArrayLike, worlds: ArrayLike, confidence: float = 0.95, draws: int = 10_000, seed: int = 0) -> Comparison:
     """Compare what a and b scored (N,) on items that are paired already, of these worlds (N,). Items with a NaN are left out."""
-    first, second, worlds = np.asarray(a, float), np.asarray(b, float), np.asarray(worlds)
+    return of_numbered_pairs(np.asarray(a, float), np.asarray(b, float), numbered(np.asarray(worlds)), confidence, draws, seed)
+
+
+def of_numbered_pairs(
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    worlds: NDArray[np.int64],
+    confidence: float = 0.95,
+    draws: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """`of_pairs` where the worlds are numbered already (`numbered`), which is done once for many metrics of the same items."""
     known = ~(np.isnan(first) | np.isnan(second))
     unscored = int((~known).sum())
-    first, second, worlds = first[known], second[known], numbered(worlds[known])
+    first, second, worlds = first[known], second[known], without_gaps(worlds[known])
     difference = first - second
     scale = np.concatenate([first, second])
     bounds = (-1.0, 1.0) if not len(scale) or (scale.min() >= 0 and scale.max() <= 1) else None
