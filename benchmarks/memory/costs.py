@@ -56,8 +56,8 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", default=WAYS)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    if not available("minilm"):
-        print("what finding costs: skipped, most of these ways need MiniLM (`make models`)")
+    if reason := available("minilm"):
+        print(f"what finding costs: skipped, most of these ways need MiniLM: {reason}")
         return
     lm, suite = load(load_spec(options.model), threads=options.threads), get_suite("episodic")
     print("| facts | way | recall@1 | ms | of rag_rerank | tokens a question | tokens once, a fact | bytes a fact |")

@@ -115,7 +115,9 @@ class Writer:
             self.store.log([decision])
         if self.gate and decision.action == "insert" and decision.trace_id is not None:
             self.memory.passage_kv.keep([made.payload.token_ids])  # the gate has run the line: recall need not run it again
-            self._world(statement.world).add(decision.trace_id, statement.text, made.payload.keys)
+            self._worlds[statement.world].add(
+                decision.trace_id, statement.text, made.payload.keys
+            )  # as it is, for only this write changed it
         self._seen = self.store.changes
         return decision
 

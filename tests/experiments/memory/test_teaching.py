@@ -170,3 +170,20 @@ def test_the_numbers_of_a_memory_s_own_reach_its_rows(hippo, tmp_path):
     assert taught["letters"].tolist() == [len(fact.text) for world in told for fact in world.facts]
     asked = run.test(memory, suite, told, "delayed", {"": store_path(tmp_path, SESSION, "counted")})
     assert asked["held"].tolist() == [len(world.facts) for world in told for _ in world.items]
+
+
+def test_what_is_written_already_is_read_once_whoever_decides(hippo, tmp_path, monkeypatch):
+    preset = load_preset("memory/hei_nw", {"episodic.use_gate": True})
+    memory, reads, usual = preset.method(hippo, preset.settings), [], TraceStore.traces
+    monkeypatch.setattr(TraceStore, "traces", lambda store, world=None: reads.append(world) or usual(store, world))
+    with TraceStore.create(tmp_path, SESSION, memory.identity()) as store:
+        for number in range(4):
+            memory.write(replace(NOTES[1], statement=Statement(f"{number}", "w1", f"Otto keeps key {number}.", number)), store, CALIBRATION)
+        assert reads == ["w1"]
+        assert (
+            memory.write(replace(NOTES[1], statement=Statement("5", "w1", "Otto keeps key 2.", 5)), store, CALIBRATION).action
+            == "aggregate"
+        )
+        store.decay(0.1)  # something else changes it
+        memory.write(NOTES[0], store, CALIBRATION)
+        assert reads == ["w1", "w1"]

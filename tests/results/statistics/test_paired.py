@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -66,6 +67,14 @@ def test_unscored_pairs_are_counted():
     a.loc[3, "score"] = math.nan
     found = compare(a, b)
     assert (found.n, found.n_unscored) == (99, 1)
+
+
+def test_a_world_without_a_score_is_none():
+    a, b = random_pair(12)
+    first = a["world"] == a["world"].iloc[0]
+    a.loc[first, "score"] = math.nan
+    found, without = compare(a, b), compare(a[~first], b[~first])
+    assert found.n_unscored == first.sum() and found == replace(without, n_unscored=found.n_unscored)
 
 
 def test_mcnemar_is_not_given_for_scores_that_are_not_binary():
