@@ -91,12 +91,12 @@ def composition(folders: Sequence[Path]) -> pd.DataFrame:
 
 def sentence(table: pd.DataFrame, broken: pd.DataFrame) -> str:
     """What was built and whether it keeps the rules, in one sentence from the numbers."""
-    suites, chance = table["suite"].nunique(), table["chance"].mean()
+    suites, chance = len(set(table["suite"])), table["chance"].mean()
     verdict = (
         "all rules are kept" if broken.empty else f"{len(broken)} findings break rules in {', '.join(sorted(broken['suite'].unique()))}"
     )
     nouns = {"items": "question", "facts": "fact", "worlds": "world"}  # by their columns
-    questions, facts, worlds = (number_of(table[column].sum(), noun) for column, noun in nouns.items())
+    questions, facts, worlds = (number_of(sum(table[column].tolist()), noun) for column, noun in nouns.items())
     asked = f"{number_of(suites, 'suite')} with {questions} about {facts} in {worlds}"
     return f"{asked}: {verdict}; a blind guess is right in {chance:.0%} of the cases on average."
 
