@@ -29,6 +29,7 @@ WITHOUT_ROWS = {  # no report of a run
     "forgetting",  # likewise
     "paired",  # answers in words, a row a condition and item
     "conversation",  # likewise: what the report makes of five records
+    "conversation-full",  # likewise, of four
     "locomo",  # means of another's questions
 }
 

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from hippo_core.experiments.paired.report import picture
+from hippo_core.experiments.paired.report import found_of, picture
 from hippo_core.files import LabError
 from hippo_core.paired import archiving, page
 from hippo_core.paired.comparison import compare_sides, read_side, side
@@ -145,3 +145,24 @@ def test_a_condition_that_was_not_run_is_named(one):
     with pytest.raises(LabError, match="no condition 'graph'; it holds: no-memory, lexical"):
         read_side(f"{one.folder}:graph")
     assert json.loads((one.folder / "run.json").read_text())["run_group_id"] == one.folder.name
+
+
+def test_a_report_says_first_of_which_conditions_the_memory_is_clearly_ahead_and_behind():
+    def pair(name, difference, p):
+        told = {
+            "n": 50,
+            "mean_a": 0.5,
+            "mean_b": 0.5 - difference,
+            "difference": difference,
+            "low": None,
+            "high": None,
+            "gained": 9,
+            "lost": 1,
+        }
+        return {"baseline": name, **told, "p_mcnemar": p, "p_permutation": p, "p_holm": p}
+
+    against, of_all = found_of([pair("lexical", 0.1, 0.3), pair("no-memory", 0.4, 0.001), pair("oracle-memory", -0.3, 0.002)])
+    assert "lexical at 0.40: a difference of +0.10, 9 gained and 1 lost" in against
+    clear = "clearly ahead of no-memory (+0.40); clearly behind oracle-memory (−0.30); not clearly different from lexical (+0.10)"
+    assert of_all == f"Of all conditions, corrected for their number, full-memory is {clear}."
+    assert found_of([]) == []

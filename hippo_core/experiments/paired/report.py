@@ -19,6 +19,7 @@ from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
 from hippo_core.results.statistics.paired import holm, mcnemar
 
+CLEAR = 0.05  # p after Holm's correction, at most
 MINE, OTHER = Look(MEMORY, "#0072b2", "o"), Look("", QUIET, "o")
 
 
@@ -50,6 +51,24 @@ def in_words(metrics: Mapping[str, Any]) -> str:
         f"{share(pair['difference'], sign=True)}{bounds}, {pair['gained']} gained and {pair['lost']} lost, McNemar's exact p "
         f"{probability(pair['p_mcnemar'])}, worlds permuted {probability(pair['p_permutation'])}."
     )
+
+
+def found_of(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What pairs of the memory under test and another condition say, in sentences: against word search, then ahead of which, behind which,
+    and where no difference is clear (p by permutation of worlds after Holm's correction, .05)."""
+    told = [in_words({"pairs": pairs})] if any(one["baseline"] == "lexical" for one in pairs) else []
+    clear = [one for one in pairs if one["p_holm"] is not None and one["p_holm"] <= CLEAR]
+    kinds = {
+        "clearly ahead of": [one for one in clear if one["difference"] > 0],
+        "clearly behind": [one for one in clear if one["difference"] < 0],
+        "not clearly different from": [one for one in pairs if one not in clear],
+    }
+    of = [f"{kind} {', '.join(map(_with_difference, own))}" for kind, own in kinds.items() if own]
+    return [*told, *([f"Of all conditions, corrected for their number, {MEMORY} is {'; '.join(of)}."] if of else [])]
+
+
+def _with_difference(pair: Mapping[str, Any]) -> str:
+    return f"{pair['baseline']} ({share(pair['difference'], sign=True)})"
 
 
 def picture(rows: Frame) -> bytes:
@@ -92,7 +111,7 @@ def _conditions(rows: Frame, name: str) -> Section:
         "Share of items that succeed, with its 95% interval by world, then by type of item. Tokens a success: of all items, cached ones "
         "counted once."
     )
-    return Section(f"Paired conditions: {name}", sentence, picture(rows), by_condition(rows))
+    return Section(f"Paired conditions: {name}", sentence, picture(rows), by_condition(rows), found_of(pairs_of(rows)))
 
 
 def _scores(rows: Frame, name: str) -> Section:

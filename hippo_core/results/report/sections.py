@@ -1,6 +1,7 @@
 """A section of a report: what an experiment says of its rows, as a title, a sentence, a figure and a table. The report gives the page,
 the navigation and the looks."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,12 +60,18 @@ def view(section: Section, number: int) -> tuple[dict[str, Any], dict[str, bytes
     table = None
     if section.table is not None:
         heads = [str(column) for column in section.table.columns]
-        numbers = [pd.api.types.is_numeric_dtype(section.table[column]) for column in section.table.columns]
+        numbers = [_numbers(section.table[column]) for column in section.table.columns]
         rows = [[_shown(value) for value in row] for row in section.table.itertuples(index=False, name=None)]
         table = {"heads": list(zip(heads, numbers, strict=True)), "rows": [list(zip(row, numbers, strict=True)) for row in rows]}
     shown = {"slug": f"section-{number}-{name}", "title": section.title, "sentence": section.sentence, "table": table}
     shown |= {"findings": list(section.findings), "group": section.group}
     return {**shown, "figure": file if section.figure else ""}, {file: section.figure} if section.figure else {}
+
+
+def _numbers(column: "pd.Series[Any]") -> bool:
+    """Whether a column holds numbers, as such or as words such as +0.13, < 0.001 and 1,036, with dashes where there are none."""
+    words = [one for one in column if isinstance(one, str) and one != NONE]
+    return pd.api.types.is_numeric_dtype(column) or (bool(words) and all(re.fullmatch(r"[+−<] ?[\d.,]+|[\d.,]+%?", one) for one in words))
 
 
 def _shown(value: Any) -> str:

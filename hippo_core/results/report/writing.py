@@ -26,6 +26,7 @@ from hippo_core.results.report import sections, verdicts
 from hippo_core.results.report.pages import Templates, write_pictures
 from hippo_core.results.report.sections import Section
 from hippo_core.results.verdicts import counted, tally
+from hippo_core.spoken import number_of
 
 MADE = ("items", "figures")  # folders of an earlier report that are made anew
 TEMPLATES = Templates()
@@ -125,4 +126,4 @@ def _of_sections(run_folder: Path, out: Path, extra: dict[str, Any]) -> Part:
     found = dict.fromkeys(findings or [one["sentence"] for one in extra["sections"]])
     said = "\n".join(f"- {sentence}" for sentence in found if sentence)
     judged = [("table-verdicts", "Verdicts")] if extra["verdicts"] else []
-    return Part(f"{len(cells)} records.", f"## What this run found\n\n{said}\n", before=Block(judged), after=records)
+    return Part(f"{number_of(len(cells), 'record')}.", f"## What this run found\n\n{said}\n", before=Block(judged), after=records)

@@ -15,7 +15,7 @@ from hippo_core.results.criteria import TableRows
 from hippo_core.results.records import Table, begin_record, finish_record, seal
 from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report import Block, Group, Part, write_report
-from hippo_core.results.report.sections import Section
+from hippo_core.results.report.sections import Section, view
 from tests.results import fake_records
 
 LOSSES = Table(columns=("layer", "text", "loss"), unit="layer", cluster="text", measures=("loss",), text=("text",), step="a")
@@ -174,3 +174,10 @@ def test_a_plain_section_has_the_means_by_what_differs_with_intervals_by_cluster
     assert lines[0]["loss"] == pytest.approx(due["mean"]) and due["high"] - due["low"] > 3
     low, high = (float(one) for one in lines[0]["loss, 95% interval"].split(" to "))
     assert (low, high) == pytest.approx((due["low"], due["high"]), abs=0.05)
+
+
+def test_columns_of_numbers_stand_at_the_right_however_they_are_written():
+    numbers = {"n": [1, 2], "by": ["+0.13", "–"], "p": ["< 0.001", "0.04"]}
+    table = pd.DataFrame({**numbers, "who": ["a", "b"], "span": ["0.1 to 0.2", "–"], "none": "–"})
+    shown, _ = view(Section("t", table=table), 1)
+    assert {name for name, number in shown["table"]["heads"] if number} == set(numbers)
