@@ -115,9 +115,8 @@ class Writer:
             self.store.log([decision])
         if self.gate and decision.action == "insert" and decision.trace_id is not None:
             self.memory.passage_kv.keep([made.payload.token_ids])  # the gate has run the line: recall need not run it again
-            self._worlds[statement.world].add(
-                decision.trace_id, statement.text, made.payload.keys
-            )  # as it is, for only this write changed it
+            written = self._worlds[statement.world]  # as it was before, for only this write has changed it
+            written.add(decision.trace_id, statement.text, made.payload.keys)
         self._seen = self.store.changes
         return decision
 
