@@ -68,7 +68,7 @@ def view(section: Section, number: int) -> tuple[dict[str, Any], dict[str, bytes
     return {**shown, "figure": file if section.figure else ""}, {file: section.figure} if section.figure else {}
 
 
-def _numbers(column: "pd.Series[Any]") -> bool:
+def _numbers(column: Frame) -> bool:
     """Whether a column holds numbers, as such or as words such as +0.13, < 0.001 and 1,036, with dashes where there are none."""
     words = [one for one in column if isinstance(one, str) and one != NONE]
     return pd.api.types.is_numeric_dtype(column) or (bool(words) and all(re.fullmatch(r"[+−<] ?[\d.,]+|[\d.,]+%?", one) for one in words))
