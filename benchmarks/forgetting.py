@@ -5,7 +5,8 @@ python benchmarks/forgetting.py [STEPS]
 A plain loop is what one writes first: one initialisation after another, whole padded sequences of the protocol's length, logits at every
 place, and a mask on the loss; once with PyTorch's own layers, once with GPT-2 of the library transformers. Ours runs the tokens that
 answers rest on, logits at answers alone, and all initialisations in one pass; once with float32 throughout, once with linear layers that
-multiply in bfloat16 (`bf16=true`). All use AdamW. Times are seconds of CPU, so that other jobs do not count.
+multiply in bfloat16 (`bf16=true`), once so and translated for the processor, too (`compiled=true`). All use AdamW. Times are seconds of
+CPU, so that other jobs do not count.
 """
 
 import sys
@@ -30,7 +31,8 @@ CASES = (
     ("formal", "parity", 32, 20),
     ("grokking", "add", 128, 8),
 )  # preset, task, items, the protocol's length
-SIDES = ("PyTorch", "transformers", "ours", "ours, bf16")
+OURS = {"ours": (False, False), "ours, bf16": (True, False), "ours, bf16, compiled": (True, True)}  # bf16, compiled
+SIDES = ("PyTorch", "transformers", *OURS)
 BY_ITSELF = torch.backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]
 
 
@@ -86,9 +88,9 @@ def plain(kind: Callable[[Shape], nn.Module], shape: Shape, corpus: Corpus, item
     return step
 
 
-def ours(shape: Shape, corpus: Corpus, items: torch.Tensor) -> Callable[[], None]:
+def ours(shape: Shape, corpus: Corpus, items: torch.Tensor, compiled: bool) -> Callable[[], None]:
     """A step of all initialisations."""
-    learner = Learner(shape, corpus, range(INITS), RATE, DECAY)
+    learner = Learner(shape, corpus, range(INITS), RATE, DECAY, compiled)
 
     def step() -> None:
         scores = learner.scored(learner.stacked(range(INITS)), corpus.batch(items.expand(INITS, -1)))
@@ -117,7 +119,7 @@ def main(steps: int = 12) -> None:
         torch.backends.mkldnn.matmul.fp32_precision = BY_ITSELF  # type: ignore[attr-defined]
         slow = {kind: seconds(plain(kind, shape, corpus, items, length), steps) for kind in (Plain, Gpt2)}
         quicken_products()
-        quick = {bf16: seconds(ours(replace(shape, bf16=bf16), corpus, items), steps) for bf16 in (False, True)}
+        quick = {name: seconds(ours(replace(shape, bf16=told[0]), corpus, items, told[1]), steps) for name, told in OURS.items()}
         said = [f"{label} {1 / took:6.2f}" for label, took in zip(SIDES, (*slow.values(), *quick.values()), strict=True)]
         print(f"{preset}, {name}, {count} items, {INITS} initialisations, steps/s of CPU: {', '.join(said)}", flush=True)
         for other, took in zip(SIDES[:2], slow.values(), strict=True):

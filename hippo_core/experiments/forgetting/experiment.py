@@ -48,6 +48,7 @@ class ForgettingParameters(Parameters):
     rate: Annotated[float, Field(gt=0)] = 0.001
     decay: Annotated[float, Field(ge=0)] = 0.1
     bf16: bool = False  # linear layers multiply in bfloat16: a fifth quicker on a processor that can
+    compiled: bool = False  # steps are translated for this processor (torch.compile): half as quick again with bf16, after some 20 s
     split: Literal["test", "val"] = "test"
 
 

@@ -14,7 +14,7 @@ from hippo_core.results.report.sections import Section
 
 TOLD = (
     *("model", "fc1", "fc2", "sort", "method", "policy", "stored", "rehearsed", "strength", "control", "subset", "tasks"),
-    *("optimizer", "early_stop", "steps", "batch", "rate", "decay", "bf16", "seed", "split"),
+    *("optimizer", "early_stop", "steps", "batch", "rate", "decay", "bf16", "compiled", "seed", "split"),
 )
 SHOWN = {
     "average_accuracy": "average accuracy",

@@ -1,12 +1,15 @@
 """Several models of one shape, an initialisation each, that learn in step: one forward pass runs them all (torch.func.vmap), and each has
 its own weights, moments and items. A model that has stopped is left out of the pass, and is not updated."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shutil import which
 
 import torch
 from torch.nn import functional
 
+from hippo_core.files import LabError
 from hippo_core.training.forgetting.tasks import Batch, Corpus
 from hippo_core.training.forgetting.transformer import Shape, initial, logits
 
@@ -38,11 +41,19 @@ class Learner:
     Args:
         seeds: of their initialisations.
         rate, decay: of AdamW, which decays all weights, as the protocol does.
+        compiled: whether passes with gradients are translated for this processor (torch.compile): some 20 seconds, which a long course
+            gets back.
+
+    Raises:
+        LabError: there is no C++ compiler to translate them.
     """
 
-    def __init__(self, shape: Shape, corpus: Corpus, seeds: Sequence[int], rate: float, decay: float) -> None:
+    def __init__(self, shape: Shape, corpus: Corpus, seeds: Sequence[int], rate: float, decay: float, compiled: bool = False) -> None:
+        if compiled and not any(map(which, (os.environ.get("CXX", "c++"), "c++", "g++", "clang++"))):
+            raise LabError("compiled=true needs a C++ compiler, such as g++, which is not on the PATH; use compiled=false")
         self.shape, self.corpus, self.seeds = shape, corpus, seeds
         self.rate, self.decay = rate, decay
+        self.learning = torch.compile(self.passed) if compiled else self.passed
         self.learn([initial(shape, seed) for seed in seeds])
 
     def learn(self, vectors: Sequence[torch.Tensor], quicker: float = 1.0) -> None:
@@ -60,9 +71,15 @@ class Learner:
 
     def logits(self, vectors: torch.Tensor, batch: Batch) -> torch.Tensor:
         """The logits of models with these weights, `(models, items, answers, vocabulary)`."""
-        own = 0 if batch.tokens.dim() == 3 else None
-        run = torch.func.vmap(lambda vector, tokens, at: logits(self.shape, vector, tokens, at), in_dims=(0, own, own))
+        run = self.learning if torch.is_grad_enabled() else self.passed
         return run(vectors, batch.tokens, batch.at)
+
+    def passed(self, vectors: torch.Tensor, tokens: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """All models in one pass; tokens and places `(items, ...)` that they share, or `(models, items, ...)`."""
+        own = 0 if tokens.dim() == 3 else None
+        return torch.func.vmap(lambda vector, some, there: logits(self.shape, vector, some, there), in_dims=(0, own, own))(
+            vectors, tokens, at
+        )
 
     def update(self, loss: torch.Tensor) -> None:
         """A step down the losses of the models that have one, `(models,)`."""

@@ -20,12 +20,13 @@ from hippo_core.source_code import closure
 from hippo_core.training.forgetting import checkpoint
 from hippo_core.training.forgetting.checkpoint import Place
 from hippo_core.training.forgetting.learner import Learner
+from hippo_core.training.forgetting.live import Live
 from hippo_core.training.forgetting.matched import matched
 from hippo_core.training.forgetting.methods import MethodSettings, make_method
 from hippo_core.training.forgetting.tasks import Corpus, make_task
 from hippo_core.training.forgetting.transformer import load_shape
 
-WORKSHOP = "data/training/forgetting"
+WORKSHOP, BOARDS = "data/training/forgetting", "data/training/tensorboard/forgetting"
 LEARNT = 0.99  # of the validation answers: from there on a task counts as learnt
 EVERY = 10  # steps from one look at the validation items to the next
 SOME = 64  # items by which a look judges the training loss, and what is left of an earlier task
@@ -47,6 +48,7 @@ class Course:
 
     def __init__(self, parameters: Any, folder: Path, say: Callable[[str], None] = print) -> None:
         self.parameters, self.folder, self.say = parameters, folder, say
+        self.live: Live | None = None  # is shown every look
         torch.set_num_threads(parameters.threads)
         quicken_products()
         shape = load_shape(parameters.model, **{name: getattr(parameters, name) for name in ("fc1", "fc2", "sort", "bf16")})
@@ -57,7 +59,7 @@ class Course:
                 raise LabError(f"a batch of {parameters.batch} is larger than the {len(task.train)} training items of task {task.name}")
         count = min(parameters.inits, DRY_MODELS) if parameters.dry_run else parameters.inits
         seeds = range(parameters.seed, parameters.seed + count)
-        self.learner = Learner(shape, self.corpus, seeds, parameters.rate, parameters.decay)
+        self.learner = Learner(shape, self.corpus, seeds, parameters.rate, parameters.decay, parameters.compiled)
         self.method = make_method(parameters.method, self.learner, method_settings(parameters))
         self.steps = min(parameters.steps, DRY_STEPS) if parameters.dry_run else parameters.steps
         self.everyone = list(range(count))
@@ -166,6 +168,8 @@ class Course:
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.curve.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+        if self.live:
+            self.live.show(line)
         return line
 
     def at_levels(self, phase: int) -> list[dict[str, dict[str, float]]]:
@@ -214,7 +218,12 @@ def forget(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     code = {name: sha256(path) for name, path in closure([__name__]).items()}
     folder = home() / WORKSHOP / digest({"parameters": values, "code": code})[:16]
     course = Course(cell.parameters, folder, say)
-    rows = course.run()
+    board = home() / BOARDS / cell.parameters.method / folder.name
+    course.live = Live(board, course.learner.seeds, len(course.corpus.tasks), course.steps, bar=not cell.parameters.record_dir)
+    try:
+        rows = course.run()
+    finally:
+        course.live.close()
     shutil.copyfile(course.curve, cell.record / course.curve.name)
     shutil.rmtree(folder)
     return pd.DataFrame(rows, columns=list(COLUMNS))

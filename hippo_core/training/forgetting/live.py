@@ -1,0 +1,54 @@
+"""What a person sees while models learn: a progress bar, and the curves in TensorBoard where it is installed."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tqdm.auto import tqdm
+
+MEASURES = {"nats": "loss", "right": "accuracy"}
+
+
+class Live:
+    """Shows each look of a course as it is measured.
+
+    Args:
+        folder: where TensorBoard's events lie, a folder an initialisation.
+        seeds: of the initialisations.
+        phases, steps: how many phases there are, and how many steps at most in each.
+        bar: whether a bar is drawn; a person waits, and not the runner of a grid.
+    """
+
+    def __init__(self, folder: Path, seeds: Sequence[int], phases: int, steps: int, bar: bool) -> None:
+        self.folder, self.seeds, self.steps = folder, seeds, steps
+        self.bar = tqdm(total=phases * steps, unit="step", disable=not bar)
+        self.boards: list[Any] = []
+
+    def show(self, line: Mapping[str, Any]) -> None:
+        """A line of the curve; a model that has stopped has no point in it."""
+        step = line["phase"] * self.steps + line["step"]
+        measured = {name: found for name, found in line.items() if isinstance(found, Mapping)}
+        self.bar.update(step - self.bar.n)
+        self.bar.set_postfix({name: f"{sum(found['right']) / len(found['right']):.2f}" for name, found in measured.items()})
+        for place, model in enumerate(line["models"] if self._opened() else ()):
+            board = self.boards[model]
+            board.add_scalar("loss/training", line["training"][place], step)
+            for name, found in measured.items():
+                for key, title in MEASURES.items():
+                    board.add_scalar(f"{title}/{name}", found[key][place], step)
+
+    def _opened(self) -> bool:
+        """Whether there are boards; they are opened with the first line."""
+        if not self.boards:
+            with suppress(ModuleNotFoundError):
+                from torch.utils.tensorboard import SummaryWriter  # it needs the package tensorboard
+
+                self.boards = [SummaryWriter(str(self.folder / f"init_{seed}")) for seed in self.seeds]
+        return bool(self.boards)
+
+    def close(self) -> None:
+        """Write what is not yet written."""
+        self.bar.close()
+        for board in self.boards:
+            board.close()
