@@ -4,44 +4,92 @@ The pairs, the steps and the code are those of hippo-tiny's key, the worlds of t
 model is read for none of it but its context limit, which says how long the worlds of a suite may be.
 
     python benchmarks/memory/minilm_head.py 1337 1338 1339
+    HIPPO_DATA=... python benchmarks/memory/minilm_head.py 1337 --natural    # head-natural-1337, some 20 minutes
+
+With --natural six of ten rooms are of what people wrote (training/natural_rooms.py); no weights are fitted: its channels are added up as
+they are. No word of the two ladders is among the words that are exchanged there.
 """
 
-import sys
+import argparse
+import re
+
+from ladders import NAMES, words_of
 
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models.artifacts import folder_of, save_part
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates
-from hippo_core.retrieval.minilm_head import SEEDS, owner, part_of
+from hippo_core.retrieval.minilm_head import SEEDS, natural_part_of, owner, part_of
 from hippo_core.retrieval.recall import RecallConfig
 from hippo_core.retrieval.text_encoder import KeyEncoder
 from hippo_core.retrieval.trace_index import CHANNELS
 from hippo_core.training.key import KeyRecipe, train_key
 from hippo_core.training.memory_parts import provenance
+from hippo_core.training.natural_rooms import load_texts, mixing
 from hippo_core.training.recall_weights import SEED, fit_weights
 
+NATURAL = {"rooms": 440, "steps": 1000}  # sentences of what people wrote take twice the time
 
-def main(seeds: list[int]) -> None:
+
+def fit_lab(seed: int) -> None:
+    """A head that learns from the lab's pairs, and weights of its channels."""
     usual, source = HeiNWSettings().episodic, MiniLMStates()
     lm = load(load_spec("hippo-tiny"), threads=1)  # one thread, by which a fit can be repeated
-    for seed in seeds:
-        recipe = KeyRecipe(seed=seed, blocks=source.shape[0])
-        head = train_key(source, recipe).half().float()  # as it is read from its file
-        encoder = KeyEncoder(KeyModel(source, head), usual.code.expansion, usual.code.winners)
-        config = RecallConfig("off", usual.recall.candidates, usual.predictive.candidates, usual.hopfield.beta, usual.hopfield.steps, {})
-        weights, table = fit_weights(lm, encoder, config, CHANNELS, completions=("off",))
-        made = {
-            "settings": head.settings.model_dump(mode="json"),
-            "recipe": recipe.model_dump(mode="json"),
-            "weights": weights,
-            "fitted_with": {"expansion": usual.code.expansion, "winners": usual.code.winners, "seed": SEED},
-            **provenance(f"python benchmarks/memory/minilm_head.py {seed}"),
-            "validation": table.to_dict("records"),
-        }
-        save_part(owner(), part_of(seed), made, head.half())
-        print(f"{folder_of(owner()) / part_of(seed)}.safetensors", flush=True)
+    recipe = KeyRecipe(seed=seed, blocks=source.shape[0])
+    head = train_key(source, recipe).half().float()  # as it is read from its file
+    encoder = KeyEncoder(KeyModel(source, head), usual.code.expansion, usual.code.winners)
+    config = RecallConfig("off", usual.recall.candidates, usual.predictive.candidates, usual.hopfield.beta, usual.hopfield.steps, {})
+    weights, table = fit_weights(lm, encoder, config, CHANNELS, completions=("off",))
+    made = {
+        "settings": head.settings.model_dump(mode="json"),
+        "recipe": recipe.model_dump(mode="json"),
+        "weights": weights,
+        "fitted_with": {"expansion": usual.code.expansion, "winners": usual.code.winners, "seed": SEED},
+        **provenance(f"python benchmarks/memory/minilm_head.py {seed}"),
+        "validation": table.to_dict("records"),
+    }
+    save_part(owner(), part_of(seed), made, head.half())
+
+
+def fit_natural(seed: int, changes: dict[str, int]) -> None:
+    """A head that learns from the lab's pairs and from what people wrote."""
+    usual, source = HeiNWSettings().episodic, MiniLMStates()
+    load(load_spec("hippo-tiny"), threads=1)  # one thread, and products as they are for the others
+    recipe = KeyRecipe(seed=seed, blocks=source.shape[0], **NATURAL | changes)
+    head = train_key(source, recipe, draw=mixing(load_texts(ladder_words())))
+    made = {
+        "settings": head.settings.model_dump(mode="json"),
+        "recipe": recipe.model_dump(mode="json"),
+        "fitted_with": {"expansion": usual.code.expansion, "winners": usual.code.winners},
+        **provenance(f"python benchmarks/memory/minilm_head.py {seed} --natural"),
+    }
+    save_part(owner(), natural_part_of(seed), made, head.half())
+
+
+def ladder_words() -> frozenset[str]:
+    """Every word of the ladders, also as parts of names."""
+    told = [words_of(name) for name in NAMES]
+    texts = [text for one in told for frame in one.frames for text in (frame.fact, *frame.questions.values())]
+    texts += [text for one in told for values in one.slots.values() for pair in values.items() for text in pair]
+    return frozenset(word for text in texts for word in re.findall("[a-z]+", text.lower()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("seeds", type=int, nargs="*", default=SEEDS)
+    parser.add_argument("--natural", action="store_true")
+    parser.add_argument("--rooms", type=int)
+    parser.add_argument("--steps", type=int)
+    told = parser.parse_args()
+    for seed in told.seeds:
+        if told.natural:
+            fit_natural(seed, {name: value for name in NATURAL if (value := getattr(told, name))})
+        else:
+            fit_lab(seed)
+        part = natural_part_of(seed) if told.natural else part_of(seed)
+        print(f"{folder_of(owner()) / part}.safetensors", flush=True)
 
 
 if __name__ == "__main__":
-    main([int(seed) for seed in sys.argv[1:]] or list(SEEDS))
+    main()

@@ -17,6 +17,11 @@ def part_of(seed: int) -> str:
     return f"head-{seed}"
 
 
+def natural_part_of(seed: int) -> str:
+    """What the head of a seed is called that learnt from what people wrote, too."""
+    return f"head-natural-{seed}"
+
+
 MINILM_HEAD = part_of(SEEDS[0])  # the one that memories use
 
 

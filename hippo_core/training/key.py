@@ -83,6 +83,9 @@ def draw_room(random: Random, recipe: KeyRecipe) -> Room:
     return Room(tuple(_sentence(random, word) for word in words), tuple(cues), ((),) * len(cues))
 
 
+Draw = Callable[[Random, KeyRecipe], Room]
+
+
 def _sentence(random: Random, words: wording.Words) -> str:
     """A fact with what may stand around it."""
     text = wording.tell(random, words) + random.choice(NOTES)
@@ -105,13 +108,13 @@ def states_of(source: TokenStates, room: Room) -> States:
     return States(states[: len(room.facts)], states[len(room.facts) :], [gold for _, gold in room.cues], room.also)
 
 
-def train_key(source: TokenStates, recipe: KeyRecipe, say: Callable[[str], None] = print) -> KeyHead:
-    """A head fitted from nothing; deterministic for one number of threads."""
+def train_key(source: TokenStates, recipe: KeyRecipe, say: Callable[[str], None] = print, draw: Draw = draw_room) -> KeyHead:
+    """A head fitted from nothing to the rooms that `draw` draws; deterministic for one number of threads."""
     random = Random(f"key/{recipe.seed}")
     torch.manual_seed(recipe.seed)
     rooms = []
     for number in range(recipe.rooms):
-        rooms.append(states_of(source, draw_room(random, recipe)))
+        rooms.append(states_of(source, draw(random, recipe)))
         if number % 40 == 39:
             say(f"states of {number + 1} of {recipe.rooms} train worlds")
     blocks, hidden = source.shape
