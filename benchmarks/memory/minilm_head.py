@@ -13,11 +13,13 @@ they are. No word of the two ladders is among the words that are exchanged there
 import argparse
 import re
 
+import torch
 from ladders import NAMES, words_of
 
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models.artifacts import folder_of, save_part
 from hippo_core.models.load import load
+from hippo_core.models.matmul import quicken_products
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates
 from hippo_core.retrieval.minilm_head import SEEDS, natural_part_of, owner, part_of
@@ -55,7 +57,8 @@ def fit_lab(seed: int) -> None:
 def fit_natural(seed: int, changes: dict[str, int]) -> None:
     """A head that learns from the lab's pairs and from what people wrote."""
     usual, source = HeiNWSettings().episodic, MiniLMStates()
-    load(load_spec("hippo-tiny"), threads=1)  # one thread, and products as they are for the others
+    torch.set_num_threads(1)  # by which a fit can be repeated
+    quicken_products()
     recipe = KeyRecipe(seed=seed, blocks=source.shape[0], **NATURAL | changes)
     head = train_key(source, recipe, draw=mixing(load_texts(ladder_words())))
     made = {
