@@ -12,6 +12,7 @@ they are. No word of the two ladders is among the words that are exchanged there
 
 import argparse
 import re
+from random import Random
 
 import torch
 from ladders import NAMES, words_of
@@ -22,16 +23,17 @@ from hippo_core.models.load import load
 from hippo_core.models.matmul import quicken_products
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates
-from hippo_core.retrieval.minilm_head import SEEDS, natural_part_of, owner, part_of
+from hippo_core.retrieval.minilm_head import SEEDS, natural_part_of, owner, part_of, pieces_part_of
 from hippo_core.retrieval.recall import RecallConfig
 from hippo_core.retrieval.text_encoder import KeyEncoder
 from hippo_core.retrieval.trace_index import CHANNELS
-from hippo_core.training.key import KeyRecipe, train_key
+from hippo_core.training.key import KeyRecipe, draw_states, fit_key, train_key
 from hippo_core.training.memory_parts import provenance
 from hippo_core.training.natural_rooms import load_texts, mixing
+from hippo_core.training.pieces import PieceRecipe, fit_pieces
 from hippo_core.training.recall_weights import SEED, fit_weights
 
-NATURAL = {"rooms": 440, "steps": 1000}  # sentences of what people wrote take twice the time
+NATURAL = {"rooms": 300, "steps": 650}  # sentences of what people wrote take twice the time
 
 
 def fit_lab(seed: int) -> None:
@@ -55,19 +57,23 @@ def fit_lab(seed: int) -> None:
 
 
 def fit_natural(seed: int, changes: dict[str, int]) -> None:
-    """A head that learns from the lab's pairs and from what people wrote."""
-    usual, source = HeiNWSettings().episodic, MiniLMStates()
+    """A projection of pieces and a head, which learn from the lab's pairs and from what people wrote, the same rooms."""
+    usual, source, random = HeiNWSettings().episodic, MiniLMStates(), Random(f"natural/{seed}")
     torch.set_num_threads(1)  # by which a fit can be repeated
     quicken_products()
-    recipe = KeyRecipe(seed=seed, blocks=source.shape[0], **NATURAL | changes)
-    head = train_key(source, recipe, draw=mixing(load_texts(ladder_words())))
-    made = {
-        "settings": head.settings.model_dump(mode="json"),
-        "recipe": recipe.model_dump(mode="json"),
-        "fitted_with": {"expansion": usual.code.expansion, "winners": usual.code.winners},
-        **provenance(f"python benchmarks/memory/minilm_head.py {seed} --natural"),
-    }
-    save_part(owner(), natural_part_of(seed), made, head.half())
+    torch.manual_seed(seed)
+    recipe, pieces = KeyRecipe(seed=seed, blocks=source.shape[0], **NATURAL | changes), PieceRecipe()
+    made = provenance(f"python benchmarks/memory/minilm_head.py {seed} --natural")
+    rooms = draw_states(random, source, recipe, print, mixing(load_texts(ladder_words())))
+    projection = fit_pieces(random, rooms, pieces)
+    recipes = {"recipe": pieces.model_dump(mode="json"), "rooms": recipe.model_dump(mode="json")}
+    save_part(
+        owner(), pieces_part_of(seed), {"settings": projection.settings.model_dump(mode="json"), **recipes, **made}, projection.half()
+    )
+    head = fit_key(random, rooms, source.shape, recipe, print)
+    settings = {"settings": head.settings.model_dump(mode="json"), "recipe": recipe.model_dump(mode="json")}
+    fitted_with = {"fitted_with": {"expansion": usual.code.expansion, "winners": usual.code.winners}}
+    save_part(owner(), natural_part_of(seed), {**settings, **fitted_with, **made}, head.half())
 
 
 def ladder_words() -> frozenset[str]:

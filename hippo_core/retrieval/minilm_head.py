@@ -22,6 +22,11 @@ def natural_part_of(seed: int) -> str:
     return f"head-natural-{seed}"
 
 
+def pieces_part_of(seed: int) -> str:
+    """What the projection of pieces of a seed is called (retrieval/pieces.py)."""
+    return f"pieces-{seed}"
+
+
 MINILM_HEAD = part_of(SEEDS[0])  # the one that memories use
 
 

@@ -112,12 +112,24 @@ def train_key(source: TokenStates, recipe: KeyRecipe, say: Callable[[str], None]
     """A head fitted from nothing to the rooms that `draw` draws; deterministic for one number of threads."""
     random = Random(f"key/{recipe.seed}")
     torch.manual_seed(recipe.seed)
+    return fit_key(random, draw_states(random, source, recipe, say, draw), source.shape, recipe, say)
+
+
+def draw_states(random: Random, source: TokenStates, recipe: KeyRecipe, say: Callable[[str], None], draw: Draw = draw_room) -> list[States]:
+    """The states of as many rooms as the recipe says."""
     rooms = []
     for number in range(recipe.rooms):
         rooms.append(states_of(source, draw(random, recipe)))
         if number % 40 == 39:
             say(f"states of {number + 1} of {recipe.rooms} train worlds")
-    blocks, hidden = source.shape
+    return rooms
+
+
+def fit_key(
+    random: Random, rooms: Sequence[States], shape: tuple[tuple[int, ...], int], recipe: KeyRecipe, say: Callable[[str], None]
+) -> KeyHead:
+    """A head fitted to rooms; `shape`: the blocks and the width of their states."""
+    blocks, hidden = shape
     head = KeyHead(KeySettings(blocks=blocks, hidden=hidden, units=recipe.units))
     sharpness = torch.nn.Parameter(torch.tensor(3.0))
     optimizer = torch.optim.AdamW([*head.parameters(), sharpness], lr=recipe.rate, weight_decay=0.01)

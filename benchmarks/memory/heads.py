@@ -1,0 +1,166 @@
+"""Heads over MiniLM's pieces beside each other, alone and added up with n-grams and MiniLM's vectors: MiniLM reads every text once.
+
+    HIPPO_DATA=... python benchmarks/memory/heads.py [--split val] [--set notes squad ...] [--head head-1337 head-natural-1337] [--whole]
+
+Sums are those of `rag_sum_head` (recency 0) and of the memory (`memory`, recency 2), nothing fitted. Percent; the interval (95 %) draws
+worlds, or questions where there are fewer than six worlds. `less first`: the head's sum less that of the first head, question by question.
+--whole: one key a passage, too, in place of one a sentence.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from ladders import ladder
+
+from hippo_core.methods.episodic.settings import HeiNWSettings
+from hippo_core.models import minilm
+from hippo_core.models.matmul import quicken_products
+from hippo_core.results.rankings import score_ranking
+from hippo_core.results.statistics import cluster_interval
+from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates, load_head
+from hippo_core.retrieval.minilm_head import MINILM_HEAD, natural_part_of, owner
+from hippo_core.retrieval.payload import Payload
+from hippo_core.retrieval.recall import RecallConfig, Recaller
+from hippo_core.retrieval.sentences import joined, sentences
+from hippo_core.retrieval.text_encoder import Codes, KeyEncoder
+from hippo_core.retrieval.trace_index import Channel, TraceIndex
+from hippo_core.retrieval.vectors import quantised
+from hippo_core.store.trace import Trace
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.types import World
+
+SETS = {  # suite, profile, settings, questions: of a split
+    "notes": ("notes", "default", {}, None),
+    "notes together": ("notes", "together", {}, None),
+    "squad": ("squad", "default", {}, None),
+    "episodic": ("episodic", "default", {"n_facts": 1000, "n_items": 100}, 400),
+    "hotpotqa": ("hotpotqa", "default", {}, 300),
+    "twowiki": ("twowiki", "default", {}, None),
+}
+LADDERS = ("first", "second")
+SHOWN = ("recall_1", "recall_2", "recall_5", "all_gold_5")
+WORLDS = 6  # from so many on intervals draw worlds
+
+
+def worlds_of(name: str, split: str, n: int | None) -> Iterator[World]:
+    """The worlds of a set; the ladders are their test."""
+    if name in LADDERS:
+        yield ladder(name)  # type: ignore[arg-type]
+        return
+    suite, profile, overrides, usual = SETS[name]
+    yield from worlds(suite, profile, n or usual, 1337, split, overrides=overrides)  # type: ignore[arg-type]
+
+
+def codes_of(texts: Sequence[str], encoders: dict[str, KeyEncoder]) -> dict[str, Codes]:
+    """The codes of texts by each head, from one run of MiniLM."""
+    vectors = np.zeros((len(texts), minilm.WIDTH), np.int8)
+    active = {name: torch.zeros(len(texts), one.expansion) for name, one in encoders.items()}
+    for batch, states, means in minilm.read(texts):
+        vectors[batch] = quantised(means.numpy())
+        for name, one in encoders.items():
+            active[name][batch] = one.model.active(states, one.expansion)
+    return {name: Codes(one.code(active[name]), vectors) for name, one in encoders.items()}
+
+
+def indexes(world: World, texts: Sequence[str], codes: dict[str, Codes], parts: Sequence[Sequence[str]]) -> dict[str, list[Trace]]:
+    """The world's facts as traces by each head; `parts` [N]: what of each fact has a key of its own."""
+    rows = {text: row for row, text in enumerate(texts)}
+    _, starts = joined(parts)
+    flat = np.array([rows[part] for own in parts for part in own])
+    ends = [*starts[1:].tolist(), len(flat)]
+    found = {}
+    for name, made in codes.items():
+        own = made.some(flat)
+        keys = own.sparse_keys()
+        payloads = [Payload((), keys[a:b], own.vectors[a:b]) for a, b in zip(starts.tolist(), ends, strict=True)]
+        facts = enumerate(zip(world.facts, payloads, strict=True), start=1)
+        found[name] = [Trace(world.id, fact.id, fact.text, payload=payload, time=fact.time, id=number) for number, (fact, payload) in facts]
+    return found
+
+
+def asked(world: World, encoders: dict[str, KeyEncoder], whole: bool) -> Iterator[tuple[str, list[dict[str, float]]]]:
+    """Every way of ranking, and what its rankings of the world's questions are worth."""
+    parts = [sentences(fact.text) for fact in world.facts]
+    wholes = [[fact.text] for fact in world.facts]
+    questions = [item.question for item in world.items]
+    texts = list(dict.fromkeys([part for own in (*parts, *(wholes if whole else ())) for part in own] + questions))
+    codes = codes_of(texts, encoders)
+    rows = {text: row for row, text in enumerate(texts)}
+    first = next(iter(encoders))
+    ways: list[tuple[str, str, tuple[Channel, ...], float, bool]] = [
+        ("grams", first, ("grams",), 0.0, False),
+        ("minilm", first, ("minilm",), 0.0, False),
+        ("rag_sum", first, ("grams", "minilm"), 0.0, False),
+    ]
+    for name in encoders:
+        ways += [
+            (f"{name} alone", name, ("key",), 0.0, False),
+            (f"{name} sum", name, ("grams", "minilm", "key"), 0.0, False),
+            (f"{name} memory", name, ("grams", "minilm", "key"), HeiNWSettings().episodic.recall.recency, False),
+        ]
+        if whole:
+            ways += [
+                (f"{name} alone, a key a passage", name, ("key",), 0.0, True),
+                (f"{name} sum, a key a passage", name, ("grams", "minilm", "key"), 0.0, True),
+            ]
+    traces = {False: indexes(world, texts, codes, parts)} | ({True: indexes(world, texts, codes, wholes)} if whole else {})
+    for label, name, channels, recency, one_key in ways:
+        recaller = Recaller(
+            TraceIndex(traces[one_key][name], channels, encoders[name]), RecallConfig("off", 20, 20, 1.0, 1, recency=recency)
+        )
+        ranked = [recaller.recall(item.question, set(item.taught), codes[name].one(rows[item.question])).traces for item in world.items]
+        yield label, [score_ranking(ranking, item) for ranking, item in zip(ranked, world.items, strict=True)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--split", default="test", choices=("val", "test"))
+    parser.add_argument("--set", nargs="+", default=[*SETS, *LADDERS], choices=[*SETS, *LADDERS])
+    parser.add_argument("--head", nargs="+", default=[MINILM_HEAD, natural_part_of(1337)])
+    parser.add_argument("--n", type=int)
+    parser.add_argument("--whole", action="store_true")
+    told = parser.parse_args()
+    torch.set_num_threads(1)
+    quicken_products()
+    code = HeiNWSettings().episodic.code
+    encoders = {head: KeyEncoder(KeyModel(MiniLMStates(), load_head(owner(), head)), code.expansion, code.winners) for head in told.head}
+    for name in told.set:
+        drawn = list(worlds_of(name, told.split, told.n))
+        rows: dict[str, list[dict[str, float]]] = {}
+        clusters, rungs = [], []
+        for world in drawn:
+            clusters += [world.id] * len(world.items)
+            rungs += [item.rung for item in world.items]
+            for label, own in asked(world, encoders, told.whole):
+                rows.setdefault(label, []).extend(own)
+        show(name, told.split, rows, clusters, rungs, told.head[0])
+
+
+def show(name: str, split: str, rows: dict[str, list[dict[str, float]]], clusters: list[str], rungs: list[str], first: str) -> None:
+    """Print a set's table."""
+    kinds = list(dict.fromkeys(rungs)) if len(set(rungs)) > 1 else []
+    answered = np.array([not np.isnan(row["recall_1"]) for row in next(iter(rows.values()))])
+    many = len(set(clusters)) >= WORLDS
+    groups = np.array(clusters if many else [str(number) for number in range(len(clusters))])[answered]
+    print(f"\n{name}, {split}: {len(set(clusters))} worlds, {int(answered.sum()):,} questions with an answer")
+    heads = ["R@1", "95 %", "R@2", "R@5", "all @5", *kinds, "less first"]
+    print(f"| way | {' | '.join(heads)} |\n|---|{'--:|' * len(heads)}")
+    for label, own in rows.items():
+        table = {column: np.array([row[column] for row in own])[answered] for column in SHOWN}
+        interval = cluster_interval(table["recall_1"].tolist(), groups.tolist())
+        by_rung = [f"{100 * table['recall_1'][np.array(rungs)[answered] == rung].mean():.1f}" for rung in kinds]
+        other = f"{first} {label.partition(' ')[2]}"
+        less = "–"
+        if other in rows and label != other and label.partition(" ")[2]:
+            before = np.array([row["recall_1"] for row in rows[other]])[answered]
+            found = cluster_interval((table["recall_1"] - before).tolist(), groups.tolist(), bounds=(-1.0, 1.0))
+            less = f"{100 * found.mean:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
+        shares = [f"{100 * table[column].mean():.1f}" for column in SHOWN]
+        cells = [shares[0], f"{100 * interval.low:.1f} to {100 * interval.high:.1f}", *shares[1:], *by_rung, less]
+        print(f"| {label} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
