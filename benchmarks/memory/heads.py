@@ -1,14 +1,16 @@
 """Heads over MiniLM's pieces beside each other, alone and added up with n-grams and MiniLM's vectors: MiniLM reads every text once.
 
-    HIPPO_DATA=... python benchmarks/memory/heads.py [--split val] [--set notes squad ...] [--head head-1337 head-natural-1337] [--whole]
+    HIPPO_DATA=... python benchmarks/memory/heads.py [--split val] [--set notes squad ...] [--head head-1337 head-natural-1337]
+        [--pieces pieces-1337] [--whole]
 
 Sums are those of `rag_sum_head` (recency 0) and of the memory (`memory`, recency 2), nothing fitted. Percent; the interval (95 %) draws
-worlds, or questions where there are fewer than six worlds. `less first`: the head's sum less that of the first head, question by question.
---whole: one key a passage, too, in place of one a sentence.
+worlds, or questions where there are fewer than six worlds. `less first`: less the sum of the first head, question by question.
+--pieces: late interaction of word pieces, too (retrieval/pieces.py). --whole: one key a passage, too, in place of one a sentence.
 """
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -22,6 +24,7 @@ from hippo_core.results.statistics import cluster_interval
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates, load_head
 from hippo_core.retrieval.minilm_head import MINILM_HEAD, natural_part_of, owner
 from hippo_core.retrieval.payload import Payload
+from hippo_core.retrieval.pieces import Pieces, load_pieces, pieces_of
 from hippo_core.retrieval.recall import RecallConfig, Recaller
 from hippo_core.retrieval.sentences import joined, sentences
 from hippo_core.retrieval.text_encoder import Codes, KeyEncoder
@@ -40,8 +43,15 @@ SETS = {  # suite, profile, settings, questions: of a split
     "twowiki": ("twowiki", "default", {}, None),
 }
 LADDERS = ("first", "second")
+WITH_PIECES: tuple[tuple[Channel, ...], ...] = (
+    ("pieces",),
+    ("key", "pieces"),
+    ("minilm", "pieces"),
+    ("grams", "minilm", "pieces"),
+    ("grams", "minilm", "key", "pieces"),
+)
 SHOWN = ("recall_1", "recall_2", "recall_5", "all_gold_5")
-WORLDS = 6  # from so many on intervals draw worlds
+WORLDS = 12  # from so many on intervals draw worlds
 
 
 def worlds_of(name: str, split: str, n: int | None) -> Iterator[World]:
@@ -53,15 +63,23 @@ def worlds_of(name: str, split: str, n: int | None) -> Iterator[World]:
     yield from worlds(suite, profile, n or usual, 1337, split, overrides=overrides)  # type: ignore[arg-type]
 
 
-def codes_of(texts: Sequence[str], encoders: dict[str, KeyEncoder]) -> dict[str, Codes]:
-    """The codes of texts by each head, from one run of MiniLM."""
+def codes_of(texts: Sequence[str], heads: dict[str, KeyEncoder]) -> dict[str, Codes]:
+    """The codes of texts by each head, and by each projection of pieces with the first head, from one run of MiniLM."""
     vectors = np.zeros((len(texts), minilm.WIDTH), np.int8)
-    active = {name: torch.zeros(len(texts), one.expansion) for name, one in encoders.items()}
+    active = {name: torch.zeros(len(texts), one.expansion) for name, one in heads.items()}
+    pieces: dict[str, dict[int, Pieces]] = {name: {} for name, one in heads.items() if one.pieces}
     for batch, states, means in minilm.read(texts):
         vectors[batch] = quantised(means.numpy())
-        for name, one in encoders.items():
+        words = [minilm.words_of_pieces(texts[row]) for row in batch]
+        for name, one in heads.items():
             active[name][batch] = one.model.active(states, one.expansion)
-    return {name: Codes(one.code(active[name]), vectors) for name, one in encoders.items()}
+            if one.pieces:
+                pieces[name] |= {row: pieces_of(one.pieces, *pair) for row, *pair in zip(batch, states, words, strict=True)}  # type: ignore[misc]
+    rows = range(len(texts))
+    return {
+        name: Codes(one.code(active[name]), vectors, tuple(pieces[name][row] for row in rows) if one.pieces else ())
+        for name, one in heads.items()
+    }
 
 
 def indexes(world: World, texts: Sequence[str], codes: dict[str, Codes], parts: Sequence[Sequence[str]]) -> dict[str, list[Trace]]:
@@ -74,7 +92,8 @@ def indexes(world: World, texts: Sequence[str], codes: dict[str, Codes], parts: 
     for name, made in codes.items():
         own = made.some(flat)
         keys = own.sparse_keys()
-        payloads = [Payload((), keys[a:b], own.vectors[a:b]) for a, b in zip(starts.tolist(), ends, strict=True)]
+        tables = tuple(one.table for one in own.pieces)
+        payloads = [Payload((), keys[a:b], own.vectors[a:b], tables[a:b]) for a, b in zip(starts.tolist(), ends, strict=True)]
         facts = enumerate(zip(world.facts, payloads, strict=True), start=1)
         found[name] = [Trace(world.id, fact.id, fact.text, payload=payload, time=fact.time, id=number) for number, (fact, payload) in facts]
     return found
@@ -94,7 +113,10 @@ def asked(world: World, encoders: dict[str, KeyEncoder], whole: bool) -> Iterato
         ("minilm", first, ("minilm",), 0.0, False),
         ("rag_sum", first, ("grams", "minilm"), 0.0, False),
     ]
-    for name in encoders:
+    for name, encoder in encoders.items():
+        if encoder.pieces:
+            ways += [(f"{name} {'+'.join(channels)}", name, channels, 0.0, False) for channels in WITH_PIECES]
+            continue
         ways += [
             (f"{name} alone", name, ("key",), 0.0, False),
             (f"{name} sum", name, ("grams", "minilm", "key"), 0.0, False),
@@ -119,6 +141,7 @@ def main() -> None:
     parser.add_argument("--split", default="test", choices=("val", "test"))
     parser.add_argument("--set", nargs="+", default=[*SETS, *LADDERS], choices=[*SETS, *LADDERS])
     parser.add_argument("--head", nargs="+", default=[MINILM_HEAD, natural_part_of(1337)])
+    parser.add_argument("--pieces", nargs="*", default=[])
     parser.add_argument("--n", type=int)
     parser.add_argument("--whole", action="store_true")
     told = parser.parse_args()
@@ -126,6 +149,10 @@ def main() -> None:
     quicken_products()
     code = HeiNWSettings().episodic.code
     encoders = {head: KeyEncoder(KeyModel(MiniLMStates(), load_head(owner(), head)), code.expansion, code.winners) for head in told.head}
+    of_pieces = {
+        f"{part} {head}": replace(one, pieces=load_pieces(owner(), part)) for part in told.pieces for head, one in encoders.items()
+    }
+    encoders |= of_pieces
     for name in told.set:
         drawn = list(worlds_of(name, told.split, told.n))
         rows: dict[str, list[dict[str, float]]] = {}
@@ -151,9 +178,9 @@ def show(name: str, split: str, rows: dict[str, list[dict[str, float]]], cluster
         table = {column: np.array([row[column] for row in own])[answered] for column in SHOWN}
         interval = cluster_interval(table["recall_1"].tolist(), groups.tolist())
         by_rung = [f"{100 * table['recall_1'][np.array(rungs)[answered] == rung].mean():.1f}" for rung in kinds]
-        other = f"{first} {label.partition(' ')[2]}"
+        other = f"{first} sum"
         less = "–"
-        if other in rows and label != other and label.partition(" ")[2]:
+        if label != other:
             before = np.array([row["recall_1"] for row in rows[other]])[answered]
             found = cluster_interval((table["recall_1"] - before).tolist(), groups.tolist(), bounds=(-1.0, 1.0))
             less = f"{100 * found.mean:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"

@@ -5,6 +5,7 @@ closing one among them (Reimers and Gurevych 2019, section 3; the model card of 
 must be the published ones, so that the name says which vectors a record rests on.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,7 @@ from hippo_core.models.load import quiet
 
 FOLDER = "data/models/minilm"
 PIECES, WIDTH, LAYERS = 256, 384, 6
+WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
 PUBLISHED = {
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -64,6 +66,14 @@ def read(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> Ite
     for batch, laid, mask in _run(texts, device, batch_size):
         vectors = normalize((laid * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1).cpu()
         yield batch, [own[seen][1:-1].cpu() for own, seen in zip(laid, mask, strict=True)], vectors
+
+
+def words_of_pieces(text: str, device: str = "cpu") -> list[str]:
+    """The lower-case word that each piece of a text is of, the opening and the closing one left out; "" for a mark."""
+    tokenizer, _ = _loaded(home() / FOLDER, device)
+    spans = tokenizer(text, truncation=True, max_length=PIECES, return_offsets_mapping=True)["offset_mapping"][1:-1]
+    found = [(match.start(), match.end(), match[0].lower()) for match in WORD.finditer(text)]
+    return [next((word for start, end, word in found if start <= first < end), "") for first, _ in spans]
 
 
 @torch.inference_mode()

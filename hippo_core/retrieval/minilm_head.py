@@ -7,6 +7,7 @@ benchmarks/memory/minilm_head.py`). Names have changed since the shipped keys we
 from hippo_core.models import artifacts, minilm
 from hippo_core.models.artifacts import Owner
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates, load_head
+from hippo_core.retrieval.pieces import load_pieces
 from hippo_core.retrieval.text_encoder import KeyEncoder
 
 SEEDS = (1337, 1338, 1339)  # from which heads were trained
@@ -36,8 +37,15 @@ def owner() -> Owner:
     return Owner("minilm", base, "python benchmarks/memory/minilm_head.py")
 
 
-def head_encoder(part: str, expansion: int, winners: int | None, device: str = "cpu") -> KeyEncoder:
-    """The encoder of keys by a head, with MiniLM's vectors. LabError where MiniLM or the head is missing, or belongs to another."""
+PIECES = pieces_part_of(SEEDS[0])  # the projection that is used
+
+
+def head_encoder(part: str, expansion: int, winners: int | None, device: str = "cpu", pieces: bool = False) -> KeyEncoder:
+    """The encoder of keys by a head, with MiniLM's vectors, and with its pieces where they are compared. LabError where MiniLM, the head or
+    the projection is missing, or belongs to another."""
     model = KeyModel(MiniLMStates(device), load_head(owner(), part))
     name = f"{minilm.identity()} head {artifacts.digest_of(owner(), part)} {expansion} {winners} with vectors"
-    return KeyEncoder(model, expansion, winners, name)
+    if not pieces:
+        return KeyEncoder(model, expansion, winners, name)
+    projection = load_pieces(owner(), PIECES)
+    return KeyEncoder(model, expansion, winners, f"{name} and pieces {artifacts.digest_of(owner(), PIECES)}", projection)

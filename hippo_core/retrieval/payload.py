@@ -19,11 +19,13 @@ class Payload:
         token_ids: the model's tokens of the text as a line before a question.
         keys: the sparse key of each sentence [S].
         vectors: a published encoder's vector of each sentence, int8 [S, D], whose direction alone counts; D is 0 without such an encoder.
+        pieces: the word pieces of each sentence, int8 [T, W] a sentence, whose directions alone count; none where they are not compared.
     """
 
     token_ids: tuple[int, ...]
     keys: tuple[SparseKey, ...]
     vectors: NDArray[np.int8] | None = None
+    pieces: tuple[NDArray[np.int8], ...] = ()
 
     def __post_init__(self) -> None:
         if self.vectors is None:
@@ -36,7 +38,8 @@ class Payload:
         return hash(self._content())
 
     def _content(self) -> tuple[object, ...]:
-        return self.token_ids, self.keys, self.table.shape, self.table.tobytes()
+        pieces = tuple((one.shape, one.tobytes()) for one in self.pieces)
+        return self.token_ids, self.keys, self.table.shape, self.table.tobytes(), pieces
 
     @property
     def table(self) -> NDArray[np.int8]:
@@ -48,7 +51,7 @@ class Payload:
 @dataclass(frozen=True)
 class PayloadCodec:
     """The codec of payloads of one kind: keys that `key` describes, of `dims` dimensions and at most `winners` values that are not 0,
-    vectors of `width` numbers, and at most `token_limit` tokens.
+    vectors of `width` numbers, word pieces of `pieces` numbers, and at most `token_limit` tokens.
 
     Bytes, little-endian: the number of tokens and of sentences, and of each sentence's winners, 4 each; tokens of 4; then of each
     sentence the indices, of 4, and the values, of 1; then the vectors.
@@ -59,18 +62,20 @@ class PayloadCodec:
     winners: int
     token_limit: int = 512
     width: int = 0
+    pieces: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.winners <= self.dims:
             raise LabError(f"a key has from 1 winner to as many as dimensions, got {self.winners} winners of {self.dims} dimensions")
         if self.token_limit < 1:
             raise LabError(f"a store's traces have from 1 token, got a token limit of {self.token_limit}")
-        if self.width < 0:
-            raise LabError(f"a vector has 0 numbers or more, got {self.width}")
+        if min(self.width, self.pieces) < 0:
+            raise LabError(f"a vector has 0 numbers or more, got {min(self.width, self.pieces)}")
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return asdict(self)
+        settings = asdict(self)
+        return settings if self.pieces else {name: value for name, value in settings.items() if name != "pieces"}  # as older stores say it
 
     def check(self, payload: Any) -> None:
         if not isinstance(payload, Payload):
@@ -85,6 +90,9 @@ class PayloadCodec:
         if payload.table.dtype != np.int8 or payload.table.shape != (len(payload.keys), self.width):
             got = f"{payload.table.dtype} {[*payload.table.shape]}"
             raise LabError(f"expected vectors int8 [{len(payload.keys)}, {self.width}], got {got}; encode it as the store's others")
+        due = len(payload.keys) if self.pieces else 0
+        if len(payload.pieces) != due or any(one.dtype != np.int8 or one.shape != (len(one), self.pieces) for one in payload.pieces):
+            raise LabError(f"expected the pieces of {due} sentences, int8 of {self.pieces}; encode the text as the store's others")
         if not 1 <= (length := len(payload.token_ids)) <= self.token_limit:
             raise LabError(f"expected 1 to {self.token_limit} tokens, got {length}; shorten the fact, split it, or take a longer context")
         if not all(0 <= token < 2**31 for token in payload.token_ids):
@@ -93,7 +101,8 @@ class PayloadCodec:
     def encode(self, payload: Payload) -> bytes:
         sizes = [len(payload.token_ids), len(payload.keys), *(len(key.indices) for key in payload.keys)]
         keys = b"".join(key.indices.astype("<i4").tobytes() + key.values.tobytes() for key in payload.keys)
-        return np.array([*sizes, *payload.token_ids], "<i4").tobytes() + keys + payload.table.tobytes()
+        pieces = b"".join(np.array([len(one)], "<i4").tobytes() + one.tobytes() for one in payload.pieces)
+        return np.array([*sizes, *payload.token_ids], "<i4").tobytes() + keys + payload.table.tobytes() + pieces
 
     def decode(self, data: bytes) -> Payload:
         tokens, count = np.frombuffer(data[:8], "<i4").tolist()
@@ -101,25 +110,41 @@ class PayloadCodec:
             raise LabError(f"a payload of {tokens} tokens and {count} sentences has more bytes than {len(data)}")
         winners = np.frombuffer(data[8 : 8 + 4 * count], "<i4").tolist()
         place = 8 + 4 * (count + tokens)
-        if min(winners, default=0) < 0 or len(data) != (due := place + 5 * sum(winners) + count * self.width):
+        due = place + 5 * sum(winners) + count * self.width
+        if min(winners, default=0) < 0 or len(data) < due or (not self.pieces and len(data) > due):
             raise LabError(f"a payload of {tokens} tokens and {winners} winners has {due} bytes, got {len(data)}")
         token_ids, keys = tuple(np.frombuffer(data[8 + 4 * count : place], "<i4").tolist()), []
         for size in winners:
             middle, end = place + 4 * size, place + 5 * size
             keys.append(SparseKey(np.frombuffer(data[place:middle], "<i4"), np.frombuffer(data[middle:end], "i1"), self.dims))
             place = end
-        return Payload(token_ids, tuple(keys), np.frombuffer(data[place:], "i1").reshape(count, self.width))
+        vectors = np.frombuffer(data[place:due], "i1").reshape(count, self.width)
+        return Payload(token_ids, tuple(keys), vectors, self._decoded_pieces(data[due:], count) if self.pieces else ())
+
+    def _decoded_pieces(self, data: bytes, count: int) -> tuple[NDArray[np.int8], ...]:
+        found, place = [], 0
+        for _ in range(count):
+            size = int(np.frombuffer(data[place : place + 4], "<i4")[0]) if len(data) >= place + 4 else -1
+            end = place + 4 + size * self.pieces
+            if size < 0 or end > len(data):
+                raise LabError(f"the pieces of {count} sentences have more bytes than {len(data)}")
+            found.append(np.frombuffer(data[place + 4 : end], "i1").reshape(size, self.pieces))
+            place = end
+        if place != len(data):
+            raise LabError(f"the pieces of {count} sentences have {place} bytes, got {len(data)}")
+        return tuple(found)
 
     def to_json(self, payload: Payload, dense: bool = False) -> dict[str, Any]:
         """See `Codec`. `key` is {dims, indices, values}, or the dense row; where there are several sentences, their union, and beside it
-        theirs as `keys`. `vectors` are there where they have numbers."""
+        theirs as `keys`. `vectors` and `pieces` are there where they have numbers."""
 
         def plain(key: SparseKey) -> Any:
             return key.dense() if dense else {"dims": key.dims, "indices": key.indices.tolist(), "values": key.values.tolist()}
 
         several = {"keys": [plain(key) for key in payload.keys]} if len(payload.keys) > 1 else {}
         vectors = {"vectors": payload.table.tolist()} if self.width else {}
-        return {"key": plain(SparseKey.union(payload.keys)), "token_ids": list(payload.token_ids), **several, **vectors}
+        pieces = {"pieces": [one.tolist() for one in payload.pieces]} if self.pieces else {}
+        return {"key": plain(SparseKey.union(payload.keys)), "token_ids": list(payload.token_ids), **several, **vectors, **pieces}
 
     def from_json(self, values: Mapping[str, Any]) -> Payload:
         keys = [
@@ -127,4 +152,5 @@ class PayloadCodec:
             for key in values.get("keys", [values["key"]])
         ]
         vectors = np.array(values.get("vectors", []), np.int8).reshape(len(keys), self.width)
-        return Payload(tuple(values["token_ids"]), tuple(keys), vectors)
+        pieces = tuple(np.array(one, np.int8).reshape(-1, self.pieces) for one in values.get("pieces", []))
+        return Payload(tuple(values["token_ids"]), tuple(keys), vectors, pieces)

@@ -7,11 +7,26 @@ arXiv 2004.12832, section 3.2, with another encoder). A piece that is not in a t
 another in a word is told from it by that word, where a mean over all pieces hardly changes.
 """
 
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn.functional import normalize, softplus
+
+from hippo_core.models.artifacts import Owner, fill, folder_of, read_part
+from hippo_core.models.spec import validated
+from hippo_core.retrieval.lexicon import words
+from hippo_core.retrieval.vectors import lengths_of, quantised
+
+CHUNK = 65_536  # pieces that are compared at a time
+SIZES = (2, 3)  # characters of the n-grams by which spellings are compared
 
 
 class PieceSettings(BaseModel):
@@ -52,3 +67,113 @@ def matched(cue: Tensor, table: Tensor, owner: Tensor, count: int) -> Tensor:
     """
     alike = cue @ table.T
     return alike.new_full((len(cue), count), -1.0).scatter_reduce(1, owner.expand(len(cue), -1), alike, "amax")
+
+
+def load_pieces(owner: Owner, part: str) -> PieceHead:
+    """Load a fitted projection. LabError where there is none, it is damaged, or it belongs to other weights."""
+    made = read_part(owner, part)
+    head = PieceHead(validated(PieceSettings, made.get("settings", {}), f"{part}.json"))
+    fill(head, folder_of(owner) / f"{part}.safetensors")
+    return head.eval().requires_grad_(False)
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The pieces of a text: their rows int8 [T, W], how much each counts in a cue [T], and the word that each is of."""
+
+    table: NDArray[np.int8]
+    weights: NDArray[np.float32]
+    words: tuple[str, ...]
+
+
+@torch.inference_mode()
+def pieces_of(head: PieceHead, states: Tensor, words_of: Sequence[str]) -> Pieces:
+    """The pieces of a text whose states [T, hidden] are known, and the word that each is of."""
+    return Pieces(quantised(head(states).numpy()), head.weights(states).numpy(), tuple(words_of))
+
+
+class PieceChannel:
+    """The pieces of sentences [S], each with its words, of which trace n has those from starts[n] on, up to those of the next.
+
+    A piece of a cue finds the piece that is most like it, or the word that is spelt most like its own, whichever is more; so a word that is
+    misspelt is found by its letters. Each counts by its weight and by how few sentences have its word.
+    """
+
+    def __init__(self, tables: Sequence[NDArray[np.int8]], texts: Sequence[str], starts: NDArray[np.int64]) -> None:
+        self.starts, self.count = starts, len(tables)
+        counts = np.array([len(table) for table in tables], dtype=np.int64)
+        self._filled = np.flatnonzero(counts)  # a sentence may have no piece
+        self._first = (np.cumsum(counts) - counts)[self._filled]
+        self._table = np.concatenate([*tables, np.zeros((0, tables[0].shape[1] if tables else 1), np.int8)])
+        self._lengths = lengths_of(self._table)
+        self._spelling = Spelling([words(text) for text in texts])
+
+    def scores(self, cue: Pieces) -> NDArray[np.float64]:
+        """How well each trace matches the cue, float64 [N], from -1 to 1."""
+        found = np.maximum(self._alike(cue.table), self._spelling.alike(cue.words))
+        weight = cue.weights * np.array([self._spelling.rarity(word) for word in cue.words], np.float64)
+        sentences = weight @ found / weight.sum() if len(weight) else np.zeros(self.count)
+        return np.maximum.reduceat(sentences, self.starts) if len(self.starts) else np.zeros(0)
+
+    def _alike(self, cue: NDArray[np.int8]) -> NDArray[np.float64]:
+        """For each piece of a cue [P, W] its highest cosine with a piece of each sentence, [P, S]. Products of whole numbers are exact."""
+        rows = cue.astype(np.float32)
+        dots = np.empty((len(cue), len(self._table)), np.float32)
+        for start in range(0, len(self._table), CHUNK):
+            dots[:, start : start + CHUNK] = rows @ self._table[start : start + CHUNK].astype(np.float32).T
+        cosines = dots / self._lengths / lengths_of(cue)[:, None]
+        found = np.full((len(cue), self.count), -1.0)
+        if len(self._filled):
+            found[:, self._filled] = np.maximum.reduceat(cosines, self._first, axis=1)
+        return found
+
+
+class Spelling:
+    """The words of sentences, by their letters."""
+
+    def __init__(self, told: Sequence[Sequence[str]]) -> None:
+        own = [tuple(dict.fromkeys(one)) for one in told]
+        self._held = Counter(word for one in own for word in one)
+        self.count, self._number = len(own), {word: number for number, word in enumerate(self._held)}
+        self._sentences = np.repeat(np.arange(len(own)), [len(one) for one in own])
+        self._words = np.array([self._number[word] for one in own for word in one], dtype=np.int64)
+        self._sizes = np.array([len(letters(word)) for word in self._held], dtype=np.int64)
+
+    @cached_property
+    def _having(self) -> dict[str, NDArray[np.int64]]:
+        having = defaultdict(list)
+        for word, number in self._number.items():
+            for gram in letters(word):
+                having[gram].append(number)
+        return {gram: np.array(numbers) for gram, numbers in having.items()}
+
+    def rarity(self, word: str) -> float:
+        """How few sentences have a word, as in `lexicon`; one that none has counts as much as can be."""
+        held = self._held.get(word, 0)
+        return float(np.log1p((self.count - held + 0.5) / (held + 0.5)))
+
+    def alike(self, cue: Sequence[str]) -> NDArray[np.float64]:
+        """For each word the highest share of letters in common (Dice's) with a word of each sentence, [P, S]; -1 for no word."""
+        found = np.full((len(cue), self.count), -1.0)
+        made: dict[str, NDArray[np.float64]] = {}
+        for row, word in enumerate(cue):
+            if word and word not in made:
+                made[word] = self._shared(word)
+            if word:
+                found[row] = made[word]
+        return found
+
+    def _shared(self, word: str) -> NDArray[np.float64]:
+        own = letters(word)
+        common = np.zeros(len(self._number))
+        for gram in own:
+            common[self._having.get(gram, [])] += 1
+        best = np.zeros(self.count)
+        np.maximum.at(best, self._sentences, (2 * common / (len(own) + self._sizes))[self._words])
+        return best
+
+
+def letters(word: str) -> frozenset[str]:
+    """The n-grams of a word's letters, its borders among them."""
+    bordered = f"<{word}>"
+    return frozenset(bordered[start : start + size] for size in SIZES for start in range(len(bordered) - size + 1))

@@ -16,6 +16,7 @@ from hippo_core.retrieval.cues import Cues
 from hippo_core.retrieval.encoded import kept
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates
 from hippo_core.retrieval.payload import Payload
+from hippo_core.retrieval.pieces import PieceHead, Pieces, pieces_of
 from hippo_core.retrieval.sentences import joined, sentences
 from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
@@ -27,21 +28,24 @@ RUN = 1024  # texts whose states are held at a time
 
 @dataclass(frozen=True)
 class Codes:
-    """What N texts are recalled by: their keys as rows, None without a key, and their vectors int8 [N, D], D 0 without an encoder."""
+    """What N texts are recalled by: their keys as rows, None without a key, their vectors int8 [N, D], D 0 without an encoder, and the
+    pieces of each, none where they are not compared."""
 
     keys: SparseMatrix | None
     vectors: NDArray[np.int8]
+    pieces: tuple[Pieces, ...] = ()
 
     def __len__(self) -> int:
         return len(self.vectors)
 
     def one(self, row: int) -> "Codes":
         """Those of one text."""
-        return Codes(self.keys and self.keys.one(row), self.vectors[row : row + 1])
+        return Codes(self.keys and self.keys.one(row), self.vectors[row : row + 1], self.pieces[row : row + 1])
 
     def some(self, rows: NDArray[np.int64]) -> "Codes":
         """Those of some texts [R], in this order."""
-        return Codes(self.keys and self.keys.some(rows), self.vectors[rows])
+        pieces = tuple(self.pieces[row] for row in rows) if self.pieces else ()
+        return Codes(self.keys and self.keys.some(rows), self.vectors[rows], pieces)
 
     def sparse_keys(self) -> tuple[SparseKey, ...]:
         """The key of each text; none without a key."""
@@ -49,9 +53,11 @@ class Codes:
         return () if keys is None else tuple(SparseKey.unpadded(*row, keys.dims) for row in zip(keys.indices, keys.values, strict=True))
 
     def tensors(self) -> dict[str, Tensor]:
-        """All of it as tensors, which can be written down."""
+        """All of it as tensors, which can be written down; of pieces their rows."""
+        sizes = np.array([len(one.table) for one in self.pieces], dtype=np.int64)
+        tables = {"pieces": np.concatenate([one.table for one in self.pieces]), "sizes": sizes} if self.pieces else {}
         keys = {} if self.keys is None else {"indices": torch.from_numpy(self.keys.indices), "values": torch.from_numpy(self.keys.values)}
-        return {"vectors": torch.from_numpy(self.vectors), **keys}
+        return {"vectors": torch.from_numpy(self.vectors), **keys} | {name: torch.from_numpy(one) for name, one in tables.items()}
 
 
 class TextEncoder(Protocol):
@@ -79,12 +85,13 @@ class TextEncoder(Protocol):
 @dataclass(frozen=True)
 class KeyEncoder:
     """Keys: the fitted encoder, its first `expansion` units, and how many of them win (None: all that are active). Where it reads what
-    comes out of MiniLM, MiniLM's vector comes with the key from one run."""
+    comes out of MiniLM, MiniLM's vector comes with the key from one run, and so do its pieces, where there is a projection for them."""
 
     model: KeyModel
     expansion: int
     winners: int | None
     name: str = ""
+    pieces: PieceHead | None = None
 
     @property
     def dims(self) -> int:
@@ -94,14 +101,18 @@ class KeyEncoder:
     def codes(self, texts: Sequence[str]) -> Codes:
         """See `TextEncoder`."""
         active, vectors = torch.zeros(len(texts), self.expansion), np.zeros((len(texts), 0), np.int8)
+        pieces: dict[int, Pieces] = {}
         if isinstance(self.model.source, MiniLMStates):
             for batch, states, means in minilm.read(texts, self.model.source.device):
                 vectors = vectors if vectors.size else np.zeros((len(texts), means.shape[1]), np.int8)
                 active[batch], vectors[batch] = self.model.active(states, self.expansion), quantised(means.numpy())
+                if self.pieces:
+                    words = [minilm.words_of_pieces(texts[row], self.model.source.device) for row in batch]
+                    pieces |= {row: pieces_of(self.pieces, one, own) for row, one, own in zip(batch, states, words, strict=True)}
         else:
             for start in range(0, len(texts), RUN):
                 active[start : start + RUN] = self.model.activations(texts[start : start + RUN], self.expansion)
-        return Codes(self.code(active), vectors)
+        return Codes(self.code(active), vectors, tuple(pieces[row] for row in range(len(pieces))))
 
     def keys(self, texts: Sequence[str]) -> list[SparseKey]:
         """The key of each text."""
@@ -191,10 +202,13 @@ def payloads(encoder: TextEncoder, texts: Sequence[str], lines: Sequence[Sequenc
     each_once = {part: row for row, part in enumerate(dict.fromkeys(parts))}
     made = kept(encoder.name, list(each_once), lambda: encoder.codes(list(each_once)).tensors())
     keys = SparseMatrix(made["indices"].numpy(), made["values"].numpy(), encoder.dims) if "indices" in made else None
-    codes = Codes(keys, made["vectors"].numpy()).some(np.array([each_once[part] for part in parts], dtype=np.int64))
+    rows = np.array([each_once[part] for part in parts], dtype=np.int64)
+    codes = Codes(keys, made["vectors"].numpy()).some(rows)
+    each_piece = made["pieces"].split(made["sizes"].tolist()) if "pieces" in made else ()
+    tables = [each_piece[row].numpy() for row in rows] if each_piece else []
     of_each, ends = codes.sparse_keys(), [*starts[1:].tolist(), len(codes)]
     spans: Iterator[tuple[int, int]] = zip(starts.tolist(), ends, strict=True)
-    return [Payload(tuple(line), of_each[a:b], codes.vectors[a:b]) for line, (a, b) in zip(lines, spans, strict=True)]
+    return [Payload(tuple(line), of_each[a:b], codes.vectors[a:b], tuple(tables[a:b])) for line, (a, b) in zip(lines, spans, strict=True)]
 
 
 def with_payloads(encoder: TextEncoder, traces: Sequence[Trace]) -> list[Trace]:

@@ -13,23 +13,26 @@ from hippo_core.files import unknown
 from hippo_core.retrieval.channels import Rows, Scores, SparseChannel, VectorChannel, rows_of
 from hippo_core.retrieval.lexicon import Lexicon, grams, words
 from hippo_core.retrieval.minilm_codes import codes_of
+from hippo_core.retrieval.pieces import PieceChannel, Pieces
+from hippo_core.retrieval.sentences import sentences
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.retrieval.text_encoder import Codes, TextEncoder
 from hippo_core.store.trace import Trace
 
-Channel = Literal["words", "grams", "key", "minilm"]
+Channel = Literal["words", "grams", "key", "minilm", "pieces"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
-ENCODED = frozenset({"key", "minilm"})  # channels whose codes come from an encoder
+ENCODED = frozenset({"key", "minilm", "pieces"})  # channels whose codes come from an encoder
 ALIKE = 4  # a power: of 1, 2, 4 and 12 the best on validation worlds; only what is nearly the same takes a trace's place
 TERMS = {"words": words, "grams": grams}
 
 
 @dataclass(frozen=True)
 class Cue:
-    """A cue as it is compared with traces: its sparse code in each channel that has one, and its encoder's vector int8 [D]."""
+    """A cue as it is compared with traces: its sparse code in each channel that has one, its encoder's vector int8 [D], its pieces."""
 
     codes: Mapping[str, SparseMatrix]
     vector: NDArray[np.int8] | None = None
+    pieces: Pieces | None = None
 
 
 class TraceIndex:
@@ -67,6 +70,12 @@ class TraceIndex:
         return VectorChannel(self._vectors, self._starts)
 
     @cached_property
+    def pieces(self) -> PieceChannel:
+        """The channel `pieces`."""
+        tables = [table for trace in self.traces for table in trace.payload.pieces]
+        return PieceChannel(tables, [part for trace in self.traces for part in sentences(trace.text)], self._starts)
+
+    @cached_property
     def expanded(self) -> SparseChannel:
         """The channel `minilm` as the sparse codes that fitted weights were fitted on."""
         return SparseChannel(codes_of(self._vectors), self._starts)
@@ -79,7 +88,8 @@ class TraceIndex:
         codes = codes or self.encoder.codes([text])
         if "key" in self.channels and codes.keys is not None:
             sparse["key"] = codes.keys
-        return Cue(sparse, codes.vectors[0] if "minilm" in self.channels else None)
+        vector, pieces = codes.vectors[0] if "minilm" in self.channels else None, codes.pieces[0] if "pieces" in self.channels else None
+        return Cue(sparse, vector, pieces)
 
     def cue_tokens(self, text: str) -> float:
         """Tokens that are run for a cue's codes."""
@@ -87,11 +97,12 @@ class TraceIndex:
 
     def likeness(self, cue: Cue) -> dict[str, Scores]:
         """How like the cue each trace is, by channel, float64 [N]: of words and their pieces the share of the cue that it holds, of keys
-        and vectors the cosine."""
+        and vectors the cosine, of pieces the mean of what each finds."""
         found = {
             name: self.sparse[name].covered(code) if name in TERMS else self.sparse[name].cosines(code) for name, code in cue.codes.items()
         }
-        return found if cue.vector is None else {**found, "minilm": self.vectors.cosines(cue.vector)}
+        found |= {} if cue.vector is None else {"minilm": self.vectors.cosines(cue.vector)}
+        return found if cue.pieces is None else {**found, "pieces": self.pieces.scores(cue.pieces)}
 
     def features(self, cue: Cue, rows: Rows) -> dict[str, Scores]:
         """The features of these rows that weights are fitted for: the cosine with the cue in each channel, the share of the cue that is

@@ -32,6 +32,7 @@ class HeiNW(Memory):
         "{model}/recall.*",
         "{model}/confidence.*",
         "minilm/head-1337.*",
+        "minilm/pieces-1337.*",
         "minilm/confidence.*",
     )
     says_confidence = True

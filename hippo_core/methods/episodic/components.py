@@ -14,7 +14,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.retrieval.confidence import Confidence, load_confidence
 from hippo_core.retrieval.key_encoder import BlockStates, KeyModel, load_head
-from hippo_core.retrieval.minilm_head import MINILM_HEAD, head_encoder, owner
+from hippo_core.retrieval.minilm_head import MINILM_HEAD, PIECES, head_encoder, owner
 from hippo_core.retrieval.payload import PayloadCodec
 from hippo_core.retrieval.recall import RecallConfig, Recaller
 from hippo_core.retrieval.text_encoder import KeyEncoder, with_payloads
@@ -42,7 +42,7 @@ class Components:
         code = self.settings.episodic.code
         winners = code.winners if self.settings.episodic.use_sparsity else None
         if self.settings.encoder == "minilm":
-            return head_encoder(MINILM_HEAD, code.expansion, winners, str(self.lm.device))
+            return head_encoder(MINILM_HEAD, code.expansion, winners, str(self.lm.device), "pieces" in self.settings.channels)
         name = f"{self.lm.spec.name} key {self._key_digest} {code.expansion} {winners}"
         return KeyEncoder(load_key_model(self.lm, self._folder), code.expansion, winners, name)
 
@@ -83,8 +83,10 @@ class Components:
         """The codec of what the memory keeps of a text; it names the key."""
         of_minilm, encoder = self.settings.encoder == "minilm", self.encoder
         made = f"{KEYS[self.settings.encoder]} {self._key_digest}, lines of {self.settings.decoding} prompts"
-        width = minilm.WIDTH if of_minilm else 0
-        return PayloadCodec(made, encoder.expansion, encoder.winners or encoder.expansion, self.lm.spec.context_limit, width)
+        width, pieces = minilm.WIDTH if of_minilm else 0, 0
+        if encoder.pieces:
+            made, pieces = f"{made}, pieces {artifacts.digest_of(owner(), PIECES)}", encoder.pieces.settings.width
+        return PayloadCodec(made, encoder.expansion, encoder.winners or encoder.expansion, self.lm.spec.context_limit, width, pieces)
 
     def recaller(self, traces: Sequence[Trace]) -> Recaller:
         """A recaller over the traces of one world."""

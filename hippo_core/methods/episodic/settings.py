@@ -21,7 +21,7 @@ class CodeSettings(SettingsModel):
 
     winners: Count = 64
     expansion: Count = 2048
-    channels: Annotated[tuple[Literal["words", "grams", "key", "minilm"], ...], Field(min_length=1)] | None = None
+    channels: Annotated[tuple[Literal["words", "grams", "key", "minilm", "pieces"], ...], Field(min_length=1)] | None = None
 
     @field_validator("channels")
     @classmethod
@@ -161,8 +161,8 @@ class HeiNWSettings(EncodedSettings):
 
     @model_validator(mode="after")
     def _has_vectors(self) -> "HeiNWSettings":
-        if "minilm" in self.channels and self.encoder != "minilm":
-            raise ValueError("the channel minilm needs encoder=minilm")
+        if lacking := sorted({"minilm", "pieces"} & set(self.channels)) if self.encoder != "minilm" else []:
+            raise ValueError(f"the channel {lacking[0]} needs encoder=minilm")
         return self
 
     @model_validator(mode="after")
@@ -188,6 +188,6 @@ class HeiNWSettings(EncodedSettings):
         return self.episodic.recall.fusion == "sum" and self.episodic.use_completion == "off"
 
     @property
-    def channels(self) -> tuple[Literal["words", "grams", "key", "minilm"], ...]:
+    def channels(self) -> tuple[Literal["words", "grams", "key", "minilm", "pieces"], ...]:
         """What cues and traces are compared by."""
         return self.episodic.code.channels or CHANNELS[self.encoder]  # type: ignore[return-value]

@@ -22,7 +22,7 @@ class HeadSettings(FittedSettings):
     """`channels`: what is added up, `key` being the head; `head`: the seed that it was trained from; `fusion`: how channels are added up;
     sum: each standardised among the world's passages, nothing fitted."""
 
-    channels: Annotated[tuple[Literal["words", "grams", "key", "minilm"], ...], Field(min_length=1)] = ("key",)
+    channels: Annotated[tuple[Literal["words", "grams", "key", "minilm", "pieces"], ...], Field(min_length=1)] = ("key",)
     head: Literal[1337, 1338, 1339] = 1337
     fusion: Literal["sum", "fitted"] = "fitted"
 
@@ -37,7 +37,7 @@ class Head(Fitted):
     """The k best by a head over MiniLM's word pieces, alone or with other channels."""
 
     Settings = HeadSettings
-    weights = ("minilm/head-*", "minilm/confidence.*")
+    weights = ("minilm/head-*", "minilm/pieces-*", "minilm/confidence.*")
     says_confidence = True
 
     @property
@@ -67,4 +67,4 @@ class Head(Fitted):
         from hippo_core.retrieval.minilm_head import head_encoder, part_of
 
         code = self._made["fitted_with"]
-        return head_encoder(part_of(self.settings.head), code["expansion"], code["winners"], str(self.lm.device))
+        return head_encoder(part_of(self.settings.head), code["expansion"], code["winners"], str(self.lm.device), "pieces" in self.channels)

@@ -1,0 +1,104 @@
+"""Late interaction of word pieces: the best piece counts, letters count where words are misspelt, rare words more; payloads keep pieces."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from hippo_core.files import LabError
+from hippo_core.retrieval.payload import Payload, PayloadCodec
+from hippo_core.retrieval.pieces import PieceChannel, PieceHead, Pieces, PieceSettings, Spelling, letters, matched, pieces_of
+from hippo_core.retrieval.vectors import quantised
+from tests.store.made import CODEC, key_of
+
+TEXTS = ("the red mill", "a red barn", "the lake", "by night")
+STARTS = np.array([0, 2, 3])  # the first trace has two sentences
+
+
+def tables(random):
+    """A row for each word of each sentence; the last sentence has no piece."""
+    return [quantised(random.standard_normal((0 if text == "by night" else len(text.split()), 8))) for text in TEXTS]
+
+
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+
+def dice(a, b):
+    return 2 * len(letters(a) & letters(b)) / (len(letters(a)) + len(letters(b)))
+
+
+def test_a_trace_counts_what_the_pieces_of_a_cue_find_in_its_best_sentence():
+    random = np.random.default_rng(3)
+    made, cue_rows = tables(random), quantised(random.standard_normal((3, 8)))
+    cue = Pieces(cue_rows, np.array([1.0, 2.0, 0.5], np.float32), ("red", "miill", ""))
+    held = {"red": 2, "miill": 0, "": 0}
+    weights = [one * math.log1p((4 - held[word] + 0.5) / (held[word] + 0.5)) for one, word in zip(cue.weights, cue.words, strict=True)]
+    sentences = []
+    for text, table in zip(TEXTS, made, strict=True):
+        alike = unit(cue_rows.astype(float)) @ unit(table.astype(float)).T
+        spelt = [max(dice(word, other) for other in text.split()) if word else -1.0 for word in cue.words]
+        sentences.append(sum(w * max([*row, s]) for w, row, s in zip(weights, alike, spelt, strict=True)) / sum(weights))
+    due = [max(sentences[:2]), *sentences[2:]]
+    assert PieceChannel(made, TEXTS, STARTS).scores(cue) == pytest.approx(due)
+
+
+def test_a_misspelt_word_is_found_by_its_letters_and_no_word_by_none():
+    found = Spelling([text.split() for text in TEXTS]).alike(["mlil", "lakee", ""])
+    assert found[0].argmax() == 0 and found[1].argmax() == 2
+    assert (found[2] == -1).all()
+    assert Spelling([]).alike(["mill"]).shape == (1, 0)
+
+
+def test_without_traces_or_without_pieces_nothing_is_found():
+    nothing = Pieces(np.zeros((0, 8), np.int8), np.zeros(0, np.float32), ())
+    assert PieceChannel(tables(np.random.default_rng(1)), TEXTS, STARTS).scores(nothing).tolist() == [0, 0, 0]
+    assert len(PieceChannel([], [], np.zeros(0, np.int64)).scores(nothing)) == 0
+
+
+def test_while_it_learns_a_text_counts_its_best_piece():
+    cue, table = torch.eye(3)[:2], torch.tensor([[1.0, 0, 0], [0.6, 0.8, 0], [0, 0, 1.0]])
+    found = matched(cue, table, torch.tensor([0, 0, 2]), 3)
+    assert torch.allclose(found, torch.tensor([[1.0, -1.0, 0.0], [0.8, -1.0, 0.0]]))
+
+
+def test_pieces_are_rows_of_the_projection_with_weights_above_zero():
+    head = PieceHead(PieceSettings(hidden=6, width=4)).eval()
+    made = pieces_of(head, torch.randn(5, 6), ["a"] * 5)
+    assert made.table.shape == (5, 4) and made.table.dtype == np.int8 and (made.weights > 0).all()
+
+
+def payload(*sizes):
+    rows = tuple(np.arange(3 * size, dtype=np.int8).reshape(size, 3) for size in sizes)
+    return Payload((1, 2), tuple(key_of({3: 7}) for _ in sizes), None, rows)
+
+
+def test_a_payload_keeps_the_pieces_of_each_sentence():
+    codec = replace(CODEC, pieces=3)
+    for sizes in ((2,), (0, 4), (1, 0, 2)):
+        one = payload(*sizes)
+        codec.check(one)
+        assert codec.decode(codec.encode(one)) == one == codec.from_json(codec.to_json(one))
+    assert payload(2) != payload(3)
+
+
+def test_pieces_that_are_not_those_of_the_store_are_refused():
+    codec = replace(CODEC, pieces=3)
+    with pytest.raises(LabError, match="pieces of 1 sentences"):
+        codec.check(Payload((1,), (key_of({3: 7}),)))
+    with pytest.raises(LabError, match="pieces of 0 sentences"):
+        CODEC.check(payload(2))
+    data = codec.encode(payload(1, 2))
+    for wrong in (data[:-1], data + b"\0", data[:-10]):
+        with pytest.raises(LabError):
+            codec.decode(wrong)
+
+
+def test_a_store_without_pieces_is_described_and_written_as_before():
+    assert "pieces" not in CODEC.settings and replace(CODEC, pieces=3).settings["pieces"] == 3
+    plain = Payload((1, 2), (key_of({3: 7}),))
+    assert CODEC.decode(CODEC.encode(plain)) == plain and "pieces" not in CODEC.to_json(plain)
+    with pytest.raises(LabError, match="a vector has 0 numbers or more"):
+        PayloadCodec(key="by hand", dims=8, winners=2, pieces=-1)

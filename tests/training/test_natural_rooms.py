@@ -1,0 +1,109 @@
+"""Rooms of what people wrote: a question is about the sentence that answers it, no article of another split is read, near misses differ."""
+
+from random import Random
+
+import pytest
+import torch
+
+from hippo_core.suites.natural import squad
+from hippo_core.text_files import read_text
+from hippo_core.training import natural_rooms as rooms
+from hippo_core.training.key import KeyRecipe, States
+from hippo_core.training.pieces import PieceRecipe, fit_pieces, principal
+
+RECIPE = KeyRecipe(facts=40, cues=12)
+OTHERS = {"saw": rooms.Others((), ()), "founded": rooms.Others(("begun",), ("forgotten",))}
+
+
+@pytest.fixture
+def texts(made_up_texts, monkeypatch):
+    monkeypatch.setattr(rooms, "others_of", lambda plain, never: {name: one for name, one in OTHERS.items() if name not in never})
+    return rooms.load_texts()
+
+
+def test_a_question_is_about_a_sentence_with_its_answer(texts, monkeypatch):
+    monkeypatch.setattr(rooms, "WORN", 0.0)
+    articles = squad.parse(read_text(squad.FILE))
+    answers = {question: answer for one in articles for _, asked in one.passages for question, answer in asked}
+    train = {question for one in squad.of_split(articles, "train") for _, asked in one.passages for question, _ in asked}
+    kinds = set()
+    for number in range(20):
+        room = rooms.draw_article(Random(number), RECIPE, texts)
+        for (question, gold), also in zip(room.cues, room.also, strict=True):
+            assert question in train and answers[question] in room.facts[gold] and gold not in also
+            kinds.add(bool(also))
+    assert kinds == {True, False}
+
+
+def test_plain_rooms_have_near_misses_and_cues_of_what_is_told(texts, monkeypatch):
+    monkeypatch.setattr(rooms, "NEIGHBOURS", 0.0)
+    monkeypatch.setattr(rooms, "worn", lambda random, text, texts: text)
+    room = rooms.draw_plain(Random(1), RECIPE, texts)
+    assert len(room.facts) <= RECIPE.facts and len(set(room.facts)) == len(room.facts)
+    for question, gold in room.cues:
+        assert question.endswith(room.facts[gold])
+
+
+def test_the_sentence_before_or_after_is_a_cue_and_no_other_of_its_text_is_wrong(texts, monkeypatch):
+    monkeypatch.setattr(rooms, "NEIGHBOURS", 1.0)
+    monkeypatch.setattr(rooms, "worn", lambda random, text, texts: text)
+    room = rooms.draw_plain(Random(2), RECIPE, texts)
+    near = [(question, gold, also) for (question, gold), also in zip(room.cues, room.also, strict=True) if also]
+    assert near
+    for question, gold, also in near:
+        assert room.facts.index(question) in also and abs(room.facts.index(question) - gold) == 1
+
+
+def test_words_are_exchanged_for_such_as_are_given(texts):
+    def alike(word):
+        return texts.others[word].alike if word in texts.others else ()
+
+    found = {rooms.exchanged(Random(number), "It was founded in Rome.", alike, 0.5) for number in range(20)}
+    assert found == {"It was founded in Rome.", "It was begun in Rome."}
+    assert "founded" not in rooms.load_texts({"founded"}).others
+
+
+def test_marks_of_wikitext_are_mended():
+    assert (
+        rooms.mended(' A role @-@ playing game ( 2011 ) , " Nameless " , of 1 @,@ 500 .')
+        == 'A role-playing game (2011), "Nameless", of 1,500.'
+    )
+
+
+def test_rooms_of_both_kinds_are_drawn(texts):
+    draw, random = rooms.mixing(texts), Random(5)
+    told = [draw(random, RECIPE).facts for _ in range(30)]
+    written = {one for article in texts.articles for passage in article for one in passage.sentences} | {
+        one for text in texts.plain for one in text
+    }
+    of_people = [any(fact in written for fact in facts) for facts in told]
+    assert {True, False} == set(of_people)
+
+
+def test_a_projection_learns_what_tells_facts_apart():
+    """Facts are told apart by two of twelve directions, the others are noise of every piece."""
+    made, random = torch.Generator().manual_seed(3), Random(3)
+
+    def piece(mark):
+        row = torch.randn(12, generator=made)
+        row[:2] = torch.tensor([torch.tensor(mark).cos(), torch.tensor(mark).sin()])
+        return row
+
+    def room():
+        marks = [float(number) for number in range(6)]
+        facts = [torch.stack([piece(mark), piece(9.0)]) for mark in marks]
+        return States(facts, [piece(mark)[None] for mark in marks], list(range(6)), ((),) * 6)
+
+    def first(head, some):
+        right = 0
+        for one in some:
+            for cue, gold in zip(one.cues, one.gold, strict=True):
+                right += int(max(range(6), key=lambda fact: float((head(cue) @ head(one.facts[fact]).T).max())) == gold)
+        return right / (6 * len(some))
+
+    torch.manual_seed(1)
+    seen, asked = [room() for _ in range(40)], [room() for _ in range(10)]
+    untrained = fit_pieces(random, seen, PieceRecipe(steps=0, width=4), lambda _: None)
+    trained = fit_pieces(random, seen, PieceRecipe(steps=200, width=4, rate=1e-2, dropout=0.0), lambda _: None)
+    assert first(trained, asked) > first(untrained, asked) + 0.3
+    assert torch.allclose(principal(seen, 4) @ principal(seen, 4).T, torch.eye(4), atol=1e-5)
