@@ -20,7 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn.functional import normalize, softplus
 
-from hippo_core.models.artifacts import Owner, fill, folder_of, read_part
+from hippo_core.models import artifacts
+from hippo_core.models.artifacts import Owner
 from hippo_core.models.spec import validated
 from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.vectors import lengths_of, quantised
@@ -71,9 +72,9 @@ def matched(cue: Tensor, table: Tensor, owner: Tensor, count: int) -> Tensor:
 
 def load_pieces(owner: Owner, part: str) -> PieceHead:
     """Load a fitted projection. LabError where there is none, it is damaged, or it belongs to other weights."""
-    made = read_part(owner, part)
+    made = artifacts.read_part(owner, part)
     head = PieceHead(validated(PieceSettings, made.get("settings", {}), f"{part}.json"))
-    fill(head, folder_of(owner) / f"{part}.safetensors")
+    artifacts.fill(head, artifacts.folder_of(owner) / f"{part}.safetensors")
     return head.eval().requires_grad_(False)
 
 

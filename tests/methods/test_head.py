@@ -1,12 +1,14 @@
 """Retrieval by a head over MiniLM's word pieces: the head decides, it is the one of its seed, and what it cannot be is said."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 from torch.nn.functional import normalize
 
 from hippo_core.experiments import load_experiment
+from hippo_core.experiments.answer.run import passages_of
 from hippo_core.files import LabError, root
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import cells_of
@@ -17,6 +19,9 @@ from hippo_core.models.spec import load_spec
 from hippo_core.retrieval import encoded
 from hippo_core.retrieval import minilm_head as head
 from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, MiniLMStates
+from hippo_core.retrieval.pieces import PieceHead, PieceSettings
+from hippo_core.retrieval.sentences import sentences
+from hippo_core.retrieval.text_encoder import with_payloads
 from hippo_core.training.key import KeyRecipe, draw_room, states_of, train_key
 from tests.methods.asking import bound, choose, index_of
 from tests.models.handmade import worlds
@@ -101,6 +106,45 @@ def test_codes_on_disk_are_those_of_the_very_head_and_of_how_it_is_read(tiny, he
     monkeypatch.setattr(encoded, "LEAST", 10**6)
     assert rankings["read otherwise"] == ranking()
     assert len(set(rankings.values())) == 3
+
+
+@pytest.fixture
+def projection(heads):
+    """A random projection of pieces to 16 numbers beside the heads."""
+    torch.manual_seed(5)
+    module = PieceHead(PieceSettings(hidden=minilm.WIDTH, width=16)).eval().requires_grad_(False)
+    artifacts.save_part(head.owner(), head.PIECES, {"settings": module.settings.model_dump(mode="json")}, module)
+    artifacts.save_part(head.owner(), "confidence", {"fitted": {}})
+    return module
+
+
+def test_pieces_are_compared_by_a_memory_as_by_a_rag(tiny, projection):
+    code = {"encoder": "minilm", "episodic.code.expansion": 256, "episodic.code.winners": 24}
+    parts = bound("memory/hei_nw", tiny, **code, **{"episodic.code.channels": ["pieces"]}).components
+    traces = with_payloads(parts.encoder, [replace(trace, id=number) for number, trace in enumerate(passages_of(WORLD), start=1)])
+    for trace in traces:
+        parts.codec().check(replace(trace.payload, token_ids=(1,)))
+        assert [table.shape[1] for table in trace.payload.pieces] == [16] * len(sentences(trace.text))
+    found = parts.recaller(traces).recall(ITEM.question, set(ITEM.taught))
+    assert set(found.terms) == {"pieces"}
+    ranking = choose("baselines/rag_head", tiny, WORLD, ITEM, channels=["pieces"], fusion="sum", candidates=100).ranking
+    shown = [trace.source for trace in found.traces]
+    assert list(ranking)[: len(shown)] == shown
+    assert parts.codec().settings != bound("memory/hei_nw", tiny, **code).components.codec().settings
+
+
+def test_pieces_are_added_up_without_a_fit(tiny, projection):
+    fitted = {"encoder": "minilm", "episodic.code.channels": ["pieces"], "episodic.recall.fusion": "fitted"}
+    for name, settings in (("memory/hei_nw", fitted), ("baselines/rag_head", {"channels": ["pieces"]})):
+        with pytest.raises(LabError, match="pieces needs"):
+            bound(name, tiny, **settings)
+    with pytest.raises(LabError, match="pieces needs encoder=minilm"):
+        bound("memory/hei_nw", tiny, encoder="own", **{"episodic.code.channels": ["pieces"]})
+
+
+def test_pieces_know_the_word_that_each_is_of():
+    assert minilm.words_of_pieces("Who mislaid Anna's lmap?")[0] == "who"
+    assert set(minilm.words_of_pieces("Who mislaid Anna's lmap?")) == {"who", "mislaid", "anna's", "lmap", ""}
 
 
 def test_what_minilm_runs_for_a_question_is_counted_once(tiny, heads):

@@ -16,8 +16,8 @@ CHANNELS = {"own": ("grams", "key"), "minilm": ("grams", "minilm", "key")}  # th
 
 
 class CodeSettings(SettingsModel):
-    """How a text becomes a key: `winners` of `expansion` dimensions. `channels`: what cues and traces are compared by; None: pieces of
-    words and the key, and with the encoder minilm its vectors."""
+    """How a text becomes a key: `winners` of `expansion` dimensions. `channels`: what cues and traces are compared by; None: n-grams and
+    the key, and with the encoder minilm its vectors. pieces: MiniLM's word pieces one by one (retrieval/pieces.py)."""
 
     winners: Count = 64
     expansion: Count = 2048
@@ -163,6 +163,8 @@ class HeiNWSettings(EncodedSettings):
     def _has_vectors(self) -> "HeiNWSettings":
         if lacking := sorted({"minilm", "pieces"} & set(self.channels)) if self.encoder != "minilm" else []:
             raise ValueError(f"the channel {lacking[0]} needs encoder=minilm")
+        if "pieces" in self.channels and self.episodic.recall.fusion != "sum":
+            raise ValueError("the channel pieces needs recall.fusion=sum: no weights were fitted for it")
         return self
 
     @model_validator(mode="after")

@@ -27,9 +27,11 @@ class HeadSettings(FittedSettings):
     fusion: Literal["sum", "fitted"] = "fitted"
 
     @model_validator(mode="after")
-    def _says_confidence(self) -> "HeadSettings":
+    def _needs_sum(self) -> "HeadSettings":
         if self.abstention == "method" and self.fusion != "sum":
             raise ValueError("abstention=method needs fusion=sum: no confidence was fitted for fitted weights")
+        if "pieces" in self.channels and self.fusion != "sum":
+            raise ValueError("the channel pieces needs fusion=sum: no weights were fitted for it")
         return self
 
 
