@@ -45,9 +45,7 @@ SETS = {  # suite, profile, settings, questions: of a split
 LADDERS = ("first", "second")
 WITH_PIECES: tuple[tuple[Channel, ...], ...] = (
     ("pieces",),
-    ("key", "pieces"),
     ("minilm", "pieces"),
-    ("grams", "minilm", "pieces"),
     ("grams", "minilm", "key", "pieces"),
 )
 SHOWN = ("recall_1", "recall_2", "recall_5", "all_gold_5")

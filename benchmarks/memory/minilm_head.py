@@ -4,7 +4,8 @@ The pairs, the steps and the code are those of hippo-tiny's key, the worlds of t
 model is read for none of it but its context limit, which says how long the worlds of a suite may be.
 
     python benchmarks/memory/minilm_head.py 1337 1338 1339
-    HIPPO_DATA=... python benchmarks/memory/minilm_head.py 1337 --natural    # head-natural-1337, some 20 minutes
+    HIPPO_DATA=... python benchmarks/memory/minilm_head.py 1337 --natural    # head-natural-1337 and pieces-1337, some 20 minutes
+    HIPPO_DATA=... python benchmarks/memory/minilm_head.py 0 --natural --rooms 12 --steps 0 --piece-steps 0    # pieces-0, nothing trained
 
 With --natural six of ten rooms are of what people wrote (training/natural_rooms.py); no weights are fitted: its channels are added up as
 they are. No word of the two ladders is among the words that are exchanged there.
@@ -33,6 +34,7 @@ from hippo_core.training.natural_rooms import load_texts, mixing
 from hippo_core.training.pieces import PieceRecipe, fit_pieces
 from hippo_core.training.recall_weights import SEED, fit_weights
 
+STEPS = PieceRecipe().steps
 NATURAL = {"rooms": 300, "steps": 650}  # sentences of what people wrote take twice the time
 
 
@@ -56,20 +58,23 @@ def fit_lab(seed: int) -> None:
     save_part(owner(), part_of(seed), made, head.half())
 
 
-def fit_natural(seed: int, changes: dict[str, int]) -> None:
+def fit_natural(seed: int, changes: dict[str, int], piece_steps: int) -> None:
     """A projection of pieces and a head, which learn from the lab's pairs and from what people wrote, the same rooms."""
     usual, source, random = HeiNWSettings().episodic, MiniLMStates(), Random(f"natural/{seed}")
     torch.set_num_threads(1)  # by which a fit can be repeated
     quicken_products()
     torch.manual_seed(seed)
-    recipe, pieces = KeyRecipe(seed=seed, blocks=source.shape[0], **NATURAL | changes), PieceRecipe()
-    made = provenance(f"python benchmarks/memory/minilm_head.py {seed} --natural")
+    recipe, pieces = KeyRecipe(seed=seed, blocks=source.shape[0], **NATURAL | changes), PieceRecipe(steps=piece_steps)
+    changed = "".join(f" --{name} {value}" for name, value in changes.items()) + f" --piece-steps {piece_steps}" * (piece_steps != STEPS)
+    made = provenance(f"python benchmarks/memory/minilm_head.py {seed} --natural{changed}")
     rooms = draw_states(random, source, recipe, print, mixing(load_texts(ladder_words())))
     projection = fit_pieces(random, rooms, pieces)
     recipes = {"recipe": pieces.model_dump(mode="json"), "rooms": recipe.model_dump(mode="json")}
     save_part(
         owner(), pieces_part_of(seed), {"settings": projection.settings.model_dump(mode="json"), **recipes, **made}, projection.half()
     )
+    if not recipe.steps:
+        return
     head = fit_key(random, rooms, source.shape, recipe, print)
     settings = {"settings": head.settings.model_dump(mode="json"), "recipe": recipe.model_dump(mode="json")}
     fitted_with = {"fitted_with": {"expansion": usual.code.expansion, "winners": usual.code.winners}}
@@ -89,15 +94,15 @@ def main() -> None:
     parser.add_argument("seeds", type=int, nargs="*", default=SEEDS)
     parser.add_argument("--natural", action="store_true")
     parser.add_argument("--rooms", type=int)
-    parser.add_argument("--steps", type=int)
+    parser.add_argument("--steps", type=int, help="of the head; 0: pieces alone")
+    parser.add_argument("--piece-steps", type=int, default=STEPS, help="of the projection of pieces; 0: as it begins")
     told = parser.parse_args()
     for seed in told.seeds:
         if told.natural:
-            fit_natural(seed, {name: value for name in NATURAL if (value := getattr(told, name))})
+            fit_natural(seed, {name: value for name in NATURAL if (value := getattr(told, name)) is not None}, told.piece_steps)
         else:
             fit_lab(seed)
-        part = natural_part_of(seed) if told.natural else part_of(seed)
-        print(f"{folder_of(owner()) / part}.safetensors", flush=True)
+        print(f"seed {seed}: {folder_of(owner())}", flush=True)
 
 
 if __name__ == "__main__":
