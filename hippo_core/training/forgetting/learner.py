@@ -54,7 +54,7 @@ class Learner:
         self.shape, self.corpus, self.seeds = shape, corpus, seeds
         self.rate, self.decay = rate, decay
         self.learning = torch.compile(self.passed, fullgraph=True) if compiled else self.passed
-        shape.sizes, shape.bands  # noqa: B018  # worked out now: in a translated pass they could not be
+        _ = shape.sizes, shape.bands  # worked out now: in a translated pass they could not be
         self.learn([initial(shape, seed) for seed in seeds])
 
     def learn(self, vectors: Sequence[torch.Tensor], quicker: float = 1.0) -> None:
