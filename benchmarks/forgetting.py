@@ -11,9 +11,10 @@ CPU, so that other jobs do not count.
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from statistics import median
+from typing import Any
 
 import torch
 from torch import nn
@@ -32,8 +33,10 @@ CASES = (
     ("grokking", "add", 128, 8),
 )  # preset, task, items, the protocol's length
 OURS = {"ours": (False, False), "ours, bf16": (True, False), "ours, bf16, compiled": (True, True)}  # bf16, compiled
-SIDES = ("PyTorch", "transformers", *OURS)
-BY_ITSELF = torch.backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]
+MATMUL: Any = torch.backends.mkldnn.matmul  # pyright: ignore[reportAttributeAccessIssue]
+BY_ITSELF = MATMUL.fp32_precision
+quicken_products()
+QUICK = MATMUL.fp32_precision
 
 
 class Plain(nn.Module):
@@ -69,6 +72,9 @@ class Gpt2(nn.Module):
         return self.model(tokens, use_cache=False).logits
 
 
+PLAIN: Mapping[str, Callable[[Shape], nn.Module]] = {"PyTorch": Plain, "transformers": Gpt2}
+
+
 def plain(kind: Callable[[Shape], nn.Module], shape: Shape, corpus: Corpus, items: torch.Tensor, length: int) -> Callable[[], None]:
     """A step of each initialisation, one after another."""
     task = corpus.tasks[0]
@@ -99,34 +105,36 @@ def ours(shape: Shape, corpus: Corpus, items: torch.Tensor, compiled: bool) -> C
     return step
 
 
-def seconds(step: Callable[[], None], steps: int) -> float:
-    """The median seconds of CPU of a step."""
-    taken = []
-    for _ in range(FIRST + steps):
-        started = time.process_time()
-        step()
-        taken.append(time.process_time() - started)
-    return median(taken[FIRST:])
+def seconds(steps: Mapping[str, Callable[[], None]], times: int) -> dict[str, float]:
+    """The median seconds of CPU of a step of each side; all sides in turn, so that what else the machine does meets them alike."""
+    taken: dict[str, list[float]] = {side: [] for side in steps}
+    for _ in range(FIRST + times):
+        for side, step in steps.items():
+            MATMUL.fp32_precision = QUICK if side in OURS else BY_ITSELF
+            started = time.process_time()
+            step()
+            taken[side].append(time.process_time() - started)
+    return {side: median(found[FIRST:]) for side, found in taken.items()}
 
 
-def main(steps: int = 12) -> None:
-    """Time both sides of each case and compare."""
+def main(times: int = 12) -> None:
+    """Time all sides of each case and compare."""
     torch.set_num_threads(1)
-    ratios: dict[str, list[float]] = {}
+    ratios: dict[tuple[str, str], list[float]] = {}
     for preset, name, count, length in CASES:
         shape, corpus = PRESETS[preset], Corpus([make_task(name)])
         items = torch.from_numpy(corpus.items(0, "train")[:count])
-        torch.backends.mkldnn.matmul.fp32_precision = BY_ITSELF  # type: ignore[attr-defined]
-        slow = {kind: seconds(plain(kind, shape, corpus, items, length), steps) for kind in (Plain, Gpt2)}
-        quicken_products()
-        quick = {name: seconds(ours(replace(shape, bf16=told[0]), corpus, items, told[1]), steps) for name, told in OURS.items()}
-        said = [f"{label} {1 / took:6.2f}" for label, took in zip(SIDES, (*slow.values(), *quick.values()), strict=True)]
-        print(f"{preset}, {name}, {count} items, {INITS} initialisations, steps/s of CPU: {', '.join(said)}", flush=True)
-        for other, took in zip(SIDES[:2], slow.values(), strict=True):
-            for mine, own in zip(SIDES[2:], quick.values(), strict=True):
-                ratios.setdefault(f"{mine} / {other}", []).append(took / own)
-    for what, found in ratios.items():
-        print(f"{what}, steps a second of CPU: ratio {min(found):.2f} to {max(found):.2f} ({', '.join(f'{one:.2f}' for one in found)})")
+        steps = {side: plain(kind, shape, corpus, items, length) for side, kind in PLAIN.items()}
+        steps |= {side: ours(replace(shape, bf16=bf16), corpus, items, compiled) for side, (bf16, compiled) in OURS.items()}
+        taken = seconds(steps, times)
+        said = ", ".join(f"{side} {1 / took:.2f}" for side, took in taken.items())
+        print(f"{preset}, {name}, {count} items, {INITS} initialisations, steps/s of CPU: {said}", flush=True)
+        for mine in OURS:
+            for other in PLAIN:
+                ratios.setdefault((mine, other), []).append(taken[other] / taken[mine])
+    for (mine, other), found in ratios.items():
+        each = ", ".join(f"{one:.2f}" for one in found)
+        print(f"{mine} / {other}, steps a second of CPU: ratio {min(found):.2f} to {max(found):.2f} ({each})")
 
 
 if __name__ == "__main__":

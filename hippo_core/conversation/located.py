@@ -74,7 +74,7 @@ def _below(node: Any, key: str | int) -> Any:
 
 def read_located(path: Path) -> Iterator[Located]:
     """The values of a .json or .jsonl file, or of all of a folder; LabError where there are none, or a file is no JSON."""
-    for file in _files(path):
+    for file in files(path):
         try:
             text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
@@ -96,12 +96,13 @@ def _values(file: Path, text: str, line: int) -> Iterator[Located]:
         yield Located(value, file, text, line)
 
 
-def _files(path: Path) -> list[Path]:
+def files(path: Path) -> list[Path]:
+    """The file, or the .json and .jsonl files of a folder, by name; LabError where there are none."""
     if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix in ENDINGS)
-        if not files:
+        found = sorted(file for file in path.iterdir() if file.suffix in ENDINGS)
+        if not found:
             raise LabError(f"{path} holds no .json or .jsonl file; expected files of dialogues")
-        return files
+        return found
     if not path.is_file():
         raise LabError(f"no such file or folder: {path}; expected dialogues (.json, .jsonl)")
     if path.suffix not in ENDINGS:

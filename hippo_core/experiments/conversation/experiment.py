@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from hippo_core.conversation.budget import Budget
 from hippo_core.conversation.generator import LENGTHS
+from hippo_core.conversation.located import files
 from hippo_core.conversation.techniques import require
 from hippo_core.experiments.base import Experiment, checked, planned
 from hippo_core.experiments.conversation.table import ROWS
 from hippo_core.experiments.parameters import Parameters, Positive
 from hippo_core.experiments.plan import CellPlan
-from hippo_core.files import LabError
+from hippo_core.files import LabError, sha256
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +60,8 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     cell, usual = planned(experiment, parameters), ConversationParameters().values()
     own = {name: value for name, value in parameters.values().items() if value != usual[name] and name != "threads"}
     said = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
-    return replace(cell, label=" ".join(["conversation", *said]))
+    read = {f"dialogues {path}": sha256(path) for path in files(Path(parameters.dialogues))} if parameters.dialogues else {}
+    return replace(cell, label=" ".join(["conversation", *said]), rests_on={**cell.rests_on, **read})
 
 
 def sentence(parameters: ConversationParameters, metrics: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """The experiment `forgetting`: it needs no model from the disk; small transformers begin with random weights and learn task after task."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -9,7 +10,7 @@ from hippo_core.experiments.base import Experiment
 from hippo_core.experiments.forgetting.table import ROWS
 from hippo_core.experiments.parameters import Parameters, Positive, require_run_id
 from hippo_core.experiments.plan import CellPlan
-from hippo_core.files import LabError
+from hippo_core.files import LabError, sha256
 from hippo_core.methods.episodic.settings import Policy
 from hippo_core.models.spec import validated
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from hippo_core.results.criteria import TableRows
     from hippo_core.results.report.sections import Section
 
+FILE = ".jsonl"  # how the name of a task of one's own ends
 RUN = "hippo_core.training.forgetting.run"
 Share = Annotated[float, Field(ge=0, le=1)]
 TASKS = ["copy", "reverse", "majority", "parity"]  # last what 128 strings do not teach: learnt by heart, it would hinder all that follow
@@ -32,7 +34,7 @@ class ForgettingParameters(Parameters):
     fc2: Positive | None = None  # likewise of its second
     sort: Annotated[int, Field(ge=0)] = 0  # places over which each block's output is mixed; 0: none
     method: Literal["none", "replay", "forever", "generative", "joint", "scratch", "ewc", "l2", "lwf", "lora"] = "none"
-    tasks: list[str] = TASKS  # in the order in which they are learnt
+    tasks: list[str] = TASKS  # in the order in which they are learnt; a path that ends in .jsonl is a task of one's own
     control: Literal["none", "one_token", "shuffled"] = "none"
     subset: Annotated[float, Field(gt=0, le=1)] = 1.0  # share of each task's training items that is learnt from
     stored: Share = 0.05  # share of a task's training items that replay and forever keep
@@ -56,9 +58,17 @@ def check(experiment: Experiment, values: dict[str, Any], where: str) -> Forgett
     """The parameters, if every name and type is right and the tasks are different ones."""
     parameters: Any = validated(experiment.parameters, values, where)
     require_run_id(parameters)
-    if not parameters.tasks or len(set(parameters.tasks)) < len(parameters.tasks):
+    names = [Path(task).stem if task.endswith(FILE) else task for task in parameters.tasks]
+    if not names or len(set(names)) < len(names):
         raise LabError(f"{where}: expected different tasks, at least one, got {parameters.tasks}")
+    if missing := [task for task in files(parameters) if not Path(task).is_file()]:
+        raise LabError(f"{where}: no such task file: {missing[0]}")
     return parameters
+
+
+def files(parameters: ForgettingParameters) -> list[str]:
+    """The paths of the tasks that are files of one's own."""
+    return [task for task in parameters.tasks if task.endswith(FILE)]
 
 
 def plan(experiment: Experiment, parameters: Any) -> CellPlan:
@@ -75,6 +85,7 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
         label=" ".join(["forgetting", parameters.method, *changed]),
         condition="forgetting",
         step="forget",
+        rests_on={f"task {path}": sha256(Path(path)) for path in files(parameters)},
         modules=(experiment.run,),
     )
 

@@ -24,8 +24,10 @@ def names(told: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def first_plain(cells: Sequence[Frame]) -> int | None:
-    """The place of the first cell of a plain model; None where there is none."""
-    return next((place for place, cell in enumerate(cells) if cell["method"].iloc[0] == "none"), None)
+    """The place of the first cell of a plain model, if possible of one without control and with the usual architecture; None where there
+    is none."""
+    plain = [place for place, cell in enumerate(cells) if cell["method"].iloc[0] == "none"]
+    return min(plain, key=lambda place: _controlled(cells[place]) + _varied(cells[place]), default=None)
 
 
 def in_words(cells: Sequence[Frame], named: Sequence[str]) -> Section:
@@ -86,8 +88,14 @@ def _controlled(cell: Frame) -> bool:
     return "control" in cell and cell["control"].iloc[0] != "none"
 
 
+def _varied(cell: Frame) -> bool:
+    """Whether the model has bands or a sort layer."""
+    values = [cell[name].iloc[0] for name in ("fc1", "fc2", "sort") if name in cell]
+    return any(value == value and bool(value) for value in values)
+
+
 def _reference(cell: Frame) -> bool:
-    return cell["method"].iloc[0] in REFERENCES or _controlled(cell)
+    return (cell["method"].iloc[0] in REFERENCES and not _varied(cell)) or _controlled(cell)
 
 
 def _by_init(own: Frame) -> Frame:

@@ -7,12 +7,14 @@ is refused.
 """
 
 import math
-import zipfile
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+from backports.zstd import ZstdError, zipfile  # reads what is packed by zstd, as newer logs are
 
 from hippo_core.files import LabError
 from hippo_core.results.two_runs.logs import Log, less_is_better, need, number, parse_json, table, text_of
@@ -59,12 +61,7 @@ def _zipped(path: Path) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, A
 def _member(archive: zipfile.ZipFile, path: Path, name: str) -> dict[str, Any]:
     try:
         data = archive.read(name)
-    except NotImplementedError:
-        convert = "inspect log convert FILE --to json --output-dir FOLDER"
-        raise LabError(
-            f"{path}: {name} is packed by zstd, which this Python cannot read; turn the log into JSON first: {convert}"
-        ) from None
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, zlib.error, ZstdError) as error:
         raise LabError(f"{path}: {name} is damaged: {error}") from None
     return _object(parse_json(data, f"{path}: {name}"), f"{path}: {name}")
 

@@ -53,7 +53,8 @@ class Learner:
             raise LabError("compiled=true needs a C++ compiler, such as g++, which is not on the PATH; use compiled=false")
         self.shape, self.corpus, self.seeds = shape, corpus, seeds
         self.rate, self.decay = rate, decay
-        self.learning = torch.compile(self.passed) if compiled else self.passed
+        self.learning = torch.compile(self.passed, fullgraph=True) if compiled else self.passed
+        _ = shape.sizes, shape.bands  # worked out now: in a translated pass they could not be
         self.learn([initial(shape, seed) for seed in seeds])
 
     def learn(self, vectors: Sequence[torch.Tensor], quicker: float = 1.0) -> None:

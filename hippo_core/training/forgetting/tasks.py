@@ -14,20 +14,20 @@ add ...   BOS a CUE b EQ answer          of the residues modulo 97: a + b, a - b
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from hippo_core.files import LabError, unknown
+from hippo_core.training.forgetting.task_file import Numbers, read_items
 
 P = 97
 SEP, EQ, BOS, EOS = 97, 98, 99, 100  # residues and bits come before
 SHARED = {"formal": BOS, "modular": SEP}  # the cue that stands for every task of a family in the control
 SPLIT_SEED = 42
 Control = Literal["none", "one_token", "shuffled"]
-Numbers = NDArray[np.int64]
 
 FORMAL: Mapping[str, tuple[int, int, Callable[[Numbers], Numbers]]] = {  # the number of bits, what ends the prompt, the answer
     "parity": (8, EQ, lambda bits: bits.sum(1, keepdims=True) % 2),
@@ -86,21 +86,36 @@ class Task:
 
 
 def make_task(name: str, control: Control = "none", subset: float = 1.0) -> Task:
-    """The task of that name. `control`: "one_token": its cue is the one that all tasks of its family share; "shuffled": the answers of the
-    items are exchanged among them, so that there is nothing to be generalised. `subset`: the share of the training items that is learnt
-    from; what is held out stays the same. LabError for an unknown name."""
-    if name not in CUES:
-        raise unknown("task", name, CUES)
-    family = "formal" if name in FORMAL else "modular"
-    cue = SHARED[family] if control == "one_token" else CUES[name]
-    prompts, answers = _formal(name, cue) if family == "formal" else _modular(name, cue)
+    """The task of that name, or of a file (task_file.py) whose path ends in .jsonl. `control`: "one_token": its cue is the one that all
+    tasks of its family share; "shuffled": the answers of the items are exchanged among them, so that there is nothing to be generalised.
+    `subset`: the share of the training items that is learnt from; what is held out stays the same. LabError for an unknown name."""
+    if is_file(name):
+        family, (prompts, answers) = "formal", read_items(Path(name))
+        if control == "one_token":
+            prompts[:, 0] = SHARED[family]
+    elif name in CUES:
+        family = "formal" if name in FORMAL else "modular"
+        cue = SHARED[family] if control == "one_token" else CUES[name]
+        prompts, answers = _formal(name, cue) if family == "formal" else _modular(name, cue)
+    else:
+        raise unknown("task", name, (*CUES, "PATH.jsonl"))
     if control == "shuffled":
         answers = answers[np.random.RandomState(SPLIT_SEED + 1).permutation(len(answers))]
     order = np.random.RandomState(SPLIT_SEED).permutation(len(prompts))
     half = len(prompts) // 2
     learnt, held_out = order[: max(1, round(subset * half))], order[half:]
     cue_at = 0 if family == "formal" else 2
-    return Task(name, np.hstack([prompts, answers]), cue_at, prompts.shape[1] - 1, learnt, held_out[::2], held_out[1::2])
+    return Task(called(name), np.hstack([prompts, answers]), cue_at, prompts.shape[1] - 1, learnt, held_out[::2], held_out[1::2])
+
+
+def is_file(name: str) -> bool:
+    """Whether a task is one of a file."""
+    return name.endswith(".jsonl")
+
+
+def called(name: str) -> str:
+    """What a task is called: its name, or that of its file without the ending."""
+    return Path(name).stem if is_file(name) else name
 
 
 def _formal(name: str, cue: int) -> tuple[Numbers, Numbers]:

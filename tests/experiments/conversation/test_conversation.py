@@ -114,6 +114,18 @@ def test_the_plan_says_what_is_not_usual():
     assert plan.label == "conversation n=3 techniques=bm25@3" and plan.modules == ("hippo_core.experiments.conversation.run",)
 
 
+def test_a_cell_rests_on_the_dialogues_that_it_reads(tmp_path):
+    experiment, file = load_experiment("conversation"), tmp_path / "mine.jsonl"
+    file.write_text("".join(one.model_dump_json() + "\n" for one in generate(2, lengths=(16,))))
+    told = [experiment.check({"dialogues": str(path)}, "here") for path in (file, tmp_path)]
+    before = [experiment.plan(one).rests_on for one in told]
+    assert before == [experiment.plan(one).rests_on for one in told]
+    file.write_text("".join(one.model_dump_json() + "\n" for one in generate(3, lengths=(16,))))
+    assert all(experiment.plan(one).rests_on != old for one, old in zip(told, before, strict=True))
+    with pytest.raises(LabError, match="no such file or folder"):
+        experiment.plan(experiment.check({"dialogues": str(tmp_path / "none.jsonl")}, "here"))
+
+
 def test_the_phases_of_a_record_run_again_alone(tmp_path):
     """From a record's raw answers and dialogues to scores, from these to a report; other answers, other scores."""
     dialogues = generate(12, lengths=(16,))

@@ -110,6 +110,16 @@ def test_a_control_is_neither_the_upper_bound_nor_a_rival():
     assert "upper bound" not in said and "plain model" not in said and "Of 1 other ways" in said and "is replay" in said
 
 
+def test_the_plain_model_is_the_one_of_the_usual_architecture():
+    banded = rows_of(method="none").assign(fc1=256, fc2=None, sort=0)
+    control = rows_of(method="none").assign(fc1=None, fc2=None, sort=0, control="one_token")
+    plain = rows_of([*R[:3], [0.2, 0.1, 0.3]], method="none").assign(fc1=None, fc2=None, sort=0)
+    assert found.first_plain([banded, control, plain]) == 2 and found.first_plain([banded, control]) == 0
+    assert found.first_plain([rows_of(method="joint")]) is None
+    said = found.in_words([banded, plain], ["none, fc1 256", "none"]).findings
+    assert said[1].startswith("A plain model (none) keeps 0.16") and "Of 1 other ways" in said[2] and "is none, fc1 256" in said[2]
+
+
 def test_where_nothing_was_learnt_nothing_is_left_and_nothing_is_drawn():
     left = found.in_words([rows_of(known=(False, False, False))], ["none"])
     assert left.figure is None and "keeps – of what it learnt" in left.findings[1] and left.findings[2] == "Kept, most first: –."

@@ -4,9 +4,9 @@ import json
 import math
 import random
 import re
-import zipfile
 
 import pytest
+from backports.zstd import zipfile
 from scipy.stats import binomtest
 from statsmodels.stats.contingency_tables import mcnemar
 from typer.testing import CliRunner
@@ -49,6 +49,18 @@ def test_the_difference_and_its_tests_are_those_of_the_pairs(written):
     assert "model" in found.differs and "task" not in found.differs
     assert len(found.discordant) == only_a + only_b
     assert {"nobody"} == set(found.discordant[found.discordant["better"] == "a"]["pred_b"])
+
+
+def test_a_log_is_read_however_it_is_packed(tmp_path):
+    packed = {kind: write_eval(tmp_path / f"{kind}.eval", inspect_samples(A), kind) for kind in (0, 8, 93)}  # not, deflated, by zstd
+    read = [open_log(str(path)).rows for path in packed.values()]
+    assert read[0].equals(read[1]) and read[0].equals(read[2])
+    for path in packed.values():
+        with zipfile.ZipFile(path) as archive, path.open("r+b") as file:
+            file.seek(archive.getinfo("header.json").header_offset + 60)
+            file.write(bytes(40))
+        with pytest.raises(LabError, match="is damaged"):
+            open_log(str(path))
 
 
 def test_swapped_sides_turn_the_signs(written):

@@ -82,5 +82,5 @@ def test_loss_positions_outside_the_sequence_are_refused():
 
 
 def test_an_unknown_task_is_one_line_with_the_legal_ones():
-    with pytest.raises(LabError, match="unknown task 'dyck'; legal: add, copy"):
+    with pytest.raises(LabError, match=r"unknown task 'dyck'; legal: PATH\.jsonl, add, copy"):
         make_task("dyck")
