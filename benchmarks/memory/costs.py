@@ -97,6 +97,7 @@ def bytes_of(method: Method, world: World, place: Path) -> int:
     held = sum(len(text.encode()) for text in told)
     if isinstance(method, Fitted):
         codes = payloads(method.encoder, told, [()] * len(told))
+        held += sum(table.nbytes for one in codes for table in one.pieces)
         return held + sum(one.vectors.nbytes + sum(key.indices.nbytes + key.values.nbytes for key in one.keys) for one in codes)
     return held + (4 * WIDTH * len(told) if getattr(method.settings, "encoder", None) == "minilm" else 0)
 

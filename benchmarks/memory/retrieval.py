@@ -1,5 +1,6 @@
 """Retrieval alone: a method made from the name of its preset, opened on a world's facts, and asked all questions of the world."""
 
+import json
 import tempfile
 import time
 from pathlib import Path
@@ -14,9 +15,10 @@ from hippo_core.suites.types import Suite, World
 
 
 def method_of(lm, name: str) -> tuple[str, Method]:
-    """The method of `preset` or `preset[key=value]`."""
-    path, _, override = name.rstrip("]").partition("[")
-    overrides = dict(one.split("=", 1) for one in override.split(";")) if override else {}
+    """The method of `preset` or `preset[key=value;other=["a", "b"]]`."""
+    path, _, override = name.removesuffix("]").partition("[")
+    pairs = [one.split("=", 1) for one in override.split(";")] if override else []
+    overrides = {key: json.loads(value) if value.startswith("[") else value for key, value in pairs}
     preset = load_preset(path if "/" in path else f"baselines/{path}", overrides)
     return name, preset.method(lm, preset.settings)
 
