@@ -27,6 +27,7 @@ WITHOUT_ROWS = {  # no report of a run
     "cache-learned",  # likewise
     "cache-real",  # likewise
     "forgetting",  # likewise
+    "forgetting-modular",  # likewise
     "paired",  # answers in words, a row a condition and item
     "conversation",  # likewise: what the report makes of five records
     "conversation-full",  # likewise, of four
