@@ -13,14 +13,40 @@ from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
 
 REFERENCES = ("none", "joint", "scratch")  # methods between which the others lie
+READ_BY = {  # what not all methods go by
+    "stored": ("replay", "forever"),
+    "rehearsed": ("replay", "forever", "generative"),
+    "policy": ("replay", "forever"),
+    "strength": ("ewc", "l2", "lwf", "generative"),
+    "rank": ("lora",),
+}
 KEPT, RIGHT = "kept", "average_accuracy"
 
 
 def names(told: Sequence[Mapping[str, str]]) -> list[str]:
-    """What each cell is called by its values: its method, and what else it was told that most of these cells were not."""
-    usual = {name: Counter(values[name] for values in told).most_common(1)[0][0] for name in told[0]}
-    own = [[f"{name} {value}" for name, value in values.items() if name != "method" and value != usual[name]] for values in told]
+    """What each cell is called by its values: its method, and what else it was told that most of the cells whose method goes by it were
+    not."""
+    usual = {name: _commonest([values[name] for values in told if _goes_by(values["method"], name)]) for name in told[0]}
+    own = [
+        [
+            f"{name} {value}"
+            for name, value in values.items()
+            if name != "method" and value != usual[name] and _goes_by(values["method"], name)
+        ]
+        for values in told
+    ]
     return [", ".join([values["method"], *others]) for values, others in zip(told, own, strict=True)]
+
+
+def _goes_by(method: str, name: str) -> bool:
+    """Whether a method goes by a parameter."""
+    return method in READ_BY.get(name, (method,))
+
+
+def _commonest(values: Sequence[str]) -> str | None:
+    """The value that is there more often than any other; None where there is none."""
+    counts = Counter(values).most_common(2)
+    return counts[0][0] if counts and (len(counts) == 1 or counts[0][1] > counts[1][1]) else None
 
 
 def first_plain(cells: Sequence[Frame]) -> int | None:

@@ -129,6 +129,10 @@ def test_a_cell_is_called_by_what_others_were_not_told():
     told = [("none", "0.05", "uniform"), ("replay", "0.05", "uniform"), ("replay", "0.5", "uniform"), ("replay", "0.05", "ca2")]
     cells = [{"method": method, "stored": stored, "policy": policy} for method, stored, policy in told]
     assert found.names(cells) == ["none", "replay", "replay, stored 0.5", "replay, policy ca2"]
+    cells = [
+        {"method": method, "stored": stored, "steps": "9"} for method, stored in (("lwf", "0.1"), ("replay", "0.1"), ("replay", "0.5"))
+    ]
+    assert found.names(cells) == ["lwf", "replay, stored 0.1", "replay, stored 0.5"]  # neither is the usual one; lwf stores nothing
 
 
 def at_levels(rows, loss, accuracy, earlier):
