@@ -147,10 +147,8 @@ def main() -> None:
     quicken_products()
     code = HeiNWSettings().episodic.code
     encoders = {head: KeyEncoder(KeyModel(MiniLMStates(), load_head(owner(), head)), code.expansion, code.winners) for head in told.head}
-    of_pieces = {
-        f"{part} {head}": replace(one, pieces=load_pieces(owner(), part)) for part in told.pieces for head, one in encoders.items()
-    }
-    encoders |= of_pieces
+    first = encoders[told.head[0]]
+    encoders |= {part: replace(first, pieces=load_pieces(owner(), part)) for part in told.pieces}
     for name in told.set:
         drawn = list(worlds_of(name, told.split, told.n))
         rows: dict[str, list[dict[str, float]]] = {}
