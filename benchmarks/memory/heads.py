@@ -22,7 +22,7 @@ from hippo_core.models.matmul import quicken_products
 from hippo_core.results.rankings import score_ranking
 from hippo_core.results.statistics import cluster_interval
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates, load_head
-from hippo_core.retrieval.minilm_head import MINILM_HEAD, natural_part_of, owner
+from hippo_core.retrieval.minilm_head import MINILM_HEAD, PIECES, owner
 from hippo_core.retrieval.payload import Payload
 from hippo_core.retrieval.pieces import Pieces, load_pieces, pieces_of
 from hippo_core.retrieval.recall import RecallConfig, Recaller
@@ -138,8 +138,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--split", default="test", choices=("val", "test"))
     parser.add_argument("--set", nargs="+", default=[*SETS, *LADDERS], choices=[*SETS, *LADDERS])
-    parser.add_argument("--head", nargs="+", default=[MINILM_HEAD, natural_part_of(1337)])
-    parser.add_argument("--pieces", nargs="*", default=[])
+    parser.add_argument("--head", nargs="+", default=[MINILM_HEAD])
+    parser.add_argument("--pieces", nargs="*", default=[PIECES])
     parser.add_argument("--n", type=int)
     parser.add_argument("--whole", action="store_true")
     told = parser.parse_args()
