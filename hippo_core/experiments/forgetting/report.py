@@ -1,6 +1,7 @@
 """What a report says of tasks in sequence: what was found, all cells side by side, what learning took, then the matrix of each."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -34,7 +35,7 @@ def found(tables: Sequence[TableRows]) -> list[Section]:
     for table in tables:
         rows: Frame = table.rows
         cells = [rows[rows["record"] == record] for record in dict.fromkeys(rows["record"])]
-        told = [name for name in TOLD if name in rows and (rows[name].astype(str).nunique() > 1 or name == "method")]
+        told = [name for name in TOLD if name in rows and (rows[name].astype(str).nunique(dropna=False) > 1 or name == "method")]
         named = names([_named(cell, told) for cell in cells])
         sections += [in_words(cells, named), *_side_by_side(cells, named), *_matched(cells, named), _spent(cells, named)]
         sections += map(_of_cell, cells, named)
@@ -52,7 +53,12 @@ def picture(rows: Frame) -> bytes:
 
 def _named(cell: Frame, told: Sequence[str]) -> dict[str, str]:
     values = {name: cell[name].iloc[0] for name in told}
-    return {name: NONE if value is None or value != value else str(value) for name, value in values.items()}
+    return {name: NONE if value is None or value != value else _said(value) for name, value in values.items()}
+
+
+def _said(value: Any) -> str:
+    """A value as a person tells it; a column with gaps has made floats of whole numbers."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _side_by_side(cells: Sequence[Frame], named: Sequence[str]) -> list[Section]:

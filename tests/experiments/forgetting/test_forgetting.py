@@ -125,6 +125,13 @@ def test_where_nothing_was_learnt_nothing_is_left_and_nothing_is_drawn():
     assert left.figure is None and "keeps – of what it learnt" in left.findings[1] and left.findings[2] == "Kept, most first: –."
 
 
+def test_a_value_that_others_do_not_have_at_all_is_said():
+    cells = [rows_of(method="none").assign(record=str(number), fc1=band) for number, band in enumerate((None, None, 256))]
+    table = TableRows("forgetting", "forget", "entry", "init", pd.concat(cells), ("accuracy", "loss"), ("model", "seed"))
+    said = report.found([table])[0]
+    assert "none, fc1 256:" in said.findings[-2]
+
+
 def test_a_cell_is_called_by_what_others_were_not_told():
     told = [("none", "0.05", "uniform"), ("replay", "0.05", "uniform"), ("replay", "0.5", "uniform"), ("replay", "0.05", "ca2")]
     cells = [{"method": method, "stored": stored, "policy": policy} for method, stored, policy in told]
