@@ -31,6 +31,7 @@ WITHOUT_ROWS = {  # no report of a run
     "paired",  # answers in words, a row a condition and item
     "conversation",  # likewise: what the report makes of five records
     "conversation-full",  # likewise, of four
+    "conversation-real",  # likewise, of three
     "locomo",  # means of another's questions
 }
 
