@@ -156,10 +156,17 @@ def coding() -> None:
     torch.set_num_threads(2)
 
 
+def without_peers() -> bool:
+    """Whether what is compared with is missing, which is said."""
+    missing = [name for name in PEERS if importlib.util.find_spec(name) is None]
+    if missing:
+        print(f"{', '.join(missing)} not installed, so nothing is compared with: make peers")
+    return bool(missing)
+
+
 def main(sizes: Sequence[int] = SIZES, durable: Durable | None = None) -> None:
     """Compare all sizes. `durable` writes so many traces to a store on disk and returns the seconds that it took; None: no such row."""
-    if missing := [name for name in PEERS if importlib.util.find_spec(name) is None]:
-        print(f"{', '.join(missing)} not installed, so nothing is compared with: make peers")
+    if without_peers():
         return
     compile_all()
     coding()

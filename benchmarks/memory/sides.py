@@ -1,8 +1,10 @@
 """What is compared: our sparse index, numpy's products, faiss' flat index and hnswlib, each behind the same three functions."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.kwta import kwta
 from hippo_core.kernels.sparse_recall.index import SparseIndex
+from hippo_core.retrieval.neighbours.index import NeighbourIndex
 
 TOP, LINKS, BUILDING, SEARCHING = 10, 32, 200, 64  # hnswlib's M, efConstruction, efSearch
 TOGETHER = 16  # cues of which numpy holds all scores at a time
@@ -81,6 +84,51 @@ def hnsw(rows: NDArray, threads: int = 2):
     index.init_index(len(rows), ef_construction=BUILDING, M=LINKS, random_seed=1)
     index.add_items(rows, num_threads=threads)
     return index
+
+
+class Peer(NamedTuple):
+    """A rival: how its effort is set, how rows are removed, and the microseconds that it took to put one in, learning included."""
+
+    side: Side
+    set_effort: Callable[[int], object]
+    remove: Callable[[NDArray[np.int64]], object]
+    insert: float
+
+
+def learnt(rows: NDArray[np.int8], cues: NDArray[np.int8]) -> tuple[NeighbourIndex, Side, float]:
+    """Our index of neighbours, filled 1,000 rows at a time, as a side, and microseconds a row."""
+    index = NeighbourIndex(rows.shape[1])
+    begin = time.perf_counter()
+    for start in range(0, len(rows), 1000):
+        index.add(rows[start : start + 1000])
+    side = Side("ours", lambda first, end, threads: index.recall(cues[first:end], TOP, threads=threads).ids)
+    return index, side, since(begin, rows)
+
+
+def since(begin: float, rows: NDArray) -> float:
+    """Microseconds a row since a moment."""
+    return 1e6 * (time.perf_counter() - begin) / len(rows)
+
+
+def ivf_peer(rows: NDArray[np.float32], cues: NDArray[np.float32], lists: int) -> Peer:
+    """faiss' inverted file, effort: the lists that are looked into."""
+    import faiss
+
+    faiss.omp_set_num_threads(1)
+    begin = time.perf_counter()
+    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(rows.shape[1]), rows.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
+    index.train(rows[: 39 * lists])
+    index.add(rows)
+    side = Side("IVF", lambda first, end, _: index.search(cues[first:end], TOP)[1], faiss.omp_set_num_threads)
+    return Peer(side, lambda effort: setattr(index, "nprobe", effort), index.remove_ids, since(begin, rows))
+
+
+def hnsw_peer(rows: NDArray[np.float32], cues: NDArray[np.float32]) -> Peer:
+    """hnswlib, effort: efSearch."""
+    begin = time.perf_counter()
+    index = hnsw(rows, threads=1)
+    side = Side("hnswlib", lambda first, end, threads: index.knn_query(cues[first:end], TOP, num_threads=threads)[0].astype(np.int64))
+    return Peer(side, index.set_ef, lambda gone: [index.mark_deleted(row) for row in gone], since(begin, rows))
 
 
 def filled(codes: Code, dims: int, at_once: int) -> SparseIndex:

@@ -1,0 +1,140 @@
+"""An index of dense vectors by a sparse code that is learnt from them: rows are added and removed, and the nearest are recalled.
+
+A row wins WINS units, a cue `probes` of them. Of the rows that share a unit with the cue the `compared` whose signs differ least from its
+own are compared with it, number by number. So of a million rows a cue reads a fiftieth, 48 bytes each, and a few hundred of them whole.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from math import log2, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hippo_core.files import LabError
+from hippo_core.kernels.sparse_recall.index import grown
+from hippo_core.kernels.sparse_recall.side_by_side import at_once, parts
+from hippo_core.retrieval.neighbours.cells import PAGE, Pages, Units, code, emptied, look_at_all, put, search, signs_of
+from hippo_core.retrieval.neighbours.units import AT_ONCE, learn_units
+from hippo_core.retrieval.vectors import lengths_of
+
+LEARN, AGAIN = 16_384, 4  # rows from which units are learnt, and again when there are so many times as many
+WINS, SAMPLE = 2, 8  # units that a row wins; rows a unit that it is learnt from
+
+
+class Nearest(NamedTuple):
+    """For each cue the nearest rows, int64 [B, top], -1 where there are fewer, and their cosines float64 [B, top], -inf there."""
+
+    ids: NDArray[np.int64]
+    cosines: NDArray[np.float64]
+
+
+class NeighbourIndex:
+    """Vectors int8 [N, width], numbered from 0 as they are added, for good; a removed row keeps its number and is not recalled any more.
+
+    Recalls change nothing and may run side by side; nothing may run beside `add` and `remove`. Where fewer than LEARN rows may be recalled,
+    all of them are looked at. The add that brings LEARN rows, or AGAIN times as many as the last time, learns the units anew and codes all
+    rows once more.
+
+    Args:
+        width: numbers of a vector, of which the direction alone counts.
+        probes: units that a cue wins: more find more and take longer.
+        compared: rows that are compared with a cue number by number; the better share by signs alone.
+        seed: of which rows units are learnt from.
+    """
+
+    def __init__(self, width: int, probes: int = 32, compared: int = 256, seed: int = 0) -> None:
+        if min(width, probes, compared) < 1:
+            raise LabError(f"an index expects width, probes and compared of at least 1, got {width}, {probes} and {compared}")
+        self.width, self.probes, self.compared, self.seed = width, probes, compared, seed
+        self._rows = self._living = self._learnt = 0  # rows, those not removed, and how many of these units were learnt from
+        self._table, self._lengths, self._alive = np.empty((0, width), np.int8), np.empty(0), np.empty(0, np.bool_)
+        self._units = units_of(np.empty((0, width), np.int8))
+        self._cells, self._pages, self._used = *emptied(0, width), 0  # `_used`: how many pages
+
+    def __len__(self) -> int:
+        """The number of rows that were ever added."""
+        return self._rows
+
+    def add(self, vectors: NDArray[np.int8]) -> range:
+        """Add vectors [N, width]; returns their rows. LabError for what is no such array."""
+        self._check(vectors, "vectors to add")
+        first, self._rows = self._rows, self._rows + len(vectors)
+        self._table, self._lengths, self._alive = (grown(part, self._rows) for part in (self._table, self._lengths, self._alive))
+        added = slice(first, self._rows)
+        self._table[added], self._lengths[added], self._alive[added] = vectors, lengths_of(vectors), True
+        self._living += len(vectors)
+        if self._living >= max(LEARN, AGAIN * self._learnt):
+            self._learn()
+        elif self._learnt:
+            self._put(np.arange(first, self._rows))
+        return range(first, self._rows)
+
+    def remove(self, rows: NDArray[np.integer] | Sequence[int]) -> None:
+        """These rows are not recalled any more; to remove one twice is fine. LabError for a row that was never added, or what is no row."""
+        numbers = np.asarray(rows)
+        if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= self._rows):
+            raise LabError(
+                f"rows to remove must be whole numbers from 0 to {self._rows - 1}, got {numbers.dtype} {numbers[:3].tolist()} ..."
+            )
+        numbers = np.unique(numbers.astype(np.int64))
+        self._living -= int(self._alive[numbers].sum())
+        self._alive[numbers] = False
+
+    def recall(
+        self, cues: NDArray[np.int8], top: int, mask: NDArray[np.bool_] | None = None, threads: int = 1, every: bool = False
+    ) -> Nearest:
+        """The `top` rows nearest to each cue [B, width] by their cosine, of equals the first; `threads` share out the cues.
+
+        `mask` bool [len(self)] says which rows may be recalled. `every`: look at all of these, so that none is missed.
+        """
+        self._check(cues, "cues")
+        if top < 1:
+            raise LabError(f"recall expects top of at least 1, got {top}")
+        if mask is not None and (mask.dtype != np.bool_ or mask.shape != (self._rows,)):
+            raise LabError(f"the mask must be bool [{self._rows}], one entry a row, got {mask.dtype} {[*mask.shape]}")
+        allowed = self._alive[: self._rows] if mask is None else self._alive[: self._rows] & mask
+        every = every or (self._living if mask is None else int(np.count_nonzero(allowed))) < LEARN
+        found = at_once(partial(self._find, allowed, top, every), [(cues[a:b],) for a, b in parts(max(1, len(cues)), threads)])
+        ids, products = (np.concatenate(part) for part in zip(*found, strict=True))
+        return Nearest(ids, products / lengths_of(cues)[:, None])
+
+    def _find(self, allowed: NDArray[np.bool_], top: int, every: bool, cues: NDArray[np.int8]) -> tuple[NDArray, NDArray]:
+        """The rows found and their products with the cue over their lengths."""
+        ids, products = np.full((len(cues), top), -1, np.int64), np.full((len(cues), top), -np.inf)
+        if every:
+            look_at_all(cues, self._table, self._lengths, allowed, ids, products)
+        else:
+            asked = min(self.probes, len(self._units.table)), self._cells, self._pages
+            rows = self._table, self._lengths, allowed
+            search(cues, signs_of(cues), self._units, *asked, *rows, max(top, self.compared), ids, products)
+        return ids, products
+
+    def _learn(self) -> None:
+        """Learn units from the rows that are left and put these into new cells."""
+        living = np.flatnonzero(self._alive[: self._rows])
+        count = 2 ** round(log2(8 * sqrt(len(living))))
+        drawn = np.random.default_rng(self.seed).choice(living, min(SAMPLE * count, len(living)), replace=False)
+        self._units, self._learnt = units_of(learn_units(self._table[drawn], count)), len(living)
+        self._cells, self._pages, self._used = *emptied(count, self.width), 0
+        for start in range(0, len(living), AT_ONCE):
+            self._put(living[start : start + AT_ONCE])
+
+    def _put(self, rows: NDArray[np.int64]) -> None:
+        """Put rows, ascending, into the cells of the units that they win."""
+        vectors, won = self._table[rows], np.empty((len(rows), WINS), np.int64)
+        signs = signs_of(vectors)
+        code(vectors, signs, self._units, won)
+        room = self._used + WINS * len(rows) // PAGE + len(self._cells.counts) + 1
+        self._pages = Pages(*(grown(part, room) for part in self._pages))
+        self._used = put(rows.astype(np.int32), won, signs, self._cells, self._pages, self._used)
+
+    def _check(self, vectors: NDArray[np.int8], what: str) -> None:
+        if vectors.dtype != np.int8 or vectors.ndim != 2 or vectors.shape[1] != self.width:
+            raise LabError(f"{what} must be int8 [N, {self.width}], got {vectors.dtype} {[*vectors.shape]}; `vectors.quantised` makes them")
+
+
+def units_of(table: NDArray[np.int8]) -> Units:
+    """Units int8 [U, D] as kernels read them."""
+    return Units(table, lengths_of(table), signs_of(table))
