@@ -95,8 +95,8 @@ def as_good(peer: "Peer", least: float, near: NDArray) -> tuple["Side", str]:
 
 
 def told(sides: list["Side"]) -> Iterator[str]:
-    """Microseconds a cue of each side, alone and in a batch, by one thread and two, and how many times ours they are."""
-    for threads in (1, 2):
+    """Microseconds a cue of each side, alone and in a batch, by one thread and, where there are two cores, by two; and as times of ours."""
+    for threads in range(1, 1 + min(2, len(os.sched_getaffinity(0)))):
         for kind, spent in ask_all(sides, threads).items():
             times = ", ".join(f"{name} {each:.0f}" for name, each in spent.items())
             over = ", ".join(f"{name} {each / spent['ours']:.1f}" for name, each in spent.items() if name != "ours")

@@ -55,8 +55,8 @@ def due(vectors: np.ndarray, alive: np.ndarray, cues: np.ndarray, top: int) -> t
 
 @pytest.mark.parametrize("learn", [10, 10_000])
 @settings(max_examples=40, deadline=None)
-@given(steps=STEPS, seed=st.integers(0, 10_000), threads=st.sampled_from([1, 2]), every=st.booleans())
-def test_it_is_exact_where_all_units_are_asked_and_all_rows_compared(learn, steps, seed, threads, every):
+@given(steps=STEPS, seed=st.integers(0, 10_000), threads=st.sampled_from([1, 2]), exact=st.booleans())
+def test_it_is_exact_where_all_units_are_asked_and_all_rows_compared(learn, steps, seed, threads, exact):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LEARN", learn)
         index = NeighbourIndex(WIDTH, probes=999, compared=9999)
@@ -72,7 +72,7 @@ def test_it_is_exact_where_all_units_are_asked_and_all_rows_compared(learn, step
             elif step == "recall":
                 mask = np.random.default_rng(seed).random(len(index)) > 0.3 if width % 2 else None
                 cues = drawn(seed + number, width)
-                found = index.recall(cues, count, mask, threads, every)
+                found = index.recall(cues, count, mask, threads, exact)
                 ids, cosines = due(vectors, alive if mask is None else alive & mask, cues, count)
                 np.testing.assert_array_equal(found.ids, ids)
                 np.testing.assert_allclose(found.cosines, cosines)
@@ -90,7 +90,7 @@ def filled() -> tuple[NeighbourIndex, np.ndarray]:
 
 def share(index: NeighbourIndex, cues: np.ndarray, top: int = 10) -> float:
     """How many of the nearest it finds."""
-    pairs = zip(index.recall(cues, top).ids, index.recall(cues, top, every=True).ids, strict=True)
+    pairs = zip(index.recall(cues, top).ids, index.recall(cues, top, exact=True).ids, strict=True)
     return float(np.mean([len(set(found) & set(near)) / len(near) for found, near in pairs]))
 
 

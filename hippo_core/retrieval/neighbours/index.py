@@ -83,11 +83,11 @@ class NeighbourIndex:
         self._alive[numbers] = False
 
     def recall(
-        self, cues: NDArray[np.int8], top: int, mask: NDArray[np.bool_] | None = None, threads: int = 1, every: bool = False
+        self, cues: NDArray[np.int8], top: int, mask: NDArray[np.bool_] | None = None, threads: int = 1, exact: bool = False
     ) -> Nearest:
         """The `top` rows nearest to each cue [B, width] by their cosine, of equals the first; `threads` share out the cues.
 
-        `mask` bool [len(self)] says which rows may be recalled. `every`: look at all of these, so that none is missed.
+        `mask` bool [len(self)] says which rows may be recalled. `exact`: look at all of these, so that none is missed.
         """
         self._check(cues, "cues")
         if top < 1:
@@ -95,15 +95,15 @@ class NeighbourIndex:
         if mask is not None and (mask.dtype != np.bool_ or mask.shape != (self._rows,)):
             raise LabError(f"the mask must be bool [{self._rows}], one entry a row, got {mask.dtype} {[*mask.shape]}")
         allowed = self._alive[: self._rows] if mask is None else self._alive[: self._rows] & mask
-        every = every or (self._living if mask is None else int(np.count_nonzero(allowed))) < LEARN
-        found = at_once(partial(self._find, allowed, top, every), [(cues[a:b],) for a, b in parts(max(1, len(cues)), threads)])
+        exact = exact or (self._living if mask is None else int(np.count_nonzero(allowed))) < LEARN
+        found = at_once(partial(self._find, allowed, top, exact), [(cues[a:b],) for a, b in parts(max(1, len(cues)), threads)])
         ids, products = (np.concatenate(part) for part in zip(*found, strict=True))
         return Nearest(ids, products / lengths_of(cues)[:, None])
 
-    def _find(self, allowed: NDArray[np.bool_], top: int, every: bool, cues: NDArray[np.int8]) -> tuple[NDArray, NDArray]:
+    def _find(self, allowed: NDArray[np.bool_], top: int, exact: bool, cues: NDArray[np.int8]) -> tuple[NDArray, NDArray]:
         """The rows found and their products with the cue over their lengths."""
         ids, products = np.full((len(cues), top), -1, np.int64), np.full((len(cues), top), -np.inf)
-        if every:
+        if exact:
             look_at_all(cues, self._table, self._lengths, allowed, ids, products)
         else:
             asked = min(self.probes, len(self._units.table)), self._cells, self._pages
