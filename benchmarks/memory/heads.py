@@ -21,6 +21,7 @@ from hippo_core.models import minilm
 from hippo_core.models.matmul import quicken_products
 from hippo_core.results.rankings import score_ranking
 from hippo_core.results.statistics import cluster_interval
+from hippo_core.retrieval.encoded import kept
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates, load_head
 from hippo_core.retrieval.minilm_head import MINILM_HEAD, PIECES, owner
 from hippo_core.retrieval.payload import Payload
@@ -49,6 +50,7 @@ WITH_PIECES: tuple[tuple[Channel, ...], ...] = (
     ("grams", "minilm", "key", "pieces"),
 )
 SHOWN = ("recall_1", "recall_2", "recall_5", "all_gold_5")
+KEPT = 1024  # texts whose states lie in one file
 WORLDS = 12  # from so many on intervals draw worlds
 
 
@@ -61,12 +63,31 @@ def worlds_of(name: str, split: str, n: int | None) -> Iterator[World]:
     yield from worlds(suite, profile, n or usual, 1337, split, overrides=overrides)  # type: ignore[arg-type]
 
 
+def read(texts: Sequence[str]) -> Iterator[tuple[list[int], Sequence[torch.Tensor], torch.Tensor]]:
+    """`minilm.read` with states in half precision, which are kept below data/generated: a run that was cut off goes on where it was."""
+    order = sorted(range(len(texts)), key=lambda row: (len(texts[row]), row))
+    for start in range(0, len(order), KEPT):
+        batch = order[start : start + KEPT]
+        made = kept(f"{minilm.identity()} states in half precision", some := [texts[row] for row in batch], lambda some=some: run(some))
+        yield batch, made["states"].float().split(made["sizes"].tolist()), made["vectors"]
+
+
+def run(texts: Sequence[str]) -> dict[str, torch.Tensor]:
+    """The states of all pieces of texts one after another, how many each text has, and the texts' vectors."""
+    states, vectors = {}, torch.zeros(len(texts), minilm.WIDTH)
+    for batch, own, means in minilm.read(texts):
+        states |= dict(zip(batch, own, strict=True))
+        vectors[batch] = means
+    laid = [states[row] for row in range(len(texts))]
+    return {"states": torch.cat(laid).half(), "sizes": torch.tensor([len(one) for one in laid]), "vectors": vectors}
+
+
 def codes_of(texts: Sequence[str], heads: dict[str, KeyEncoder]) -> dict[str, Codes]:
     """The codes of texts by each head, and by each projection of pieces with the first head, from one run of MiniLM."""
     vectors = np.zeros((len(texts), minilm.WIDTH), np.int8)
     active = {name: torch.zeros(len(texts), one.expansion) for name, one in heads.items()}
     pieces: dict[str, dict[int, Pieces]] = {name: {} for name, one in heads.items() if one.pieces}
-    for batch, states, means in minilm.read(texts):
+    for batch, states, means in read(texts):
         vectors[batch] = quantised(means.numpy())
         words = [minilm.words_of_pieces(texts[row]) for row in batch]
         for name, one in heads.items():

@@ -132,16 +132,47 @@ def fit_key(
     blocks, hidden = shape
     head = KeyHead(KeySettings(blocks=blocks, hidden=hidden, units=recipe.units))
     sharpness = torch.nn.Parameter(torch.tensor(3.0))
-    optimizer = torch.optim.AdamW([*head.parameters(), sharpness], lr=recipe.rate, weight_decay=0.01)
-    for step in range(recipe.steps):
-        optimizer.param_groups[0]["lr"] = recipe.rate * min(1, (step + 1) / 50) * (1 - step / recipe.steps)
-        loss, right = _loss(head, sharpness, random.sample(rooms, recipe.together), recipe)
+    descend(
+        [*head.parameters(), sharpness],
+        lambda: _loss(head, sharpness, random.sample(rooms, recipe.together), recipe),
+        recipe.steps,
+        recipe.rate,
+        0.01,
+        say,
+    )
+    return head.eval().requires_grad_(False)
+
+
+def descend(
+    parameters: Sequence[Tensor],
+    loss_of: Callable[[], tuple[Tensor, float]],
+    steps: int,
+    rate: float,
+    decay: float,
+    say: Callable[[str], None],
+) -> None:
+    """Go down a loss by AdamW, whose rate rises for 50 steps, then falls to nothing. `loss_of`: a loss, and how often it was right."""
+    optimizer = torch.optim.AdamW(parameters, lr=rate, weight_decay=decay)
+    for step in range(steps):
+        optimizer.param_groups[0]["lr"] = rate * min(1, (step + 1) / 50) * (1 - step / steps)
+        loss, right = loss_of()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step % 50 == 0 or step + 1 == recipe.steps:
+        if step % 50 == 0 or step + 1 == steps:
             say(f"step {step}: loss {loss.item():.3f}, first {right:.3f}")
-    return head.eval().requires_grad_(False)
+
+
+def targets(rooms: Sequence[States]) -> tuple[Tensor, Tensor]:
+    """Of rooms laid one after another the fact that each cue is about [C], and what is added to scores [C, F]: what it is about as well is
+    no wrong one."""
+    before = [sum(len(room.facts) for room in rooms[:number]) for number in range(len(rooms))]
+    gold = [start + index for start, room in zip(before, rooms, strict=True) for index in room.gold]
+    also = [[start + index for index in indices] for start, room in zip(before, rooms, strict=True) for indices in room.also]
+    apart = torch.zeros(len(gold), sum(len(room.facts) for room in rooms))
+    for row, indices in enumerate(also):
+        apart[row, indices] = -math.inf
+    return torch.tensor(gold), apart
 
 
 def _loss(head: KeyHead, sharpness: Tensor, rooms: Sequence[States], recipe: KeyRecipe) -> tuple[Tensor, float]:
@@ -149,12 +180,7 @@ def _loss(head: KeyHead, sharpness: Tensor, rooms: Sequence[States], recipe: Key
     with half_products("cpu"):
         facts = head(*_worn([state for room in rooms for state in room.facts], recipe.dropout)).float()
         cues = head(*_worn([state for room in rooms for state in room.cues], recipe.dropout)).float()
-    before = [sum(len(room.facts) for room in rooms[:number]) for number in range(len(rooms))]
-    gold = torch.tensor([start + index for start, room in zip(before, rooms, strict=True) for index in room.gold])
-    also = [[start + index for index in indices] for start, room in zip(before, rooms, strict=True) for indices in room.also]
-    apart = torch.zeros(len(cues), len(facts))
-    for row, indices in enumerate(also):
-        apart[row, indices] = -math.inf
+    gold, apart = targets(rooms)
     losses, right = [], math.nan
     for part in NESTED:
         units = recipe.units // part

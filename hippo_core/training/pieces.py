@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, dropout, normalize
 
 from hippo_core.retrieval.pieces import PieceHead, PieceSettings, matched
-from hippo_core.training.key import States
+from hippo_core.training.key import States, descend, targets
 
 
 class PieceRecipe(BaseModel):
@@ -34,15 +34,14 @@ def fit_pieces(random: Random, rooms: Sequence[States], recipe: PieceRecipe, say
         head.weight.weight.zero_()
         head.weight.bias.fill_(math.log(math.e - 1))  # every piece counts 1
     sharpness = torch.nn.Parameter(torch.tensor(3.0))
-    optimizer = torch.optim.AdamW([*head.parameters(), sharpness], lr=recipe.rate, weight_decay=0.0)
-    for step in range(recipe.steps):
-        optimizer.param_groups[0]["lr"] = recipe.rate * min(1, (step + 1) / 50) * (1 - step / recipe.steps)
-        loss, right = _loss(head, sharpness, random.sample(rooms, recipe.together), recipe.dropout)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if step % 50 == 0 or step + 1 == recipe.steps:
-            say(f"step {step}: loss {loss.item():.3f}, first {right:.3f}")
+    descend(
+        [*head.parameters(), sharpness],
+        lambda: _loss(head, sharpness, random.sample(rooms, recipe.together), recipe.dropout),
+        recipe.steps,
+        recipe.rate,
+        0.0,
+        say,
+    )
     return head.eval().requires_grad_(False)
 
 
@@ -60,12 +59,7 @@ def _loss(head: PieceHead, sharpness: Tensor, rooms: Sequence[States], share: fl
     weight, of = head.weights(cue_states), _owner(cues)
     summed = best.new_zeros(len(cues), len(facts)).index_add(0, of, best * weight[:, None])
     scores = summed / weight.new_zeros(len(cues)).index_add(0, of, weight)[:, None]
-    before = [sum(len(room.facts) for room in rooms[:number]) for number in range(len(rooms))]
-    gold = torch.tensor([start + index for start, room in zip(before, rooms, strict=True) for index in room.gold])
-    also = [[start + index for index in indices] for start, room in zip(before, rooms, strict=True) for indices in room.also]
-    apart = torch.zeros(len(cues), len(facts))
-    for row, indices in enumerate(also):
-        apart[row, indices] = -math.inf
+    gold, apart = targets(rooms)
     scores = sharpness.exp() * scores + apart
     return cross_entropy(scores, gold), (scores.argmax(1) == gold).float().mean().item()
 
