@@ -93,7 +93,7 @@ def codes_of(texts: Sequence[str], heads: dict[str, KeyEncoder]) -> dict[str, Co
         for name, one in heads.items():
             active[name][batch] = one.model.active(states, one.expansion)
             if one.pieces:
-                pieces[name] |= {row: pieces_of(one.pieces, *pair) for row, *pair in zip(batch, states, words, strict=True)}  # type: ignore[misc]
+                pieces[name] |= {row: pieces_of(one.pieces, *pair, vectors[row]) for row, *pair in zip(batch, states, words, strict=True)}  # type: ignore[misc]
     rows = range(len(texts))
     return {
         name: Codes(one.code(active[name]), vectors, tuple(pieces[name][row] for row in rows) if one.pieces else ())

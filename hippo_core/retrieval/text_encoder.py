@@ -108,7 +108,9 @@ class KeyEncoder:
                 active[batch], vectors[batch] = self.model.active(states, self.expansion), quantised(means.numpy())
                 if self.pieces:
                     words = [minilm.words_of_pieces(texts[row], self.model.source.device) for row in batch]
-                    pieces |= {row: pieces_of(self.pieces, one, own) for row, one, own in zip(batch, states, words, strict=True)}
+                    pieces |= {
+                        row: pieces_of(self.pieces, one, own, vectors[row]) for row, one, own in zip(batch, states, words, strict=True)
+                    }
         else:
             for start in range(0, len(texts), RUN):
                 active[start : start + RUN] = self.model.activations(texts[start : start + RUN], self.expansion)

@@ -73,7 +73,7 @@ class TraceIndex:
     def pieces(self) -> PieceChannel:
         """The channel `pieces`."""
         tables = [table for trace in self.traces for table in trace.payload.pieces]
-        return PieceChannel(tables, [part for trace in self.traces for part in sentences(trace.text)], self._starts)
+        return PieceChannel(tables, [part for trace in self.traces for part in sentences(trace.text)], self._vectors, self._starts)
 
     @cached_property
     def expanded(self) -> SparseChannel:
@@ -97,7 +97,7 @@ class TraceIndex:
 
     def likeness(self, cue: Cue) -> dict[str, Scores]:
         """How like the cue each trace is, by channel, float64 [N]: of words and their pieces the share of the cue that it holds, of keys
-        and vectors the cosine, of pieces the mean of what each finds."""
+        and vectors the cosine, of pieces the mean of what each finds, and a little of the vectors' cosine."""
         found = {
             name: self.sparse[name].covered(code) if name in TERMS else self.sparse[name].cosines(code) for name, code in cue.codes.items()
         }

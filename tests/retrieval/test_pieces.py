@@ -9,7 +9,7 @@ import torch
 
 from hippo_core.files import LabError
 from hippo_core.retrieval.payload import Payload, PayloadCodec
-from hippo_core.retrieval.pieces import PieceChannel, PieceHead, Pieces, PieceSettings, Spelling, letters, matched, pieces_of
+from hippo_core.retrieval.pieces import WHOLE, PieceChannel, PieceHead, Pieces, PieceSettings, Spelling, letters, matched, pieces_of
 from hippo_core.retrieval.vectors import quantised
 from tests.store.made import CODEC, key_of
 
@@ -32,17 +32,18 @@ def dice(a, b):
 
 def test_a_trace_counts_what_the_pieces_of_a_cue_find_in_its_best_sentence():
     random = np.random.default_rng(3)
-    made, cue_rows = tables(random), quantised(random.standard_normal((3, 8)))
-    cue = Pieces(cue_rows, np.array([1.0, 2.0, 0.5], np.float32), ("red", "miill", ""))
+    made, cue_rows, vectors = tables(random), quantised(random.standard_normal((3, 8))), quantised(random.standard_normal((5, 6)))
+    cue = Pieces(cue_rows, np.array([1.0, 2.0, 0.5], np.float32), ("red", "miill", ""), vectors[4])
     held = {"red": 2, "miill": 0, "": 0}
     weights = [one * math.log1p((4 - held[word] + 0.5) / (held[word] + 0.5)) for one, word in zip(cue.weights, cue.words, strict=True)]
     sentences = []
-    for text, table in zip(TEXTS, made, strict=True):
+    for text, table, vector in zip(TEXTS, made, vectors[:4].astype(float), strict=True):
         alike = unit(cue_rows.astype(float)) @ unit(table.astype(float)).T
         spelt = [max(dice(word, other) for other in text.split()) if word else -1.0 for word in cue.words]
-        sentences.append(sum(w * max([*row, s]) for w, row, s in zip(weights, alike, spelt, strict=True)) / sum(weights))
+        found = sum(w * max([*row, s]) for w, row, s in zip(weights, alike, spelt, strict=True)) / sum(weights)
+        sentences.append(found + WHOLE * float(unit(vector) @ unit(vectors[4].astype(float))))
     due = [max(sentences[:2]), *sentences[2:]]
-    assert PieceChannel(made, TEXTS, STARTS).scores(cue) == pytest.approx(due)
+    assert PieceChannel(made, TEXTS, vectors[:4], STARTS).scores(cue) == pytest.approx(due)
 
 
 def test_a_misspelt_word_is_found_by_its_letters_and_no_word_by_none():
@@ -53,9 +54,10 @@ def test_a_misspelt_word_is_found_by_its_letters_and_no_word_by_none():
 
 
 def test_without_traces_or_without_pieces_nothing_is_found():
-    nothing = Pieces(np.zeros((0, 8), np.int8), np.zeros(0, np.float32), ())
-    assert PieceChannel(tables(np.random.default_rng(1)), TEXTS, STARTS).scores(nothing).tolist() == [0, 0, 0]
-    assert len(PieceChannel([], [], np.zeros(0, np.int64)).scores(nothing)) == 0
+    nothing = Pieces(np.zeros((0, 8), np.int8), np.zeros(0, np.float32), (), np.zeros(6, np.int8))
+    made, vectors = tables(np.random.default_rng(1)), np.ones((4, 6), np.int8)
+    assert PieceChannel(made, TEXTS, vectors, STARTS).scores(nothing).tolist() == [0, 0, 0]
+    assert len(PieceChannel([], [], np.zeros((0, 6), np.int8), np.zeros(0, np.int64)).scores(nothing)) == 0
 
 
 def test_while_it_learns_a_text_counts_its_best_piece():
@@ -66,7 +68,7 @@ def test_while_it_learns_a_text_counts_its_best_piece():
 
 def test_pieces_are_rows_of_the_projection_with_weights_above_zero():
     head = PieceHead(PieceSettings(hidden=6, width=4)).eval()
-    made = pieces_of(head, torch.randn(5, 6), ["a"] * 5)
+    made = pieces_of(head, torch.randn(5, 6), ["a"] * 5, np.ones(6, np.int8))
     assert made.table.shape == (5, 4) and made.table.dtype == np.int8 and (made.weights > 0).all()
 
 
