@@ -118,7 +118,7 @@ def compare(count: int) -> None:
     peers = [ivf_peer(floats, asked, len(index._units.table))] + ([hnsw_peer(floats, asked)] if count <= HNSW else [])
     costs = [f"ours {insert:.1f}", *(f"{peer.side.name} {peer.insert:.1f}" for peer in peers)]
     print(f"  insert  {', '.join(costs)} us a row, learning included", flush=True)
-    for index.probes, index.compared in ((32, 256), (64, 512)):
+    for index.probes, index.compared in ((32, 256), (64, 512), (128, 512)):
         found = shared(own.ids(0, CUES, 1), near)
         chosen, efforts = zip(*(as_good(peer, found, near) for peer in peers), strict=True)
         print(f"  recall@{TOP}  ours ({index.probes} units, {index.compared} rows) {found:.3f}, {', '.join(efforts)}")

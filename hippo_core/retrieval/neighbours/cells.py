@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hippo_core.kernels.compiled import compiled
 
 PAGE = 64
-SHARE, LEAST = 8, 64  # units compared by their numbers: so many times those that win, and at least so many
+SHARE, LEAST = 16, 128  # units compared by their numbers: so many times those that win, and at least so many
 
 
 class Pages(NamedTuple):

@@ -19,7 +19,7 @@ from hippo_core.retrieval.neighbours.cells import PAGE, Pages, Units, code, empt
 from hippo_core.retrieval.neighbours.units import AT_ONCE, learn_units
 from hippo_core.retrieval.vectors import lengths_of
 
-LEARN, AGAIN = 16_384, 4  # rows from which units are learnt, and again when there are so many times as many
+LEARN, AGAIN = 16_384, 2  # rows from which units are learnt, and again when there are so many times as many
 WINS, SAMPLE = 2, 8  # units that a row wins; rows a unit that it is learnt from
 
 
