@@ -1,12 +1,12 @@
 """Retrieval alone: a method made from the name of its preset, opened on a world's facts, and asked all questions of the world."""
 
-import json
 import tempfile
 import time
 from pathlib import Path
 
 from hippo_core.experiments.answer.run import passages_of
 from hippo_core.experiments.memory import run
+from hippo_core.experiments.parameters import with_settings
 from hippo_core.methods.base import Memory, Method, Query, Retrieve
 from hippo_core.methods.presets import load_preset
 from hippo_core.results.rankings import score_ranking
@@ -16,9 +16,7 @@ from hippo_core.suites.types import Suite, World
 
 def method_of(lm, name: str) -> tuple[str, Method]:
     """The method of `preset` or `preset[key=value;other=["a", "b"]]`."""
-    path, _, override = name.removesuffix("]").partition("[")
-    pairs = [one.split("=", 1) for one in override.split(";")] if override else []
-    overrides = {key: json.loads(value) if value.startswith("[") else value for key, value in pairs}
+    path, overrides = with_settings(name)
     preset = load_preset(path if "/" in path else f"baselines/{path}", overrides)
     return name, preset.method(lm, preset.settings)
 

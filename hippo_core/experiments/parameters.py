@@ -49,6 +49,14 @@ def assignments(texts: Iterable[str]) -> dict[str, Any]:
     return values
 
 
+def with_settings(text: str) -> tuple[str, dict[str, Any]]:
+    """`"name[key=value;other=[a, b]]"` as the name and its settings. LabError as of `assignments`."""
+    name, opened, rest = text.partition("[")
+    if opened and not rest.endswith("]"):
+        raise LabError(f"expected name[key=value;other=value], got {text!r}: a bracket is open")
+    return name, assignments(part for part in rest.removesuffix("]").split(";") if part)
+
+
 def require_run_id(parameters: Parameters) -> None:
     """LabError where the run's id is no plain folder name."""
     run_folder(parameters.run_id)

@@ -20,6 +20,7 @@ from hippo_core.conversation.dialogue import Dialogue, Question
 from hippo_core.conversation.techniques import load_technique
 from hippo_core.conversation.techniques.base import Asked, Setting
 from hippo_core.experiments.answer.run import passages_of
+from hippo_core.experiments.parameters import with_settings
 from hippo_core.files import LabError
 from hippo_core.lab.converse.chunks import chunked, world_of
 from hippo_core.methods.base import Memory, Method, Observation, Query, Retrieve
@@ -75,10 +76,9 @@ def evidence_parts(
     """The same, a frame a preset and way to search; those that are `kept` already are left out."""
     for name in presets:
         waiting = [how for how in searched if (name, how) not in kept]
-        path, _, override = name.rstrip("]").partition("[")
         method = None
         if "/" in name and waiting:
-            preset = load_preset(path, dict(one.split("=", 1) for one in override.split(";")) if override else {})
+            preset = load_preset(*with_settings(name))
             method = preset.method(lm, preset.settings)
         for how in waiting:
             begin, rows = time.perf_counter(), []
