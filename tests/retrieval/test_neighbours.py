@@ -54,7 +54,7 @@ def due(vectors: np.ndarray, alive: np.ndarray, cues: np.ndarray, top: int) -> t
 
 
 @pytest.mark.parametrize("learn", [10, 10_000])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=STEPS, seed=st.integers(0, 10_000), threads=st.sampled_from([1, 2]), exact=st.booleans())
 def test_it_is_exact_where_all_units_are_asked_and_all_rows_compared(learn, steps, seed, threads, exact):
     with pytest.MonkeyPatch.context() as patch:
