@@ -6,7 +6,8 @@
 Rows are MiniLM's vectors of sentences that people wrote and of spans of 4, 8 and 16 pieces of them, cues those of questions, once they are
 encoded; before that, and with MADE=1, unit vectors of 256 in families of 32 (recall.py). All are kept in 8 bits; faiss and hnswlib get the
 same numbers as float32. IVF has as many lists as ours has units, and it and hnswlib are asked by the least effort that finds as many of the
-nearest ten as ours does. Our times hold the making of a cue's code. Half of the rows are removed in the end and all are asked again.
+nearest ten as ours does. Our times hold the making of a cue's code. Half of the rows are removed in the end and all are asked again,
+as they were last.
 """
 
 import json
@@ -94,7 +95,7 @@ def as_good(peer: "Peer", least: float, near: NDArray) -> tuple["Side", str]:
     return peer.side, f"{peer.side.name} ({effort}) {found:.3f}"
 
 
-def told(sides: list["Side"]) -> Iterator[str]:
+def timed(sides: list["Side"]) -> Iterator[str]:
     """Microseconds a cue of each side, alone and in a batch, by one thread and, where there are two cores, by two; and as times of ours."""
     for threads in range(1, 1 + min(2, len(os.sched_getaffinity(0)))):
         for kind, spent in ask_all(sides, threads).items():
@@ -118,14 +119,13 @@ def compare(count: int) -> None:
     peers = [ivf_peer(floats, asked, len(index._units.table))] + ([hnsw_peer(floats, asked)] if count <= HNSW else [])
     costs = [f"ours {insert:.1f}", *(f"{peer.side.name} {peer.insert:.1f}" for peer in peers)]
     print(f"  insert  {', '.join(costs)} us a row, learning included", flush=True)
-    for index.probes, index.compared in ((32, 256), (64, 512), (128, 512)):
+    for index.probes, index.compared in ((128, 512), (64, 512), (32, 256)):
         found = shared(own.ids(0, CUES, 1), near)
         chosen, efforts = zip(*(as_good(peer, found, near) for peer in peers), strict=True)
         print(f"  recall@{TOP}  ours ({index.probes} units, {index.compared} rows) {found:.3f}, {', '.join(efforts)}")
-        for line in told([own, flat, *chosen]):
+        for line in timed([own, flat, *chosen]):
             print(line, flush=True)
     gone = np.random.default_rng(2).permutation(count)[: count // 2]
-    index.probes, index.compared = 32, 256
     removing = {"ours": index.remove} | {peer.side.name: peer.remove for peer in peers}
     costs = [f"{name} {1e6 * seconds(lambda remove=remove: remove(gone)) / len(gone):.2f}" for name, remove in removing.items()]
     left = np.setdiff1d(np.arange(count), gone)
