@@ -198,3 +198,20 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def seal(path: Path) -> dict[str, int | str]:
+    """What a file must be when it is read back: its length in bytes and its SHA-256."""
+    return {"bytes": path.stat().st_size, "sha256": sha256(path)}
+
+
+def check_seal(path: Path, expected: object, way_out: str) -> None:
+    """LabError where a file is not what its seal says; `way_out` ends the line."""
+    if not isinstance(expected, dict) or not isinstance(expected.get("bytes"), int) or not isinstance(expected.get("sha256"), str):
+        raise LabError(f"{path} has no seal (its length and SHA-256); {way_out}")
+    if not path.is_file():
+        raise LabError(f"{path} is missing; {way_out}")
+    if path.stat().st_size != expected["bytes"]:
+        raise LabError(f"{path} is damaged: expected {expected['bytes']} bytes, found {path.stat().st_size}; {way_out}")
+    if (found := sha256(path)) != expected["sha256"]:
+        raise LabError(f"{path} is damaged: expected SHA-256 {expected['sha256'][:12]}..., found {found[:12]}...; {way_out}")

@@ -1,0 +1,34 @@
+"""Text as it enters the lab: one normal form for what is taught, asked and answered, whoever typed it."""
+
+import re
+import unicodedata
+
+from hippo_core.files import LabError
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+TYPED = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201b": "'"})  # apostrophes as a keyboard has them
+SPACE = re.compile(r"[^\S\n\t ]|[\u200b\ufeff]")  # a space that no keyboard types, or one without width
+
+
+def normal(text: object, what: str = "the text") -> str:
+    """A text in Unicode's composed form (NFC), with plain apostrophes and plain spaces; line breaks stay.
+
+    Args:
+        text: What somebody typed or a file held.
+        what: What the error calls it, for example "the question".
+
+    Raises:
+        LabError: It is no string, or it holds half of a character (a lone surrogate).
+    """
+    if not isinstance(text, str):
+        raise LabError(f"{what} must be a string, got {type(text).__name__}")
+    if half := SURROGATE.search(text):
+        raise LabError(f"{what} holds half of a character (U+{ord(half[0]):04X}) at position {half.start()}; expected whole Unicode text")
+    return SPACE.sub(_plain, unicodedata.normalize("NFC", text.replace("\r\n", "\n")).translate(TYPED))
+
+
+def _plain(space: re.Match[str]) -> str:
+    """A plain space for one that has a width, nothing for one that has none, a line break for another kind of one."""
+    if space[0] in "\u200b\ufeff":
+        return ""
+    return "\n" if space[0] in "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029" else " "
