@@ -24,8 +24,8 @@ TABLES = {
     "ahead": "Brought back where half of the score is lost; in brackets how far ahead of the best heuristic",
     "spans": "The worst spans first: damage recovered",
     "left_out": "A fault left out of the training: damage recovered",
-    "contraction": "With and without the loss that contracts: score kept behind the learned repair",
-    "ablations": "All settings",
+    "contraction": "With and without the loss that contracts: area under the score kept by the learned repair, from severity 0 (undamaged caches included)",
+    "ablations": "All settings: area under the score kept, from severity 0 (undamaged caches included)",
 }
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from hippo_core.cache.names import Format, Kind
 from hippo_core.experiments.cache.report import TOLD
-from hippo_core.experiments.cache.table import CLEAN, LEAST_LOST, auc, kept
+from hippo_core.experiments.cache.table import CLEAN, LEAST_LOST, auc, kept, kept_of_damaged
 from hippo_core.results.figures.cache import FEATURED, MANY
 from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.frames import Frame
@@ -57,10 +57,9 @@ def main_of(found: Sequence[tuple[str, Frame]]) -> Frame:
 
 
 def scores_kept(metrics: Mapping[str, Any]) -> Frame:
-    """Of task metrics a line a defence, the best first, a column a fault: what is left of the score above chance, the mean over severities
-    from 0 and over tasks; then the mean, and what a defence keeps and takes."""
-    areas: Frame = pd.DataFrame(metrics["robustness_auc"])
-    wide = areas.groupby(["defence", "kind"], sort=False)["auc"].mean().unstack(sort=False)
+    """Of task metrics a line a defence, the best first, a column a fault: what damaged caches keep of the score above chance, the mean over
+    severities above 0 and over tasks; then the mean, and what a defence keeps and takes."""
+    wide = kept_of_damaged(pd.DataFrame(metrics["score_vs_severity"]))
     wide = wide[in_order(wide)]
     wide["mean"] = wide.mean(axis=1)
     wide = wide.sort_values("mean", ascending=False, kind="stable")

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from hippo_core.experiments.cache.table import BOUND, CLEAN, admitted, auc, best_heuristic, kept, overhead, recovered, regression
+from hippo_core.experiments.cache.table import BOUND, CLEAN, admitted, auc, best_heuristic, kept, kept_of_damaged, overhead, recovered, regression
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.figures import cache, cache_bits, drawing
 from hippo_core.results.formatting import NONE, missing, share, span
@@ -18,10 +17,9 @@ TOLD = ("model", "times", "parts", "layers", "heads", "stored", "bits", "budget"
 
 def in_words(model: str, tasks: Mapping[str, Any]) -> str:
     """How much the damage takes, and which defence brings most of it back."""
-    areas = pd.DataFrame(tasks["robustness_auc"], columns=["task", "kind", "defence", "auc"])
-    means = {str(name): float(np.mean(own["auc"])) for name, own in areas.groupby("defence")}
-    repairs = {name: mean for name, mean in means.items() if name not in ("none", *BOUND)}
-    said = f"Over all faults {model} keeps {means['none']:.0%} of its score above chance with no defence"
+    means = kept_of_damaged(pd.DataFrame(tasks["score_vs_severity"])).mean(axis=1)
+    repairs = {str(name): mean for name, mean in means.items() if name not in ("none", *BOUND)}
+    said = f"With damaged caches, over all faults, {model} keeps {means['none']:.0%} of its score above chance with no defence"
     if repairs:
         best = max(repairs, key=lambda name: repairs[name])
         said += f", {repairs[best]:.0%} with the best defence that is told nothing ({best})"
@@ -78,14 +76,13 @@ def _titled(title: str, name: str) -> str:
 
 def _curves(name: str, rows: Frame) -> Section:
     curves = kept(rows)
-    areas = auc(curves)
-    wide = areas.groupby(["defence", "kind"], sort=False)["auc"].mean().unstack(sort=False)
+    wide = kept_of_damaged(curves)
     wide = wide.assign(mean=wide.mean(axis=1)).sort_values("mean", ascending=False)
     shown = wide.map(share).rename_axis(columns=None).reset_index()
     sentence = (
-        "What is left of the clean model's score above chance, the mean over severities from 0 to 1 (1: all, 0: a guess), over the tasks. "
+        "What is left of the clean model's score above chance, the mean over damaged caches (1: all, 0: a guess), over the tasks. "
         f"Told where the damage is: {', '.join(sorted(set(BOUND) - {'recompute'}))}. "
-        f"Best heuristic that is told nothing: {best_heuristic(areas) or NONE}."
+        f"Best heuristic that is told nothing: {best_heuristic(auc(curves)) or NONE}."
     )
     return Section(_titled("Robustness", name), sentence, drawing.png(cache.robustness(curves)), shown)
 

@@ -91,6 +91,12 @@ def kept(rows: Frame) -> Frame:
     return pd.DataFrame(lines, columns=["task", "kind", "severity", "defence", "kept"])
 
 
+def kept_of_damaged(curves: Frame) -> Frame:
+    """By defence (lines) and kind of fault (columns) the mean of `kept` over damaged caches alone: severities above 0, over tasks."""
+    damaged = curves[curves["severity"] > 0]
+    return damaged.groupby(["defence", "kind"], sort=False)["kept"].mean().unstack(sort=False)
+
+
 def auc(curves: Frame) -> Frame:
     """Normalised robustness: the mean height of `kept` over severity from 0 to the largest (trapezoids), by task, kind and defence."""
     import pandas as pd

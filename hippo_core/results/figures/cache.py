@@ -59,17 +59,16 @@ def robustness(curves: Frame) -> Figure:
     return figure
 
 
-def areas(curves: Frame) -> Any:
-    """By defence the mean height of `kept` over severity, over tasks and faults."""
-    lines = curves.sort_values("severity").groupby(["kind", "defence"] + (["task"] if "task" in curves else []))
-    each = lines.apply(lambda own: np.trapezoid(own["kept"], own["severity"]) / max(1e-9, np.ptp(own["severity"])), include_groups=False)
-    return each.groupby("defence").mean()
+def kept_of_damaged(curves: Frame) -> Any:
+    """By defence the mean of `kept` over damaged caches alone (severities above 0), each fault and task counted once."""
+    damaged = curves[curves["severity"] > 0]
+    return damaged.groupby(["kind", "defence"] + (["task"] if "task" in curves else []))["kept"].mean().groupby("defence").mean()
 
 
 def _title(means: Frame) -> str:
-    kept = areas(means)
+    kept = kept_of_damaged(means)
     repairs = kept.drop([name for name in LOOKS if LOOKS[name].hollow or name == "none"], errors="ignore")
-    alone = f"With no defence {kept['none']:.0%} of the score above chance is kept"
+    alone = f"With no defence damaged caches keep {kept['none']:.0%} of the score above chance"
     best = "" if repairs.empty else f", with {LOOKS[str(repairs.idxmax())].label} {repairs.max():.0%}"
     return f"{alone}{best}; higher is better"
 
@@ -119,7 +118,7 @@ def _styled(look: Look) -> dict[str, Any]:
 
 def cost(rows: Frame, curves: Frame) -> Figure:
     """What a defence costs against what it brings: milliseconds a cache (log axis) and the score kept. Up and to the left is better."""
-    took, kept = rows[rows["kind"] != "clean"].groupby("defence")["repair_ms"].mean(), areas(curves)
+    took, kept = rows[rows["kind"] != "clean"].groupby("defence")["repair_ms"].mean(), kept_of_damaged(curves)
     names = [str(name) for name in kept.sort_values(ascending=False).index if name in LOOKS]
     title = "What a defence costs and keeps; up and to the left is better"
     figure, [panel] = grid(title, 1, 1, 3.2, Margins(0.65, 1.7))
@@ -131,7 +130,7 @@ def cost(rows: Frame, curves: Frame) -> Figure:
         panel.set(xscale="log", ylim=(0, 1.02), xticks=[0.01, 0.1, 1, 10, 100])
         panel.set_xticklabels(["≤ .01", ".1", "1", "10", "100"])
         panel.set_xlabel("milliseconds to repair a cache", fontsize=9.5)
-        panel.set_ylabel("score kept, mean over all faults", fontsize=9.5)
+        panel.set_ylabel("score kept by damaged caches, mean over faults", fontsize=9.5)
         panel.legend(loc="center left", bbox_to_anchor=(1.03, 0.5), fontsize=8.5, frameon=False, title="best first", title_fontsize=8.5)
     return figure
 

@@ -56,7 +56,7 @@ def test_every_file_of_the_protocol_is_written_and_says_what_the_rows_say(run, t
         *("table_main_results.tex", "table_ablation_summary.tex", "figA.png", "figB.png", "figC.png", "figD.png", "figE.png"),
     }
     page = (tmp_path / "out/index.md").read_text()
-    assert "| clipping | 0.80 | 0.80 |" in page and "| no defence | 0.60 | 0.60 |" in page  # areas: of 1 to .6, and of 1 to .2
+    assert "| clipping | 0.60 | 0.60 |" in page and "| no defence | 0.20 | 0.20 |" in page  # whole caches are left out
     assert "| text | gaussian | 1 | 0.80 | +0.50" in page and "| clipping | 0.75 | 0.75 |" in page
     evaluated = [json.loads(line) for line in (tmp_path / "out/eval.jsonl").read_text().splitlines()]
     assert {(one["kind"], one["defence"]): one["score"] for one in evaluated} == SCORES
@@ -87,7 +87,7 @@ def test_cells_that_were_told_otherwise_are_ablations_and_no_part_of_the_main_ta
     rows = pd.concat([measured(), measured(harmed, ood="loto_holdout_gaussian", holdout="gaussian")], ignore_index=True)
     found = protocol.groups(rows)
     assert [name for name, _ in found] == ["", "ood=loto_holdout_gaussian"]
-    assert protocol.scores_kept(task_metrics(protocol.main_of(found))).set_index("score kept")["mean"]["clipping"] == "0.80"
+    assert protocol.scores_kept(task_metrics(protocol.main_of(found))).set_index("score kept")["mean"]["clipping"] == "0.60"
     assert ablations.ablations(found)["kept"].tolist() == ["0.80", "0.70", "0.50", "0.70"]
 
 

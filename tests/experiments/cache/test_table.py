@@ -75,7 +75,7 @@ def test_what_is_said_and_drawn_is_of_the_rows(rows):
     assert curves.figure and "clipping" in curves.table["defence"].tolist()
     assert damage.table["recovered"].tolist() == ["−0.25"]
     assert costs.table["needle, score lost"].tolist() == [0, 0.1]
-    assert "keeps 60%" in in_words("m", task_metrics(rows))
+    assert "keeps 40%" in in_words("m", task_metrics(rows))
 
 
 def test_a_training_is_said_in_words():

@@ -18,10 +18,10 @@ def curves(defences=("none", "clipping"), kinds=("targeted", "gaussian")):
     )
 
 
-def test_the_faults_stand_in_their_order_and_the_title_has_the_areas():
+def test_the_faults_stand_in_their_order_and_the_title_is_about_damaged_caches():
     figure = cache.robustness(curves())
     assert [panel.get_title(loc="left") for panel in figure.axes] == ["gaussian", "targeted"]
-    assert "no defence 50%" in figure.texts[0].get_text() and "clipping 75%" in figure.texts[0].get_text()
+    assert "keep 25%" in figure.texts[0].get_text() and "clipping 62%" in figure.texts[0].get_text()
 
 
 def test_of_many_defences_those_that_matter_have_their_colours():
