@@ -32,7 +32,7 @@ from hippo_core.results.formatting import NONE, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics import cluster_interval
 
-FIGURE, TITLE = "docs/brings.png", "What each memory brings, beside the best rag of its run"
+FIGURE, TITLE = "docs/brings.png", "Answers right with each memory, beside the best rag of its run, on the lab's own sentences"
 LINK = compile(r"\[[^\]]*\]\([^)]*\)")
 REGION = compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", DOTALL)
 Where = dict[str, str]

@@ -13,7 +13,7 @@ from hippo_core.results.figures.palette import QUIET, RULE
 from hippo_core.results.formatting import missing, share, span
 
 LOOKS = (("#a33b00", "o"), ("#4f6a5b", "D"))  # of the two sides: colour and marker
-LINE, WORDS = 0.62, 26  # inches of a line; letters of its name abreast
+LINE, WORDS = 0.62, 34  # inches of a line; letters of its name abreast
 APART = 0.15  # half of what lies between the two sides of a line
 
 
