@@ -111,7 +111,7 @@ from hippo_core.files import root, write_json
 from hippo_core.results.records import read_rows, run_folder
 
 rows = read_rows(run_folder(run_id))
-write_json(root() / "reports" / run_id / "criteria.json", {"criteria": [{"verdict": "met"}]})
+write_json(root() / "reports" / run_id / "criteria.json", {"criteria": [{"about": "instrument", "verdict": "met"}]})
 """,
 )
 GRID = """

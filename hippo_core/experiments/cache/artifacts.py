@@ -135,7 +135,8 @@ def _made(runs: Sequence[Path], rows: Frame) -> str:
     return (
         f"Runs {', '.join(f'`{run.name}`' for run in runs)}, commit {', '.join(commits)}; seed {seeds}; probes: {counts}. "
         "All layers, heads and tokens of a context may be hit, keys and values. Score kept: what damaged caches keep of the score above "
-        "chance, mean over severities above 0. Damage recovered: (corrupt - repaired) / (corrupt - clean) on the same caches and damage, with 95% "
+        "chance, mean over severities above 0. Damage recovered: (corrupt - repaired) / (corrupt - clean) on the same caches and damage, "
+        "with 95% "
         "intervals by world where there are ten and something varies; of texts in nats a token, else in answers right. Written by "
         "`python -m hippo_core.experiments.cache.artifacts`."
     )

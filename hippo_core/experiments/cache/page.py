@@ -20,12 +20,13 @@ FIGURES = {
     "figG": "Bits that are gone",
 }
 
+AREA = "area under the score kept from severity 0, undamaged caches included,"
 TABLES = {
     "ahead": "Brought back where half of the score is lost; in brackets how far ahead of the best heuristic",
     "spans": "The worst spans first: damage recovered",
     "left_out": "A fault left out of the training: damage recovered",
-    "contraction": "With and without the loss that contracts: area under the score kept by the learned repair, from severity 0 (undamaged caches included)",
-    "ablations": "All settings: area under the score kept, from severity 0 (undamaged caches included)",
+    "contraction": f"With and without the loss that contracts: {AREA} of the learned repair",
+    "ablations": f"All settings: {AREA} by setting",
 }
 
 

@@ -5,7 +5,18 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.experiments.cache.table import BOUND, CLEAN, admitted, auc, best_heuristic, kept, kept_of_damaged, overhead, recovered, regression
+from hippo_core.experiments.cache.table import (
+    BOUND,
+    CLEAN,
+    admitted,
+    auc,
+    best_heuristic,
+    kept,
+    kept_of_damaged,
+    overhead,
+    recovered,
+    regression,
+)
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.figures import cache, cache_bits, drawing
 from hippo_core.results.formatting import NONE, missing, share, span

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hippo_core.experiments.base import load_experiment
 from hippo_core.files import root
@@ -11,7 +12,7 @@ from hippo_core.lab.run.command import command
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
 from hippo_core.results.records import read_meta, read_metrics
-from hippo_core.results.verdicts import counted, read_invalid, read_verdicts
+from hippo_core.results.verdicts import by_group, counts_in_words, read_invalid, read_verdicts, rivals_of_met
 
 
 def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> list[str]:
@@ -20,13 +21,22 @@ def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, second
     return [
         f"cells:    {len(outcomes) - failed} done, {skipped} skipped, {failed} failed",
         f"time:     {duration(seconds)}",
-        f"criteria: {counted(verdicts) if (verdicts := criteria(run_id)) else _none(run_id)}",
+        *_criteria(run_id),
         f"records:  executed/{run_id}",
         f"report:   {report_page(run_id)}",
     ]
 
 
-def criteria(run_id: str) -> list[str]:
+def _criteria(run_id: str) -> list[str]:
+    """A line for each group of criteria, and what the claims that are met were compared with."""
+    if not (verdicts := criteria(run_id)):
+        return [f"criteria: {_none(run_id)}"]
+    lines = [f"{name}: {counts_in_words(counts)}" for name, counts in by_group(verdicts).items()]
+    lines += [rivals] if (rivals := rivals_of_met(verdicts)) else []
+    return [f"{' ' if number else 'criteria:':<9} {line}" for number, line in enumerate(lines)]
+
+
+def criteria(run_id: str) -> list[dict[str, Any]]:
     """The verdict on each criterion of a run's report; empty where there is no report."""
     path = criteria_file(run_id)
     return read_verdicts(path) if path.is_file() else []

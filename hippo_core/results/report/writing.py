@@ -25,7 +25,7 @@ from hippo_core.results.records import records_with
 from hippo_core.results.report import sections, verdicts
 from hippo_core.results.report.pages import Templates, write_pictures
 from hippo_core.results.report.sections import Section
-from hippo_core.results.verdicts import counted, tally
+from hippo_core.results.verdicts import by_group, counted
 from hippo_core.spoken import number_of
 
 MADE = ("items", "figures")  # folders of an earlier report that are made anew
@@ -93,7 +93,7 @@ def write_report(run_folder: Path, out: Path, groups: Sequence[Group] = (), page
     parts = parts or [_of_sections(run_folder, out, extra)]
     facts = " ".join(part.facts for part in parts)
     judged = [*(verdict for part in parts for verdict in part.verdicts), *of_tables]
-    counts = tally(one.verdict for one in judged) if judged else {}
+    counts = by_group(map(vars, judged))
     words = {"run": run_folder.name, "facts": facts, "parts": parts, "extra": extra, "counts": counts}
     write_criteria(out / "criteria.json", judged, [one for part in parts for one in part.invalid])
     write_text(out / "found.md", "".join(part.found for part in parts))

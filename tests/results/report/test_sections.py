@@ -1,6 +1,7 @@
 """What experiments of one's own bring to a report: all of their tables, all of their sections, intervals by their own clusters."""
 
 import re
+from collections import Counter
 from dataclasses import replace
 
 import pandas as pd
@@ -16,10 +17,12 @@ from hippo_core.results.records import Table, begin_record, finish_record, seal
 from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report import Block, Group, Part, write_report
 from hippo_core.results.report.sections import Section, view
+from hippo_core.results.verdicts import GROUPS, rivals_of_met
 from tests.results import fake_records
 
 LOSSES = Table(columns=("layer", "text", "loss"), unit="layer", cluster="text", measures=("loss",), text=("text",), step="a")
 PAIRS = Table(columns=("pair", "seed_of", "accuracy"), unit="pair", cluster="seed_of", text=("pair",), step="b", file="b.csv")
+COUNT = r"(\d+) ((?:not )?(?:met|shown|judged))"  # of verdicts, in words
 PIXEL = b"\x89PNG one"
 
 
@@ -124,13 +127,26 @@ def test_the_command_line_counts_the_verdicts_that_the_page_counts(tmp_path, mon
     nothing = TableRows("consolidation", "", "question_id", "world", pd.DataFrame({"question_id": ["a"], "world": ["b"]}))
     write_report(run, tmp_path / "reports/trial", [Group("consolidation", [nothing], [])], ANSWER.pages)
     monkeypatch.setattr(summary, "root", lambda: tmp_path)
-    said = [line for line in summary.summary_lines("trial", [], 0, 0.0) if line.startswith("criteria")]
-    page = re.findall("^(?:Success criteria|## Verdicts).*$", (tmp_path / "reports/trial/index.md").read_text(), re.MULTILINE)
-    whole, shown, answers, tables = [
-        {word: int(number) for number, word in re.findall(r"(\d+) ((?:not )?(?:met|shown|judged))", line)} for line in (*said, *page)
-    ]
-    assert whole == shown == {word: answers[word] + tables[word] for word in whole}
-    assert tables["not judged"] == 6 and answers["met"] > 0
+    said = [line.removeprefix("criteria:").strip() for line in summary.summary_lines("trial", [], 0, 0.0)[2:-2]]
+    text = (tmp_path / "reports/trial/index.md").read_text()
+    groups = [line.replace("*", "") for line in re.findall(r"^Success criteria, (.*)\.$", text, re.MULTILINE)]
+    assert said[: len(groups)] == groups and {line.partition(":")[0] for line in groups} <= set(GROUPS.values())
+
+    def counts(lines):
+        return sum((Counter({word: int(number) for number, word in re.findall(COUNT, line)}) for line in lines), Counter())
+
+    assert counts(groups) == counts(tables := re.findall("^## Verdicts.*$", text, re.MULTILINE))
+    assert "6 not judged" in tables[1] and counts(tables[:1])["met"] > 0
+
+
+def test_claims_that_are_met_are_counted_by_what_they_were_compared_with():
+    def claim(rival, mean, about="memory", verdict="met"):
+        return {"about": about, "verdict": verdict, "b": rival, "mean_b": mean}
+
+    told = [claim("baselines/core", 0.0), claim("baselines/rag_sum", 0.6), claim("baselines/rag_bm25", 0.05), claim("", None)]
+    others = [claim("baselines/core", 0.0, "control"), claim("baselines/core", 0.0, verdict="not met")]
+    assert rivals_of_met(told + others) == "of the 4 met, 2 compare with a condition that scores at most 0.05, 2 with a rag"
+    assert rivals_of_met(others) == ""
 
 
 def own_pages(run, out):
