@@ -15,6 +15,7 @@ if missing := [name for name in ("yaml", "typer", "rich", "torch") if find_spec(
     sys.exit(2)
 
 from hippo_core.files import FULL, LabError, Terminated, has_checkout, home
+from hippo_core.text import printable
 
 FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
@@ -49,7 +50,7 @@ def _terminated(*_: object) -> None:
 
 
 def _say(message: str, code: int) -> int:
-    print(message, file=sys.stderr)
+    print(printable(message), file=sys.stderr)  # it may quote another's text
     return code
 
 

@@ -105,7 +105,7 @@ def read_object(path: Path) -> dict[str, Any]:
     """The content of a JSON file that holds an object; LabError where it holds anything else."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict):
         raise LabError(f"{path} is damaged: expected a JSON object")

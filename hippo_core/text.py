@@ -7,6 +7,8 @@ from hippo_core.files import LabError
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 TYPED = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201b": "'"})  # apostrophes as a keyboard has them
+UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+MARKUP = re.compile(r"[\\`\[\]<>&|]")  # what begins code, a link, an image, HTML or a cell of a table in Markdown
 SPACE = re.compile(r"[^\S\n\t ]|[\u200b\ufeff]")  # a space that no keyboard types, or one without width
 
 
@@ -32,3 +34,14 @@ def _plain(space: re.Match[str]) -> str:
     if space[0] in "\u200b\ufeff":
         return ""
     return "\n" if space[0] in "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029" else " "
+
+
+def printable(text: object) -> str:
+    """Another's text as a terminal may show it. What steers a terminal, what turns the direction of writing and halves of characters each
+    become the replacement character; line breaks and tabs stay."""
+    return UNSHOWN.sub("\ufffd", str(text).replace("\r\n", "\n"))
+
+
+def in_markdown(text: object) -> str:
+    """Another's text as a page in Markdown shows it: as text, never as a link, an image, code or HTML."""
+    return MARKUP.sub(r"\\\g<0>", printable(text))

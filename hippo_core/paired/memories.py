@@ -49,28 +49,52 @@ class LabMemory:
 
 
 class OwnMemory:
-    """An object of the user's: `NAME(notes)` has `recall(question, k)`, which returns ids of notes, best first, or (id, score) pairs."""
+    """An object of a class of the user's: `NAME(notes)` has `recall(question, k)`, which returns ids of notes, best first, or (id, score)
+    pairs. What it raises is the item's error, also when it is made."""
 
     def __init__(self, path: str, notes: Sequence[Note]) -> None:
-        self._where, self._notes = f"memory {path}", notes
-        self._memory = imported(path, self._where)([note.model_dump() for note in notes])
-        if not callable(getattr(self._memory, "recall", None)):
-            raise LabError(f"{self._where}: expected an object with recall(question, k), got {type(self._memory).__name__}")
+        self._where, self._notes, self._memory, self._broken = f"memory {path}", notes, None, ""
+        try:
+            self._memory = memory_class(path)([note.model_dump() for note in notes])
+        except LabError:
+            raise
+        except Exception as error:  # anything at all: it is another's code, and the other conditions go on
+            self._broken = self._said(error)
 
     def recall(self, question: str, k: int) -> Brought:
         """What its `recall` returns, checked; what it raises is the item's error."""
+        if self._broken:
+            return Brought(error=self._broken)
         begin = time.perf_counter()
         try:
-            returned = list(self._memory.recall(question, k))
-        except Exception as error:  # anything at all: it is another's code, and the other items go on
-            return Brought(error=f"{self._where}: {type(error).__name__}: {in_a_line(error)}")
-        seconds = time.perf_counter() - begin
-        ids = [str(one if isinstance(one, str) else one[0]) for one in returned]
+            returned = list(self._memory.recall(question, k))  # pyright: ignore[reportOptionalMemberAccess] - it is broken otherwise
+            seconds = time.perf_counter() - begin
+            ids = [str(one if isinstance(one, str) else one[0]) for one in returned]
+        except Exception as error:
+            return Brought(error=self._said(error))
         return ranked(self._where, ids, self._notes, k, seconds)
 
     def close(self) -> None:
         """Its own `close`, where it has one."""
         getattr(self._memory, "close", lambda: None)()
+
+    def _said(self, error: Exception) -> str:
+        return f"{self._where}: {type(error).__name__}: {in_a_line(error)}"
+
+
+def memory_class(path: str) -> type[Any]:
+    """The class that `package.module:NAME` names. LabError for anything that is no class with a method `recall`: it is never called."""
+    where = f"memory {path}"
+    try:
+        found = imported(path, where)
+    except LabError:
+        raise
+    except Exception as error:
+        raise LabError(f"{where}: its module cannot be imported: {type(error).__name__}: {in_a_line(error)}") from None
+    if not (isinstance(found, type) and callable(getattr(found, "recall", None))):
+        got = f"the class {found.__name__}" if isinstance(found, type) else type(found).__name__
+        raise LabError(f"{where}: expected a class with recall(question, k), got {got}")
+    return found
 
 
 class ProgramMemory:
@@ -117,7 +141,7 @@ def opener(name: str, lm: "str | LanguageModel", encoder: str, timeout_s: float 
     if name.startswith(COMMAND):
         return lambda notes: ProgramMemory(name.removeprefix(COMMAND), notes, timeout_s)
     if is_path(name):
-        imported(name, f"memory {name}")
+        memory_class(name)
         return lambda notes: OwnMemory(name, notes)
     settings = {"encoder": encoder} if hasattr(load_preset(name, {}).settings, "encoder") else {}
     load_preset(name, settings)

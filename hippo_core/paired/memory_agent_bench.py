@@ -89,7 +89,7 @@ def _rows(file: Path) -> list[Any]:
             return json.loads(pd.read_parquet(file).to_json(orient="records") or "[]")
         text = file.read_text(encoding="utf-8")
         return [json.loads(line) for line in text.split("\n") if line.strip()] if file.suffix == ".jsonl" else _listed(json.loads(text))
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError, RecursionError, ImportError) as error:
         raise LabError(f"{file}: expected MemoryAgentBench's rows as .json, .jsonl or .parquet: {error}") from None
 
 

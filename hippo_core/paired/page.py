@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from html import escape
 
 from hippo_core.paired.comparison import Cost, Group, Paired
 from hippo_core.paired.run_files import PairedRun
 from hippo_core.results.formatting import NONE, missing, probability, quantity, share, span
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.statistics.paired import Comparison
+from hippo_core.text import in_markdown, printable
 
 CUT = 100
 STYLE = (
@@ -23,11 +25,12 @@ def markdown(pairs: Sequence[Paired], most: int = 20) -> str:
 
 
 def html(text: str, title: str) -> str:
-    """A markdown page as HTML. What a suite says is text, never markup."""
+    """A markdown page as HTML, which fetches and runs nothing. What a suite says is text, never markup."""
     from markdown_it import MarkdownIt
 
-    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
-    head = f'<meta charset="utf-8"><title>{_escaped(title)}</title><style>{STYLE}</style>'
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["image", "link", "autolink"]).render(printable(text))
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}"><title>{escape(printable(title))}</title><style>{STYLE}</style>'
     return f"<!doctype html><html lang=en><head>{head}</head><body>{body}</body></html>\n"
 
 
@@ -41,32 +44,34 @@ def summary(run: PairedRun) -> str:
 
 def _one(pair: Paired, most: int) -> str:
     found, manifest = pair.success, pair.baseline.run.about["suite"]
-    baseline, candidate = pair.baseline.name, pair.candidate.name
-    suite = f"Suite {manifest['name']} {manifest['version']} ({manifest['label_status']}); runs " + ", ".join(
-        dict.fromkeys(str(one.run.about["run_group_id"]) for one in (pair.baseline, pair.candidate))
+    names = [pair.baseline.name, pair.candidate.name]
+    baseline, candidate = map(in_markdown, names)
+    suite = in_markdown(
+        f"Suite {manifest['name']} {manifest['version']} ({manifest['label_status']}); runs "
+        + ", ".join(dict.fromkeys(one.run.about["run_group_id"] for one in (pair.baseline, pair.candidate)))
     )
     parts = [
         f"## {candidate} against {baseline}",
         suite + ".",
         table(
-            ("", "n", baseline, candidate, "difference", "95% interval", "p, worlds permuted"),
+            ("", "n", *names, "difference", "95% interval", "p, worlds permuted"),
             [_line("success", found), *(_line(name, one) for name, one in pair.metrics.items())],
         ),
         f"McNemar's exact p {probability(pair.p_mcnemar)}: {candidate} alone succeeds at {pair.gained} items, {baseline} alone at "
         f"{pair.lost}. It takes items for independent; the permutation and the interval take worlds, of which there are {found.n_worlds}."
         + _remarks(pair),
         "### What it cost",
-        table(("", baseline, candidate), _costs(pair.spent)),
+        table(("", *names), _costs(pair.spent)),
         "### By group",
         table(
-            ("group", "n", baseline, candidate, "difference", "p", "p after Holm"),
+            ("group", "n", *names, "difference", "p", "p after Holm"),
             [_group(one) for one in pair.groups],
         ),
         *_discordant(pair, most),
     ]
     if pair.differs:
         lines = [(name, str(a), str(b)) for name, (a, b) in pair.differs.items()]
-        parts.insert(2, "The runs differ in more than the condition:\n\n" + table(("", baseline, candidate), lines))
+        parts.insert(2, "The runs differ in more than the condition:\n\n" + table(("", *names), lines))
     return "\n\n".join(parts)
 
 
@@ -107,7 +112,8 @@ def _discordant(pair: Paired, most: int) -> list[str]:
         if len(lines):
             shown = "" if len(lines) <= most else f", {most} of them"
             rows = [(one["item"], one["question"], one["answer_b"], one["answer"]) for one in lines.head(most).to_dict("records")]
-            parts += [f"### {name} alone: {len(lines)}{shown}", table(("item", "question", pair.baseline.name, pair.candidate.name), rows)]
+            heads = ("item", "question", pair.baseline.name, pair.candidate.name)
+            parts += [f"### {in_markdown(name)} alone: {len(lines)}{shown}", table(heads, rows)]
     return parts
 
 
@@ -120,9 +126,5 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return NONE if missing(value) else f"{value:.3g}"
-    words = " ".join(str("" if missing(value) else value).replace("\\", "\\\\").replace("|", "\\|").split())
-    return words if len(words) <= CUT else f"{words[:CUT]} ..."
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    words = " ".join(str("" if missing(value) else value).split())
+    return in_markdown(words if len(words) <= CUT else f"{words[:CUT]} ...")

@@ -71,7 +71,10 @@ class Program:
     """A running program. LabError, naming the message, where it does not keep to the protocol."""
 
     def __init__(self, command: str, timeout_s: float = 60.0) -> None:
-        words = shlex.split(command)
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise LabError(f"memory command: {error} in {command!r}; quote its words as in a shell") from None
         if not words:
             raise LabError("memory command: is empty; expected command:PROGRAM ARGUMENTS")
         self.name, self._timeout, self._count, self._buffer = f"memory {words[0]}", timeout_s, 0, b""
@@ -89,9 +92,9 @@ class Program:
                 env=environment,
                 start_new_session=True,
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:
             self._folder.cleanup()
-            raise LabError(f"{self.name} cannot be started: {error.strerror}; name a program by its full path") from None
+            raise LabError(f"{self.name} cannot be started: {getattr(error, 'strerror', error)}; name a program by its full path") from None
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
 

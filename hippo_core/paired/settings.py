@@ -1,13 +1,17 @@
 """What a run is told besides its suite."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from hippo_core.files import LabError, unknown
 from hippo_core.paired.conditions import CONDITIONS
 
-PROFILES, MODES = ("offline", "llm"), ("auto", "deterministic", "llm")
+PROFILES, MODES, ENCODERS = ("offline", "llm"), ("auto", "deterministic", "llm"), ("minilm", "own")
+LONGEST = 86_400.0  # seconds that a program may have for a message
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,8 @@ class Settings:
         provider: who answers in profile llm, as `ollama:MODEL`; "": a model of this lab. `key_env`: the variable with its key.
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
     conditions: tuple[str, ...] = CONDITIONS
     memory: str = "memory/hei_nw"
     profile: str = "offline"
@@ -40,10 +46,15 @@ class Settings:
     key_env: str = ""
 
     def require(self) -> None:
-        """LabError for a name that is none, or a condition that is named twice."""
-        for name, value, legal in (("profile", self.profile, PROFILES), ("answer_mode", self.answer_mode, MODES)):
+        """LabError for a name that is none, a number out of its range, or a condition that is named twice."""
+        named = (("profile", self.profile, PROFILES), ("answer_mode", self.answer_mode, MODES), ("encoder", self.encoder, ENCODERS))
+        for name, value, legal in named:
             if value not in legal:
                 raise unknown(name, value, legal)
+        ranges = (("repeats", self.repeats, 1, 1000), ("limit", self.limit, 0, 10**9), ("timeout", self.timeout_s, 0.1, LONGEST))
+        for name, number, least, most in ranges:
+            if not least <= number <= most:
+                raise LabError(f"{name}: expected a number from {least:g} to {most:g}, got {number}")
         for name in self.conditions:
             if name not in CONDITIONS:
                 raise unknown("condition", name, CONDITIONS)
@@ -69,5 +80,9 @@ def described(settings: Settings) -> Mapping[str, Any]:
 
 
 def restored(told: Mapping[str, Any]) -> Settings:
-    """The settings that `described` made plain."""
-    return Settings(**{**told, "conditions": tuple(told["conditions"])})
+    """The settings that `described` made plain. LabError where they are not of the form of settings."""
+    try:
+        return TypeAdapter(Settings).validate_json(json.dumps(told), strict=True)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}, got {fault['input']!r:.80}" for fault in error.errors()]
+        raise LabError(f"settings of a paired run: {'; '.join(faults)}") from None

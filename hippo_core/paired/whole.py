@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 
 def run_whole(
-    suite: Suite, settings: Settings, lm: "str | LanguageModel", tasks: Path, permissions: Permissions, say: Callable[[str], None] = print
+    suite: Suite, settings: Settings, lm: "str | LanguageModel", tasks: Path, allowed: Permissions, say: Callable[[str], None] = print
 ) -> list[dict[str, Any]]:
     """The rows of all items, in the order in which they were asked. `tasks`: where agents' folders go. LabError where an item runs commands
     and nobody allowed it. A dry run checks the items that run commands, and has no rows."""
-    if suite.runs_commands and not (permissions.shell or permissions.dry_run):
+    if suite.runs_commands and not (allowed.shell or allowed.dry_run):
         raise LabError(f"{suite.folder} has items that run commands; read them and its scripts, then say --allow-shell (docs/agents.md)")
     rows: list[dict[str, Any]] = []
-    if suite.asking and not permissions.dry_run:
+    if suite.asking and not allowed.dry_run:
         rows += run(replace(suite, items=tuple(suite.asking)), settings, lm, say=say)
     if suite.runs_commands:
-        done = run_tasks(suite, settings, lm, tasks, permissions, say)
-        rows += [] if permissions.dry_run else [{**row, "place": len(rows) + row["place"]} for row in done]
+        done = run_tasks(suite, settings, lm, tasks, allowed, say)
+        rows += [] if allowed.dry_run else [{**row, "place": len(rows) + row["place"]} for row in done]
     return rows
 
 
-def told(permissions: Permissions) -> dict[str, Any]:
+def told(allowed: Permissions) -> dict[str, Any]:
     """What a run records of its permissions: the agent, and the names of variables that it was passed."""
-    return {"agent": permissions.agent, "passed": list(permissions.passed)}
+    return {"agent": allowed.agent, "passed": list(allowed.passed)}
 
 
-def allowed(about: Mapping[str, Any], shell: bool) -> Permissions:
+def permissions(about: Mapping[str, Any], shell: bool) -> Permissions:
     """The permissions of a run that is made again."""
     agents = about.get("agents") or {}
     return Permissions(shell, passed=tuple(agents.get("passed", ())), agent=agents.get("agent", ""))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from hippo_core.files import LabError, in_a_line
 from hippo_core.providers.retry import CallFailed, RetryPolicy, retrying
+from hippo_core.text import normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,10 @@ class Provider(ABC):
             nonlocal attempts
             attempts += 1
             found = self.call(prompt, max_tokens, temperature)
+            try:
+                found = replace(found, text=normal(found.text, "the answer"))
+            except LabError as error:
+                raise CallFailed(f"{self.describe()}: {error}", retry=True) from None
             if not (self.may_be_empty or found.text.strip()):
                 raise CallFailed(f"{self.describe()}: the answer is empty", retry=True)
             return found

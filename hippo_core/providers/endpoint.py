@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import httpx
 
 MOST = 8 * 2**20  # bytes of a reply
+KEY = re.compile(r"[!-~]+")
 HERE = ("localhost", "127.0.0.1", "::1")
 OPENAI, OLLAMA = "https://api.openai.com/v1", "http://localhost:11434"
 
@@ -27,7 +29,11 @@ class EndpointProvider(Provider):
 
     def __init__(self, model: str, url: str = OPENAI, key_env: str = "", policy: RetryPolicy | None = None, check: bool = True) -> None:
         super().__init__(policy)
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+            _ = parts.port  # which is read only when it is asked for
+        except ValueError as error:
+            raise LabError(f"an endpoint is http://HOST/PATH or https://HOST/PATH, got {url!r}: {error}") from None
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
             raise LabError(
                 f"an endpoint is http://HOST/PATH or https://HOST/PATH without user or query, got {parts.scheme}://{parts.hostname}"
@@ -38,8 +44,8 @@ class EndpointProvider(Provider):
             key_env = "OPENAI_API_KEY"
         if key_env and parts.scheme == "http" and parts.hostname not in HERE:
             raise LabError(f"the key of {key_env} would go to {parts.hostname} unencrypted; use https")
-        if check and key_env and not os.environ.get(key_env):
-            raise LabError(f"the variable {key_env} holds no key for {url}")
+        if check and key_env and not KEY.fullmatch(os.environ.get(key_env, "")):  # a key that is none would stand in an error of httpx
+            raise LabError(f"the variable {key_env} holds no key for {url}: expected letters, digits and signs without a space")
         self.model, self.url, self.key_env = model, url.rstrip("/") + self.path, key_env
         self.base = url.rstrip("/")
 

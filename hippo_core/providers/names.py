@@ -1,12 +1,34 @@
 """Providers by name: `local:MODEL`, `claude`, `gemini:MODEL`, `codex`, `openai:MODEL@URL`, `ollama:MODEL`."""
 
 import re
+from dataclasses import dataclass
 
 from hippo_core.files import unknown
 from hippo_core.providers.base import Provider
 from hippo_core.providers.retry import RetryPolicy
 
 LEGAL = ("local:MODEL", "claude[:MODEL]", "gemini[:MODEL]", "codex[:MODEL]", "openai:MODEL[@URL]", "ollama:MODEL[@URL]")
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What a provider would run or reach, "" where nothing: a program, a URL with the variable that holds its key, a model's weights."""
+
+    program: str = ""
+    url: str = ""
+    key_env: str = ""
+    model: str = ""
+
+
+def reached(name: str, key_env: str = "") -> Reached:
+    """What the provider of a name would run or reach; nothing is opened. LabError as of `load_provider`."""
+    kind, _, rest = name.partition(":")
+    if kind == "local" and rest:
+        return Reached(model=rest)
+    provider = load_provider(name, key_env=key_env, check=False)
+    if program := getattr(provider, "argv", None):
+        return Reached(program=program[0])
+    return Reached(url=getattr(provider, "base", ""), key_env=getattr(provider, "key_env", ""))
 
 
 def load_provider(name: str, policy: RetryPolicy | None = None, key_env: str = "", check: bool = True) -> Provider:

@@ -32,7 +32,7 @@ def doctor(suite: Suite) -> None:
     read = read_suite(suite)
     findings = examined(read)
     for finding in findings:
-        print(finding)
+        _say(finding)
     failed = sum(finding.level == "fail" for finding in findings)
     if read.runs_commands:
         from hippo_core.paired.agents.containment import grants
@@ -113,7 +113,7 @@ def run_suite(
         return
     of_agents = {"agents": told(allowed)} if read.runs_commands else {}
     write_run(target, read, settings, rows, {"model": named, **of_agents, **_origin()})
-    print(f"\n{page.summary(read_run(target))}\n\nwritten: {target}")
+    _say(f"\n{page.summary(read_run(target))}\n\nwritten: {target}")
 
 
 @app.command()
@@ -144,10 +144,11 @@ def report(
     from hippo_core.paired import page
     from hippo_core.paired.comparison import against
     from hippo_core.paired.run_files import read_run
+    from hippo_core.text import in_markdown
 
     read = read_run(run)
     title = f"Paired evaluation: {read.about['suite']['name']}"
-    text = f"# {title}\n\n{page.summary(read)}\n\n{page.markdown(against(read, candidate, read.conditions), 10)}"
+    text = f"# {in_markdown(title)}\n\n{page.summary(read)}\n\n{page.markdown(against(read, candidate, read.conditions), 10)}"
     _write(text if form == "markdown" else page.html(text, title), output)
 
 
@@ -158,7 +159,7 @@ def gate(baseline: Side, candidate: Side, policy: Annotated[Path, typer.Option(h
     from hippo_core.paired.gate import judged, read_policy
 
     rules = judged(compare_sides(read_side(baseline), read_side(candidate)), read_policy(policy))
-    print("\n".join(map(str, rules)))
+    _say("\n".join(map(str, rules)))
     raise typer.Exit(int(not all(rule.passed for rule in rules)))
 
 
@@ -166,17 +167,30 @@ def gate(baseline: Side, candidate: Side, policy: Annotated[Path, typer.Option(h
 def reproduce(
     run: Run,
     suite: Annotated[str, typer.Option(help="where it lies now, if it was moved")] = "",
-    allow_shell: Annotated[bool, typer.Option("--allow-shell", help="run commands of the suite again; contained")] = False,
+    allow_shell: Annotated[
+        bool, typer.Option("--allow-shell", help="run the suite's commands again, contained, and the run's own program, not contained")
+    ] = False,
+    allow_import: Annotated[bool, typer.Option("--allow-import", help="import the module that holds the run's memory")] = False,
+    allow_url: Annotated[list[str] | None, typer.Option("--allow-url", help="that the run's provider may reach, or its HOST:PORT")] = None,
+    key_env: Annotated[str, typer.Option(help="the variable that holds the provider's key, named anew")] = "",
+    pass_env: Annotated[list[str] | None, typer.Option("--pass-env", help="a variable that agents may have; may be repeated")] = None,
+    model: Annotated[list[str] | None, typer.Option("--model", help="of the run, where it is a folder or a file, named anew")] = None,
 ) -> None:
-    """Run a run again, and say which answers are not the same. Exit 1 where one is not."""
+    """Run a run again, and say which answers are not the same. Exit 1 where one is not. What the run asks for besides (a program, a module,
+    a URL, a variable) is run or read only where it is allowed here."""
+    from hippo_core.paired.reproducing import Allowed, require_allowed
     from hippo_core.paired.reproducing import reproduce as again
     from hippo_core.paired.run_files import read_run
     from hippo_core.paired.suite import read_suite
 
     old = read_run(run)
-    found = again(old, read_suite(suite or old.about["suite"]["folder"]), _loaded(old.about["model"]), _say, allow_shell)
+    variables = (*filter(None, [key_env]), *(pass_env or ()))
+    allowed = Allowed(allow_shell, allow_import, tuple(allow_url or ()), variables, tuple(model or ()))
+    read = read_suite(suite or old.about["suite"]["folder"])
+    require_allowed(old, read, allowed)  # before the model is loaded
+    found = again(old, read, _loaded(old.about.get("model") or "hippo-tiny"), _say, allowed)
     for entry, condition, column in found.differing[:20]:
-        print(f"differs: {entry}, {condition}: {column}")
+        _say(f"differs: {entry}, {condition}: {column}")
     print(f"{found.rows} rows, {len(found.differing)} differences")
     raise typer.Exit(int(bool(found.differing)))
 
@@ -201,8 +215,11 @@ def verify(target: Annotated[Path, typer.Argument(help="an archive")]) -> None:
     print(f"whole: {len(checked(target))} files")
 
 
-def _say(line: str) -> None:
-    print(line, flush=True)
+def _say(line: object, end: str = "\n") -> None:
+    """Print what may hold another's text."""
+    from hippo_core.text import printable
+
+    print(printable(line), end=end, flush=True)
 
 
 def _loaded(model: str) -> Any:
@@ -219,8 +236,10 @@ def _origin() -> dict[str, Any]:
 
 
 def _write(text: str, output: Path | None) -> None:
+    from hippo_core.text import printable
+
     if output is None:
-        print(text, end="")
+        _say(text, end="")
     else:
-        write_text(output, text)
+        write_text(output, printable(text))
         print(f"written: {output}")

@@ -1,5 +1,12 @@
 """The command that runs a cell alone."""
 
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
 from hippo_core.experiments.base import load_experiment
 from hippo_core.files import COMMAND
 from hippo_core.lab.run.cells import Cell
@@ -8,18 +15,32 @@ ALONE = "single"  # the run of cells that are run alone, unless one is named
 
 
 def command(cell: Cell) -> str:
-    """The command that runs a cell alone, into the same run; defaults are left out."""
+    """The command that runs a cell alone, into the same run; defaults are left out. Each word is quoted for a shell."""
     if not cell.experiment:
-        words = [f"{name}={_word(value)}" for name, value in cell.parameters.items()]
-        return " ".join([COMMAND, "notebook", cell.phase, *words])
+        return " ".join([COMMAND, "notebook", shlex.quote(cell.phase), *_words(cell.parameters)])
     experiment = load_experiment(cell.experiment)
     usual = experiment.parameters(run_id=ALONE).model_dump()
     said = {name: cell.parameters[name] for name in experiment.always_said if name in cell.parameters}
     changed = said | {name: value for name, value in cell.parameters.items() if value != usual[name]}
-    return " ".join([COMMAND, "run", cell.experiment, *(f"{name}={_word(value)}" for name, value in changed.items())])
+    return " ".join([COMMAND, "run", shlex.quote(cell.experiment), *_words(changed)])
 
 
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"'[{', '.join(map(str, value))}]'" if isinstance(value, list) else str(value)
+def _words(values: Mapping[str, Any]) -> list[str]:
+    return [f"{shlex.quote(name)}={shlex.quote(_yaml(value))}" for name, value in values.items()]
+
+
+def _yaml(value: object) -> str:
+    """A value as the command line reads it back, which is YAML; plain where that says the same."""
+    if isinstance(value, list):
+        plain = f"[{', '.join(map(_yaml, value))}]"
+        return plain if _read(plain) == value else json.dumps(value)
+    if isinstance(value, str):
+        return value if _read(value) == value else json.dumps(value)
+    return json.dumps(value)
+
+
+def _read(text: str) -> object:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return None

@@ -8,7 +8,7 @@ import pytest
 from hippo_core.files import LabError
 from hippo_core.paired.agents.run_suite import Permissions, run_tasks
 from hippo_core.paired.comparison import compare_sides, side
-from hippo_core.paired.reproducing import reproduce
+from hippo_core.paired.reproducing import Allowed, reproduce
 from hippo_core.paired.run import COLUMNS
 from hippo_core.paired.run_files import read_run, write_run
 from hippo_core.paired.settings import Settings
@@ -62,4 +62,4 @@ def test_a_run_of_agents_is_compared_and_made_again(tmp_path):
     assert line["answer"] == "success" and line["answer_b"].startswith("failed: task: score command 1")
     with pytest.raises(LabError, match="--allow-shell"):
         reproduce(run, suite, "hippo-tiny", lambda line: None)
-    assert reproduce(run, suite, "hippo-tiny", lambda line: None, allow_shell=True).differing == ()
+    assert reproduce(run, suite, "hippo-tiny", lambda line: None, Allowed(shell=True, imports=True)).differing == ()
