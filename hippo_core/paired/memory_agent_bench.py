@@ -11,17 +11,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from hippo_core.files import LabError, new_folder, write_text
 from hippo_core.models.spec import validated
 from hippo_core.paired.suite import Suite, read_suite
+from hippo_core.text import normal
 
 CONFLICT, RETRIEVAL = "conflict-resolution", "accurate-retrieval"
 COMPETENCES = {"factconsolidation": CONFLICT, "ruler_qa": RETRIEVAL, "eventqa": RETRIEVAL}  # by how a source begins
 FACT = re.compile(r"(?m)^\s*\d+\.\s+(?=\S)")  # "12. The capital of ..."
 WORDS = 120  # of a note at most, where a context is no list of facts
-Words = Annotated[str, Field(min_length=1)]
+
+
+def _said(text: str) -> str:
+    try:
+        return normal(text)
+    except LabError as error:
+        raise ValueError(str(error)) from None
+
+
+Words = Annotated[str, Field(min_length=1), AfterValidator(_said)]
 
 
 class Source(BaseModel):

@@ -30,7 +30,8 @@ def html(text: str, title: str) -> str:
 
     body = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["image", "link", "autolink"]).render(printable(text))
     policy = "default-src 'none'; style-src 'unsafe-inline'"
-    head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}"><title>{escape(printable(title))}</title><style>{STYLE}</style>'
+    secured = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
+    head = f"{secured}<title>{escape(printable(title))}</title><style>{STYLE}</style>"
     return f"<!doctype html><html lang=en><head>{head}</head><body>{body}</body></html>\n"
 
 

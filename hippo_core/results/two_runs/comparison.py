@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from hippo_core.files import LabError
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.paired import Comparison, compare
-from hippo_core.results.two_runs.logs import Log
+from hippo_core.results.two_runs.logs import LARGEST, Log
 
 NAMED = 3  # items that an error lists
 TOLERANCE = 1e-9
@@ -17,7 +17,7 @@ class TwoRuns:
     question, answer, pred_a, pred_b, a, b), those that A did better first; `differs`: what the runs say of themselves that is not the same
     (name -> A's, B's); `costs`: means of what an item cost on either side. `higher_is_better`: which way the metric goes; `result` counts
     as `only_a` what A did better, its difference is A's mean less B's all the same. `largest`: the cluster that holds most of the items,
-    and its share; `suite`: of a run of this lab."""
+    and its share; `suite`: of a run of this lab; `unscored`: items without a value of the metric on either side."""
 
     a: Log
     b: Log
@@ -29,6 +29,7 @@ class TwoRuns:
     higher_is_better: bool = True
     largest: tuple[str, float] = ("", 0.0)
     suite: str = ""
+    unscored: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -63,19 +64,33 @@ def compare_runs(a: Log, b: Log, metric: str = "") -> TwoRuns:
     shared = [name for name in a.metrics if name in b.metrics]
     if not shared or (metric and metric not in shared):
         raise LabError(f"{f'no metric {metric!r}' if metric else 'no metric'} in both runs; shared: {', '.join(shared) or 'none'}")
+    if not metric and a.metrics[0] != b.metrics[0]:
+        first = f"{a.name} is judged by {a.metrics[0]} first, {b.name} by {b.metrics[0]}"
+        raise LabError(f"{first}; choose one of both with --metric: {', '.join(shared)}")
     metric = metric or shared[0]
     _same_items(a, b)
     columns = ["item_id", "cluster", "question", "answer", "pred", metric]
-    left, right = (log.rows.reindex(columns=columns) for log in (a, b))
+    left, right = (log.rows.reindex(columns=columns).astype({metric: float}) for log in (a, b))
+    for log, rows in ((a, left), (b, right)):
+        if len(infinite := rows[rows[metric].abs() > LARGEST]):
+            raise LabError(
+                f"{log.name}: {len(infinite):,} items have an infinite {metric} (first: {infinite['item_id'].iloc[0]}); mend the log"
+            )
     first, second = (side.drop(columns="question") if a.by_document else side for side in (left, right))
     result = compare(first, second, metric, key="item_id", cluster="cluster")
+    if not result.n:
+        others = ", ".join(name for name in shared if name != metric) or "none"
+        raise LabError(f"no item has a value of {metric} in both runs; other metrics that both have, for --metric: {others}")
+    unscored = (int(left[metric].isna().sum()), int(right[metric].isna().sum()))
     higher = metric not in a.lower | b.lower
     result = result if higher else replace(result, only_a=result.only_b, only_b=result.only_a)
     costs = {name: (float(a.rows[name].mean()), float(b.rows[name].mean())) for name in a.costs if name in b.costs}
     names = dict.fromkeys((*a.about, *b.about))
     differs = {name: (a.about.get(name, ""), b.about.get(name, "")) for name in names if a.about.get(name) != b.about.get(name)}
     differs |= _other_prompts(left, right) if a.by_document else {}
-    return TwoRuns(a, b, metric, result, _discordant(left, right, metric, higher), differs, costs, higher, _largest(left))
+    return TwoRuns(
+        a, b, metric, result, _discordant(left, right, metric, higher), differs, costs, higher, _largest(left), unscored=unscored
+    )
 
 
 def _other_prompts(left: Frame, right: Frame) -> dict[str, tuple[str, str]]:

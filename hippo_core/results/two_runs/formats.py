@@ -12,6 +12,13 @@ def open_log(place: str, cluster: str = "", task: str = "", filter_name: str = "
     """The log at `place`: a run or a record of this lab (`RUN`, or `RUN:PRESET` where it holds several conditions), a `samples_*.jsonl` or
     the folder that holds it, a `.eval` or `.json` of inspect_ai. `cluster`: the field that says which items belong together; `task` and
     `filter_name` choose one of several; `split` (test unless given) and `suite` are of runs of this lab. LabError says what is wrong."""
+    try:
+        return _opened(place, cluster, task, filter_name, split, suite)
+    except RecursionError:
+        raise LabError(f"{place}: holds a value that is nested too deep; no log of this kind has one") from None
+
+
+def _opened(place: str, cluster: str, task: str, filter_name: str, split: str, suite: str) -> Log:
     path = Path(place)
     ours = not (path.suffix in (".eval", ".json", ".jsonl") or (path.is_dir() and any(path.rglob("samples_*.jsonl"))))
     if (split or suite) and not ours:

@@ -2,14 +2,14 @@
 
 https://inspect.aisi.org.uk/eval-logs.html. A sample holds id, epoch, input, target, metadata, output and scores: of each scorer a value,
 which is a number, also as text ("1"), a letter (C correct, I incorrect, P partly, N no answer; counted 1, 0, .5, 0 as inspect_ai's
-value_to_float does), or several by name. An item's score is the mean over its epochs. A file that a run is still writing has no header; it
-is refused.
+value_to_float does), or several by name. An item's score is the mean over those of its epochs that have one, which the log's notes say. A
+file that a run is still writing has no header; it is refused.
 """
 
 import math
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from backports.zstd import ZstdError, zipfile  # reads what is packed by zstd, as newer logs are
 
 from hippo_core.files import LabError
-from hippo_core.results.two_runs.logs import Log, less_is_better, need, number, parse_json, table, text_of
+from hippo_core.results.two_runs.logs import Log, as_object, id_of, in_order, less_is_better, need, number, parse_json, part, table, text_of
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -31,18 +31,60 @@ def read(path: Path, cluster: str = "") -> Log:
     header, samples = _zipped(path) if path.suffix == ".eval" else _plain(path)
     if (status := header.get("status")) != "success":
         raise LabError(f"{path}: the evaluation ended as {status!r}, not 'success'; compare finished ones")
-    epochs: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    epochs: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    named = []
     for where, sample in samples:
         if sample.get("error"):
             raise LabError(f"{where}: the sample ended with an error; run it again (inspect eval-retry)")
-        epochs[str(need(sample, "id", where))].append(_row(where, sample, cluster))
-    rows = [_mean(item, rows) for item, rows in epochs.items()]
-    metrics = tuple(dict.fromkeys(key for row in rows for key in row if key not in FIXED))
-    lower = frozenset(filter(less_is_better, metrics))
-    return Log(str(path), "inspect_ai", table(rows, str(path)), metrics, _about(header), clustered=bool(cluster), lower=lower)
+        row, scores, epoch = _row(where, sample, cluster), _scores(where, sample), id_of(sample.get("epoch", 1))
+        mine = epochs[row["item_id"]]
+        if epoch in mine:
+            raise LabError(f"{where}: the item {row['item_id']} stands there twice in epoch {epoch}; expected each once: mend the log")
+        for name in ("question", "answer"):
+            if mine and next(iter(mine.values()))[name] != row[name]:
+                raise LabError(f"{where}: the item {row['item_id']} has another {name} than in its first epoch; ids must differ")
+        mine[epoch] = row | {"scores": scores}
+        named.append(scores)
+    metrics = _metrics(header, named)
+    rows = [_mean(list(mine.values()), metrics) for mine in epochs.values()]
+    about, lower = _about(header, str(path)), frozenset(filter(less_is_better, metrics))
+    notes = tuple(_notes([list(mine.values()) for mine in epochs.values()], metrics))
+    known = table(rows, str(path))
+    return Log(str(path), "inspect_ai", known, metrics, about, clustered=bool(cluster), lower=lower, notes=notes)
 
 
 FIXED = ("item_id", "cluster", "question", "answer", "pred")
+
+
+def _metrics(header: dict[str, Any], named: Sequence[Mapping[str, float | None]]) -> tuple[str, ...]:
+    """All metrics, those of the scorer that the header names first before the others. A scorer that gives several by name, and nothing to
+    some samples, is no metric itself."""
+    made = header.get("eval") or {}
+    scorers = [*_listed(made, "scorers"), *_listed(header.get("results") or {}, "scores")]
+    order = list(dict.fromkeys(str(one.get("scorer") or one.get("name")) for one in scorers))
+    every, known = in_order([list(one) for one in named]), {name for one in named for name, value in one.items() if value is not None}
+    kept = [name for name in every if name in known or not any(one.startswith(f"{name}/") for one in every)]
+    return tuple(sorted(kept, key=lambda name: order.index(of) if (of := _scorer(name, order)) in order else len(order)))
+
+
+def _scorer(metric: str, scorers: list[str]) -> str:
+    return metric if metric in scorers else metric.rpartition("/")[0]
+
+
+def _listed(values: Any, name: str) -> list[dict[str, Any]]:
+    found = values.get(name) if isinstance(values, dict) else None
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _notes(items: list[list[dict[str, Any]]], metrics: tuple[str, ...]) -> Iterator[str]:
+    """What was averaged, and over how many."""
+    counts = [len(epochs) for epochs in items]
+    if (most := max(counts, default=1)) > 1:
+        yield f"Each item's score is the mean over its epochs, {most} at most; {sum(count < most for count in counts):,} items have fewer."
+    for name in metrics:
+        have = [sum(row["scores"].get(name) is not None for row in epochs) for epochs in items]
+        if some := sum(0 < known < count for known, count in zip(have, counts, strict=True)):
+            yield f"{some:,} items have no {name} in some epoch; they are averaged over those that have one."
 
 
 def _zipped(path: Path) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
@@ -53,53 +95,63 @@ def _zipped(path: Path) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, A
     names = archive.namelist()
     if "header.json" not in names:
         raise LabError(f"{path}: no header.json in it; the evaluation is not finished, or this is another zip")
-    last = {name: None for name in names if name.startswith("samples/") and name.endswith(".json")}  # of a name the last entry counts
-    samples = ((f"{path}: {name}", _member(archive, path, name)) for name in last)
+    entries: dict[str, list[zipfile.ZipInfo]] = defaultdict(list)
+    for entry in archive.infolist():
+        if entry.filename.startswith("samples/") and entry.filename.endswith(".json"):
+            entries[entry.filename].append(entry)
+    samples = ((f"{path}: {name}", _last(archive, path, several)) for name, several in entries.items())
     return _member(archive, path, "header.json"), samples
 
 
-def _member(archive: zipfile.ZipFile, path: Path, name: str) -> dict[str, Any]:
+def _last(archive: zipfile.ZipFile, path: Path, entries: list[zipfile.ZipInfo]) -> dict[str, Any]:
+    """Of a sample that was logged again the last entry. LabError where they are of two ids, as 0 and "0", which share a name."""
+    read = [_member(archive, path, entry) for entry in entries]
+    if len(ids := dict.fromkeys(id_of(one.get("id")) for one in read)) > 1:
+        raise LabError(f"{path}: {entries[0].filename} holds two items, {' and '.join(ids)}; ids must differ as text")
+    return read[-1]
+
+
+def _member(archive: zipfile.ZipFile, path: Path, entry: str | zipfile.ZipInfo) -> dict[str, Any]:
+    name = entry if isinstance(entry, str) else entry.filename
     try:
-        data = archive.read(name)
-    except (zipfile.BadZipFile, zlib.error, ZstdError) as error:
+        data = archive.read(entry)
+    except (zipfile.BadZipFile, zlib.error, ZstdError, EOFError, NotImplementedError, RuntimeError) as error:  # the last two: encrypted
         raise LabError(f"{path}: {name} is damaged: {error}") from None
-    return _object(parse_json(data, f"{path}: {name}"), f"{path}: {name}")
+    return as_object(parse_json(data, f"{path}: {name}"), f"{path}: {name}")
 
 
 def _plain(path: Path) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
-    log = _object(parse_json(path.read_bytes(), str(path)), str(path))
+    log = as_object(parse_json(path.read_bytes(), str(path)), str(path))
     need(log, "eval", f"{path} (a log of inspect_ai)")
-    samples = enumerate(log.get("samples") or [])
-    return log, ((f"{path}: sample {place}", _object(sample, f"{path}: sample {place}")) for place, sample in samples)
-
-
-def _object(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise LabError(f"{where}: expected an object, found {type(value).__name__}")
-    return value
+    samples = log.get("samples") or []
+    if not isinstance(samples, list):
+        raise LabError(f"{path}: samples: expected a list, found {type(samples).__name__}")
+    return log, ((f"{path}: sample {place}", as_object(sample, f"{path}: sample {place}")) for place, sample in enumerate(samples))
 
 
 def _row(where: str, sample: dict[str, Any], cluster: str) -> dict[str, Any]:
-    item = str(sample["id"])
-    scores = _object(sample.get("scores") or {}, f"{where}: scores")
+    item = id_of(need(sample, "id", where))
+    scores = part(sample, "scores", where)
     answers = [text_of(score.get("answer")) for score in scores.values() if isinstance(score, dict) and score.get("answer")]
     return {
         "item_id": item,
-        "cluster": str(need(sample.get("metadata") or {}, cluster, f"{where}: metadata")) if cluster else item,
+        "cluster": str(need(part(sample, "metadata", where), cluster, f"{where}: metadata")) if cluster else item,
         "question": _input(sample.get("input")),
         "answer": text_of(sample.get("target")),
-        "pred": answers[0] if answers else text_of((sample.get("output") or {}).get("completion")),
-        **{name: value for scorer, score in scores.items() for name, value in _values(scorer, score)},
+        "pred": answers[0] if answers else text_of(part(sample, "output", where).get("completion")),
     }
 
 
-def _values(scorer: str, score: Any) -> Iterator[tuple[str, float]]:
+def _scores(where: str, sample: dict[str, Any]) -> dict[str, float | None]:
+    """Each metric of a sample, None where it has no value."""
+    return {name: value for scorer, score in part(sample, "scores", where).items() for name, value in _values(where, scorer, score)}
+
+
+def _values(where: str, scorer: str, score: Any) -> Iterator[tuple[str, float | None]]:
     value = score.get("value") if isinstance(score, dict) else score
-    parts = {f"{scorer}/{name}": part for name, part in value.items()} if isinstance(value, dict) else {scorer: value}
-    for name, part in parts.items():
-        known = _of_text(part) if isinstance(part, str) else number(part)
-        if known is not None:
-            yield name, known
+    parts = {f"{scorer}/{name}": one for name, one in value.items()} if isinstance(value, dict) else {scorer: value}
+    for name, one in parts.items():
+        yield name, _of_text(one) if isinstance(one, str) else number(one, f"{where}: {name}")
 
 
 def _of_text(value: str) -> float | None:
@@ -120,23 +172,23 @@ def _input(value: Any) -> str:
     return text_of(value)
 
 
-def _mean(item: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """One row of an item's epochs: the text of the first, the mean of each metric."""
-    metrics = dict.fromkeys(key for row in rows for key in row if key not in FIXED)
-    return {**{name: rows[0][name] for name in FIXED}, **{name: fmean(row[name] for row in rows if name in row) for name in metrics}}
+def _mean(rows: list[dict[str, Any]], metrics: tuple[str, ...]) -> dict[str, Any]:
+    """One row of an item's epochs: the text of the first, the mean of each metric over those that have it."""
+    known = {name: [row["scores"][name] for row in rows if row["scores"].get(name) is not None] for name in metrics}
+    return {**{name: rows[0][name] for name in FIXED}, **{name: fmean(values) if values else None for name, values in known.items()}}
 
 
-def _about(header: dict[str, Any]) -> dict[str, str]:
-    made = header.get("eval") or {}
-    config = made.get("config") or {}
+def _about(header: dict[str, Any], where: str) -> dict[str, str]:
+    made = part(header, "eval", where)
+    config = part(made, "config", where)
     known = {
         "task": made.get("task"),
         "model": made.get("model"),
         "model arguments": made.get("model_args") or None,
         "task arguments": made.get("task_args") or None,
-        "data set": (made.get("dataset") or {}).get("name"),
+        "data set": part(made, "dataset", where).get("name"),
         "limit": config.get("limit"),
         "epochs": config.get("epochs"),
-        "commit": (made.get("revision") or {}).get("commit"),
+        "commit": part(made, "revision", where).get("commit"),
     }
     return {name: text_of(value) for name, value in known.items() if value is not None}

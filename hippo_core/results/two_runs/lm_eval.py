@@ -8,18 +8,34 @@ are computed from, alone or with a number of words or bytes; here an item's valu
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError
-from hippo_core.results.two_runs.logs import Log, less_is_better, lines_of, need, number, parse_json, table, text_of
+from hippo_core.results.two_runs.logs import (
+    Log,
+    as_object,
+    id_of,
+    in_order,
+    less_is_better,
+    lines_of,
+    need,
+    number,
+    parse_json,
+    part,
+    table,
+    text_of,
+)
+
+NAME = re.compile(r"samples_(?P<task>.*?)(?:_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+))?\.jsonl")
 
 
 def read(path: Path, cluster: str = "", task: str = "", filter_name: str = "") -> Log:
     """The log of one task and filter. An item is told by the number of its document and the hash of that, whatever the prompt was made of
     it; `cluster`: a field of `doc`."""
-    path = _file(path, task)
+    path, notes = _file(path, task)
     lines = list(lines_of(path))
     filters = list(dict.fromkeys(str(line.get("filter", "none")) for _, line in lines))
     if not filter_name and len(filters) > 1:
@@ -27,55 +43,79 @@ def read(path: Path, cluster: str = "", task: str = "", filter_name: str = "") -
     chosen = filter_name or (filters[0] if filters else "")
     if lines and chosen not in filters:
         raise LabError(f"{path}: no filter {chosen!r}; there are: {', '.join(filters)}")
-    rows = [_row(where, line, cluster) for where, line in lines if str(line.get("filter", "none")) == chosen]
-    metrics = tuple(name for name in dict.fromkeys(key for row in rows for key in row) if name not in FIXED)
-    task, made = path.stem.removeprefix("samples_").rpartition("_")[0], _results(path)
-    about = {"task": task, "filter": chosen, **_about(made)}
-    told = (made.get("higher_is_better") or {}).get(task) or {}
+    lines = [(where, line) for where, line in lines if str(line.get("filter", "none")) == chosen]
+    (task, _), made, where = _named(path), _results(path), f"results of {path}"
+    metrics = in_order([_metrics(where, line) for where, line in lines], _configured(made, task, where))
+    rows = [_row(where, line, cluster, metrics) for where, line in lines]
+    about = {"task": task, "filter": chosen, **_about(made, where)}
+    told = part(part(made, "higher_is_better", where), task, where)
     lower = frozenset(name for name in metrics if not (told[name] if told.get(name) is not None else not less_is_better(name)))
     kind, known = "lm-evaluation-harness", table(rows, str(path))
-    return Log(str(path), kind, known, metrics, about, clustered=bool(cluster), lower=lower, by_document=True)
+    return Log(str(path), kind, known, metrics, about, clustered=bool(cluster), lower=lower, by_document=True, notes=notes)
 
 
-FIXED = ("item_id", "cluster", "question", "answer", "pred", "prompt_hash")
-
-
-def _file(path: Path, task: str) -> Path:
+def _file(path: Path, task: str) -> tuple[Path, tuple[str, ...]]:
+    """The newest log of one task of one model, and a note where others were older. LabError names the choices where there are several."""
     if path.is_file():
-        return path
+        return path, ()
     if not path.is_dir():
         raise LabError(f"no file {path}")
-    files = sorted(one for one in path.rglob("samples_*.jsonl") if one.name.startswith(f"samples_{task}"))
-    latest = {one.stem.rpartition("_")[0]: one for one in files}  # of a task the last date
-    if len(latest) != 1:
-        names = ", ".join(name.removeprefix("samples_") for name in latest) or "none"
-        raise LabError(f"{path}: expected the samples of one task, found {names}; choose one with --task")
-    return next(iter(latest.values()))
+    found = sorted(path.rglob("samples_*.jsonl"))
+    tasks = sorted({_named(one)[0] for one in found})
+    if len(tasks) != 1 and task not in tasks:
+        raise LabError(f"{path}: expected the samples of one task, found {', '.join(tasks) or 'none'}; choose one with --task")
+    if task and task not in tasks:
+        raise LabError(f"{path}: no samples of the task {task!r}; there are: {', '.join(tasks)}")
+    files = [one for one in found if _named(one)[0] == (task or tasks[0])]
+    models = sorted({f"{one.parent} ({_about(_results(one), str(one)).get('model', 'model unknown')})" for one in files})
+    if len(models) != 1:
+        raise LabError(f"{path}: holds logs of several models or runs: {', '.join(models)}; name one folder or one file")
+    *older, newest = sorted(files, key=lambda one: _named(one)[1])
+    return newest, (f"{newest.name} is the newest of {len(files)} logs of its task; the older are not read.",) if older else ()
 
 
-def _row(where: str, line: dict[str, Any], cluster: str) -> dict[str, Any]:
-    doc, names = need(line, "doc", where), need(line, "metrics", where)
+def _named(path: Path) -> tuple[str, str]:
+    """The task and the date of a log, from its name."""
+    match = NAME.fullmatch(path.name)
+    return (match["task"], match["date"] or "") if match else (path.stem, "")
+
+
+def _metrics(where: str, line: dict[str, Any]) -> list[str]:
+    need(line, "doc", where)  # which a line of another kind lacks first
+    names = need(line, "metrics", where)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise LabError(f"{where}: metrics: expected a list of names, found {text_of(names):.60}")
+    return names
+
+
+def _configured(made: Mapping[str, Any], task: str, where: str) -> list[str]:
+    """The metrics of a task in the order of its configuration."""
+    listed = part(part(made, "configs", where), task, where).get("metric_list") or []
+    return [str(one["metric"]) for one in listed if isinstance(one, dict) and "metric" in one] if isinstance(listed, list) else []
+
+
+def _row(where: str, line: dict[str, Any], cluster: str, metrics: tuple[str, ...]) -> dict[str, Any]:
+    doc = need(line, "doc", where)
     first = next(iter((line.get("arguments") or {}).values()), {}) if isinstance(line.get("arguments"), dict) else {}
     known = line.get("doc_hash") or hashlib.sha256(json.dumps(doc, sort_keys=True).encode()).hexdigest()
-    item = f"{need(line, 'doc_id', where)}/{str(known)[:12]}"
-    values = {name: _value(name, line.get(name)) for name in names}
+    item = f"{id_of(need(line, 'doc_id', where))}/{str(known)[:12]}"
     return {
         "item_id": item,
         "cluster": str(need(doc, cluster, f"{where}: doc")) if cluster else item,
         "question": text_of(first.get("arg_0", "")) if isinstance(first, dict) else "",
         "answer": text_of(line.get("target")),
         "pred": text_of(_first(line.get("filtered_resps"))),
-        **{name: value for name, value in values.items() if value is not None},
+        **{name: _value(name, line.get(name), f"{where}: {name}") for name in metrics},
     }
 
 
-def _value(metric: str, logged: Any) -> float | None:
+def _value(metric: str, logged: Any, where: str) -> float | None:
     """A metric's value of an item; of a logged log-likelihood (never above 0) or [log-likelihood, words or bytes] what is lost, in nats,
     of `bits_per_byte` in bits."""
     if not ("perplexity" in metric or metric == "bits_per_byte"):
-        return number(logged)
+        return number(logged, where)
     parts = logged if isinstance(logged, list) else [logged, 1]
-    if len(parts) != 2 or (value := number(parts[0])) is None or not (size := number(parts[1])):
+    if len(parts) != 2 or (value := number(parts[0], where)) is None or not (size := number(parts[1], where)):
         return None
     lost = -value / size if isinstance(logged, list) or value <= 0 else value
     return lost / math.log(2) if metric == "bits_per_byte" and isinstance(logged, list) else lost
@@ -87,13 +127,13 @@ def _first(value: Any) -> Any:
 
 def _results(path: Path) -> Mapping[str, Any]:
     """The results file of the same date, where it lies beside."""
-    file = path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
-    return parse_json(file.read_bytes(), str(file)) if file.is_file() else {}
+    file = path.with_name(f"results_{_named(path)[1]}.json")
+    return as_object(parse_json(file.read_bytes(), str(file)), str(file)) if file.is_file() else {}
 
 
-def _about(made: Mapping[str, Any]) -> dict[str, str]:
+def _about(made: Mapping[str, Any], where: str) -> dict[str, str]:
     """What the results say of the run."""
-    config = made.get("config") or {}
+    config = part(made, "config", where)
     known = {
         "model": made.get("model_name") or config.get("model"),
         "model arguments": config.get("model_args"),

@@ -10,7 +10,9 @@ import pandas as pd
 
 from hippo_core.files import LabError
 from hippo_core.results.frames import Frame
+from hippo_core.text import SURROGATE
 
+LARGEST = 1e100  # a score beyond it is as good as infinite: its square is
 LOWER = frozenset({"nll", "ppl", "brier", "brier_score", "ter", "wer", "cer", "mae", "mse", "rmse", "ece"})
 
 
@@ -20,7 +22,8 @@ class Log:
     `metrics`: these, what the format is judged by first; `about`: what the run says of itself; `costs`: columns that say what an item cost;
     `clustered`: whether the format names groups of items that are not independent, or each item stands for itself; `lower`: the metrics of
     which less is better; `by_document`: whether an item's id says which document was asked about, so that prompts may differ; `suites`: of
-    a run of this lab a log of each suite, by name; `folder`: where its records lie."""
+    a run of this lab a log of each suite, by name; `folder`: where its records lie; `notes`: what a reader of the comparison must know of
+    the log, a sentence each."""
 
     name: str
     kind: str
@@ -33,17 +36,26 @@ class Log:
     by_document: bool = False
     suites: Mapping[str, "Log"] = field(default_factory=dict)
     folder: Path | None = None
+    notes: tuple[str, ...] = ()
 
 
 def parse_json(text: str | bytes, where: str) -> Any:
-    """What a JSON text holds; LabError with line and column."""
+    """What a JSON text holds, halves of characters replaced; LabError with line and column."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        return json.loads(SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))) if _has_half(text) else value
     except json.JSONDecodeError as error:
         place = f"{where}, column {error.colno}" if ", line " in where else f"{where}, line {error.lineno}, column {error.colno}"
         raise LabError(f"{place}: {error.msg}; the file is damaged or cut off") from None
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise LabError(f"{where}: no JSON text: {error}") from None
+    except RecursionError:
+        raise LabError(f"{where}: no JSON text: it is nested too deep") from None
+    except ValueError as error:  # no UTF-8, or a number of more digits than Python reads
+        raise LabError(f"{where}: no JSON text: {str(error).partition(';')[0]}") from None
+
+
+def _has_half(text: str | bytes) -> bool:
+    """Whether a JSON text may hold half of a character, which no file and no terminal takes."""
+    return ("\\ud" in text.lower()) if isinstance(text, str) else (b"\\ud" in text.lower())
 
 
 def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -52,22 +64,51 @@ def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 where = f"{path}, line {number}"
-                value = parse_json(line, where)
-                if not isinstance(value, dict):
-                    raise LabError(f"{where}: expected an object, found {type(value).__name__}")
-                yield where, value
+                yield where, as_object(parse_json(line, where), where)
 
 
-def need(values: Mapping[str, Any], name: str, where: str) -> Any:
+def as_object(value: Any, where: str) -> dict[str, Any]:
+    """A value that must be an object."""
+    if not isinstance(value, dict):
+        raise LabError(f"{where}: expected an object, found {type(value).__name__}")
+    return value
+
+
+def part(values: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+    """An object below a name; empty where there is none."""
+    return as_object(values.get(name) or {}, f"{where}: {name}")
+
+
+def need(values: Any, name: str, where: str) -> Any:
     """A value that must be there."""
-    if name not in values:
+    if name not in as_object(values, where):
         raise LabError(f"{where}: no {name!r}; there are: {', '.join(map(str, values)) or 'none'}")
     return values[name]
 
 
-def number(value: Any) -> float | None:
-    """A value as a number, where it is one; True is 1."""
-    return float(value) if isinstance(value, (bool, int, float)) else None
+def number(value: Any, where: str) -> float | None:
+    """A value as a number, where it is one; True is 1, NaN is none. LabError for one that is infinite, or so large that it might be."""
+    if not isinstance(value, (bool, int, float)) or value != value:
+        return None
+    if abs(value) > LARGEST:
+        raise LabError(f"{where}: an infinite score, or one beyond {LARGEST:g}; mend the log or leave the metric out of it")
+    return float(value)
+
+
+def id_of(value: Any) -> str:
+    """An id as text that keeps its type: 0 and "0" stay two."""
+    if isinstance(value, str):
+        try:
+            json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def in_order(named: Sequence[Sequence[str]], first: Sequence[str] = ()) -> tuple[str, ...]:
+    """All metrics that items name, in the order of `first`, which is what the log's head says, then in that of the item that has most."""
+    names = dict.fromkeys(name for one in sorted(named, key=len, reverse=True) for name in one)
+    return tuple(dict.fromkeys([*(name for name in first if name in names), *names]))
 
 
 def less_is_better(metric: str) -> bool:
@@ -77,9 +118,14 @@ def less_is_better(metric: str) -> bool:
 
 
 def table(rows: Sequence[Mapping[str, Any]], place: str) -> Frame:
-    """The rows, each item once."""
+    """The rows. LabError where there are none, or an item stands twice."""
     if not rows:
         raise LabError(f"{place}: no items")
+    seen: set[str] = set()
+    for row in rows:
+        if row["item_id"] in seen:
+            raise LabError(f"{place}: the item {row['item_id']} stands there twice; expected each once: choose one log, or mend it")
+        seen.add(row["item_id"])
     return pd.DataFrame(rows)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from hippo_core.results.formatting import NONE, missing, percent, probability, quantity, share, span
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.two_runs.comparison import BySuite, TwoRuns
+from hippo_core.text import SURROGATE, in_markdown
 
 CUT = 120  # letters of a text in a table
 LARGE = 0.25  # share of the items above which a cluster is warned of
@@ -36,9 +37,9 @@ def suites_as_json(by_suite: BySuite) -> str:
 
 def as_markdown(two: TwoRuns, most: int = 20) -> str:
     """The page: what differs between the runs, the difference with its interval and tests, and at most so many discordant items a side."""
-    result, of = two.result, f"{two.metric} of {two.result.n:,} items"
+    result, of = two.result, f"{in_markdown(two.metric)} of {two.result.n:,} items"
     head = [
-        f"# {two.a.name} (A) against {two.b.name} (B)" + (f": {two.suite}" if two.suite else ""),
+        in_markdown(f"# {two.a.name} (A) against {two.b.name} (B)" + (f": {two.suite}" if two.suite else "")),
         _table(("", "A", "B"), [(name, *values) for name, values in two.differs.items()])
         if two.differs
         else "The runs say the same of themselves.",
@@ -57,7 +58,7 @@ def as_markdown(two: TwoRuns, most: int = 20) -> str:
                 )
             ],
         ),
-        _remarks(two),
+        in_markdown(_remarks(two)),
     ]
     costs = [(name, quantity(a), quantity(b), quantity(a / b) if b else NONE) for name, (a, b) in two.costs.items() if not missing(a)]
     parts = [*head, *(["## What an item cost", _table(("mean", "A", "B", "A / B"), costs)] if costs else []), *_discordant(two, most)]
@@ -81,7 +82,9 @@ def _remarks(two: TwoRuns) -> str:
     if math.isnan(result.p_mcnemar):
         remarks.append("McNemar's test is for scores of 0 and 1 alone.")
     if result.n_unscored:
-        remarks.append(f"{result.n_unscored:,} items left out, which one side has no score for.")
+        of_each = " and ".join(f"{side} to {count:,}" for side, count in zip("AB", two.unscored, strict=True) if count)
+        remarks.append(f"{result.n_unscored:,} items left out: {of_each} gives no {two.metric}.")
+    remarks += [f"{side}: {note}" for side, log in (("A", two.a), ("B", two.b)) for note in log.notes]
     if 0 < result.n_needed < math.inf:
         remarks.append(f"To see such a difference at .05 with a power of .8 takes about {quantity(result.n_needed)} items.")
     return " ".join(remarks)
@@ -114,8 +117,8 @@ def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def _cell(text: object) -> str:
-    words = " ".join(str("" if missing(text) else text).replace("|", "\\|").split())
-    return words if len(words) <= CUT else f"{words[: CUT // 2 - 2]} ... {words[2 - CUT // 2 :]}"
+    words = " ".join(str("" if missing(text) else text).split())
+    return in_markdown(words if len(words) <= CUT else f"{words[: CUT // 2 - 2]} ... {words[2 - CUT // 2 :]}")
 
 
 def as_json(two: TwoRuns) -> str:
@@ -137,6 +140,8 @@ def _content(two: TwoRuns) -> dict[str, Any]:
         "comparison": asdict(two.result),
         "differs": {name: list(values) for name, values in two.differs.items()},
         "costs": {name: list(values) for name, values in two.costs.items()},
+        "unscored": list(two.unscored),
+        "notes": {"a": list(two.a.notes), "b": list(two.b.notes)},
         "discordant": two.discordant.to_dict("records"),
     }
 
@@ -146,4 +151,6 @@ def _known(value: Any) -> Any:
         return {name: _known(one) for name, one in value.items()}
     if isinstance(value, list):
         return [_known(one) for one in value]
+    if isinstance(value, str):
+        return SURROGATE.sub("\ufffd", value)
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -161,6 +161,205 @@ def test_other_text_is_no_score_of_inspect(tmp_path, said):
     assert math.isnan(open_log(str(write_eval(tmp_path / "a.eval", samples))).rows["match"][0])
 
 
+def judged(tmp_path, kind, drop=()):
+    """Two logs of a kind; of A the items `drop` have no value of the main metric."""
+    places = []
+    for name, right in (("a", A), ("b", B)):
+        if kind == "harness":
+            lines = harness_lines(right)
+            for place in drop if name == "a" else ():
+                lines[place] |= {"exact_match": None}
+            places.append(write_harness(tmp_path / name, lines))
+        else:
+            samples = inspect_samples(right)
+            for place in drop if name == "a" else ():
+                if kind == "no value":
+                    samples[place]["scores"]["match"]["value"] = None
+                elif kind == "NaN":
+                    samples[place]["scores"]["match"]["value"] = math.nan
+                else:
+                    del samples[place]["scores"]["match"]
+            places.append(write_eval(tmp_path / f"{name}.eval", samples))
+    return [open_log(str(place)) for place in places]
+
+
+@pytest.mark.parametrize("kind", ["harness", "no value", "NaN", "no scorer"])
+def test_an_item_without_a_value_does_not_change_the_metric(tmp_path, kind):
+    found = compare_runs(*judged(tmp_path, kind, drop=(0, 5)))
+    assert found.metric == ("exact_match" if kind == "harness" else "match")
+    assert found.result.n == len(A) - 2 and found.unscored == (2, 0)
+    assert f"2 items left out: A to 2 gives no {found.metric}." in as_markdown(found).replace("\\", "")
+    assert json.loads(as_json(found))["unscored"] == [2, 0]
+
+
+@pytest.mark.parametrize("kind", ["harness", "no value"])
+def test_a_main_metric_without_any_value_is_an_error_that_names_the_others(tmp_path, kind):
+    with pytest.raises(LabError, match=r"no item has a value of (exact_match|match) in both runs; .*--metric: (f1|graded/fluent)"):
+        compare_runs(*judged(tmp_path, kind, drop=range(len(A))))
+
+
+def test_the_order_of_metrics_is_that_of_the_configuration(tmp_path):
+    told = {"configs": {"lots": {"metric_list": [{"metric": "f1"}, {"metric": "exact_match"}]}}}
+    assert open_log(str(write_harness(tmp_path / "a", harness_lines(A), **told))).metrics == ("f1", "exact_match")
+    path = tmp_path / "a.json"
+    head = inspect_header()
+    head["eval"]["scorers"] = [{"name": "graded"}, {"name": "match"}]
+    path.write_text(json.dumps(head | {"samples": inspect_samples(A)}))
+    assert open_log(str(path)).metrics == ("graded/fluent", "graded/true", "match")
+
+
+def test_runs_that_are_judged_by_other_metrics_first_are_not_compared_unasked(tmp_path):
+    swapped = [{**line, "metrics": ["f1", "exact_match"]} for line in harness_lines(B)]
+    one = [{**line, "metrics": ["f1"]} for line in harness_lines(B)]
+    a, b, c = (open_log(str(write_harness(tmp_path / name, some))) for name, some in (("a", harness_lines(A)), ("b", swapped), ("c", one)))
+    for other in (b, c):
+        with pytest.raises(LabError, match=r"judged by exact_match first, .* by f1; choose one of both with --metric"):
+            compare_runs(a, other)
+        assert compare_runs(a, other, "f1").metric == "f1"
+
+
+@pytest.mark.parametrize(("other", "folder"), [("second", "b"), ("second", "a"), ("tiny", "b")])
+def test_logs_of_several_models_or_folders_are_told_apart(tmp_path, other, folder):
+    write_harness(tmp_path / "a", harness_lines(A), date="2026-11-24T10-00-00.000000")
+    path = write_harness(tmp_path / folder, harness_lines(B), model=other)
+    with pytest.raises(LabError, match=r"several models or runs: .*; name one folder or one file") as error:
+        open_log(str(tmp_path))
+    assert "/a/model (tiny)" in str(error.value) and f"/{folder}/model ({other})" in str(error.value)
+    assert len(open_log(str(path)).rows) == len(B)
+
+
+def test_a_task_is_chosen_by_its_whole_name(tmp_path):
+    for task, right in (("arc", A), ("arc_easy", B)):
+        write_harness(tmp_path, harness_lines(right), task=task)
+    for task, right in (("arc", A), ("arc_easy", B)):
+        assert open_log(str(tmp_path), task=task).rows["exact_match"].mean() == sum(right) / len(right)
+    for task in ("", "ar", "arc_e"):
+        with pytest.raises(LabError, match=r"found arc, arc_easy; choose one with --task"):
+            open_log(str(tmp_path), task=task)
+
+
+def test_older_logs_of_a_task_are_mentioned(tmp_path):
+    write_harness(tmp_path, harness_lines(B), date="2026-11-22T10-00-00.000000")
+    write_harness(tmp_path, harness_lines(A))
+    [note] = open_log(str(tmp_path)).notes
+    assert "2026-11-23T10-00-00.000000.jsonl is the newest of 2 logs" in note
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, 1e200, 10**400], ids=["inf", "-inf", "large", "whole"])
+@pytest.mark.parametrize("kind", ["harness", "inspect", "inspect part"])
+def test_infinite_scores_are_refused_in_a_line(tmp_path, kind, value):
+    if kind == "harness":
+        lines = harness_lines(A)
+        lines[3]["f1"] = value
+        path = write_harness(tmp_path, lines)
+    else:
+        samples = inspect_samples(A)
+        samples[3]["scores"]["match" if kind == "inspect" else "graded"]["value"] = value if kind == "inspect" else {"fluent": value}
+        path = write_eval(tmp_path / "a.eval", samples)
+    with pytest.raises(LabError, match=r"(line 4: f1|lot 3_epoch_1.json: (match|graded/fluent)): an infinite score"):
+        open_log(str(path))
+
+
+def test_ids_keep_their_type(tmp_path):
+    samples = inspect_samples(A[:3])
+    for sample, one in zip(samples, (0, "0", "null"), strict=True):
+        sample["id"] = one
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(inspect_header() | {"samples": samples}))
+    assert list(open_log(str(path)).rows["item_id"]) == ["0", '"0"', '"null"']
+    with pytest.warns(UserWarning, match="Duplicate name"), pytest.raises(LabError, match=r'holds two items, 0 and "0"; ids must differ'):
+        open_log(str(write_eval(tmp_path / "b.eval", samples)))
+    lines = harness_lines(A[:2])
+    lines[1] |= {"doc_id": "0", "doc_hash": lines[0]["doc_hash"]}
+    assert len(set(open_log(str(write_harness(tmp_path, lines))).rows["item_id"])) == 2
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"epoch": 1},
+        {"epoch": 2, "input": "Who bought it?"},
+        {"epoch": 2, "target": "Nobody"},
+    ],
+)
+def test_an_id_that_stands_for_two_samples_is_refused(tmp_path, again):
+    path = tmp_path / "a.json"
+    samples = inspect_samples(A)
+    path.write_text(json.dumps(inspect_header() | {"samples": [*samples, {**samples[0], **again}]}))
+    with pytest.raises(LabError, match=r"the item lot 0 (stands there twice in epoch 1|has another (question|answer))"):
+        open_log(str(path))
+
+
+def test_a_document_that_stands_twice_is_refused(tmp_path):
+    lines = harness_lines(A)
+    with pytest.raises(LabError, match=r"the item 0/.* stands there twice"):
+        open_log(str(write_harness(tmp_path, [*lines, lines[0]])))
+
+
+@pytest.mark.parametrize("missing", [math.nan, None, "well done"])
+def test_epochs_are_averaged_over_those_that_have_a_value(tmp_path, missing):
+    samples = inspect_samples(A, epochs=2)
+    samples[0]["scores"]["match"]["value"] = missing
+    log = open_log(str(write_eval(tmp_path / "a.eval", samples[:-1])))
+    assert log.rows["match"][0] == A[0] and log.rows["match"].notna().all()
+    assert "2 at most; 1 items have fewer" in log.notes[0] and log.notes[1].startswith("1 items have no match in some epoch")
+    assert f"A: {log.notes[0]}" in as_markdown(compare_runs(log, log))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line | {"doc": "question"},
+        lambda line: line | {"metrics": "exact_match"},
+        lambda line: line | {"metrics": [["f1"]]},
+        lambda line: line | {"arguments": 7, "filtered_resps": {"a": [None]}, "target": 10**5000},
+    ],
+)
+def test_a_line_of_another_form_is_told_in_a_line(tmp_path, change):
+    line = change(harness_lines(A[:1])[0])
+    path = write_harness(tmp_path, harness_lines(A[:1]))
+    if isinstance(line["target"], int):
+        path.write_text(json.dumps(line | {"target": 0})[:-1] + ', "x": ' + "9" * 5000 + "}\n")
+    else:
+        path.write_text(json.dumps(line) + "\n")
+    with pytest.raises(LabError, match="line 1"):
+        open_log(str(path), "group")
+
+
+@pytest.mark.parametrize("name", ["doc", "target", "exact_match"])
+@pytest.mark.parametrize("depth", [900, 100_000])
+def test_values_that_are_nested_deep_end_in_no_traceback(tmp_path, name, depth):
+    text = json.dumps({**harness_lines(A[:1])[0], name: "HERE"}).replace('"HERE"', '{"a":' * depth + "1" + "}" * depth)
+    path = write_harness(tmp_path, harness_lines(A[:1]))
+    path.write_text(text + "\n")
+    try:
+        open_log(str(path))
+    except LabError as error:
+        assert "nested too deep" in str(error)
+
+
+@pytest.mark.parametrize("section", ["eval", "results", "samples"])
+@pytest.mark.parametrize("value", [[1], "text", 7, {"config": [1], "dataset": 3}])
+def test_a_header_of_another_form_is_told_in_a_line(tmp_path, section, value):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({**inspect_header(), "samples": inspect_samples(A), section: value}))
+    try:
+        open_log(str(path))
+    except LabError as error:
+        assert "expected" in str(error)
+
+
+def test_what_a_log_says_is_text_on_the_page(tmp_path):
+    lines = harness_lines(A)
+    for line in lines:
+        line["arguments"]["gen_args_0"]["arg_0"] = "![x](http://evil.test/x.png) <img src=y> \x1b[2J\ud800"
+    a, b = (open_log(str(write_harness(tmp_path / name, some))) for name, some in (("a", lines), ("b", harness_lines(B))))
+    text = as_markdown(compare_runs(a, b))
+    assert r"!\[x\](http://evil.test/x.png) \<img src=y\> " in text and "\x1b" not in text
+    text.encode()
+    as_json(compare_runs(a, b)).encode()
+
+
 def test_a_cluster_of_more_than_a_quarter_of_the_items_is_warned_of(tmp_path):
     def found(of_group):
         logs = (
