@@ -3,7 +3,7 @@
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.text import normal
+from hippo_core.text import in_markdown, normal, printable
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,16 @@ def test_what_is_no_text_is_refused_in_one_line(wrong):
     with pytest.raises(LabError, match="the question") as error:
         normal(wrong, "the question")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("steering", ["\x1b[31m", "\x1b]0;title\x07", "\x9b2J", "\x00", "a\rb", "\u202eabc", "\x7f", "\ud800"])
+def test_what_steers_a_terminal_is_not_printed(steering):
+    shown = printable(f"a\tline\n{steering}")
+    assert shown.startswith("a\tline\n") and "\ufffd" in shown
+    assert not [letter for letter in shown if letter not in "\n\t" and not letter.isprintable()]
+    assert in_markdown(steering) != steering
+
+
+def test_plain_text_is_printed_as_it_is():
+    text = "Zo\u00eb's \u6771\u4eac \U0001f44d\n\tof 5!"
+    assert printable(text) == in_markdown(text) == text

@@ -47,3 +47,13 @@ class Raises(Shared):
 class Invents(Shared):
     def recall(self, question, k):
         return ["n77"]
+
+
+class Breaks(Shared):
+    def __init__(self, notes):
+        raise ValueError("no index")
+
+
+class Numbers(Shared):
+    def recall(self, question, k):
+        return [1, 2]

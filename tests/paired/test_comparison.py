@@ -2,10 +2,12 @@
 
 import json
 import random
+from html.parser import HTMLParser
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 
 from hippo_core.experiments.paired.report import found_of, picture
 from hippo_core.files import LabError
@@ -132,13 +134,46 @@ def test_a_gate_fails_on_floors_and_on_groups_that_are_not_there(one):
     assert [rule.name for rule in rules if not rule.passed] == ["paired items", "topic_recall, difference", "tag:rare"]
 
 
-def test_pages_show_text_as_text(one):
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<script>alert(1)</script> | x",
+        "![x](http://evil.test/x.png)",
+        "[x](javascript:alert(1)) [y][z] [z]: http://evil.test",
+        "<http://evil.test> &lt;img src=x&gt;",
+        "` ![x](http://evil.test/x.png) `",
+        "\\![x](http://evil.test/x.png) \\| \\<img src=x>",
+        "\x1b]0;title\x07 \x1b[2J \x9b31m \r over \u202e turned",
+    ],
+)
+@pytest.mark.parametrize("column", ["answer", "question", "tags"])
+def test_pages_show_text_as_text(one, said, column):
     rows = one.rows.copy()
-    rows.loc[rows["condition"] == "lexical", "answer"] = "<script>alert(1)</script> | x"
-    marked = type(one)(one.folder, one.about, rows)
+    rows.loc[rows["condition"] == "lexical", column] = said
+    about = {**one.about, "suite": {**one.about["suite"], "version": said}, "run_group_id": said}
+    marked = type(one)(one.folder, about, rows)
     shown = page.markdown([compare_sides(side(marked, "no-memory"), side(marked, "lexical"))])
     assert "## lexical against no-memory" in shown and "26" in shown
-    assert "<script>" not in page.html(shown, "t").replace("<style>", "")
+    for text in (page.html(shown, said), MarkdownIt("commonmark", {"html": True}).enable("table").render(shown)):
+        found = Elements()
+        found.feed(text)
+        assert found.names <= PLAIN and not found.attributes & {"src", "href", "onerror"}
+    assert not [letter for letter in shown if letter != "\n" and not letter.isprintable()]
+
+
+PLAIN = {*["html", "head", "meta", "title", "style", "body", "h2", "h3", "p", "table", "thead", "tbody", "tr", "th", "td"]}
+
+
+class Elements(HTMLParser):
+    """The elements of a page and their attributes."""
+
+    def __init__(self):
+        super().__init__()
+        self.names, self.attributes = set(), set()
+
+    def handle_starttag(self, tag, attrs):
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
 
 
 def test_a_condition_that_was_not_run_is_named(one):

@@ -1,5 +1,7 @@
 """A run asks every item under every condition, each in a store of its own; what is altered in a note is altered in the answers."""
 
+import math
+import re
 import sys
 import time
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 from hippo_core.files import LabError
 from hippo_core.paired import memories as under_test
 from hippo_core.paired.conditions import CONDITIONS
+from hippo_core.paired.program import Program
 from hippo_core.paired.run import run
 from hippo_core.paired.settings import Settings
 from hippo_core.paired.suite import read_suite
@@ -130,6 +133,33 @@ def test_a_broken_class_fails_its_items_in_a_line(tmp_path, name, says):
     assert found["error"].str.contains(says, regex=False).all() and not found["success"].any()
 
 
+@pytest.mark.parametrize(("name", "says"), [("Breaks", "ValueError: no index"), ("Numbers", "TypeError: 'int' object")])
+def test_a_class_that_breaks_when_it_is_made_or_returns_no_ids_fails_its_items(tmp_path, name, says):
+    folder = suites.write(tmp_path / "s", worlds=suites.WORDS[:1])
+    found = rows_of(folder, conditions=("full-memory", "lexical"), memory=f"tests.paired.memories:{name}")
+    broken = found[found["condition"] == "full-memory"]
+    assert broken["error"].str.contains(says, regex=False).all() and found[found["condition"] == "lexical"]["success"].all()
+
+
+@pytest.mark.parametrize("name", ["os:system", "tests.paired.memories:PROGRAM", "subprocess:Popen", "builtins:print", "builtins:dict"])
+def test_what_is_no_memory_class_is_refused_and_never_called(name):
+    with pytest.raises(LabError, match=re.escape(f"memory {name}: expected a class with recall")):
+        under_test.opener(name, "hippo-tiny", "own")
+
+
+def test_a_module_that_breaks_is_told_in_a_line(tmp_path, monkeypatch):
+    (tmp_path / "broken_memory.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(LabError, match="its module cannot be imported: ZeroDivisionError"):
+        under_test.opener("broken_memory:Mine", "hippo-tiny", "own")
+
+
+@pytest.mark.parametrize(("command", "says"), [("'open", "No closing quotation"), ("a\0b", "cannot be started"), ("", "is empty")])
+def test_a_command_that_is_none_is_told_in_a_line(command, says):
+    with pytest.raises(LabError, match=says):
+        Program(command)
+
+
 @pytest.mark.parametrize(
     ("told", "says"),
     [
@@ -137,6 +167,11 @@ def test_a_broken_class_fails_its_items_in_a_line(tmp_path, name, says):
         ({"conditions": ("telepathy",)}, f"legal: {', '.join(sorted(CONDITIONS))}"),
         ({"answer_mode": "llm"}, "answer_mode llm needs profile llm"),
         ({"profile": "cloud"}, "unknown profile 'cloud'"),
+        ({"encoder": "cloud"}, "unknown encoder 'cloud'"),
+        ({"timeout_s": math.nan}, "timeout: expected a number from 0.1 to 86400, got nan"),
+        ({"timeout_s": math.inf}, "timeout: expected a number"),
+        ({"limit": -5}, "limit: expected a number from 0 to"),
+        ({"repeats": 0}, "repeats: expected a number from 1 to"),
     ],
 )
 def test_settings_that_are_none_are_refused(tmp_path, told, says):

@@ -135,7 +135,20 @@ def test_a_key_is_sent_where_it_belongs_and_said_nowhere(server, monkeypatch):
         load_provider(f"openai:tiny@{server.url}", key_env="MY_KEY")
 
 
-@pytest.mark.parametrize("url", ["ftp://a/b", "http://", "http://me:pw@host/v1", "http://host/v1?key=x"])
+@pytest.mark.parametrize("key", ["", "two words", "line\n", "\u2019"])
+def test_a_key_that_no_header_carries_is_refused_and_said_nowhere(monkeypatch, key):
+    monkeypatch.setenv("MY_KEY", key)
+    with pytest.raises(LabError, match="MY_KEY holds no key") as error:
+        load_provider("openai:tiny@https://example.org/v1", key_env="MY_KEY")
+    assert not key or key not in str(error.value)
+
+
+def test_half_of_a_character_is_an_error_of_the_answer(server):
+    answer = asked(server, (200, {}, json.dumps({"choices": [{"message": {"content": "a\ud800"}}]}).encode()))
+    assert not answer.text and "half of a character" in (answer.error or "")
+
+
+@pytest.mark.parametrize("url", ["http://[", "http://host:99999", "ftp://a/b", "http://", "http://me:pw@host/v1", "http://host/v1?key=x"])
 def test_a_url_is_checked(url):
     with pytest.raises(LabError, match="an endpoint is"):
         load_provider(f"openai:tiny@{url}")

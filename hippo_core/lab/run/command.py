@@ -5,10 +5,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from hippo_core.experiments.base import load_experiment
-from hippo_core.files import COMMAND
+from hippo_core.experiments.parameters import assignments
+from hippo_core.files import COMMAND, LabError
 from hippo_core.lab.run.cells import Cell
 
 ALONE = "single"  # the run of cells that are run alone, unless one is named
@@ -33,14 +32,14 @@ def _yaml(value: object) -> str:
     """A value as the command line reads it back, which is YAML; plain where that says the same."""
     if isinstance(value, list):
         plain = f"[{', '.join(map(_yaml, value))}]"
-        return plain if _read(plain) == value else json.dumps(value)
+        return plain if _read(plain) == value else json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
-        return value if _read(value) == value else json.dumps(value)
-    return json.dumps(value)
+        return value if _read(value) == value else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _read(text: str) -> object:
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
+        return assignments([f"value={text}"])["value"]
+    except LabError:
         return None
