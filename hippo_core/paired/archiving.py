@@ -5,14 +5,13 @@ import hashlib
 import io
 import json
 import tarfile
-import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from hippo_core.files import LabError, sha256, write_bytes
 from hippo_core.paired.comparison import require_same
 from hippo_core.paired.run_files import RESULTS, RUN, PairedRun
 from hippo_core.paired.suite import HASHED, MANIFEST, Suite, inside
-from hippo_core.suites.folder.lines import read_line
 
 CONTENTS = "sha256.json"
 
@@ -39,13 +38,12 @@ def archive(run: PairedRun, suite: Suite, target: Path) -> dict[str, str]:
 def verify(target: Path) -> dict[str, str]:
     """The SHA-256 of each file of an archive; LabError where one is not as its list says."""
     try:
-        whole = io.BytesIO(gzip.decompress(target.read_bytes()))  # its end, too, which tarfile does not read
-        with tarfile.open(fileobj=whole, mode="r:") as tar:
+        with tarfile.open(target, "r:gz") as tar:
             found = {one.name: tar.extractfile(one) for one in tar.getmembers() if one.isfile()}
             contents = {name: file.read() for name, file in found.items() if file}
-    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+    except (OSError, EOFError, tarfile.TarError) as error:
         raise LabError(f"{target} is no archive, or cut off: {error}") from None
-    sums = read_line(f"{target}: {CONTENTS}", contents.pop(CONTENTS, b"{}"))
+    sums: Mapping[str, str] = json.loads(contents.pop(CONTENTS, b"{}"))
     actual = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
     if wrong := [name for name in dict.fromkeys((*sums, *actual)) if sums.get(name) != actual.get(name)]:
         raise LabError(f"{target}: not as its list says: {', '.join(wrong)}")

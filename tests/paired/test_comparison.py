@@ -122,7 +122,7 @@ def test_an_archive_is_whole_or_refused(tmp_path, one, folder):
     assert archiving.verify(target) == sums
     archiving.archive(one, read_suite(folder), tmp_path / "again.tar.gz")
     assert target.read_bytes() == (tmp_path / "again.tar.gz").read_bytes()
-    target.write_bytes(target.read_bytes()[:-20])
+    target.write_bytes(target.read_bytes()[: target.stat().st_size // 2])
     with pytest.raises(LabError, match="no archive, or cut off"):
         archiving.verify(target)
 

@@ -8,7 +8,7 @@ from typing import Any
 from hippo_core.results.formatting import NONE, missing, percent, probability, quantity, share, span
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.two_runs.comparison import BySuite, TwoRuns
-from hippo_core.text import SURROGATE, in_markdown
+from hippo_core.text import UNSHOWN, in_markdown
 
 CUT = 120  # letters of a text in a table
 LARGE = 0.25  # share of the items above which a cluster is warned of
@@ -32,7 +32,7 @@ def suites_as_json(by_suite: BySuite) -> str:
         return as_json(by_suite.compared[0])
     whole = {"schema_version": 1, "suites": [_content(two) for two in by_suite.compared]}
     whole |= {"only_a": list(by_suite.only_a), "only_b": list(by_suite.only_b)}
-    return json.dumps(_known(whole), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return _written(whole)
 
 
 def as_markdown(two: TwoRuns, most: int = 20) -> str:
@@ -123,7 +123,13 @@ def _cell(text: object) -> str:
 
 def as_json(two: TwoRuns) -> str:
     """All of it: numbers that are not known are null, and every discordant item is there."""
-    return json.dumps(_known(_content(two)), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return _written(_content(two))
+
+
+def _written(content: dict[str, Any]) -> str:
+    """JSON in which nothing steers the terminal that it is printed on; what would is escaped."""
+    text = json.dumps(_known(content), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return UNSHOWN.sub(lambda one: f"\\u{ord(one[0]):04x}", text)
 
 
 def _content(two: TwoRuns) -> dict[str, Any]:
@@ -151,6 +157,4 @@ def _known(value: Any) -> Any:
         return {name: _known(one) for name, one in value.items()}
     if isinstance(value, list):
         return [_known(one) for one in value]
-    if isinstance(value, str):
-        return SURROGATE.sub("\ufffd", value)
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -352,12 +352,14 @@ def test_a_header_of_another_form_is_told_in_a_line(tmp_path, section, value):
 def test_what_a_log_says_is_text_on_the_page(tmp_path):
     lines = harness_lines(A)
     for line in lines:
-        line["arguments"]["gen_args_0"]["arg_0"] = "![x](http://evil.test/x.png) <img src=y> \x1b[2J\ud800"
+        line["arguments"]["gen_args_0"]["arg_0"] = "![x](http://evil.test/x.png) <img src=y> \x1b[2J\x9bm\u202e\ud800"
     a, b = (open_log(str(write_harness(tmp_path / name, some))) for name, some in (("a", lines), ("b", harness_lines(B))))
     text = as_markdown(compare_runs(a, b))
     assert r"!\[x\](http://evil.test/x.png) \<img src=y\> " in text and "\x1b" not in text
     text.encode()
-    as_json(compare_runs(a, b)).encode()
+    written = as_json(compare_runs(a, b))
+    assert not [letter for letter in written if letter != "\n" and not letter.isprintable()]
+    assert json.loads(written)["discordant"][0]["question"].endswith("\x1b[2J\x9bm\u202e\ufffd")
 
 
 def test_a_cluster_of_more_than_a_quarter_of_the_items_is_warned_of(tmp_path):
