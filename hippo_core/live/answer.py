@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from hippo_core.methods.base import Retrieved
 from hippo_core.retrieval.lexicon import words
@@ -18,6 +19,17 @@ FUNCTION_WORDS = frozenset(  # of questions and sentences: all else is content
         "when where which who whom whose why will with would you your",
     )
 )
+
+
+ComposedBy = Literal["model", "program, model copies", "program"]
+
+
+class Read(NamedTuple):
+    """A part of what the model read: a line before the question, or the question; and who wrote it, whoever told the sentence, whoever
+    asked the question, or a program."""
+
+    text: str
+    by: Literal["teller", "asker", "program"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +71,7 @@ class Recalled:
         id: the number of the sentence.
         score: by which it is ranked; None where the method gives none.
         terms: what the score is made of: each channel and rule, by name; empty where the method does not say.
-        shown: whether it reaches the model.
+        shown: whether it reaches the model, in its own words or as that on which a program's words rest.
         rank_before: its rank before completion judged it; None where nothing was judged.
         shared: the content words that it has in common with the question.
         who, when, provenance: as it was taught.
@@ -108,7 +120,7 @@ class Recall:
             return f"None of {self.size} traces has anything in common with the question."
         best, *others = self.traces
         if best.score is None:
-            return f"The method gives no scores; it shows {sum(trace.shown for trace in self.traces)} of {self.size} traces."
+            return f"The method gives no scores; it brings {sum(trace.shown for trace in self.traces)} of {self.size} traces."
         made = " ".join(f"{'+' if value >= 0 else '-'} {name} {abs(value):.2f}" for name, value in best.terms.items()).removeprefix("+ ")
         next_best = f", the next {others[0].score:.2f} (#{others[0].id})" if others and others[0].score is not None else ""
         shares = (
@@ -123,12 +135,15 @@ class Answer:
 
     Args:
         text: what the model says, greedily; "unknown" where it does not know.
-        traces: those that reached the model, in order of telling.
+        traces: those that reached the model, or on which the words rest that a program wrote for it (`read` says which).
         recall: the whole ranking, and why it stands so.
         prompt: what was run as the question's own; keys and values of traces lie beside it.
         tokens: of the prompt as the answer sees it, of traces in it, and how many were computed.
         ms: milliseconds of all stages, `answer` for the model, `total`.
         consolidated: whether what sleep has put into the model had a say in it.
+        read: the lines that the model read, in order, and the question as it was put to the model; each with who wrote it.
+        composed_by: who composed it: the model, which read facts; a program, whose words the model copied; a program alone.
+        cut: whether the limit of new tokens stopped it, so that its end is missing.
     """
 
     text: str
@@ -139,6 +154,9 @@ class Answer:
     tokens: Mapping[str, float]
     ms: Mapping[str, float]
     consolidated: bool = False
+    read: tuple[Read, ...] = ()
+    composed_by: ComposedBy = "model"
+    cut: bool = False
 
     @property
     def origin(self) -> str:
@@ -148,11 +166,24 @@ class Answer:
 
     @property
     def why(self) -> str:
-        """Why the best trace is the best, and whether any reached the model."""
-        return self.recall.why + (" None of them reached the model." if self.recall.traces and not self.traces else "")
+        """Why the best trace is the best, the text that the model really read, with the parts that a program wrote, and who answered."""
+        sentences = [self.recall.why]
+        if self.recall.traces and not self.traces:
+            sentences.append("None of them reached the model.")
+        if len(self.read) > 1 or any(part.by == "program" for part in self.read):
+            sentences.append(f"The model read: {', '.join(map(_quoted, self.read))}.")
+        if self.composed_by != "model":
+            sentences.append(f"The answer was composed by: {self.composed_by}.")
+        if self.cut:
+            sentences.append(f"The answer was cut after {self.tokens['generated']:.0f} tokens; ask(question, tokens=...) leaves more room.")
+        return " ".join(sentences)
 
     def __str__(self) -> str:
         return self.text
+
+
+def _quoted(part: Read) -> str:
+    return f'"{part.text}"{" (written by a program)" if part.by == "program" else ""}'
 
 
 def recalled(question: str, retrieved: Retrieved, size: int, listed: int = LISTED) -> Recall:
@@ -168,10 +199,15 @@ def recalled(question: str, retrieved: Retrieved, size: int, listed: int = LISTE
     return Recall(question, tuple(traces), size, retrieved.confidence, {name: value for name, value in ms.items() if value == value})
 
 
+def number_of(trace: Trace) -> int:
+    """The number of a trace's sentence, by which it can be forgotten."""
+    return int(trace.source) if trace.source.isdecimal() else trace.id
+
+
 def _recalled(trace: Trace, place: int | None, retrieved: Retrieved, before: Mapping[int, int], asked: set[str]) -> Recalled:
     scored = place is not None and place < len(retrieved.scores)
     return Recalled(
-        int(trace.source) if trace.source.isdecimal() else trace.id,
+        number_of(trace),
         trace.text,
         retrieved.scores[place] if scored and place is not None else None,
         {name: float(values[place]) for name, values in retrieved.terms.items()} if scored and place is not None else {},

@@ -4,8 +4,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hippo_core.delivery.types import Question
-from hippo_core.live.answer import LISTED, Answer, Recall, recalled
+from hippo_core.delivery.types import Delivered, Question
+from hippo_core.live.answer import LISTED, Answer, ComposedBy, Read, Recall, number_of, recalled
 from hippo_core.methods.base import Method, Query, Retrieve, Retrieved
 from hippo_core.methods.controls import controlled
 from hippo_core.models.abstention import ALWAYS, NEVER
@@ -13,7 +13,7 @@ from hippo_core.retrieval.encoded import private
 from hippo_core.store.trace import Trace
 from hippo_core.suites.types import Item
 
-ANSWER_TOKENS = 16
+ANSWER_TOKENS = 32  # at most; the model stops by itself
 
 
 class OpenWorld:
@@ -33,14 +33,14 @@ class OpenWorld:
         """The answer, of at most so many tokens. `recall` False: nothing is recalled."""
         begin = time.perf_counter()
         retrieved = self._retrieved(question, gold) if recall else Retrieved(())
-        penalty = penalty_of(self.method, retrieved)
-        asked = Question(retrieved.rephrased or question, retrieved.delivered, penalty, retrieved.together)
         masked = self.method.settings.control == "empty"
-        [delivered] = self.method.delivery.ask([asked], tokens, masked=masked)
+        [delivered] = self.method.delivery.ask([asked_of(self.method, question, retrieved)], tokens, masked=masked)
         total = (time.perf_counter() - begin) * 1e3
         found = replace(recalled(question, retrieved, len(self.traces)), off=not recall)
-        seen = [] if masked else [trace for trace in found.traces if trace.shown]
-        shown = sorted(seen, key=lambda trace: trace.id)[delivered.dropped :]
+        read = read_of(question, retrieved, delivered, masked)
+        behind = () if masked else left_of(retrieved, delivered)
+        order = {(trace.memory, number_of(trace)): place for place, trace in enumerate(behind)}
+        shown = sorted((one for one in found.traces if (one.memory, one.id) in order), key=lambda trace: order[trace.memory, trace.id])
         counts: dict[str, float] = {
             "prompt": delivered.prompt_tokens,
             "traces": delivered.trace_tokens,
@@ -48,7 +48,10 @@ class OpenWorld:
         }
         counts["computed"] = retrieved.computed_tokens + delivered.computed_tokens + delivered.generated_tokens
         ms = {**found.ms, "answer": delivered.latency_ms, "total": total}
-        return Answer(delivered.text, question, tuple(shown), found, delivered.prompt, counts, ms)
+        by = composed_by(read, retrieved, delivered)
+        return Answer(
+            delivered.text, question, tuple(shown), found, delivered.prompt, counts, ms, read=read, composed_by=by, cut=delivered.cut
+        )
 
     def _retrieved(self, question: str, gold: Sequence[str]) -> Retrieved:
         with private():
@@ -68,6 +71,31 @@ def penalty_of(method: Method, retrieved: Retrieved) -> float | None:
     if retrieved.confidence >= 0.5:
         return NEVER
     return ALWAYS if decides == "method" else None
+
+
+def asked_of(method: Method, question: str, retrieved: Retrieved) -> Question:
+    """What a delivery is asked: a question with what was retrieved for it."""
+    return Question(retrieved.rephrased or question, retrieved.delivered, penalty_of(method, retrieved), retrieved.together)
+
+
+def left_of(retrieved: Retrieved, delivered: Delivered) -> tuple[Trace, ...]:
+    """The traces whose words reached the model, or stood behind the method's own words that did."""
+    return retrieved.shown[len(retrieved.shown) if retrieved.restates and delivered.dropped else delivered.dropped :]
+
+
+def read_of(question: str, retrieved: Retrieved, delivered: Delivered, masked: bool) -> tuple[Read, ...]:
+    """What the model read of a question's own, in order, each part with who wrote it. `masked`: the model saw no line."""
+    lines = () if masked else retrieved.delivered[delivered.dropped :]
+    asked = Read(retrieved.rephrased, "program") if retrieved.rephrased not in ("", question) else Read(question, "asker")
+    return (*(Read(trace.text, "program" if retrieved.restates else "teller") for trace in lines), asked)
+
+
+def composed_by(read: Sequence[Read], retrieved: Retrieved, delivered: Delivered) -> ComposedBy:
+    """Who composed an answer: a program alone, a program whose words the model copies, or the model that read facts."""
+    if delivered.decided or not delivered.generated_tokens:
+        return "program"
+    told = any(one.by == "program" for one in read[:-1])
+    return "program, model copies" if told and not retrieved.reworded else "model"
 
 
 def as_part(traces: Sequence[Trace], name: str) -> list[Trace]:

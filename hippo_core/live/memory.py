@@ -27,7 +27,7 @@ from hippo_core.methods import base
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.packages.pins import missing
-from hippo_core.models.spec import load_spec
+from hippo_core.models.spec import READER, load_spec
 from hippo_core.retrieval.encoded import private
 from hippo_core.store import TraceStore
 from hippo_core.store.paths import store_path, sync_folder
@@ -51,7 +51,8 @@ class Memory:
     """A memory of a model, kept in a folder.
 
     Args:
-        model: a model of params/models, a folder with a config.json, a .gguf file, or a language model that is loaded already.
+        model: a model of params/models, a folder with a config.json, a .gguf file, or a language model that is loaded already; left out,
+            the shipped one that reads everyday sentences.
         method: a preset of params/presets, such as memory/hei_nw or baselines/rag_bm25.
         settings: settings of the preset to replace, by dotted key, such as {"episodic.use_completion": "hopfield", "k": 3}.
 
@@ -60,7 +61,7 @@ class Memory:
     """
 
     def __init__(
-        self, model: "str | LanguageModel" = "hippo-tiny", method: str = "memory/hei_nw", settings: Mapping[str, Any] | None = None
+        self, model: "str | LanguageModel" = READER, method: str = "memory/hei_nw", settings: Mapping[str, Any] | None = None
     ) -> None:
         self.preset = load_preset(method, settings)
         self._lm: Any = _lazy(model) if isinstance(model, str) else model
@@ -397,7 +398,8 @@ class Memory:
 def _lazy(model: str) -> LazyModel:
     spec = load_spec(model)
     if reason := missing(spec):
-        raise LabError(reason)
+        other = '; or take Memory("hippo-tiny"), which reads only sentences like those of the shipped suites' if model == READER else ""
+        raise LabError(f"{reason}{other}")
     return LazyModel(spec)
 
 

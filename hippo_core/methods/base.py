@@ -66,6 +66,8 @@ class Retrieved:
         confidence: how sure the method is that what it shows holds the answer, from 0 to 1; None where it does not say.
         together: whether what is shown is one text in the order in which it stands in `shown`, as the statements of a path are.
         restated: what the method says in the place of the words of what it shows, such as a way that it found on a map; "": those words.
+        reworded: whether `restated` tells what is shown in plainer words, in which the model must still find the answer; otherwise
+            `restated` says the answer, and the model copies it.
         rephrased: the question as the model is asked it, in words that go with `restated`; "": as it was put.
         answer: what the method itself takes for the answer, such as the name where a path ends; "" where it leaves that to the model.
     """
@@ -83,6 +85,7 @@ class Retrieved:
     confidence: float | None = None
     together: bool = False
     restated: str = ""
+    reworded: bool = False
     rephrased: str = ""
     answer: str = ""
 
@@ -96,9 +99,14 @@ class Retrieved:
         return self.recall_ms + self.completion_ms
 
     @property
+    def restates(self) -> bool:
+        """Whether the model is told words of the method in the place of what is shown."""
+        return bool(self.restated and self.shown)
+
+    @property
     def delivered(self) -> tuple[Trace, ...]:
         """What reaches the model: the traces in their words, or one in the words of the method."""
-        if not (self.restated and self.shown):
+        if not self.restates:
             return self.shown
         return (replace(self.shown[0], text=self.restated, id=0, source="", payload=None),)
 

@@ -217,6 +217,7 @@ def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, flo
         confidence=max(said, default=None),
         together=whole.together if whole else False,
         restated=whole.restated if whole else "",
+        reworded=whole.reworded if whole else False,
         rephrased=whole.rephrased if whole else "",
     )
 

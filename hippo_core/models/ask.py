@@ -71,22 +71,23 @@ def ask(
         batch = order[first : first + batch_size]
         begin = time.perf_counter()
         with batch_context(batch) as batch_state:
-            logprobs, produced = _answer(lm, [asks[number] for number in batch], max_new_tokens, stop, batch_state)
+            logprobs, produced, decided = _answer(lm, [asks[number] for number in batch], max_new_tokens, stop, batch_state)
         latency = (time.perf_counter() - begin) * 1000 / len(batch)
-        for number, tokens, logprob in zip(batch, produced, logprobs, strict=True):
-            answers[number] = to_generation(lm, tokens, logprob, stop, asks[number].seen, len(asks[number].tail), latency)
+        for number, tokens, logprob, of_others in zip(batch, produced, logprobs, decided, strict=True):
+            costs = asks[number].seen, len(asks[number].tail), latency
+            answers[number] = to_generation(lm, tokens, logprob, stop, *costs, decided=bool(of_others))
     return [answers[number] for number in range(len(asks))]
 
 
 def _answer(
     lm: LanguageModel, asks: Sequence[Ask], max_new_tokens: int, stop: Sequence[str], batch_state: BatchState | None
-) -> tuple[list[float], list[list[int]]]:
-    """The log-probability of each answer's first token, and its tokens."""
+) -> tuple[list[float], list[list[int]], Sequence[tuple[int, ...]]]:
+    """The log-probability of each answer's first token, its tokens, and those of answers that were decided from outside."""
     tails, before = [one.tail for one in asks], [one.before for one in asks]
     starts, hidden, penalties = [one.start for one in asks], [one.hidden for one in asks], [one.penalty for one in asks]
     running = prefill(lm, tails, before, starts, max_new_tokens, hidden, penalties)
     running.batch_state = batch_state
-    return running.first_logprob.tolist(), continue_greedily(lm, running, max_new_tokens, stop)
+    return running.first_logprob.tolist(), continue_greedily(lm, running, max_new_tokens, stop), running.decided
 
 
 def _check_window(lm: LanguageModel, tokens: int) -> None:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
@@ -29,6 +29,8 @@ class Generation:
         latency_ms: the time of its batch divided by the batch size, plus its share of what was run once for all batches.
         first_logprob: the log-probability (nats) that the model gave to the first token, whatever was held back. If two answers have the
             same text, it still shows whether the model saw the same prompt.
+        cut: whether the limit of new tokens stopped it, and not the model.
+        decided: whether it was decided from outside, so that the model chose none of its tokens.
     """
 
     text: str
@@ -38,6 +40,8 @@ class Generation:
     generated_tokens: int
     latency_ms: float
     first_logprob: float
+    cut: bool = field(default=False, kw_only=True)
+    decided: bool = field(default=False, kw_only=True)
 
 
 class BatchState(Protocol):
@@ -113,8 +117,9 @@ def generate(
         running = prefill(lm, tails, before, room=max_new_tokens, penalties=penalties and [penalties[row] for row in batch.rows])
         produced = continue_greedily(lm, running, max_new_tokens, stop)
         latency = for_all + (time.perf_counter() - begin) * 1000 / len(batch.rows)
-        for row, tokens, logprob in zip(batch.rows, produced, running.first_logprob.tolist(), strict=True):
-            answers[row] = to_generation(lm, tokens, logprob, stop, len(rows[row]), shared.computed(batch, row), latency)
+        for row, tokens, logprob, decided in zip(batch.rows, produced, running.first_logprob.tolist(), running.decided, strict=True):
+            costs = len(rows[row]), shared.computed(batch, row), latency
+            answers[row] = to_generation(lm, tokens, logprob, stop, *costs, decided=bool(decided))
     return [answers[row] for row in range(len(rows))]
 
 
@@ -176,12 +181,15 @@ def to_generation(
     prompt_tokens: int,
     computed_tokens: float,
     latency_ms: float,
+    decided: bool = False,
 ) -> Generation:
     """The answer of these tokens: their text without special tokens, up to the first stop string that follows words."""
     text = _decode(lm, tokens)
     cut = _cut(text, stop)
     words = (text if cut is None else cut).strip()
-    return Generation(words, tuple(tokens), prompt_tokens, computed_tokens, len(tokens), latency_ms, first_logprob)
+    ended = decided or cut is not None or tokens[-1] in lm.stop_ids
+    counts = prompt_tokens, computed_tokens, len(tokens)
+    return Generation(words, tuple(tokens), *counts, latency_ms, first_logprob, cut=not ended, decided=decided)
 
 
 def kv_cache_mb(config: Any, tokens: int, bytes_per_value: int) -> float:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hippo_core.files import LabError, home, read_yaml, root, unknown
 
 DEFAULT_CONTEXT = 1024
+READER = "smollm2-135m-reader"  # the shipped model that reads everyday sentences
 Settings = TypeVar("Settings", bound=BaseModel)
 
 

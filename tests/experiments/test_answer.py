@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from hippo_core.delivery import load_delivery
+from hippo_core.experiments.answer.experiment import AnswerParameters, sentence
 from hippo_core.experiments.answer.run import COLUMNS, _found, _recalled_texts, answer
+from hippo_core.experiments.asking.table import asked_metrics, has_flag
 from hippo_core.files import LabError
 from hippo_core.methods.base import Retrieved
 from hippo_core.methods.presets import load_preset, preset_names
@@ -146,8 +148,33 @@ def test_a_suite_without_a_window_has_no_immediate_regime(loaded):
 
 
 def test_a_template_of_the_labs_own_is_flagged(loaded):
-    assert (rows(loaded["llama"], "controls/oracle")["flags"] == "generic_template").all()
-    assert (rows(loaded["qwen2"], "controls/oracle")["flags"] == "").all()
+    assert has_flag(rows(loaded["llama"], "controls/oracle"), "generic_template").all()
+    assert not has_flag(rows(loaded["qwen2"], "controls/oracle"), "generic_template").any()
+
+
+def test_an_answer_that_the_limit_cut_is_flagged_and_counted_in_the_summary(loaded):
+    table = rows(loaded["qwen2"], "controls/oracle", answer_budget=2)
+    cut = has_flag(table, "cut")
+    assert cut.any() and (table.loc[cut, "generated_tokens"] == 2).all()
+    metrics = asked_metrics(table, "episodic", 5, 1, "controls/oracle", 1.0)
+    assert metrics["metrics"]["episodic"]["n_cut"] == cut.sum()
+    parameters = AnswerParameters(suite="episodic", preset="controls/oracle")
+    assert f"; {cut.sum()} answers cut by the limit of new tokens" in sentence(parameters, metrics)
+    assert "cut by" not in sentence(parameters, asked_metrics(table.assign(flags="truncated"), "episodic", 5, 1, "controls/oracle", 1.0))
+
+
+@pytest.mark.parametrize("delivery", ["text", "kv"])
+def test_a_row_has_the_text_that_the_model_read_and_who_composed_the_answer(loaded, delivery):
+    table = rows(loaded["qwen2"], "controls/oracle", delivery=delivery)
+    facts = {fact.id: fact.text for world in worlds() for fact in world.facts}
+    for row in table.to_dict("records"):
+        told = [[facts[one], "teller"] for one in row["shown"].split(";")]
+        assert json.loads(row["read"]) == [*told, [row["question"], "asker"]]
+        assert delivery == "kv" or "\n".join(text for text, _ in json.loads(row["read"])) in row["prompt"]
+    assert set(table["composed_by"]) == {"model"}
+    preset = load_preset("controls/oracle", {"delivery": delivery, "control": "empty"})
+    hidden = answer(loaded["qwen2"], suite(), worlds(), preset.method(loaded["qwen2"], preset.settings))
+    assert [json.loads(read) for read in hidden["read"]] == [[[question, "asker"]] for question in hidden["question"]]
 
 
 def test_the_answer_budget_is_the_suites(loaded):

@@ -23,7 +23,7 @@ TOLD = (
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory):
-    with Memory().open(tmp_path_factory.mktemp("memory")) as memory:
+    with Memory("hippo-tiny").open(tmp_path_factory.mktemp("memory")) as memory:
         memory.teach(TOLD, who="Anna", when="Monday", provenance="diary")
         yield memory
 
@@ -43,7 +43,7 @@ def test_an_answer_says_where_it_comes_from(memory):
 
 
 def test_the_answer_follows_what_is_stored(tmp_path):
-    with Memory().open(tmp_path) as memory:
+    with Memory("hippo-tiny").open(tmp_path) as memory:
         memory.teach("Anna left the bicycle at the museum.")
         assert str(memory.ask("Where did Anna leave the bicycle?")) == "museum"
         memory.teach("Anna left the violin at the station.")
@@ -54,10 +54,10 @@ def test_the_answer_follows_what_is_stored(tmp_path):
 
 
 def test_a_folder_holds_everything_after_a_restart_and_numbers_are_not_given_again(tmp_path):
-    with Memory().open(tmp_path) as memory:
+    with Memory("hippo-tiny").open(tmp_path) as memory:
         memory.teach(TOLD[:2])
         memory.forget(2)
-    with Memory().open(tmp_path) as memory:
+    with Memory("hippo-tiny").open(tmp_path) as memory:
         assert [one.id for one in memory.teach(TOLD[2])] == [3]
         best = memory.recall("Where is the violin?").traces[0]
         assert (best.id, best.text) == (3, TOLD[2])
@@ -65,7 +65,7 @@ def test_a_folder_holds_everything_after_a_restart_and_numbers_are_not_given_aga
 
 def test_no_vectors_of_what_it_is_told_are_kept_beside_the_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(encoded, "home", lambda: tmp_path / "home")
-    with Memory(settings={"encoder": "own"}).open(tmp_path / "memory") as memory:
+    with Memory("hippo-tiny", settings={"encoder": "own"}).open(tmp_path / "memory") as memory:
         memory.teach([f"Anna has {number} lamps. Ben has {number} keys." for number in range(64)], provenance="diary")
         memory.recall("Who has 12 lamps?")
         memory.forget("diary")
@@ -73,7 +73,7 @@ def test_no_vectors_of_what_it_is_told_are_kept_beside_the_folder(tmp_path, monk
 
 
 def test_all_of_a_provenance_is_forgotten(tmp_path):
-    with Memory().open(tmp_path) as memory:
+    with Memory("hippo-tiny").open(tmp_path) as memory:
         memory.teach(TOLD[:2], provenance="leaflet")
         memory.teach(TOLD[2])
         assert memory.forget("leaflet") == 2
@@ -87,10 +87,10 @@ def test_all_of_a_provenance_is_forgotten(tmp_path):
 
 
 def test_a_second_writer_is_told_so_and_a_reader_sees_what_is_written(tmp_path):
-    with Memory().open(tmp_path) as writer, Memory() as reader:
+    with Memory("hippo-tiny").open(tmp_path) as writer, Memory("hippo-tiny") as reader:
         writer.teach(TOLD[0])
         with pytest.raises(LabError, match="another process or store object writes to"):
-            Memory().open(tmp_path)
+            Memory("hippo-tiny").open(tmp_path)
         reader.open(tmp_path, read_only=True)
         assert reader.recall("Who has the lamp?").traces[0].text == TOLD[0]
         writer.teach(TOLD[1])
@@ -100,21 +100,21 @@ def test_a_second_writer_is_told_so_and_a_reader_sees_what_is_written(tmp_path):
 
 
 def test_what_was_taught_before_a_kill_is_there_in_whole_blocks(tmp_path):
-    code = f"from hippo_core import Memory\nm = Memory(method='baselines/rag_bm25').open({str(tmp_path)!r})\n"
+    code = f"from hippo_core import Memory\nm = Memory('hippo-tiny', method='baselines/rag_bm25').open({str(tmp_path)!r})\n"
     code += "m.teach([f'Person {i} has {i} lamps.' for i in range(10**6)], progress=lambda done, of: print(done, flush=True))"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         said = [int(process.stdout.readline()) for _ in range(3)][-1]
         time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
-    with Memory(method="baselines/rag_bm25").open(tmp_path) as memory:
+    with Memory("hippo-tiny", method="baselines/rag_bm25").open(tmp_path) as memory:
         assert len(memory) >= said
         assert len(memory) % BLOCK == 0
         assert [one.id for one in memory.teach("Anna has a lamp.")] == [len(memory)]
 
 
 def test_a_rag_needs_no_model_to_recall(tmp_path):
-    with Memory(method="baselines/rag_bm25", settings={"k": 1}).open(tmp_path) as memory:
+    with Memory("hippo-tiny", method="baselines/rag_bm25", settings={"k": 1}).open(tmp_path) as memory:
         memory.teach(TOLD)
         assert memory.recall("Who has the lamp?", k=1).traces[0].text == TOLD[1]
         assert "loaded" not in vars(memory._lm)
@@ -122,7 +122,7 @@ def test_a_rag_needs_no_model_to_recall(tmp_path):
 
 
 def test_a_setting_changes_what_is_recalled(tmp_path):
-    with Memory(settings={"episodic.use_completion": "hopfield", "k": 2}).open(tmp_path) as memory:
+    with Memory("hippo-tiny", settings={"episodic.use_completion": "hopfield", "k": 2}).open(tmp_path) as memory:
         memory.teach(TOLD)
         answer = memory.ask("Where did Anna leave the bicycle?")
         assert len(answer.traces) == 2
@@ -131,7 +131,7 @@ def test_a_setting_changes_what_is_recalled(tmp_path):
 
 
 def test_an_empty_store_control_answers_as_one_that_was_told_nothing():
-    with Memory(settings={"control": "empty"}) as masked, Memory() as told_nothing:
+    with Memory("hippo-tiny", settings={"control": "empty"}) as masked, Memory("hippo-tiny") as told_nothing:
         masked.teach(TOLD)
         question = "Where did Anna leave the bicycle?"
         assert str(masked.ask(question)) == str(told_nothing.ask(question))
@@ -144,7 +144,7 @@ def test_a_sleep_rehearses_what_is_stored(memory):
     slept = memory.sleep()
     assert (slept.rehearsed, slept.cycles) == (3, 1)
     assert all(trace.uses > 0 for trace in memory.traces()) or slept.recalled < 3
-    with Memory(method="baselines/rag_bm25") as rag, pytest.raises(LabError, match="has no replay"):
+    with Memory("hippo-tiny", method="baselines/rag_bm25") as rag, pytest.raises(LabError, match="has no replay"):
         rag.sleep()
 
 
@@ -160,7 +160,7 @@ def test_a_sleep_puts_what_is_stored_into_the_model_until_it_is_forgotten(tmp_pa
     keep_little(monkeypatch, own=True)
     told = ["On Friday, Carla sold a guitar at the market.", "In May, Otto found a lamp at the school."]
     question, steps = "What did Carla sell at the market on Friday?", 20
-    with Memory().open(tmp_path) as memory:
+    with Memory("hippo-tiny").open(tmp_path) as memory:
         memory.teach(told)
         before = memory.ask(question, recall=False)
         assert not before.traces and "guitar" not in str(before)
@@ -178,12 +178,12 @@ def test_a_sleep_puts_what_is_stored_into_the_model_until_it_is_forgotten(tmp_pa
             memory.sleep(consolidate="lora", progress=_stop)
         assert memory.consolidated == slept
         assert str(memory.ask(question, recall=False)) == "guitar" and stopped.tb  # which holds the frames of the sleep
-    with Memory().open(tmp_path, read_only=True) as again:
+    with Memory("hippo-tiny").open(tmp_path, read_only=True) as again:
         assert str(again.ask(question, recall=False)) == "guitar"
         assert again.consolidated == slept
         with pytest.raises(LabError, match="open read-only"):
             again.wake()
-    with Memory().open(tmp_path) as memory:
+    with Memory("hippo-tiny").open(tmp_path) as memory:
         memory.forget(2)
         assert str(memory.ask(question, recall=False)) == str(before)
         assert not (tmp_path / "consolidated").exists()
@@ -193,14 +193,14 @@ def test_a_sleep_puts_what_is_stored_into_the_model_until_it_is_forgotten(tmp_pa
 
 
 def test_a_memory_that_is_closed_in_mid_sleep_gives_its_folder_back(tmp_path):
-    memory = Memory(method="baselines/rag_bm25").open(tmp_path)
+    memory = Memory("hippo-tiny", method="baselines/rag_bm25").open(tmp_path)
     memory.teach(TOLD)
     learning = memory._learnt.learn(memory.traces(), "sparse", 1)
     next(learning)
     with pytest.raises(LabError, match="hippo-tiny is busy: a sleep rehearses into it"):
         memory.close()
     learning.close()
-    with Memory(method="baselines/rag_bm25").open(tmp_path) as again:
+    with Memory("hippo-tiny", method="baselines/rag_bm25").open(tmp_path) as again:
         assert len(again) == 3
 
 
@@ -210,7 +210,7 @@ def _stop(done, of):
 
 
 def test_a_gate_decides_and_says_why(tmp_path):
-    with Memory(method="memory/hei_nw_gated", settings={"episodic.store.budget": 0.9}).open(tmp_path) as memory:
+    with Memory("hippo-tiny", method="memory/hei_nw_gated", settings={"episodic.store.budget": 0.9}).open(tmp_path) as memory:
         first, again = memory.teach([TOLD[0], TOLD[0]])
         assert again.action in ("aggregate", "refuse")
         assert set(first.terms) == {"surprise", "novelty", "reward", "pin"}
@@ -226,8 +226,8 @@ def test_wrong_words_are_one_line_each(tmp_path):
     with pytest.raises(LabError, match="unknown model 'hippo-large'"):
         Memory("hippo-large")
     with pytest.raises(LabError, match="unknown preset"):
-        Memory(method="memory/nothing")
-    with Memory() as memory:
+        Memory("hippo-tiny", method="memory/nothing")
+    with Memory("hippo-tiny") as memory:
         with pytest.raises(LabError, match=r"text 2 of 2 is '  '; expected a sentence"):
             memory.teach([TOLD[0], "  "])
         assert len(memory) == 0
@@ -235,14 +235,14 @@ def test_wrong_words_are_one_line_each(tmp_path):
             memory.teach("lamp " * 2000)
         with pytest.raises(LabError, match="expected a question"):
             memory.ask("")
-    with Memory().open(tmp_path) as memory:
+    with Memory("hippo-tiny").open(tmp_path) as memory:
         memory.teach(TOLD)
     with pytest.raises(LabError, match="holds a store of hei_nw, this is memory"):
-        Memory(method="baselines/rag_bm25").open(tmp_path)
+        Memory("hippo-tiny", method="baselines/rag_bm25").open(tmp_path)
     with pytest.raises(LabError, match="was written with another model or memory"):
-        Memory(settings={"episodic.code.winners": 32}).open(tmp_path)
+        Memory("hippo-tiny", settings={"episodic.code.winners": 32}).open(tmp_path)
     with pytest.raises(LabError, match="there is no memory in"):
-        Memory().open(tmp_path / "none", read_only=True)
+        Memory("hippo-tiny").open(tmp_path / "none", read_only=True)
 
 
 def test_importing_the_library_brings_no_torch():

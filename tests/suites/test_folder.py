@@ -22,7 +22,7 @@ from hippo_core.results.records import read_meta
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets.build import dataset_folder, load_dataset, worlds
 from hippo_core.suites.datasets.validate import rules
-from hippo_core.suites.folder import count_questions, cut_short, read_folder, require_folder
+from hippo_core.suites.folder import count_questions, cut_short, long_answers, read_folder, require_folder
 from hippo_core.suites.folder.lines import FACT_FIELDS, ITEM_FIELDS
 
 README = (root() / "docs/own.md").read_text(encoding="utf-8").split("### Your own facts")[1].split("\n## ")[0]
@@ -137,6 +137,50 @@ def test_all_questions_of_a_folder_are_counted(folder):
     assert load_experiment("answer").check({"suite": name, "n": "all"}, "run answer").n == 3
     with pytest.raises(LabError, match=r"n=all is for folder:PATH.*give suite spatial a number"):
         load_experiment("answer").check({"suite": "spatial", "n": "all"}, "run answer")
+
+
+ROUTE = " ".join(["north", "east"] * 20)  # 40 words
+
+
+def test_an_answer_has_room_for_32_tokens_or_as_many_as_are_set(folder):
+    def room(**told):
+        return parameters.resolve(parameters.AskingParameters(suite=f"folder:{folder}", **told)).suite.answer_budget
+
+    assert get_suite(f"folder:{folder}").answer_budget == room() == 32
+    assert room(overrides=["answer_tokens=48"]) == 48
+    assert room(overrides=["answer_tokens=48"], max_new_tokens=64) == 64
+    with pytest.raises(LabError, match=r"answer_tokens.*greater than or equal to 1.*got 0"):
+        room(overrides=["answer_tokens=0"])
+
+
+@pytest.mark.parametrize(
+    ("answers", "tokens", "named"),
+    [
+        ([ROUTE], 32, True),
+        (["the blue jar", ROUTE], 32, True),  # an accepted spelling that is not the first
+        (["the blue jar"], 2, True),
+        ([ROUTE], 40, False),
+        (["a-word-of-many-tokens " * 32], 32, False),  # in words it has room; the model's tokens decide later
+    ],
+)
+def test_an_accepted_answer_that_has_no_room_is_named_when_the_folder_is_read(folder, tmp_path, monkeypatch, answers, tokens, named):
+    (tmp_path / "params").symlink_to(root() / "params")
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+    write(folder, FACTS, [{**ITEMS[0], "answers": answers}, ITEMS[1]])
+    told = {"suite": f"folder:{folder}", "model": "hippo-tiny", "n": "all", "overrides": [f"answer_tokens={tokens}"]}
+    experiment = load_experiment("answer")
+    cell = experiment.cell(experiment.check(told, "run answer"), tmp_path / "record", 0.0)
+    cell.begun()
+    assert [f"longer than the {tokens} new tokens of an answer" in one and f"q1 ({answers[-1]!r})" in one for one in cell.warnings] == [
+        True
+    ] * named
+
+
+def test_an_answer_that_has_no_room_is_counted_in_tokens_where_a_model_is_there(folder):
+    write(folder, FACTS, [{**ITEMS[0], "answers": ["the blue jar"]}, ITEMS[1]])
+    read = read_folder(folder)
+    assert long_answers(read, 5) == []
+    assert long_answers(read, 5, len) == ["q1 ('the blue jar')"]  # a token a letter; seven has five
 
 
 def test_a_gate_needs_validation_worlds_and_nothing_else_does(folder):

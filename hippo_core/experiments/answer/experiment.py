@@ -26,15 +26,16 @@ def sentence(parameters: AskingParameters, metrics: Mapping[str, Any]) -> str:
     overrides = f" ({', '.join(parameters.overrides)})" if parameters.overrides else ""
     if means["em"] is None:
         return f"{parameters.preset}{overrides} on {parameters.suite} ({parameters.regime}): nothing could be scored."
+    cut = f"; {means['n_cut']} answers cut by the limit of new tokens (max_new_tokens gives more room)" if means.get("n_cut") else ""
     who = f"{parameters.model} with {parameters.preset}{overrides}"
     if is_own(parameters.suite):
         n, found, answered = means["n_items"], means.get("found"), round(means["em"] * means["n_items"])
         facts = "" if found is None else f"right fact found {round(found * n)} of {n}, "
-        return f"{who} on {parameters.suite}, {parameters.regime}: {facts}answered {answered} of {n}."
+        return f"{who} on {parameters.suite}, {parameters.regime}: {facts}answered {answered} of {n}{cut}."
     right = f"{who} answers {means['em']:.0%} of {means['n_items']} {parameters.suite} questions right"
     bounds = "" if means["low"] is None else f" (95% interval {means['low']:.0%} to {means['high']:.0%}, {means['n_worlds']} worlds)"
     chance = "" if means["chance"] is None else f"; a guess gets {means['chance']:.0%}"
-    return f"{right}, {parameters.regime}{bounds}{chance}."
+    return f"{right}, {parameters.regime}{bounds}{chance}{cut}."
 
 
 def figure(parameters: AskingParameters, rows: "pd.DataFrame") -> bytes:

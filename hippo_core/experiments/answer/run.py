@@ -9,11 +9,12 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.delivery import BESIDE_PROMPT
-from hippo_core.delivery.types import Delivered, Once, Question
+from hippo_core.delivery.types import Delivered, Once
 from hippo_core.experiments.asking.parameters import Regime
 from hippo_core.experiments.asking.table import COLUMNS
 from hippo_core.files import LabError
-from hippo_core.live.asking import penalty_of
+from hippo_core.live.answer import Read
+from hippo_core.live.asking import asked_of, composed_by, left_of, read_of
 from hippo_core.methods.base import Method, Observation, Query, Retrieved
 from hippo_core.methods.controls import CHOOSING, controlled
 from hippo_core.models.generate import kv_cache_mb
@@ -27,15 +28,16 @@ from hippo_core.suites.types import Item, Suite, World
 
 @dataclass(frozen=True)
 class AnsweredItem:
-    """An item with what was retrieved for it, the passages that there were, and, once it is asked, the answer. `once`: its share of
-    what is run once for what its world holds: milliseconds in which passages were run to keys and values, and the tokens of that and of
-    the codes by which passages are found."""
+    """An item with what was retrieved for it, the passages that there were, and, once it is asked, the answer. `read`: what the model
+    read of the item's own, and who wrote it. `once`: its share of what is run once for what its world holds: milliseconds in which
+    passages were run to keys and values, and the tokens of that and of the codes by which passages are found."""
 
     world: World
     item: Item
     retrieved: Retrieved
     passages: Sequence[Trace]
     answer: Delivered
+    read: tuple[Read, ...]
     once: Once
 
 
@@ -68,18 +70,17 @@ def ask(
     keeps = bool(method.steps) or method.settings.delivery != "text"
     for together in groups(worlds, batch_size if keeps else None):
         drawn = [one for number in together for one in _retrieved(worlds, number, method, regime, passages)]
-        questions = [
-            Question(result.rephrased or item.question, result.delivered, penalty_of(method, result), result.together)
-            for _, item, result in drawn
-        ]
+        questions = [asked_of(method, item.question, result) for _, item, result in drawn]
         ready = method.delivery.make_ready(questions) if method.steps else Once()
         once = math.fsum(method.index_tokens(passages.get(worlds[number].id, ())) for number in together)
         once += math.fsum(result.once_tokens for _, _, result in drawn) + ready.tokens
         share = Once(ready.ms / max(1, len(drawn)), once / max(1, len(drawn)))
-        answers = method.delivery.ask(questions, suite.answer_budget, batch_size, masked=method.settings.control == "empty")
+        masked = method.settings.control == "empty"
+        answers = method.delivery.ask(questions, suite.answer_budget, batch_size, masked=masked)
         texts = {worlds[number].id: texts_of(worlds[number]) for number in together}
         for (world, item, result), delivered in zip(drawn, answers, strict=True):
-            answered = AnsweredItem(world, item, result, passages.get(world.id, ()), delivered, share)
+            read = read_of(item.question, result, delivered, masked)
+            answered = AnsweredItem(world, item, result, passages.get(world.id, ()), delivered, read, share)
             check_no_leak(answered, texts[world.id], method, regime)
             yield answered
         method.forget()
@@ -129,7 +130,7 @@ def check_no_leak(answered: AnsweredItem, texts: Texts, method: Method, regime: 
 def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str, Any]:
     """The columns of an item, but for `idx`."""
     item, retrieved, delivered = answered.item, answered.retrieved, answered.answer
-    shown = retrieved.shown[delivered.dropped :]
+    shown = left_of(retrieved, delivered)
     tokens = delivered.prompt_tokens + delivered.generated_tokens
     return {
         "item_id": item.id,
@@ -142,6 +143,8 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         **score_item(suite, answered.world, item, delivered.text),
         "shown": ";".join(trace.source for trace in shown),
         "recalled_texts": _recalled_texts(retrieved, shown),
+        "read": json.dumps(answered.read, ensure_ascii=False),
+        "composed_by": composed_by(answered.read, retrieved, delivered),
         "found": _found(shown, item),
         "n_shown": len(shown),
         "n_dropped": delivered.dropped,
@@ -174,5 +177,5 @@ def _recalled_texts(retrieved: Retrieved, shown: Sequence[Trace]) -> str:
 
 
 def _flags(lm: LanguageModel, delivered: Delivered) -> list[str]:
-    flags = {"truncated": delivered.dropped > 0, "generic_template": lm.template.origin == "generic"}
+    flags = {"truncated": delivered.dropped > 0, "cut": delivered.cut, "generic_template": lm.template.origin == "generic"}
     return [flag for flag, stands in flags.items() if stands]

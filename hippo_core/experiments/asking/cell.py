@@ -11,7 +11,7 @@ from hippo_core.experiments.cell import OpenCell
 from hippo_core.files import LabError
 from hippo_core.results.frames import Frame
 from hippo_core.suites.datasets import build
-from hippo_core.suites.folder import cut_short, is_own
+from hippo_core.suites.folder import cut_short, is_own, long_answers, some, words_in
 from hippo_core.suites.types import Split, Suite, World
 
 if TYPE_CHECKING:
@@ -60,6 +60,13 @@ class AskingCell(OpenCell):
         own = is_own(parameters.suite) and not parameters.dry_run
         if own and (message := cut_short(parameters.suite, parameters.split, parameters.items)):
             self.warn(message)
+        if is_own(parameters.suite):
+            self._warn_of_long(long_answers(self.worlds(), self.suite.answer_budget))
+
+    def _warn_of_long(self, answers: list[str]) -> None:
+        if answers:
+            room = f"the {self.suite.answer_budget} new tokens of an answer"
+            self.warn(f"{len(answers):,} accepted answers are longer than {room}, which cuts them: {some(answers)}; set max_new_tokens=N")
 
     def columns(self) -> tuple[str, ...]:
         """The measures of its suite, where it asks, and the columns that its method declares for its step."""
@@ -85,6 +92,8 @@ class AskingCell(OpenCell):
         if long := too_long(lm, texts, self.resolved.preset.settings.decoding, self.suite.answer_budget):
             of = f"{len(long):,} of {len(texts):,} facts are too long for the {lm.spec.context_limit} tokens of {lm.spec.name}"
             self.warn(f"{of}, with a question and an answer: no prompt shows them and no memory keeps them; split them")
+        room = self.suite.answer_budget  # an answer of more words than that was named before the model was there
+        self._warn_of_long(long_answers(self.worlds(), room, lambda text: 0 if words_in(text) > room else len(lm.encode(text))))
         return lm
 
     @cached_property

@@ -11,18 +11,17 @@ from hippo_core.experiments.parameters import Parameters, Positive, assignments,
 from hippo_core.files import BRING_MODELS, LabError, unknown
 from hippo_core.methods.presets import Preset, load_preset, settings_of
 from hippo_core.models.packages.pins import missing
-from hippo_core.models.spec import ModelSpec, load_spec, validated
+from hippo_core.models.spec import READER, ModelSpec, load_spec, validated
 from hippo_core.results.records.read import side_of
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import suite_settings
-from hippo_core.suites.folder import count_questions, is_own, require_folder
+from hippo_core.suites.folder import FolderSettings, count_questions, is_own, require_folder
 from hippo_core.suites.types import Settings, Suite
 
 if TYPE_CHECKING:
     from hippo_core.experiments.base import Experiment
 
 DRY_ITEMS = 5
-READER = "smollm2-135m-reader"  # the shipped model that reads everyday sentences
 Regime = Literal["immediate", "delayed", "after_sleep"]
 
 
@@ -139,13 +138,13 @@ def _resolve(
 ) -> Resolved:
     suite, spec = get_suite(suite_name), load_spec(model)
     of_suite, of_preset = sides(overrides, suite, preset_name)
-    if max_new_tokens is not None:
-        suite = replace(suite, answer_budget=max_new_tokens)
     if use_chat_template is not None:
         if "decoding" in of_preset:
             raise LabError("use_chat_template and the override decoding say the same thing; give one of them")
         of_preset["decoding"] = "short" if use_chat_template else "plain"
     settings = suite_settings(suite_name, profile, spec.context_limit, of_suite)
+    room = max_new_tokens or (settings.answer_tokens if isinstance(settings, FolderSettings) else None)
+    suite = replace(suite, answer_budget=room or suite.answer_budget)
     preset = load_preset(preset_name, of_preset)
     return Resolved(None, suite, settings, preset, spec, of_suite, of_preset, load_preset(preset.origin))
 

@@ -36,7 +36,7 @@ COLUMNS = (
     *("idx", "item_id", "world", "stage", "kind", "rung", "hops", "distance", "slices", "question", "prompt"),
     *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
     *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained", "refuted"),
-    *("shown", "recalled_texts", "n_shown", "n_dropped", "found", *RANKING_COLUMNS),
+    *("shown", "recalled_texts", "read", "composed_by", "n_shown", "n_dropped", "found", *RANKING_COLUMNS),
     *("prompt_tokens", "generated_tokens", "first_logprob", "trace_tokens", "computed_tokens", "once_tokens", "kv_mb"),
     *("latency_ms", "retrieval_ms", "flags"),
 )
@@ -45,7 +45,12 @@ COLUMNS = (
 def asked_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: str, seconds: float) -> dict[str, Any]:
     """The content of `metrics.json`: `em` is the mean of the suite's primary score; what was not measured is None."""
     main: Frame = rows[rows["stage"] == "test"] if "test" in set(rows["stage"]) else rows
-    metrics = _score(main, "n_items") | {name: _mean(main[column]) for name, column in MEASURES.items() if column in main} | _stages(rows)
+    metrics = (
+        _score(main, "n_items")
+        | {"n_cut": int(has_flag(main, "cut").sum())}
+        | {name: _mean(main[column]) for name, column in MEASURES.items() if column in main}
+        | _stages(rows)
+    )
     return {
         **{"suite": suite, "n": n, "seed": seed, "preset": preset},
         "metrics": {suite: metrics, "compute": _compute(rows, seconds)},
@@ -88,6 +93,8 @@ ITEMS = Table(
         "pred",
         "shown",
         "recalled_texts",
+        "read",
+        "composed_by",
         "flags",
     ),
     whole=("idx", "hops", "distance"),
@@ -95,6 +102,11 @@ ITEMS = Table(
     check=check,
     scraps=("metrics", "by_rung", "by_kind", "by_slice"),
 )
+
+
+def has_flag(rows: Frame, flag: str) -> Frame:
+    """Which rows have this flag."""
+    return rows["flags"].str.contains(rf"(?:^|;){flag}(?:;|$)")
 
 
 def _mean(values: Frame) -> float | None:

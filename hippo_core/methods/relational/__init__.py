@@ -112,6 +112,7 @@ class SgcRss(Memory):
                 columns={"path_hops": float(len(best.statements)) if best else 0.0, "duplicate_rate": repeated},
                 together=best is not None,
                 restated=self._restated(search, best, shown, query.text),
+                reworded=self.settings.relational.wording == "plain",
                 answer=_called(search.graph.names[best.end], traces[best.statements[-1]].text) if best else "",
             )
 

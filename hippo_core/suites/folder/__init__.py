@@ -9,13 +9,15 @@ order within its world, `window` and `taught` are all facts of the world. The fo
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Annotated, Literal
 from zlib import crc32
+
+from pydantic import Field
 
 from hippo_core.files import LabError, home
 from hippo_core.suites.folder.lines import FACT_FIELDS, ITEM_FIELDS, mistake, raw_lines, read_lines, some
@@ -25,11 +27,14 @@ from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, W
 
 PREFIX = "folder:"
 FILES = ("facts.jsonl", "items.jsonl")
+ANSWER_TOKENS = 32
 
 
 class FolderSettings(Settings):
-    """The folder says all; nothing can be set but what the validator expects."""
+    """The folder says all but how long an answer may be (`answer_tokens`, at most; the model stops by itself) and what the validator
+    expects."""
 
+    answer_tokens: Annotated[int, Field(ge=1)] = ANSWER_TOKENS
     n_facts: Literal[0] = 0
     n_items: Literal[0] = 0
     n_competitors: int = 0
@@ -44,7 +49,7 @@ def folder_suite(name: str) -> Suite:
 
     slug = re.sub(r"\W+", "-", folder.name.lower()).strip("-") or "own"
     name = f"folder-{slug}-{crc32(str(folder).encode()):08x}"
-    return Suite(name, f"your own: {folder}", FolderSettings, stream=stream, folder=folder, module=__name__)
+    return Suite(name, f"your own: {folder}", FolderSettings, stream=stream, answer_budget=ANSWER_TOKENS, folder=folder, module=__name__)
 
 
 def is_own(suite_name: str) -> bool:
@@ -182,3 +187,15 @@ def cut_short(suite_name: str, split: Split, n: int) -> str:
     """A sentence that says how many questions are left out; empty where none are."""
     there = count_questions(suite_name, split)
     return f"{n:,} of the {there:,} questions of {suite_name} are asked (n={n}); n=all asks all of them" if n < there else ""
+
+
+def words_in(text: str) -> int:
+    """How many words a text has; it has as many tokens, or more."""
+    return len(text.split())
+
+
+def long_answers(worlds: Sequence[World], room: int, length: Callable[[str], int] = words_in) -> list[str]:
+    """The accepted answers that are longer than the room for an answer, each with the id of its item. `length`: in tokens of a model, or
+    in words where none is loaded."""
+    asked = ((item, answer) for world in worlds for item in world.items for answer in item.answers)
+    return [f"{item.id} ({answer!r})" for item, answer in asked if length(answer) > room]

@@ -16,7 +16,7 @@ from hippo_core.results.frames import Frame
 from hippo_core.results.summaries import order_of, regimes_of
 
 SHOWN = ["item_id", "rung", "kind", "question", "prompt", "answer", "pred", "flags", "score", "f1", "recall_1", "prompt_tokens"]
-RECALLED = "recalled_texts"  # a column that older records lack
+RECALLED, READ = "recalled_texts", "read"  # columns that older records lack
 
 
 def pages(run: Run, setting: str, slug: str, out: Path) -> Iterator[tuple[str, str]]:
@@ -44,7 +44,7 @@ def _cell_page(cell: Cell, rows: Frame, slug: str, record: str) -> str:
         kinds=_choices(rows, "kind"),
         recalls=RECALLED in rows and bool(rows[RECALLED].astype(bool).any()),
         ranks=bool(rows["recall_1"].notna().any()),
-        items=[_item(row) for row in rows.reindex(columns=[*SHOWN, RECALLED]).to_dict("records")],
+        items=[_item(row) for row in rows.reindex(columns=[*SHOWN, RECALLED, READ, "composed_by"]).to_dict("records")],
     )
 
 
@@ -58,6 +58,8 @@ def _item(row: dict[str, Any]) -> dict[str, Any]:
         "id": row["item_id"],
         **{name: row[name] for name in ("rung", "kind", "question", "prompt", "answer")},
         "recalled": recalled(row[RECALLED]),
+        "read": read(row[READ]),
+        "composed_by": row["composed_by"],
         "pred": shown_text(row["pred"]),
         "flags": row["flags"].replace(";", ", "),
         "verdict": verdict,
@@ -74,6 +76,13 @@ def recalled(texts: object) -> list[dict[str, str]]:
     if not isinstance(texts, str) or not texts:
         return []
     return [{"text": text, "score": "" if score is None else f"{score:.3g}"} for text, score in json.loads(texts)]
+
+
+def read(parts: object) -> str:
+    """What the model read of the item's own, a part a line, with what a program wrote."""
+    if not isinstance(parts, str) or not parts:
+        return ""
+    return "\n".join(f"{text}{' (written by a program)' if by == 'program' else ''}" for text, by in json.loads(parts))
 
 
 MARKS = {"1": "✓", "0": "✗", "": NONE}

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from hippo_core.experiments.asking.report.runs import Run
+from hippo_core.experiments.asking.table import has_flag
 from hippo_core.methods.presets import preset_names
 from hippo_core.results import summaries
 from hippo_core.results.figures.palette import LOOKS, ignores_window, is_control, look, ordered, suite_position
@@ -21,6 +22,7 @@ def warnings(rows: Frame, validation: Frame) -> list[str]:
         *_saturated(table),
         *_refusals(rows),
         *_truncated(rows),
+        *_cut(rows),
         *_from_nowhere(table),
         *_weak_reader(table),
         *_unexpected(rows, validation),
@@ -45,10 +47,16 @@ def _refusals(rows: Frame) -> Iterable[str]:
 
 
 def _truncated(rows: Frame) -> Iterable[str]:
-    cut = rows["flags"].str.contains("truncated") | (rows["n_dropped"].fillna(0) > 0)
-    for (condition, regime), group in rows[cut].groupby(["condition", "regime"], sort=False):
+    short = has_flag(rows, "truncated") | (rows["n_dropped"].fillna(0) > 0)
+    for (condition, regime), group in rows[short].groupby(["condition", "regime"], sort=False):
         total = ((rows["condition"] == condition) & (rows["regime"] == regime)).sum()
         yield f"{look(condition).label}, {regime}: {len(group)} of {total} prompts were too long, so their oldest facts were left out."
+
+
+def _cut(rows: Frame) -> Iterable[str]:
+    for (condition, regime), group in rows.groupby(["condition", "regime"], sort=False):
+        if count := int(has_flag(group, "cut").sum()):
+            yield f"{look(condition).label}, {regime}: {count} of {len(group)} answers were cut by the limit of new tokens."
 
 
 def _from_nowhere(table: Frame) -> Iterable[str]:

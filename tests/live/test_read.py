@@ -1,0 +1,151 @@
+"""What an answer says the model read is what was run, token for token; which parts a program wrote; who composed the answer."""
+
+from dataclasses import replace
+
+import pytest
+
+from hippo_core import Memory
+from hippo_core.delivery import load_delivery
+from hippo_core.delivery.types import Delivered, Question
+from hippo_core.live.answer import Read
+from hippo_core.live.asking import composed_by, left_of, read_of
+from hippo_core.methods.base import Retrieved
+from hippo_core.models.abstention import ALWAYS, NEVER
+from hippo_core.models.load import load
+from hippo_core.models.prompt import split
+from hippo_core.models.spec import load_spec
+from hippo_core.store.trace import Trace
+
+MET = ("Anna left the bicycle at the station.", "Ben gave the lamp to Carl.")
+CHAIN = ("Carla works for the Marlow company.", "The Marlow company is in Lima.")
+WAY = ("The mill is north of the inn.", "The inn is east of the well.")
+LEFT, CITY, HOW = (
+    "Where did Anna leave the bicycle?",
+    "In which city is the employer of Carla?",
+    "Which directions lead from the mill to the well?",
+)
+ROUTE = (
+    Read("The well walk goes from the mill: south, west.", "program"),
+    Read("How does the well walk go from the mill?", "program"),
+)
+COPIED = "program, model copies"
+CASES = {  # method, settings, what is told, the question, what the model reads, who composed the answer
+    "one fact": ("memory/hei_nw", {"encoder": "own"}, MET, LEFT, (Read(MET[0], "teller"), Read(LEFT, "asker")), "model"),
+    "a chain as told": (
+        "memory/sgc_rss",
+        {"encoder": "own", "relational.wording": "own"},
+        CHAIN,
+        CITY,
+        (*(Read(text, "teller") for text in CHAIN), Read(CITY, "asker")),
+        "model",
+    ),
+    "a chain in plainer words": (
+        "memory/sgc_rss",
+        {"encoder": "own", "relational.wording": "plain"},
+        CHAIN,
+        CITY,
+        (Read(" ".join(CHAIN), "program"), Read(CITY, "asker")),
+        "model",
+    ),
+    "a chain's end": (
+        "memory/sgc_rss",
+        {"encoder": "own", "relational.wording": "question"},
+        CHAIN,
+        CITY,
+        (Read("In which city is the employer of Carla: Lima.", "program"), Read(CITY, "asker")),
+        COPIED,
+    ),
+    "a route": ("memory/smpd", {"encoder": "own"}, WAY, HOW, ROUTE, COPIED),
+    "a composite's route": ("memory/all", {}, (*MET, *WAY), HOW, ROUTE, COPIED),
+    "a composite's fact": ("memory/all", {}, (*MET, *WAY), LEFT, (Read(MET[0], "teller"), Read(LEFT, "asker")), "model"),
+}
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return load(load_spec("hippo-tiny"), threads=1)
+
+
+@pytest.fixture
+def ran(lm, monkeypatch):
+    """The token ids that the model was given for the last question, without those that it said itself."""
+    rows: list[list[int]] = []
+
+    def keep(module, args, given):
+        ids, mask = given["input_ids"], given.get("attention_mask")
+        if ids.shape[1] > 1:
+            seen = ids.new_ones(ids.shape) if mask is None else mask[:, -ids.shape[1] :]
+            rows.extend(row[one.bool()].tolist() for row, one in zip(ids, seen, strict=True))
+
+    def asking(memory):
+        usual = memory.method.delivery.ask
+
+        def ask(*args, **more):
+            rows.clear()
+            with lm.model.register_forward_pre_hook(keep, with_kwargs=True):
+                return usual(*args, **more)
+
+        monkeypatch.setattr(memory.method.delivery, "ask", ask)
+        return rows
+
+    return asking
+
+
+@pytest.mark.parametrize("delivery", ["text", "kv"])
+@pytest.mark.parametrize("case", CASES)
+def test_an_answer_shows_what_the_model_read(lm, ran, case, delivery):
+    preset, settings, told, question, read, by = CASES[case]
+    with Memory(lm, preset, {**settings, "delivery": delivery}) as memory:
+        memory.teach(told)
+        rows = ran(memory)
+        answer = memory.ask(question)
+    assert (answer.read, answer.composed_by) == (read, by)
+    *lines, asked = (part.text for part in answer.read)
+    together = delivery == "kv" and case == "a chain as told"  # one text is run as one
+    pieces = split(lm, ["\n".join(lines)] if together else lines, asked, "short")
+    expected = [token for row in ([pieces.prefix] if delivery == "text" else []) + pieces.blocks + [pieces.tail] for token in row]
+    assert [token for row in rows for token in row] == expected
+    assert all(f'"{part.text}"{" (written by a program)" * (part.by == "program")}' in answer.why for part in answer.read)
+    assert [trace.text for trace in answer.traces] == (list(WAY) if read is ROUTE else list(told) if "chain" in case else [MET[0]])
+
+
+TRACES = (Trace("w", "1", "Ada went."), Trace("w", "2", "Ada came."))
+SAID = Delivered("Ada", (1,), 9, 9, 1, 1.0, -0.1, "...", 4)
+
+
+def test_who_composed_an_answer_follows_from_what_the_method_brings():
+    told = Retrieved(TRACES)
+    end = replace(told, restated="Who came: Ada.")
+
+    def by(retrieved, delivered=SAID, masked=False):
+        return composed_by(read_of("Who came?", retrieved, delivered, masked), retrieved, delivered)
+
+    assert [by(told), by(end), by(replace(end, reworded=True))] == ["model", COPIED, "model"]
+    assert by(replace(told, rephrased="Who came back?")) == "model"
+    assert by(end, masked=True) == by(end, replace(SAID, dropped=1)) == "model"  # the model saw nothing of it
+    assert by(told, replace(SAID, decided=True)) == by(end, replace(SAID, generated_tokens=0)) == "program"
+
+
+def test_what_had_no_room_was_not_read():
+    told, short = Retrieved(TRACES), replace(SAID, dropped=1)
+    assert read_of("Who?", told, short, False) == (Read("Ada came.", "teller"), Read("Who?", "asker"))
+    assert left_of(told, short) == TRACES[1:]
+    end = replace(told, restated="Who came: Ada.", rephrased="Who is it?")
+    assert read_of("Who?", end, short, False) == (Read("Who is it?", "program"),)
+    assert left_of(end, short) == ()
+
+
+@pytest.mark.parametrize("delivery", ["text", "kv"])
+def test_an_unknown_that_a_method_decides_is_no_answer_of_the_model_and_never_cut(lm, delivery):
+    asked = [Question("Who came?", TRACES, penalty) for penalty in (ALWAYS, NEVER)]
+    decided, own = load_delivery(delivery, lm).ask(asked, 1)
+    assert (decided.text, decided.decided, decided.cut) == ("unknown", True, False)
+    assert (own.decided, own.cut) == (False, True)
+
+
+def test_an_answer_that_the_limit_cut_says_so(lm):
+    with Memory(lm, settings={"encoder": "own"}) as memory:
+        memory.teach("Anna left the bicycle at the old station by the river.")
+        cut, whole = memory.ask(LEFT, tokens=1), memory.ask(LEFT)
+    assert cut.cut and "was cut after 1 tokens" in cut.why
+    assert not whole.cut and "was cut" not in whole.why
