@@ -27,7 +27,8 @@ COMMON = ("run", "model", "suite", "regime")  # dropdowns that every panel has
 @dataclass(frozen=True)
 class RunIndex:
     """The cells of a run that answer questions of test worlds: a line of `cells` a record and stage, and the `meta.json` of each record;
-    `left_out` are records that are not what their seals say. A setting is what the report compares conditions in: a suite with its settings and size, of one model."""
+    `left_out` are records that are not what their seals say. A setting is what the report compares conditions in: a suite with its
+    settings and size, of one model."""
 
     folder: Path
     cells: Frame

@@ -54,7 +54,7 @@ class Archive:
         return {path.removesuffix(f"/{DONE}") for path in done_files if not any("." in part for part in path.split("/")[1:])}
 
     def push(self, record: Path) -> None:
-        """Copy what a cell left; a finished record that is there stays as it is. LabError for one that was changed since it was finished."""
+        """Copy what a cell left; a finished record that is there stays as it is. LabError for one that was changed since."""
         if (record / DONE).exists() and (wrong := wrong_with(record)):
             raise LabError(f"{record} is not copied to {self.url}: {wrong[0]}")
         target = self._path(record.relative_to(root() / RUNS).as_posix())

@@ -36,7 +36,8 @@ class _Finished:
     damaged: tuple[str, ...] = ()
 
 
-_NOW: ContextVar[_Finished] = ContextVar("_NOW", default=_Finished())
+NOTHING = _Finished()
+_NOW: ContextVar[_Finished] = ContextVar("_NOW", default=NOTHING)
 
 
 @contextmanager
@@ -65,13 +66,13 @@ def _finished(run: Path) -> _Finished:
             wrong = (str(error),)
         damaged += [f"{_below(record, run)}: {what}" for what in wrong]
     for fault in damaged:
-        _say_once(f"left out, not counted: {run.name}/{fault}")
+        _say_once(run, fault)
     return _Finished(run, metas, tuple(damaged))
 
 
 @lru_cache(maxsize=10_000)
-def _say_once(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def _say_once(run: Path, fault: str) -> None:
+    print(f"left out, not counted: {run.name}/{fault}", file=sys.stderr, flush=True)
 
 
 def damaged(run: Path) -> tuple[str, ...]:
