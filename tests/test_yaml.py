@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from hippo_core.files import YAML_BYTES, LabError, read_object, read_yaml, root
 
-BOMB = "\n".join(["a: &a [x, x, x, x, x, x, x, x]", *(f"{b}: &{b} [{', '.join([f'*{a}'] * 8)}]" for a, b in zip("abcdefg", "bcdefgh"))])
+BOMB = "\n".join(
+    ["a: &a [x, x, x, x, x, x, x, x]", *(f"{b}: &{b} [{', '.join([f'*{a}'] * 8)}]" for a, b in zip("abcdefg", "bcdefgh", strict=True))]
+)
 REFUSED = {
     "a key twice": ("a: 1\nb: 2\na: 3", "line 3: the key 'a' stands twice"),
     "a key twice, deeper": ("x:\n  - {k: 1, k: 2}", "line 2: the key 'k' stands twice"),

@@ -47,29 +47,93 @@ ALL = [
     *([*RUN, *CELL, f"seed={number}"] for number in ("-1", "0x", "010", "1.0", "nan", "4294967296", "yes", "1:1")),
     *([*RUN, *CELL, f"threads={number}"] for number in ("0", "-1", "010", "auto", "1000000000000")),
     *([*RUN, *CELL, f"dry_run={value}"] for value in ("1", "maybe", "[]", "''")),
-    *([*RUN, *CELL, word] for word in ("n", "=4", " =4", "n=4=5", "n=[", "n={", "n=&a [*a]", "n=!!int x", "nothing=1", "n=\ud800", "\udcff=1", "n=\0")),
+    *(
+        [*RUN, *CELL, word]
+        for word in ("n", "=4", " =4", "n=4=5", "n=[", "n={", "n=&a [*a]", "n=!!int x", "nothing=1", "n=\ud800", "\udcff=1", "n=\0")
+    ),
     [*RUN, *CELL, "n=4", "n=5"],
     [*RUN, *CELL, "n=" + "[" * 100_000],
     [*RUN, *CELL, "n={a: 1, a: 2}"],
-    *([*RUN, f"suite={name}"] for name in ("nothing", "1", "folder:", "folder:/nowhere", "no.such.module:NAME", "a:b:c", LONG, "..", "''", "[]")),
+    *(
+        [*RUN, f"suite={name}"]
+        for name in ("nothing", "1", "folder:", "folder:/nowhere", "no.such.module:NAME", "a:b:c", LONG, "..", "''", "[]")
+    ),
     *([*RUN, f"preset={name}"] for name in ("nothing", "../../etc/passwd", "1", LONG, "''", "baselines/", "a\nb")),
     *([*RUN, *CELL, f"model={name}"] for name in ("nothing", LONG, "1", "''", "/etc", "a\nb", "{lab}/broken-model", "{lab}/list-model")),
     *([*RUN, *CELL, f"run_id={name}"] for name in ("..", "a/b", "''", ".x", LONG, "1", "a\nb")),
     *([*RUN, *CELL, f"overrides={value}"] for value in ("1", "[1]", "[k]", "[k=010]", "[nothing=1]", "{a: b}", "[k=nan]")),
     *(["run", name] for name in ("nothing", "", "no.module:X", "hippo_core.files:LabError", "../x", "json:dumps", LONG)),
     *(["grid", name] for name in ("nothing", "..", "", LONG, "a\nb", "twice", "latin", "octal", "list", "deep", "bomb")),
-    *(["grid", "smoke", *words] for words in (["--size", "x"], ["--size", "1.5"], ["--seed", "-1"], ["--seed", "nan"], ["--jobs", "-1"], ["--jobs", "1e3"], ["--kernel", "hot"], ["--run-id", "../x"], ["--run-id", LONG], ["--only", "nothing"], ["--model", "nothing"], ["--threads", "x"], ["--threads", "-1"], ["--nothing"], ["more"])),
+    *(
+        ["grid", "smoke", *words]
+        for words in (
+            ["--size", "x"],
+            ["--size", "1.5"],
+            ["--seed", "-1"],
+            ["--seed", "nan"],
+            ["--jobs", "-1"],
+            ["--jobs", "1e3"],
+            ["--kernel", "hot"],
+            ["--run-id", "../x"],
+            ["--run-id", LONG],
+            ["--only", "nothing"],
+            ["--model", "nothing"],
+            ["--threads", "x"],
+            ["--threads", "-1"],
+            ["--nothing"],
+            ["more"],
+        )
+    ),
     *(["grid-plan", "smoke", *words] for words in (["--size", "0"], ["--jobs", "0"], ["--model", "nothing"])),
     *(["report", name] for name in ("..", "a/b", "", LONG, "empty")),
     *(["watch", name] for name in ("nothing", "..", LONG, "empty")),
-    *(["records", *words] for words in (["verify", "nothing"], ["verify", "/dev/null"], ["verify", "empty"], ["verify"], ["diff", "a"], ["diff", "a", "b"], ["diff", "empty", "empty"], ["nothing"])),
-    *(["consolidation-gate", *words] for words in (["nothing"], ["--alpha", "nan"], ["--alpha", "2"], ["--alpha", "x"], ["--min-uplift", "nan"], ["--min-uplift", "inf"], ["--uplift-mode", "x"], [".."])),
-    *(["compare", *words] for words in (["a"], ["empty", "empty"], ["damaged", "damaged"], ["/etc/passwd", "/etc/passwd"], ["a", "b", "--most", "-1"])),
+    *(
+        ["records", *words]
+        for words in (
+            ["verify", "nothing"],
+            ["verify", "/dev/null"],
+            ["verify", "empty"],
+            ["verify"],
+            ["diff", "a"],
+            ["diff", "a", "b"],
+            ["diff", "empty", "empty"],
+            ["nothing"],
+        )
+    ),
+    *(
+        ["consolidation-gate", *words]
+        for words in (
+            ["nothing"],
+            ["--alpha", "nan"],
+            ["--alpha", "2"],
+            ["--alpha", "x"],
+            ["--min-uplift", "nan"],
+            ["--min-uplift", "inf"],
+            ["--uplift-mode", "x"],
+            [".."],
+        )
+    ),
+    *(
+        ["compare", *words]
+        for words in (["a"], ["empty", "empty"], ["damaged", "damaged"], ["/etc/passwd", "/etc/passwd"], ["a", "b", "--most", "-1"])
+    ),
     *(["datasets", word] for word in ("n=0", "n=010", "suite=nothing", "suite=[]", "seed=-1", "nothing=1", "n", "run_id=../x")),
     *(["notebook", *words] for words in (["nothing"], ["../x"], [], [LONG])),
-    *(["converse", *words] for words in (["execute"], ["execute", "nothing", "--out", "x"], ["execute", "nothing", "--out", "x", "--timeout", "nan"], ["evaluate", "nothing", "--out", "x"], ["aggregate", "--out", "nothing"], ["evidence", "nothing", "--chunk", "0"], ["evidence", "nothing", "--half", "x"], ["nothing"])),
+    *(
+        ["converse", *words]
+        for words in (
+            ["execute"],
+            ["execute", "nothing", "--out", "x"],
+            ["execute", "nothing", "--out", "x", "--timeout", "nan"],
+            ["evaluate", "nothing", "--out", "x"],
+            ["aggregate", "--out", "nothing"],
+            ["evidence", "nothing", "--chunk", "0"],
+            ["evidence", "nothing", "--half", "x"],
+            ["nothing"],
+        )
+    ),
     *(["consolidation-merge", *words] for words in (["nothing", "out"], ["nothing"])),
-]  # fmt: skip
+]
 
 
 @contextmanager

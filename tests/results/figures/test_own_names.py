@@ -26,7 +26,7 @@ def test_rungs_of_ones_own_are_shown_behind_the_labs(rows, names, order):
 
 
 def test_regimes_of_ones_own_come_last(rows):
-    assert summaries.regimes_of(pd.concat([rows.assign(regime="later"), rows])) == ["delayed", "later"]
+    assert summaries.regimes_of(pd.concat([rows.assign(regime="later"), rows.assign(regime="delayed")])) == ["delayed", "later"]
 
 
 @pytest.mark.parametrize("draw", [plots.rungs_by_condition, plots.conditions_overview, plots.tokens_against_accuracy, plots.recall_at_k])

@@ -122,9 +122,16 @@ def test_a_meta_of_another_form_is_a_line(run, meta, why):
 @settings(max_examples=60, deadline=None)
 @given(
     name=st.sampled_from(["meta.json", "DONE", "metrics.csv", "config_snapshot.yaml", "metrics.json"]),
-    content=st.one_of(st.binary(max_size=60), st.recursive(st.none() | st.text(max_size=4) | st.integers(), lambda one: st.lists(one) | st.dictionaries(st.text(max_size=4), one), max_leaves=6).map(lambda one: json.dumps(one).encode())),
+    content=st.one_of(
+        st.binary(max_size=60),
+        st.recursive(
+            st.none() | st.text(max_size=4) | st.integers(),
+            lambda one: st.lists(one) | st.dictionaries(st.text(max_size=4), one),
+            max_leaves=6,
+        ).map(lambda one: json.dumps(one).encode()),
+    ),
     sealed=st.booleans(),
-)  # fmt: skip
+)
 def test_any_content_of_a_record_is_read_or_refused_in_a_line(tmp_path_factory, name, content, sealed):
     run = tmp_path_factory.mktemp("any") / "run"
     record = make(run.parent / f"{NAME}00000000")
@@ -148,7 +155,7 @@ def test_a_changed_record_is_not_copied_to_an_archive(run, monkeypatch, tmp_path
     record = records.run_folder("run") / NAME.partition("/")[2] / "cell"
     shutil.copytree(run.parent / f"{NAME}00000000", record)
     edit(record)
-    with pytest.raises(LabError, match="is not copied to .*metrics.csv was changed"):
+    with pytest.raises(LabError, match=r"is not copied to .*metrics.csv was changed"):
         Archive(str(tmp_path / "shared")).push(record)
     assert not (tmp_path / "shared").exists()
 
