@@ -14,6 +14,9 @@ if missing := [name for name in ("yaml", "typer", "rich", "torch") if find_spec(
     print(f"{sys.executable} has no {missing[0]}: {remedy}", file=sys.stderr)
     sys.exit(2)
 
+from typer import Abort
+from typer._click.exceptions import ClickException, NoArgsIsHelpError  # typer brings its own click; its version is pinned
+
 from hippo_core.files import FULL, LabError, Terminated, has_checkout, home
 from hippo_core.text import printable
 
@@ -26,9 +29,16 @@ def main() -> None:
     try:
         from hippo_core.lab.cli.commands import app
 
-        app()
-    except KeyboardInterrupt:
+        sys.exit(app(standalone_mode=False) or 0)
+    except (KeyboardInterrupt, Abort):
         sys.exit(_say("stopped before anything ran", 130))
+    except NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except ClickException as error:
+        context = getattr(error, "ctx", None)
+        help_at = f"; {context.command_path} --help says what is expected" if context else ""
+        sys.exit(_say(f"{' '.join(error.format_message().split()).removesuffix('.')}{help_at}", error.exit_code))
     except LabError as error:
         sys.exit(_say(str(error), 2))
     except Terminated:
@@ -41,7 +51,7 @@ def main() -> None:
             why = os.strerror(error.errno).lower()
             must = "executed/, reports/ and data/generated/" if has_checkout() else str(home())
             sys.exit(_say(f"no access to {path} ({why}); {must} must be writable: mend that, or point HIPPO_ROOT at a copy of the lab", 2))
-        raise
+        sys.exit(_say(f"{path}: {os.strerror(error.errno).lower() if error.errno else error}", 2))
 
 
 def _terminated(*_: object) -> None:

@@ -6,6 +6,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -19,11 +20,21 @@ SHIPPED = Path(__file__).with_name("shipped")  # what a wheel brings of params/ 
 INSTALLED = SHIPPED.is_dir()  # from a wheel
 COMMAND = "hippo" if INSTALLED else ".venv/bin/hippo"  # the lab's command line, as it is typed; in a checkout at its root
 BRING_MODELS = "hippo models" if INSTALLED else "make models"
+YAML_BYTES, YAML_DEPTH, YAML_VALUES = 16 << 20, 100, 1_000_000  # more of it than anybody writes: an attack, or another file
+TAG = "tag:yaml.org,2002:"
+NEVER = re.compile(r"(?!)")
+AMBIGUOUS = {  # plain numbers that YAML 1.1 does not read as decimals: 010 is 8 and 1:30 is 90
+    f"{TAG}int": re.compile(r"[-+]?0[0-9_]+|.*:.*"),
+    f"{TAG}float": re.compile(r".*:.*"),
+}
 FULL = (errno.ENOSPC, errno.EDQUOT)  # a full disk, a quota that is used up
 
 
 class LabError(Exception):
     """A mistake that the user can mend. The message is one line: what was expected, what came, the way out."""
+
+    def __str__(self) -> str:
+        return " ".join(super().__str__().splitlines())
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows of it: the message, without the library's frames (IPython asks for this)."""
@@ -37,6 +48,11 @@ class Terminated(SystemExit):
 def in_a_line(error: BaseException) -> str:
     """What an error says, in one line; its kind where it says nothing."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """A text that a message quotes: its beginning where it is long."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
 @contextmanager
@@ -83,33 +99,122 @@ class UnknownName(LabError):
 
 def unknown(what: str, name: object, legal: Iterable[str]) -> UnknownName:
     """The error for a name that does not exist; it lists those that do."""
-    return UnknownName(f"unknown {what} {name!r}; legal: {', '.join(sorted(legal))}", name)
+    return UnknownName(f"unknown {what} {shortened(repr(name))}; legal: {', '.join(sorted(legal))}", name)
 
 
 def parse_yaml(text: str) -> Any:
-    """What a YAML text holds, loaded safely, by libyaml where PyYAML was built with it: ten times as fast."""
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    """What a YAML text holds, loaded safely, by libyaml where PyYAML was built with it: ten times as fast. YAMLError, with the line, also
+    where a key stands twice, a number may mean two things, or the text would unfold to more than anybody writes."""
+    kind = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        _require_shallow(yaml.parse(text, Loader=kind))
+        loader = kind(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            _size(node, {})
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:  # of a tag that does not fit
+        raise yaml.YAMLError(f"a value is not what its tag says: {in_a_line(error)}") from None
+
+
+def _require_shallow(events: Iterable[yaml.Event]) -> None:
+    """YAMLError where a text is nested too deep; asked before it is composed, for libyaml would end the process."""
+    depth = 0
+    for event in events:
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > YAML_DEPTH:
+                raise _refused(event, f"nested more than {YAML_DEPTH} deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _size(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values a part of a YAML text stands for, each alias counted as what it repeats; YAMLError where that is refused."""
+    if isinstance(node, yaml.ScalarNode):
+        if not node.style and AMBIGUOUS.get(node.tag, NEVER).fullmatch(node.value):
+            raise _refused(node, f"{node.value} may be read in two ways; write a decimal number, or put it in quotes if it is text")
+        if not node.style and node.tag == f"{TAG}timestamp":
+            node.tag = f"{TAG}str"  # a date is text to every reader here
+        return 1
+    if (size := known.get(id(node))) is not None:
+        if size == 0:
+            raise _refused(node, "an alias stands inside what it repeats")
+        return size
+    known[id(node)] = 0
+    if isinstance(node, yaml.MappingNode):
+        _require_keys(node)
+    parts = (part for pair in node.value for part in pair) if isinstance(node, yaml.MappingNode) else node.value
+    size = 1
+    for part in parts:
+        size += _size(part, known)
+        if size > YAML_VALUES:
+            raise _refused(node, f"stands for more than {YAML_VALUES:,} values")
+    known[id(node)] = size
+    return size
+
+
+def _require_keys(node: yaml.MappingNode) -> None:
+    seen = set()
+    for key, _ in node.value:
+        if key.tag in (f"{TAG}bool", f"{TAG}null"):
+            raise _refused(key, f"the key {key.value!r} is read as true, false or nothing; put it in quotes")
+        if isinstance(key, yaml.ScalarNode):
+            if (key.tag, key.value) in seen:
+                raise _refused(key, f"the key {key.value!r} stands twice")
+            seen.add((key.tag, key.value))
+
+
+def _refused(node: yaml.Node | yaml.Event, why: str) -> yaml.YAMLError:
+    return yaml.YAMLError(f"line {node.start_mark.line + 1}: {why}")
+
+
+def read_text(path: Path, most: int) -> str:
+    """The content of a text file of at most so many bytes; LabError where it is missing, larger, or not UTF-8."""
+    try:
+        if (size := path.stat().st_size) > most:
+            raise LabError(f"{path} is too large: expected at most {most:,} bytes, found {size:,}")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise LabError(f"no such file: {path}") from None
+    except IsADirectoryError:
+        raise LabError(f"expected a file, {path} is a folder") from None
+    except UnicodeDecodeError as error:
+        raise LabError(f"{path} is not UTF-8 text (byte {error.start:,}); save it as UTF-8") from None
 
 
 def read_yaml(path: Path, parse: Callable[[str], Any] = parse_yaml) -> Any:
     """The content of a YAML file, loaded safely; LabError where it is missing or no YAML."""
     try:
-        return parse(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise LabError(f"no such file: {path}") from None
+        return parse(read_text(path, YAML_BYTES))
     except yaml.YAMLError as error:
-        raise LabError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+        raise LabError(f"{path} is not valid YAML: {in_a_line(error)}") from None
+
+
+def parse_json(text: str | bytes, where: object) -> dict[str, Any]:
+    """A JSON text that holds an object; LabError, beginning with where it stands, where it holds anything else or names a key twice."""
+
+    def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(values := dict(pairs)) < len(pairs):
+            raise ValueError
+        return values
+
+    try:
+        values = json.loads(text, object_pairs_hook=once_each)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        raise LabError(f"{where} is damaged: expected a JSON object, each key once")
+    return values
 
 
 def read_object(path: Path) -> dict[str, Any]:
     """The content of a JSON file that holds an object; LabError where it holds anything else."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, dict):
-        raise LabError(f"{path} is damaged: expected a JSON object")
-    return values
+    return parse_json(path.read_bytes(), path)
 
 
 def write_text(path: Path, text: str) -> None:

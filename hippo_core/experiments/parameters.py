@@ -6,13 +6,14 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, in_a_line, parse_yaml, shortened
 from hippo_core.results.records import run_folder
+from hippo_core.text import normal
 
 PLACE = ("run_id", "record_dir")  # where a record goes, not what it holds
 
-Positive = Annotated[int, Field(ge=1)]
-Seed = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1, le=10**9)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]  # what every generator of random numbers takes
 
 
 class Parameters(BaseModel):
@@ -36,16 +37,17 @@ class Parameters(BaseModel):
 def assignments(texts: Iterable[str]) -> dict[str, Any]:
     """`["k=5", "swaps=0.5"]` as `{"k": 5, "swaps": 0.5}`; values are read as YAML. LabError for a text that is no assignment."""
     values: dict[str, Any] = {}
-    for text in texts:
+    for told in texts:
+        text = normal(told, "key=value")
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise LabError(f"expected key=value, got {text!r}")
+            raise LabError(f"expected key=value, got {shortened(repr(text))}")
         if name.strip() in values:
-            raise LabError(f"{name.strip()} is given twice")
+            raise LabError(f"{shortened(name.strip())} is given twice")
         try:
-            values[name.strip()] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise LabError(f"the value in {text!r} is not valid YAML") from None
+            values[name.strip()] = parse_yaml(value)
+        except yaml.YAMLError as error:
+            raise LabError(f"the value in {shortened(repr(text))} is not valid YAML: {in_a_line(error)}") from None
     return values
 
 
@@ -53,7 +55,7 @@ def with_settings(text: str) -> tuple[str, dict[str, Any]]:
     """`"name[key=value;other=[a, b]]"` as the name and its settings. LabError as of `assignments`."""
     name, opened, rest = text.partition("[")
     if opened and not rest.endswith("]"):
-        raise LabError(f"expected name[key=value;other=value], got {text!r}: a bracket is open")
+        raise LabError(f"expected name[key=value;other=value], got {shortened(repr(text))}: a bracket is open")
     return name, assignments(part for part in rest.removesuffix("]").split(";") if part)
 
 

@@ -1,13 +1,14 @@
 """What is known of a model before it is loaded: where its weights lie, how to hold them, how to talk to it."""
 
-import json
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from hippo_core.files import LabError, home, read_yaml, root, unknown
+from hippo_core.files import LabError, home, read_object, read_yaml, root, shortened, unknown
 
 DEFAULT_CONTEXT = 1024
 READER = "smollm2-135m-reader"  # the shipped model that reads everyday sentences
@@ -79,27 +80,45 @@ def load_spec(name: str) -> ModelSpec:
     if name in model_names():
         where = f"params/models/{name}.yaml"
         return validated(ModelSpec, {"name": name, **read_mapping(root() / where)}, where)
-    path = _place(name)
-    if name.endswith(".gguf") and path.is_file():
-        return ModelSpec(name=path.stem, source=name)
-    if (path / "config.json").is_file():
-        return ModelSpec(name=path.name, source=name, context_limit=min(DEFAULT_CONTEXT, _positions(path / "config.json")))
+    with suppress(OSError, ValueError):  # no name that a path can have
+        path = _place(name)
+        if name.endswith(".gguf") and path.is_file():
+            return ModelSpec(name=path.stem, source=name)
+        if (path / "config.json").is_file():
+            limit = min(DEFAULT_CONTEXT, _positions(path / "config.json"))
+            return validated(ModelSpec, {"name": path.name, "source": name, "context_limit": limit}, str(path / "config.json"))
     raise unknown("model", name, [*model_names(), "a folder with a config.json", "a .gguf file"])
 
 
 def validated(model: type[Settings], values: dict[str, Any], where: str) -> Settings:
     """`values` as a `model`, or a LabError of one line that names each wrong key and, for an unknown one, the legal keys."""
     try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc'])) or 'value'}: {_fault(model, fault)}" for fault in error.errors()]
+        made = model.model_validate(values)
+    except (ValidationError, RecursionError) as error:
+        faults = [_fault(model, fault) for fault in error.errors()] if isinstance(error, ValidationError) else ["nested too deep"]
         raise LabError(f"{where}: {'; '.join(faults)}") from None
+    if name := _not_finite(made.model_dump()):
+        raise LabError(f"{where}: {name}: expected a finite number")
+    return made
 
 
 def _fault(model: type[BaseModel], fault: Any) -> str:
+    name = ".".join(map(str, fault["loc"])) or "value"
+    if fault["type"] == "missing":
+        return f"{name}: missing"
     if fault["type"] == "extra_forbidden":
-        return f"unknown key; legal: {', '.join(_part(model, fault['loc'][:-1]).model_fields)}"
-    return f"{fault['msg']}, got {fault['input']!r}" if fault["type"] != "missing" else "missing"
+        return f"{name}: unknown key; legal: {', '.join(_part(model, fault['loc'][:-1]).model_fields)}"
+    words = fault["type"] == "string_type" and isinstance(fault["input"], bool)
+    hint = " (a plain yes, no, on or off is read so; put it in quotes)" if words else ""
+    return f"{name}: {fault['msg']}, got {shortened(repr(fault['input']))}{hint}"
+
+
+def _not_finite(values: Any, name: str = "") -> str:
+    """The name of the first setting that is not a number or infinite; empty where there is none."""
+    if isinstance(values, float):
+        return "" if math.isfinite(values) else name
+    parts = values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, (list, tuple)) else ()
+    return next(filter(None, (_not_finite(part, f"{name}.{key}" if name else str(key)) for key, part in parts)), "")
 
 
 def _part(model: type[BaseModel], keys: Sequence[int | str]) -> type[BaseModel]:
@@ -123,8 +142,8 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 def _positions(path: Path) -> int:
     """How many positions the model of a config.json has; the default where the file does not say."""
+    config = read_object(path)
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
         return int(config.get("max_position_embeddings") or config.get("n_positions") or DEFAULT_CONTEXT)  # n_positions: GPT-2's word
-    except (ValueError, AttributeError, TypeError):
+    except (OverflowError, TypeError, ValueError):
         raise LabError(f"{path} is no model configuration: expected a JSON object with a number of max_position_embeddings") from None

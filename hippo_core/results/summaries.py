@@ -59,8 +59,9 @@ def in_both_regimes(rows: Frame) -> Frame:
 
 
 def regimes_of(rows: Frame) -> list[str]:
-    """The regimes present, in the order of an experiment."""
-    return [name for name in REGIMES if (rows["regime"] == name).any()]
+    """The regimes present, in the order of an experiment; others last."""
+    there = set(rows["regime"].dropna())
+    return [*(name for name in REGIMES if name in there), *sorted(there - set(REGIMES))]
 
 
 @lru_cache(maxsize=4096)
@@ -86,9 +87,9 @@ def estimate(rows: Frame, by: Sequence[str], value: str = "score") -> Frame:
 
 
 def order_of(rows: Frame, column: str) -> list:
-    """The values of a column in the order of its axis: the cue ladder for rungs, else sorted."""
-    values = rows[column].dropna().unique()
-    return [name for name in RUNGS if name in values] if column == "rung" else sorted(values)
+    """The values of a column in the order of its axis: for rungs the cue ladder, then those of suites of one's own; else sorted."""
+    values = sorted(rows[column].dropna().unique())
+    return sorted(values, key=lambda name: RUNGS.index(name) if name in RUNGS else len(RUNGS)) if column == "rung" else values
 
 
 def best_rag(rows: Frame, validation: Frame | None = None) -> tuple[str | None, bool]:

@@ -6,7 +6,7 @@ import pytest
 
 from hippo_core.results import records
 from hippo_core.results.records.paths import record_folders
-from hippo_core.results.records.write import faults
+from hippo_core.results.records.sealed import faults
 from tests.faults.conftest import LONG, RECORDS, assert_as_if_undisturbed, leftovers
 from tests.faults.mounts import fill, mounted, read_only, size, small_disk
 from tests.lab.running import LIMIT, ended, lab, none_left, start

@@ -10,6 +10,7 @@ from typer.core import TyperCommand
 
 from hippo_core.files import LabError, require_checkout, root
 from hippo_core.lab.cli import cell_commands, converse_commands, grid_commands, paired_commands
+from hippo_core.lab.cli.numbers import finite
 from hippo_core.lab.grid.expand import Selection
 from hippo_core.lab.grid.running import RunOptions, stops_cleanly
 from hippo_core.lab.run.execute import Kernel
@@ -25,8 +26,8 @@ Jobs = Annotated[int, typer.Option(min=1, help="how many cells run at a time")]
 RunId = Annotated[str, typer.Option(help="name of the run's folder below executed/; the grid's name unless given")]
 Only = Annotated[list[str] | None, typer.Option(help="keep presets that match this pattern; may be repeated")]
 Models = Annotated[list[str] | None, typer.Option("--model", help="take these models instead of the grid's; may be repeated")]
-Seeds = Annotated[list[int] | None, typer.Option("--seed", help="keep cells of this seed; may be repeated")]
-Sizes = Annotated[list[int] | None, typer.Option("--size", help="keep cells of so many questions; may be repeated")]
+Seeds = Annotated[list[int] | None, typer.Option("--seed", min=0, help="keep cells of this seed; may be repeated")]
+Sizes = Annotated[list[int] | None, typer.Option("--size", min=1, help="keep cells of so many questions; may be repeated")]
 
 KernelKind = Annotated[Kernel, typer.Option(envvar="KERNEL", help="warm: forked from a process that has its imports done; or cold")]
 Executor = Annotated[str, typer.Option(envvar="EXECUTOR", help="local, or dask: the workers of a Dask cluster")]
@@ -148,7 +149,7 @@ def compare(
 
     first, second = (two_runs.open_log(place, cluster, task, filter_name, split, suite) for place in (a, b))
     found = two_runs.compare_suites(first, second, metric)
-    broken = _broken(first) + _broken(second)
+    broken = [*dict.fromkeys(_left_out(first) + _left_out(second)), *_broken(first), *_broken(second)]
     text = (
         two_runs.suites_as_json(found) if as_json else "".join(f"{line}\n\n" for line in broken) + two_runs.suites_as_markdown(found, most)
     )
@@ -172,19 +173,30 @@ def _broken(log: Any) -> list[str]:
     return said(one for one in broken_clauses(log.folder) if one.record in compared)
 
 
+def _left_out(log: Any) -> list[str]:
+    """The records of a side that are not what their seals say, and so are not compared."""
+    from hippo_core.results.records import damaged
+
+    return [] if log.folder is None else [f"left out: {log.folder.name}/{fault}" for fault in damaged(log.folder)]
+
+
 @app.command("consolidation-gate")
 def consolidation_gate(
     run_id: Annotated[str, typer.Argument(help="the run whose consolidations are judged")] = "consolidation",
     uplift_mode: Annotated[Literal["fixed", "ci"], typer.Option(help="fixed: the mean decides; ci: its interval's lower end, too")] = "ci",
-    min_uplift: Annotated[float, typer.Option(help="how much higher EM must be, memory off, after sleep than before")] = 0.05,
+    min_uplift: Annotated[
+        float, typer.Option(callback=finite, help="how much higher EM must be, memory off, after sleep than before")
+    ] = 0.05,
     alpha: Annotated[float, typer.Option(help="one less the confidence of the interval")] = 0.05,
 ) -> None:
-    """Say whether the model answers without its memory after sleep; the exit status is 1 where a cell of the run does not."""
+    """Say whether the model answers without its memory after sleep; the exit status is 1 where a cell of the run does not, or is
+    not what it was when it was finished."""
     from hippo_core.experiments.consolidation.gate import uplifts
+    from hippo_core.results.records import damaged, run_folder
 
     judged = uplifts(run_id, uplift_mode, min_uplift, alpha)
     print("\n".join(map(str, judged)))
-    raise typer.Exit(int(not all(one.passed for one in judged)))
+    raise typer.Exit(int(bool(damaged(run_folder(run_id))) or not all(one.passed for one in judged)))
 
 
 @app.command("consolidation-merge")

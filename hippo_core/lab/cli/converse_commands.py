@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hippo_core.files import LabError, write_text
+from hippo_core.lab.cli.numbers import finite
 
 if TYPE_CHECKING:
     from hippo_core.conversation.dialogue import Dialogue
@@ -21,7 +22,7 @@ Folder = Annotated[Path, typer.Option("--out", help="the folder of raw.jsonl, sc
 ProviderName = Annotated[str, typer.Option(help="local:MODEL, claude, gemini, codex (each [:MODEL]), openai:MODEL@URL, ollama:MODEL")]
 KeyEnv = Annotated[str, typer.Option(help="the environment variable that holds the endpoint's key")]
 Attempts = Annotated[int, typer.Option(min=1, help="how often a call is tried")]
-Timeout = Annotated[float, typer.Option(min=0.1, help="seconds of one attempt")]
+Timeout = Annotated[float, typer.Option(min=0.1, callback=finite, help="seconds of one attempt")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be called, and call and write nothing")]
 
 
@@ -37,7 +38,7 @@ def execute(
     ] = None,
     provider: ProviderName = "local:hippo-tiny",
     max_tokens: Annotated[int, typer.Option(min=1)] = 64,
-    temperature: Annotated[float, typer.Option(min=0)] = 0.0,
+    temperature: Annotated[float, typer.Option(min=0, callback=finite)] = 0.0,
     attempts: Attempts = 4,
     timeout: Timeout = 120.0,
     key_env: KeyEnv = "",
@@ -109,7 +110,7 @@ def aggregate(out: Folder) -> None:
 def evidence(
     path: Annotated[Path | None, typer.Argument(help="LoCoMo's or LongMemEval's file; the sample of HIPPO_DATA unless given")] = None,
     preset: Annotated[list[str] | None, typer.Option(help="NAME or NAME[key=value;...]; may be repeated")] = None,
-    chunk: Annotated[list[int] | None, typer.Option(help="turns of a chunk; 1, 3 and 6 unless given")] = None,
+    chunk: Annotated[list[int] | None, typer.Option(min=1, help="turns of a chunk; 1, 3 and 6 unless given")] = None,
     dated: Annotated[bool, typer.Option("--dated", help="the session's date stands in each text")] = False,
     context: Annotated[int, typer.Option(min=0, help="turns before and after that are searched with a chunk and not counted")] = 0,
     half: Annotated[str, typer.Option(help="choosing or judging: of the questions, by their SHA-256; all unless given")] = "",

@@ -102,7 +102,7 @@ class AblatePanel:
         index, setting = read_index(self._runs / self.choices["run"]), self.choices["suite"]
         memories = _memories(index.conditions(setting, self.choices["regime"]))
         if not memories:
-            raise LabError(f"Run {self.choices['run']} has no memory with an ablation here: a grid with both makes them.")
+            raise LabError(f"Run {self.choices['run']} has no memory with an ablation here: a grid with both makes them.{index.but}")
         return [(look(one).label, one) for one in memories]
 
     def _default(self, name: str, values: Sequence[str]) -> str:
@@ -151,7 +151,7 @@ class AblatePanel:
             raise LabError(f"No ablation of {look(full).label} was asked the questions that it was asked.")
         broken = index.broken(setting, (full, *names), asked)
         self._head.value = piece("forest", _full(rows[rows["condition"] == full], full, measure))
-        self._head.value += "".join(piece("note", one) for one in said(broken))
+        self._head.value += "".join(piece("note", one) for one in (*index.left_out, *said(broken)))
         invalid = {one.condition for one in broken}
         return [
             {

@@ -98,7 +98,7 @@ class ComparePanel:
         index, setting = read_index(self._runs / self.choices["run"]), self.choices["suite"]
         offered = [one for one in index.conditions(setting, self.choices["regime"]) if name == "a" or one != self.choices["a"]]
         if not offered:
-            raise LabError(f"{look(self.choices['a']).label} is the only condition here; there is nothing to compare it with.")
+            raise LabError(f"{look(self.choices['a']).label} is the only condition here; there is nothing to compare it with.{index.but}")
         return [(look(one).label, one) for one in offered]
 
     def _default(self, name: str, values: Sequence[str]) -> str:
@@ -144,7 +144,7 @@ class ComparePanel:
         first, second = (rows[(rows["condition"] == name) & (rows["regime"] == regime)].set_index("key") for name, regime in sides)
         self._sides = first, second.reindex(first.index.intersection(second.index))
         self._items = _items(*self._sides)
-        return self._pair(sides) + "".join(piece("note", one) for one in said(index.broken(setting, (a, b), asked)))
+        return self._pair(sides) + "".join(piece("note", one) for one in (*index.left_out, *said(index.broken(setting, (a, b), asked))))
 
     def _pair(self, sides: Sequence[tuple[str, str]]) -> str:
         assert self.result is not None

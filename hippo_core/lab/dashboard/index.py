@@ -15,21 +15,30 @@ from hippo_core.experiments.asking.report.contract import Violation, beside, vio
 from hippo_core.experiments.asking.report.runs import natural, with_conditions, with_keys, with_settings
 from hippo_core.files import COMMAND, LabError, in_a_line
 from hippo_core.lab.dashboard.choices import Choices, Options
-from hippo_core.results.figures.palette import REGIMES, ordered, suite_position
+from hippo_core.results.figures.palette import ordered, suite_position
 from hippo_core.results.frames import Frame
+from hippo_core.results.records import damaged as left_out
 from hippo_core.results.records import key_of_record, origins_of, rows_of, run_names
+from hippo_core.results.summaries import regimes_of
 
 COMMON = ("run", "model", "suite", "regime")  # dropdowns that every panel has
 
 
 @dataclass(frozen=True)
 class RunIndex:
-    """The cells of a run that answer questions of test worlds: a line of `cells` a record and stage, and the `meta.json` of each record. A
-    setting is what the report compares conditions in: a suite with its settings and size, of one model."""
+    """The cells of a run that answer questions of test worlds: a line of `cells` a record and stage, and the `meta.json` of each record;
+    `left_out` are records that are not what their seals say. A setting is what the report compares conditions in: a suite with its
+    settings and size, of one model."""
 
     folder: Path
     cells: Frame
     metas: dict[str, dict[str, Any]]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def but(self) -> str:
+        """What is said behind a problem where a record is left out, which may be why; empty where none is."""
+        return "".join(f" A record is {one}." for one in self.left_out[:1])
 
     @property
     def models(self) -> list[str]:
@@ -45,8 +54,7 @@ class RunIndex:
         return self.cells[self.cells["setting"] == setting]
 
     def regimes(self, setting: str) -> list[str]:
-        there = set(self.of(setting)["regime"])
-        return [name for name in REGIMES if name in there]
+        return regimes_of(self.of(setting))
 
     def regime(self, setting: str, condition: str, regime: str) -> str:
         """The regime under which a condition's records lie: one that ignores the window has the same for both."""
@@ -88,12 +96,15 @@ def read_index(folder: Path) -> RunIndex:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise damaged(folder, error) from None
     cells: Frame = pd.DataFrame(lines)
+    faults = tuple(f"left out: {fault}" for fault in left_out(folder))
+    if cells.empty and faults:
+        raise LabError(f"Run {folder.name} has nothing that can be shown; {faults[0]}")
     if cells.empty or not (cells["split"] == "test").any():
         raise LabError(f"Run {folder.name} has no answers yet: no finished record of questions to test worlds.")
     cells = with_settings(with_conditions(cells))
     kept = cells[cells["split"] == "test"].reset_index(drop=True)
     metas = {record.relative_to(folder).as_posix(): meta for record, meta in origins.items()}
-    return RunIndex(folder, kept, metas)
+    return RunIndex(folder, kept, metas, faults)
 
 
 def _line(folder: Path, record: Path, meta: dict[str, Any], stage: str) -> dict[str, Any]:

@@ -35,6 +35,8 @@ def conditions_overview(rows: Frame) -> Figure:
     """A dot and interval for each condition; immediate and delayed side by side. Higher is better."""
     rows = summaries.in_both_regimes(rows)
     table = summaries.estimate(rows, ["condition", "regime"])
+    if table.empty:
+        return _nothing()
     names, regimes = ordered(table["condition"]), summaries.regimes_of(table)
     left = max(1.35, room(_labels(names), 11) + 0.2)
     margins = Margins(left, 0.55, gap=0.62, between=STACKED)
@@ -55,6 +57,13 @@ def conditions_overview(rows: Frame) -> Figure:
 def _measure(rows: Frame) -> str:
     """What the axis of scores shows."""
     return "share of answers right" if titles.right_or_wrong(rows) else "mean score"
+
+
+def _nothing() -> Figure:
+    """What stands in the place of a figure where its rows hold no measurement."""
+    figure, (panel,) = grid("Nothing was scored", 1, 1, 1.2, Margins(0.3, 0.3))
+    panel.set_axis_off()
+    return figure
 
 
 def _labels(names: list[str]) -> list[str]:
@@ -78,6 +87,8 @@ def accuracy_by(rows: Frame, column: str, joined: bool = False, title: str = "")
     """Accuracy along the values of a column (rung, kind, hops, distance), a small panel for each condition and regime. Higher is better."""
     rows = summaries.labelled(rows)
     table = summaries.estimate(rows, ["condition", "regime", column])
+    if table.empty:
+        return _nothing()
     names = ordered(table["condition"])
     panels_of = [(name, regime) for name in names for regime in summaries.regimes_of(table[table["condition"] == name])]
     values = summaries.order_of(rows, column)
@@ -104,7 +115,7 @@ def accuracy_by(rows: Frame, column: str, joined: bool = False, title: str = "")
 
 
 def _tilted(values: list) -> bool:
-    return max(len(str(value)) for value in values) * len(values) > 12
+    return max((len(str(value)) for value in values), default=0) * len(values) > 12
 
 
 def _ticks(panel: Axes, values: list, below: bool, left: bool) -> None:
@@ -139,6 +150,8 @@ def recall_at_k(rows: Frame) -> Figure:
     rows = summaries.labelled(rows)
     rows = rows[rows["recall_1"].notna() & (rows["regime"] == "delayed")]
     control = rows["condition"].map(is_control)
+    if rows.empty:
+        return _nothing()
     rows = rows if control.all() else rows[~control]
     names, ks = ordered(rows["condition"]), (1, 3, 5, 10)
     right = max(1.9, room([f"{label}  0.00" for label in _labels(names)], 11) + 0.15)
@@ -162,6 +175,8 @@ def tokens_against_accuracy(rows: Frame) -> Figure:
     """Mean prompt tokens of a condition against its accuracy. Up and to the left is better."""
     rows = summaries.in_both_regimes(rows)
     table = summaries.estimate(rows, ["condition", "regime"])
+    if table.empty:
+        return _nothing()
     tokens = rows.groupby(["condition", "regime"])["prompt_tokens"].mean()
     table["tokens"] = [tokens[pair] for pair in zip(table["condition"], table["regime"], strict=True)]
     regimes = summaries.regimes_of(table)

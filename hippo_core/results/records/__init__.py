@@ -18,6 +18,7 @@ from hippo_core.results.records.diff import diff
 from hippo_core.results.records.paths import DONE, RUNS, folders_with, put_away, run_folder, run_names, set_aside, suite_folder
 from hippo_core.results.records.read import (
     as_of_now,
+    damaged,
     key_of,
     key_of_record,
     origins_of,
@@ -29,5 +30,6 @@ from hippo_core.results.records.read import (
     records_with,
     rows_of,
 )
+from hippo_core.results.records.sealed import is_complete, seal, verify
 from hippo_core.results.records.table import Table
-from hippo_core.results.records.write import begin_record, finish_record, is_complete, seal, verify, write_rows
+from hippo_core.results.records.write import begin_record, finish_record, write_rows

@@ -21,7 +21,7 @@ import psutil
 
 from hippo_core.files import LabError, in_a_line, new_folder, root
 from hippo_core.results.records.paths import DONE, RUNS, files_of, put_away
-from hippo_core.results.records.write import is_complete
+from hippo_core.results.records.sealed import is_complete, sealed_files, wrong_with
 
 TRANSFERS = 8  # records at a time
 RENEW, STALE = 20.0, 120.0  # seconds after which a lock is renewed, and after which one that was not belongs to nobody
@@ -54,7 +54,9 @@ class Archive:
         return {path.removesuffix(f"/{DONE}") for path in done_files if not any("." in part for part in path.split("/")[1:])}
 
     def push(self, record: Path) -> None:
-        """Copy what a cell left; a finished record that is there stays as it is."""
+        """Copy what a cell left; a finished record that is there stays as it is. LabError for one that was changed since."""
+        if (record / DONE).exists() and (wrong := wrong_with(record)):
+            raise LabError(f"{record} is not copied to {self.url}: {wrong[0]}")
         target = self._path(record.relative_to(root() / RUNS).as_posix())
         with self._translated_errors():
             if self._fs.exists(f"{target}/{DONE}"):
@@ -83,10 +85,10 @@ class Archive:
         with self._translated_errors():
             try:
                 with new_folder(target) as folder:
-                    for path in self._fs.find(self._path(name)):
-                        below = folder / path[len(self._path(name)) :].strip("/")
-                        below.parent.mkdir(parents=True, exist_ok=True)
-                        self._fs.get_file(path, str(below))
+                    self._fs.get_file(f"{self._path(name)}/{DONE}", str(folder / DONE))
+                    for file in _named_in(folder / DONE, name):  # and nothing else, wherever it would lead
+                        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                        self._fs.get_file(f"{self._path(name)}/{file}", str(folder / file))
                     if not is_complete(folder):
                         raise OSError(f"{name} is damaged there: a file is missing or has another checksum than its DONE file says")
                     if target.exists() and not is_complete(target):  # asked in this order: one that came in between is whole, and stays
@@ -153,6 +155,13 @@ class Archive:
                 f"records cannot be kept at {self.url}: {why}; expected a folder, or an address such as s3://bucket/prefix, that this "
                 "machine may read and write"
             ) from None
+
+
+def _named_in(done: Path, record: str) -> list[str]:
+    try:
+        return list(sealed_files(done))
+    except LabError as error:
+        raise OSError(f"{record} is damaged there: {error}") from None
 
 
 def _holder() -> bytes:

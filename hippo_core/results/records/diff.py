@@ -16,13 +16,14 @@ from urllib.parse import quote
 
 import yaml
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, in_a_line, parse_yaml
 from hippo_core.results.records.paths import DONE, files_of, record_folders
 
 TIMING_COLUMNS = ("latency_ms", "retrieval_ms", "recall_ms", "completion_ms", "encode_ms", "ms")
 TIMING_KEYS = ("started", "seconds", "cell_seconds", "runtime_s", "time_s_per_100", *(f"{name}_mean" for name in TIMING_COLUMNS))
 PLACE_KEYS = ("git_sha", "run_id", "record_dir", "kernel", "session_id")
 SESSION = re.compile(r"^(store/[^/]+)/[^/]+/")
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error, sqlite3.Error, yaml.YAMLError)
 IGNORED = frozenset(TIMING_COLUMNS + TIMING_KEYS + PLACE_KEYS)
 
 
@@ -52,8 +53,10 @@ def diff_record(a: Path, b: Path) -> Iterator[tuple[str, str]]:
             yield name, f"only in {a if name in ours else b}"
         else:
             left, right = ours[name], theirs[name]
-            compare = COMPARE.get(left.suffix, _bytes)
-            yield from ((name, what) for what in compare(left, right))
+            try:
+                yield from ((name, what) for what in COMPARE.get(left.suffix, _bytes)(left, right))
+            except UNREADABLE as error:
+                yield name, f"cannot be read: {in_a_line(error)}"
 
 
 def _files(record: Path) -> dict[str, Path]:
@@ -136,4 +139,4 @@ def _bytes(a: Path, b: Path) -> Iterator[str]:
         yield "other bytes"
 
 
-COMPARE = {".csv": _rows, ".json": _parsed(json.loads), ".yaml": _parsed(yaml.safe_load), ".ipynb": _notebook, ".sqlite": _tables}
+COMPARE = {".csv": _rows, ".json": _parsed(json.loads), ".yaml": _parsed(parse_yaml), ".ipynb": _notebook, ".sqlite": _tables}

@@ -1,16 +1,18 @@
 """Reading records: one frame of rows over all records of a run. The files are the only copy; nothing is kept but within `as_of_now`."""
 
 import io
-import json
+import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import COMMAND, LabError, parse_yaml, read_yaml
+from hippo_core.files import COMMAND, LabError, parse_yaml, read_object, read_yaml, shortened
 from hippo_core.results.records.paths import record_folders
+from hippo_core.results.records.sealed import known_wrong_with
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,43 +25,102 @@ KEYS = (
 
 
 Metas = dict[Path, dict[str, Any]]
-_NOW: ContextVar[tuple[Path | None, Metas]] = ContextVar("_NOW", default=(None, {}))
+
+
+@dataclass(frozen=True)
+class _Finished:
+    """The finished records of a run that are what their seals say, each with its `meta.json`, and what is wrong with the others."""
+
+    run: Path | None = None
+    metas: Metas = field(default_factory=dict)
+    damaged: tuple[str, ...] = ()
+
+
+NOTHING = _Finished()
+_NOW: ContextVar[_Finished] = ContextVar("_NOW", default=NOTHING)
 
 
 @contextmanager
 def as_of_now(run: Path) -> Iterator[None]:
     """Within it, the finished records of a run are those of its beginning, and each `meta.json` is read once: a report of ten thousand
     goes through them nine times, and a cell that ends meanwhile is in none of its tables. What is read is not to be changed."""
-    token = _NOW.set((run, {record: read_meta(record) for record in record_folders(run)}))
+    token = _NOW.set(_finished(run))
     try:
         yield
     finally:
         _NOW.reset(token)
 
 
+def _finished(run: Path) -> _Finished:
+    """The records of a run, checked; those that are left out are said once on the terminal."""
+    if _NOW.get().run == run:
+        return _NOW.get()
+    metas: Metas = {}
+    damaged = []
+    for record in record_folders(run):
+        wrong = known_wrong_with(record)
+        try:
+            if not wrong:
+                metas[record] = read_meta(record)
+        except LabError as error:
+            wrong = (str(error),)
+        damaged += [f"{_below(record, run)}: {what}" for what in wrong]
+    for fault in damaged:
+        _say_once(run, fault)
+    return _Finished(run, metas, tuple(damaged))
+
+
+@lru_cache(maxsize=10_000)
+def _say_once(run: Path, fault: str) -> None:
+    print(f"left out, not counted: {run.name}/{fault}", file=sys.stderr, flush=True)
+
+
+def damaged(run: Path) -> tuple[str, ...]:
+    """Which finished records of a run are left out of all that is read of it: the path of each below the run, and which file differs."""
+    return _finished(run).damaged
+
+
 def read_meta(record: Path) -> dict[str, Any]:
     """The `meta.json` of a record."""
-    known = _NOW.get()[1].get(record)
+    known = _NOW.get().metas.get(record)
     return _meta_of(record) if known is None else known
 
 
 def _meta_of(record: Path) -> dict[str, Any]:
-    try:
-        return json.loads((record / "meta.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise LabError(f"{record} is no record: it has no meta.json") from None
-    except json.JSONDecodeError:
-        raise LabError(f"{record / 'meta.json'} is damaged: not valid JSON") from None
+    path = record / "meta.json"
+    if not path.is_file():
+        raise LabError(f"{record} is no record: it has no meta.json")
+    meta = read_object(path)
+    table = meta.get("table", {"file": "metrics.csv", "unit": "", "cluster": "", "text": [], "whole": []})
+    parts = [("parameters", meta.get("parameters"), dict), ("table", table, dict)]
+    parts += [(name, meta.get(name, ""), str) for name in ("experiment", "step")]
+    if isinstance(table, dict):
+        parts += [(f"table.{name}", table.get(name), str) for name in ("file", "unit", "cluster")]
+        parts += [(f"table.{name}", table.get(name), list) for name in ("text", "whole")]
+    for name, value, kind in parts:
+        if not isinstance(value, kind) or (kind is list and not all(isinstance(one, str) for one in value)):
+            raise LabError(f"{path} is damaged: expected {name} to be {KINDS[kind]}, found {shortened(repr(value))}")
+    if table["file"] != Path(table["file"]).name or not table["file"].endswith(".csv"):
+        raise LabError(f"{path} is damaged: expected table.file to be the name of a CSV file, found {shortened(repr(table['file']))}")
+    return meta
+
+
+KINDS = {dict: "an object", list: "a list of strings", str: "a string"}
 
 
 def read_metrics(record: Path) -> dict[str, Any]:
     """The `metrics.json` of a record."""
-    return json.loads((record / "metrics.json").read_text(encoding="utf-8"))
+    return read_object(record / "metrics.json")
 
 
 def read_resolved(record: Path) -> dict[str, Any]:
     """The sections `preset` and `suite` of the `config_snapshot.yaml` of a record: what its parameters stood for."""
-    return read_yaml(record / "config_snapshot.yaml", _last_sections) or {}
+    path = record / "config_snapshot.yaml"
+    sections = read_yaml(path, _last_sections) or {}
+    for name in ("preset", "suite"):
+        if not isinstance(sections, dict) or not isinstance(sections.get(name) or {}, dict):
+            raise LabError(f"{path} is damaged: expected keys and values under {name}")
+    return sections
 
 
 def _last_sections(text: str) -> Any:
@@ -96,9 +157,7 @@ def _metas_with(run: Path, dry_run: bool, experiment: str = "", step: str = "") 
         fits = experiment in ("", meta.get("experiment")) and step in ("", meta.get("step"))
         return "table" in meta and fits and (dry_run or not meta["parameters"].get("dry_run", False))
 
-    of, metas = _NOW.get()
-    records = metas if of == run else record_folders(run)
-    return {record: meta for record in records if wanted(meta := read_meta(record))}
+    return {record: meta for record, meta in _finished(run).metas.items() if wanted(meta)}
 
 
 def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "pd.DataFrame":
@@ -110,8 +169,13 @@ def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "
     """
     origins = origins_of(run, split, dry_run)
     if not origins:
-        raise LabError(f"no finished record with rows at {run}; run a grid first: make grid")
+        raise LabError(f"no finished record with rows at {run}{_but_damaged(run)}; run a grid first: make grid")
     return rows_of(run, origins)
+
+
+def _but_damaged(run: Path) -> str:
+    faults = damaged(run)
+    return f", but {len(faults)} faults in its records, the first: {faults[0]}" if faults else ""
 
 
 def rows_of(run: Path, origins: Mapping[Path, dict[str, Any]]) -> "pd.DataFrame":
@@ -134,7 +198,7 @@ def read_table(run: Path, experiment: str, step: str = "", dry_run: bool = False
     records = records_with(run, dry_run, experiment, step)
     origins = [(record, read_meta(record)) for record in records]
     if not origins:
-        raise LabError(f"no finished record of {experiment}{f', step {step}' if step else ''} at {run}")
+        raise LabError(f"no finished record of {experiment}{f', step {step}' if step else ''} at {run}{_but_damaged(run)}")
     table = _joined(run, origins)
     told = pd.DataFrame([{**meta["parameters"], "cell": record.name, "record": _below(record, run)} for record, meta in origins])
     told = told[[name for name in told if name not in table]]
@@ -149,7 +213,11 @@ def _joined(run: Path, origins: Sequence[tuple[Path, dict[str, Any]]]) -> "pd.Da
     by_form: dict[tuple[bytes, tuple[str, ...], tuple[str, ...]], dict[int, bytes]] = {}
     texts: set[str] = set()
     for number, (record, meta) in enumerate(origins):
+        if wrong := known_wrong_with(record):
+            raise LabError(f"{_below(record, run)} of {run.name} cannot be read: {wrong[0]}")
         form = meta["table"]
+        if not (record / form["file"]).is_file():
+            raise LabError(f"{_below(record, run)} of {run.name} cannot be read: it has no {form['file']}")
         header, _, body = (record / form["file"]).read_bytes().partition(b"\n")
         by_form.setdefault((header, tuple(form["text"]), tuple(form["whole"])), {})[number] = body
         texts |= set(form["text"])

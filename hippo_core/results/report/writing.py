@@ -21,7 +21,7 @@ from typing import Any
 
 from hippo_core.files import LabError, write_text
 from hippo_core.results.criteria import TableRows, Verdict, judge_tables, load_criteria, write_criteria
-from hippo_core.results.records import records_with
+from hippo_core.results.records import damaged, records_with
 from hippo_core.results.report import sections, verdicts
 from hippo_core.results.report.pages import Templates, write_pictures
 from hippo_core.results.report.sections import Section
@@ -94,7 +94,7 @@ def write_report(run_folder: Path, out: Path, groups: Sequence[Group] = (), page
     facts = " ".join(part.facts for part in parts)
     judged = [*(verdict for part in parts for verdict in part.verdicts), *of_tables]
     counts = by_group(map(vars, judged))
-    words = {"run": run_folder.name, "facts": facts, "parts": parts, "extra": extra, "counts": counts}
+    words = {"run": run_folder.name, "facts": facts, "parts": parts, "extra": extra, "counts": counts, "left_out": damaged(run_folder)}
     write_criteria(out / "criteria.json", judged, [one for part in parts for one in part.invalid])
     write_text(out / "found.md", "".join(part.found for part in parts))
     write_text(out / "index.md", TEMPLATES.markdown("page.md.j2", **words))

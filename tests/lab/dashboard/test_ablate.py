@@ -77,7 +77,7 @@ def test_a_sweep_is_drawn_of_its_own_records(panel, runs):
 
 @pytest.mark.parametrize(
     ("run", "said"),
-    [("alone", "no memory with an ablation"), ("empty", "no answers yet"), ("damaged", "meta.json is damaged"), ("torn", "no memory")],
+    [("alone", "no memory with an ablation"), ("empty", "no answers yet"), ("damaged", "meta.json was changed"), ("torn", "no memory")],
 )
 def test_a_run_that_cannot_be_shown_is_a_line(panel, run, said):
     panel.choices.fields["run"].value = run

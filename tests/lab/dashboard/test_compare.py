@@ -137,7 +137,8 @@ def test_an_unknown_name_is_said_with_the_legal_ones(panel, told):
 
 
 @pytest.mark.parametrize(
-    ("run", "said"), [("alone", "only condition"), ("empty", "no answers yet"), ("damaged", "meta.json is damaged"), ("torn", "is damaged")]
+    ("run", "said"),
+    [("alone", "only condition"), ("empty", "no answers yet"), ("damaged", "meta.json was changed"), ("torn", "metrics.csv was changed")],
 )
 def test_a_run_that_cannot_be_shown_is_a_line(panel, run, said):
     panel.choices.fields["run"].value = run

@@ -138,14 +138,15 @@ def test_any_text_is_read_back(tmp_path_factory, texts):
     run = tmp_path_factory.mktemp("any") / "run"
     record = make(run / "baselines/core/episodic/12_1/delayed-test-00000000")
     records.write_rows(record / "metrics.csv", rows().assign(pred=texts))
+    records.seal(record)
     assert records.read_rows(run)["pred"].tolist() == texts
 
 
 def test_what_ends_while_a_run_is_read_is_not_in_it_and_each_meta_is_read_once(record, twin, monkeypatch):
     run, other = record.parents[4], twin.parents[4]
     late = record.with_name("delayed-test-11111111")
-    reads, read = [], type(record).read_text
-    monkeypatch.setattr(type(record), "read_text", lambda path, *told, **named: [reads.append(path), read(path, *told, **named)][1])
+    reads, read = [], type(record).read_bytes
+    monkeypatch.setattr(type(record), "read_bytes", lambda path, *told, **named: [reads.append(path), read(path, *told, **named)][1])
     with records.as_of_now(run):
         make(late)
         assert records.records_with(run) == records.records_of(run) == [record]
@@ -158,6 +159,7 @@ def test_what_ends_while_a_run_is_read_is_not_in_it_and_each_meta_is_read_once(r
 def test_records_with_other_columns_are_read_together(record):
     second = make(record.with_name("delayed-test-11111111"))
     records.write_rows(second / "metrics.csv", rows().assign(energy=2.5))
+    records.seal(second)
     back = records.read_rows(record.parents[4])
     assert back["energy"].notna().sum() == 12
     assert len(back) == 24
@@ -168,6 +170,7 @@ def test_rows_that_were_cut_are_an_error_and_not_those_of_the_next_record(record
     whole = (record / "metrics.csv").read_bytes()
     for size in (whole.index(b"two") + 1, len(whole) - 1, len(whole) - 30):
         (record / "metrics.csv").write_bytes(whole[:size])
+        records.seal(record)
         with pytest.raises(LabError, match="records verify"):
             records.read_rows(record.parents[4])
 
@@ -224,6 +227,7 @@ def test_rows_say_the_encoder_and_whose_setting_was_overridden(tmp_path, overrid
     record = make(tmp_path / "run/baselines/core/episodic/12_1/delayed-test-00000000", overrides=overrides)
     config = {"preset": {"encoder": expected[2] or None}, "suite": {"settings": {"n_facts": 8, "n_items": 5}}}
     (record / "config_snapshot.yaml").write_text(yaml.safe_dump(config))
+    records.seal(record)
     rows = records.read_rows(tmp_path / "run")
     assert [set(rows[name]) for name in ("preset_overrides", "suite_overrides", "encoder")] == [{value} for value in expected]
     assert set(rows["overrides"]) == {";".join(sorted(overrides))}

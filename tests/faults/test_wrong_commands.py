@@ -1,0 +1,21 @@
+"""Two hundred wrong command lines, in one process."""
+
+from tests.faults.conftest import LONG
+from tests.lab.cli.wrong_commands import ALL, SHORT, beside, ended
+
+
+def test_wrong_commands_end_in_a_line(tmp_path, capsys, monkeypatch):
+    assert len(ALL) >= 90
+    wrong = []
+    with beside(tmp_path / "lab") as place:
+        monkeypatch.setenv("HIPPO_ROOT", str(place))
+        monkeypatch.chdir(place / "executed")
+        for words in ALL if LONG else SHORT[-3:]:
+            try:
+                code, lines = ended([word.replace("{lab}", str(place)) for word in words], capsys, monkeypatch)
+            except BaseException as error:
+                code, lines = type(error).__name__, [str(error)[:200]]
+            lines = [line for line in lines if not line.startswith("left out, not counted: ")]  # said of a record, whatever comes of it
+            if code not in (1, 2) or len(lines) != 1 + (words == ["records", "verify", "damaged"]):
+                wrong.append((" ".join(words)[:80], code, lines[:3]))
+    assert wrong == []
