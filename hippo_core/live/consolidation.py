@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import MARK, LabError, is_marked, read_object, read_sealed, remove_made, remove_unwritten
+from hippo_core.files import MARK, LabError, is_marked, mark, read_object, read_sealed, remove_made, remove_unwritten
 from hippo_core.live.lazy_model import LazyModel
 from hippo_core.plugins import imported
 from hippo_core.store.trace import Trace
@@ -121,8 +121,11 @@ class Consolidation:
     def remove(self) -> None:
         """Leave the model as it was before any sleep, for good."""
         self.detach()
-        if self.version is not None:
-            require_own(self.folder)
+        if self.version is not None and is_own(self.folder):
+            with suppress(LabError):  # a damaged one names nothing
+                learnt = self.folder / str(read_lineage(self.folder)["folder"])
+                if learnt.parent == self.folder and learnt.is_dir() and not learnt.is_symlink():
+                    mark(learnt)  # where its mark was damaged
             (self.folder / LINEAGE).unlink(missing_ok=True)  # first: without it there is nothing, wherever this ends
         clear(self.folder)
 
@@ -192,10 +195,11 @@ def is_earlier(folder: Path) -> bool:
     return False
 
 
-def require_own(folder: Path) -> None:
-    """LabError where a folder has a lineage file that the lab did not write, so that it may be neither replaced nor removed."""
-    if (folder / LINEAGE).exists() and not is_marked(folder):
-        read_lineage(folder)
+def is_own(folder: Path) -> bool:
+    """Whether the lab wrote a folder's lineage file, which may be replaced and removed then."""
+    with suppress(LabError):
+        return is_marked(folder) or bool(read_lineage(folder))
+    return False
 
 
 def clear(folder: Path, keep: str = "") -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError, check_seal, mark, new_folder, seal, write_sealed
-from hippo_core.live.consolidation import LINEAGE, clear, read_lineage, require_own
+from hippo_core.live.consolidation import LINEAGE, clear, is_own, read_lineage
 from hippo_core.models import checksums
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
@@ -37,7 +37,8 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
         raise LabError(f"steps is 1 or more, got {steps}")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise LabError(f"{folder} is a link or a file, where a folder is needed; move it away")
-    require_own(folder)
+    if (folder / LINEAGE).exists() and not is_own(folder):
+        raise LabError(f"{folder / LINEAGE} was not written by the lab; move it away, then sleep again")
     usual = SleepRecipe.model_fields["questions"].default
     questions = max(1, min(usual, A_TRACE * len(traces)))
     recipe = SleepRecipe(way=way, steps=steps, first_block=first_block(lm), questions=questions)
