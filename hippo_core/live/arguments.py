@@ -1,12 +1,13 @@
 """What is given to a live memory, checked: each wrong argument is one line that says what to pass."""
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from operator import index
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError, in_a_line
+from hippo_core.files import LabError
 from hippo_core.methods.base import Observation
 from hippo_core.text import normal
 
@@ -90,11 +91,20 @@ def folder(value: object) -> Path:
         raise LabError(f"the folder of a memory is a path, got {brief(value)}")
     path = Path(value)
     try:
+        os.fsencode(path)
         if path.exists() and not path.is_dir():
             raise LabError(f"{path} is a file; name a folder for the memory")
     except (OSError, ValueError) as error:  # a name that is too long, half of a character
-        raise LabError(f"the folder of a memory cannot be {brief(str(value))} ({in_a_line(error)}); name another one") from None
+        raise LabError(
+            f"the folder of a memory cannot be {brief(str(value))} ({getattr(error, 'strerror', type(error).__name__)}); name another one"
+        ) from None
     return path
+
+
+def name(value: object, what: str) -> None:
+    """LabError for what is no name, or longer than a file's can be."""
+    if not isinstance(value, str) or len(value) > 4000 or any(len(part.encode("utf-8", "replace")) > 255 for part in value.split("/")):
+        raise LabError(f"{what}, got {brief(value)}")
 
 
 def settings(value: object) -> Mapping[str, Any]:

@@ -65,10 +65,9 @@ class Memory:
     def __init__(
         self, model: "str | LanguageModel" = "hippo-tiny", method: str = "memory/hei_nw", settings: Mapping[str, Any] | None = None
     ) -> None:
-        if not isinstance(method, str):
-            raise LabError(f"method is the name of a preset, such as memory/hei_nw, got {arguments.brief(method)}")
-        if not isinstance(model, str) and not hasattr(model, "spec"):
-            raise LabError(f"model is the name of a model, or one that is loaded, got {arguments.brief(model)}")
+        arguments.name(method, "method is the name of a preset, such as memory/hei_nw")
+        if not hasattr(model, "spec"):
+            arguments.name(model, "model is the name of a model, or one that is loaded")
         try:
             self.preset = load_preset(method, arguments.settings(settings))
         except RecursionError:
@@ -329,7 +328,7 @@ class Memory:
             gone = sum(self._delete(name, what) for name in self.stores)
             if not gone and not again:
                 of_kind = "a number that `teach` or `recall` has given", "a provenance that was given to `teach`"
-                raise LabError(f"nothing is stored of {what!r}; expected {of_kind[isinstance(what, str)]}")
+                raise LabError(f"nothing is stored of {arguments.brief(what)}; expected {of_kind[isinstance(what, str)]}")
         for store in self.stores.values():
             store.compact()
         self.wake()

@@ -368,8 +368,9 @@ class Memory(Method):
         calibration: Mapping[str, Any] | None = None,
     ) -> int:
         """Remove traces for good: those with these ids, and those of a provenance. Returns how many statements were removed. The store then
-        equals one that was never told them, but for the numbers of ids; LabError, and nothing is removed, where the store is damaged. Where statements were weighed or joined, the others of their
-        worlds are taught again in their order, and what a replay did to these worlds is lost. Within a block of the store it is left to the
+        equals one that was never told them, but for the numbers of ids; LabError, and nothing is removed, where the store is damaged. Where
+        statements were weighed or joined, the others of their worlds are taught again in their order, and what a replay did to these
+        worlds is lost. Within a block of the store it is left to the
         caller to `compact` the store then."""
         if provenance is not None and not provenance.strip():
             raise LabError("a provenance is needed, got an empty one, which all have that were told without; give ids in its place")

@@ -28,7 +28,10 @@ def taught(tmp_path):
     with TraceStore.create(tmp_path, "s1", IDENTITY) as store:
         ids = store.append([trace(f"{number}", text=f"{name} is at the station.") for number, name in enumerate(NAMES)])
         store.log(
-            [Decision(told(n, name).statement, 0.5, {}, {}, "insert", one, told(n, name).told) for n, name, one in zip(range(4), NAMES, ids)]
+            [
+                Decision(told(n, name).statement, 0.5, {}, {}, "insert", one, told(n, name).told)
+                for n, name, one in zip(range(4), NAMES, ids, strict=True)
+            ]
         )
         store.decay(0.5)
         store.use(ids)
@@ -139,7 +142,7 @@ def test_a_store_of_an_earlier_lab_is_read_as_it_is_and_sealed_by_its_next_write
         f"UPDATE decisions SET raw = '{'[' * 100_000}' WHERE id = 1",
         f"INSERT INTO meta VALUES ('deep', '{'[' * 100_000}')",
         "UPDATE meta SET value = '[]' WHERE name = 'identity'",
-        'UPDATE meta SET value = json_set(value, \'$.codec\', 7) WHERE name = \'identity\'',
+        "UPDATE meta SET value = json_set(value, '$.codec', 7) WHERE name = 'identity'",
     ],
 )
 def test_a_row_of_an_unsealed_store_that_cannot_be_is_one_line(taught, tmp_path, change):

@@ -30,8 +30,8 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
     What was learnt lies in a folder of its own, which `lineage.json` names: until that is replaced, in one go, the earlier sleep's is there
     whole, also where this process is left, fails or is killed.
 
-    LabError for a folder that holds another's lineage file, for an unknown way, for steps below 1, where nothing can be asked about the traces, and where the training diverges. OSError
-    where the disk is full.
+    LabError for a folder that holds another's lineage file, for an unknown way, for steps below 1, where nothing can be asked about the
+    traces, and where the training diverges. OSError where the disk is full.
     """
     if steps < 1:
         raise LabError(f"steps is 1 or more, got {steps}")

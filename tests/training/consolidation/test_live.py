@@ -71,7 +71,9 @@ def test_a_sleep_that_fails_says_why_and_leaves_the_earlier_one(lm, slept, monke
         with pytest.raises(OSError, match="No space left"):
             learn(lm, folder, TRACES)
     assert unchanged()
-    assert sorted(path.name for path in folder.iterdir()) == sorted([files.MARK, LINEAGE, json.loads((folder / LINEAGE).read_text())["folder"]])
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        [files.MARK, LINEAGE, json.loads((folder / LINEAGE).read_text())["folder"]]
+    )
 
 
 def full(_):
@@ -192,28 +194,36 @@ def test_what_an_earlier_lab_learnt_is_taken_up_and_sealed_once(lm, slept):
     assert not (folder / LINEAGE).exists() and not learnt.exists()
 
 
-@pytest.mark.parametrize("what", ["a folder of the user's", "a link", "a user's lineage file", "a file among the weights"])
+def content(folder):
+    """Every file below a folder, through no link."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("what", ["a folder", "a link", "a hidden file"])
 def test_what_the_lab_did_not_make_is_never_removed(lm, tmp_path, what):
     folder, own = tmp_path / "consolidated", tmp_path / "elsewhere"
-    for place in (folder, own):
-        (place / "mine").mkdir(parents=True)
-        (place / "mine/diary.txt").write_text("Monday")
+    for place in (folder / "mine", own):
+        place.mkdir(parents=True)
+        (place / "diary.txt").write_text("Monday")
     if what == "a link":
         (folder / "0123456789abcdef").symlink_to(own)
-    if what == "a user's lineage file":
-        (folder / LINEAGE).write_text('{"of": "the Marlow family"}')
-    if what == "a file among the weights":
-        learn(lm, folder)
-        (as_earlier(folder) if (folder / files.MARK).exists() else folder / "mine" / "..").joinpath(".lineage.json.bak").write_text("mine")
-    before = {path.relative_to(tmp_path): path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
-    learnt = Consolidation(lm, folder)
-    for change in (learnt.tidy, lambda: learn(lm, folder), lambda: learn(lm, folder), learnt.remove, learnt.tidy):
-        if what == "a user's lineage file" and change.__name__ == "<lambda>":
-            with pytest.raises(LabError, match="was not written by the lab; move it away"):
-                change()
-        else:
-            change()
-    left = {path.relative_to(tmp_path): path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
-    own_names = {name for name in before if "mine" in name.parts or name.name == ".lineage.json.bak" or "elsewhere" in name.parts}
-    assert {name: left.get(name) for name in own_names} == {name: before[name] for name in own_names}
-    assert (folder / LINEAGE).exists() == (what == "a user's lineage file")
+        files.mark(own)
+    if what == "a hidden file":
+        (folder / ".lineage.json.old").write_text("mine")
+    before, learnt = content(tmp_path), Consolidation(lm, folder)
+    for change in (learnt.tidy, lambda: learn(lm, folder), lambda: learn(lm, folder)):
+        change()
+        assert before.items() <= content(tmp_path).items()
+    learnt.remove()
+    assert content(tmp_path) == before
+
+
+def test_a_lineage_file_of_the_users_is_neither_read_nor_replaced_nor_removed(lm, tmp_path):
+    (tmp_path / LINEAGE).write_text('{"of": "the Marlow family"}')
+    before, learnt = content(tmp_path), Consolidation(lm, tmp_path)
+    learnt.tidy()
+    for call in (lambda: learn(lm, tmp_path), lambda: learnt.fits("Who?"), lambda: learnt.consolidated):
+        with pytest.raises(LabError, match="was not written by the lab"):
+            call()
+    learnt.remove()
+    assert content(tmp_path) == before
