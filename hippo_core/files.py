@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ AMBIGUOUS = {  # plain numbers that YAML 1.1 does not read as decimals: 010 is 8
     f"{TAG}float": re.compile(r".*:.*"),
 }
 FULL = (errno.ENOSPC, errno.EDQUOT)  # a full disk, a quota that is used up
+MARK, MARKED = ".made-by-hippo", "The lab made this folder and may remove it.\n"  # a file in each folder that we may remove, and its words
+UNWRITTEN = ".hippo-unwritten"  # ends the name of a file that is being written
 
 
 class LabError(Exception):
@@ -225,7 +227,7 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: a temporary file beside it, synced, then renamed over it. An OSError names the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=UNWRITTEN)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -242,13 +244,44 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def remove_unwritten(path: Path) -> None:
     """Remove what killed processes left beside a file that they were about to write; only for who alone may write it."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
-        left.unlink(missing_ok=True)
+    for left in path.parent.glob(f".{glob.escape(path.name)}.????????{UNWRITTEN}"):
+        if left.is_file() and not left.is_symlink():
+            left.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write JSON atomically, keys in the given order, not-a-number refused (use None)."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def mark(folder: Path) -> None:
+    """Say in a folder that the lab made it, so that the lab may remove it."""
+    (folder / MARK).write_text(MARKED, encoding="utf-8")
+
+
+def is_marked(folder: Path) -> bool:
+    """Whether the lab made this folder; a link is none of the lab's, wherever it leads."""
+    note = folder / MARK
+    if folder.is_symlink() or note.is_symlink():
+        return False
+    with suppress(OSError):
+        return note.read_bytes() == MARKED.encode()
+    return False
+
+
+def remove_made(folder: Path) -> None:
+    """Remove a folder that the lab made; any other stays as it is. The mark goes last, so that a killed removal can go on."""
+    if not is_marked(folder):
+        return
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        elif entry.name != MARK:
+            entry.unlink(missing_ok=True)
+    with suppress(OSError):  # something could not be removed, or came meanwhile: the mark stays beside it
+        if [entry.name for entry in folder.iterdir()] == [MARK]:
+            (folder / MARK).unlink()
+            folder.rmdir()
 
 
 @contextmanager
@@ -261,8 +294,9 @@ def new_folder(path: Path) -> Iterator[Path]:
         yield temporary
         os.chmod(temporary, 0o755)
         os.rename(temporary, path)
+        (path / MARK).unlink(missing_ok=True)  # whoever asked for the folder says whether we may remove it
     except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
+        remove_made(temporary)
         raise
     finally:
         os.close(hold)
@@ -270,7 +304,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 def held_folder(parent: Path, prefix: str) -> tuple[Path, int]:
     """A new folder that this process holds, by a lock, until it closes the descriptor or ends. Folders of the same prefix that nobody holds
-    any more are removed; so use the prefix for these only."""
+    any more are removed."""
     remove_left(parent, prefix)
     while True:
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
@@ -279,6 +313,7 @@ def held_folder(parent: Path, prefix: str) -> tuple[Path, int]:
             with suppress(OSError):  # not every network file system knows such locks: there nothing is removed either
                 fcntl.flock(hold, fcntl.LOCK_EX)
             if folder.exists():
+                mark(folder)
                 return folder, hold
             os.close(hold)
 
@@ -291,10 +326,10 @@ def remove_left(parent: Path, prefix: str) -> None:
 
 def _remove_unheld(folder: Path) -> None:
     with suppress(OSError):  # it is held, or another user's, or gone by now
-        hold = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        hold = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_made(folder)
         finally:
             os.close(hold)
 
@@ -303,6 +338,27 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_sealed(path: Path, values: Mapping[str, Any]) -> None:
+    """Write JSON whole or not at all, with the SHA-256 of its values as `seal`; `read_sealed` reads it."""
+    write_json(path, {**values, "seal": _values_sha256(values)})
+
+
+def read_sealed(path: Path, way_out: str) -> dict[str, Any]:
+    """The values that `write_sealed` wrote; LabError, which `way_out` ends, where the file holds anything else."""
+    try:
+        values = read_object(path)
+        found = values.pop("seal", None)
+        if found == _values_sha256(values):
+            return values
+    except (LabError, OSError, RecursionError):
+        pass
+    raise LabError(f"{path} is damaged or was not written by the lab: its seal does not fit; {way_out}")
+
+
+def _values_sha256(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def seal(path: Path) -> dict[str, int | str]:

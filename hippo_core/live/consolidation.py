@@ -1,14 +1,13 @@
 """What sleep has put into a language model, kept in a folder. The model is changed only while it is asked so: at rest it is as it was."""
 
-import shutil
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError, read_object
+from hippo_core.files import MARK, LabError, is_marked, mark, read_object, read_sealed, remove_made, remove_unwritten
 from hippo_core.live.lazy_model import LazyModel
 from hippo_core.plugins import imported
 from hippo_core.store.trace import Trace
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
 TRAINING = "hippo_core.training.consolidation.live"  # a layer above: loaded when something is learnt, or taken up
 LINEAGE = "lineage.json"
+EARLIER = {"model", "recipe", "sentences", "at", "folder"}  # what an earlier lab's lineage says, which sealed nothing
 HOLDER = "hippo_consolidation"  # of a model: the consolidation that is attached to it
 
 
@@ -57,11 +57,13 @@ class Consolidation:
 
     @property
     def version(self) -> tuple[int, ...] | None:
-        """Changes with what lies in the folder; None where there is nothing."""
+        """Changes with what lies in the folder; None where there is nothing. LabError where the folder is a link."""
         try:
             stat = (self.folder / LINEAGE).stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        if self.folder.is_symlink():
+            raise LabError(f"{self.folder} is a link, and the lab follows none; put the folder itself in its place")
         return stat.st_ino, stat.st_mtime_ns
 
     @property
@@ -69,7 +71,7 @@ class Consolidation:
         """What was learnt, and when; None where there is nothing. LabError where it is damaged."""
         if self.version is None:
             return None
-        made = read_object(self.folder / LINEAGE)
+        made = read_lineage(self.folder)
         try:
             told = {int(number): str(text) for number, text in made["sentences"].items()}
             return Consolidated(made["recipe"]["way"], made["recipe"]["steps"], datetime.fromisoformat(made["at"]), told)
@@ -119,8 +121,20 @@ class Consolidation:
     def remove(self) -> None:
         """Leave the model as it was before any sleep, for good."""
         self.detach()
-        (self.folder / LINEAGE).unlink(missing_ok=True)  # first: without it there is nothing, wherever this ends
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.version is not None and is_own(self.folder):
+            with suppress(LabError):  # a damaged one names nothing
+                learnt = self.folder / str(read_lineage(self.folder)["folder"])
+                if learnt.parent == self.folder and learnt.is_dir() and not learnt.is_symlink():
+                    mark(learnt)  # where its mark was damaged
+            (self.folder / LINEAGE).unlink(missing_ok=True)  # first: without it there is nothing, wherever this ends
+        clear(self.folder)
+
+    def tidy(self) -> None:
+        """Put right what a kill has left; mark and seal what an earlier lab wrote, once."""
+        if self.version is None:
+            clear(self.folder)
+        elif not is_marked(self.folder) and is_earlier(self.folder):
+            imported(f"{TRAINING}:adopt", "consolidation")(self.folder)
 
     @property
     def _real(self) -> "LanguageModel":
@@ -163,3 +177,39 @@ class Consolidation:
     def _require_idle(self) -> None:
         if self._use:
             raise LabError(f"{self._lm.spec.name} is busy: {self._use} ({self.folder}); try again when that has ended")
+
+
+def read_lineage(folder: Path) -> dict[str, Any]:
+    """What a sleep says of what it wrote into a folder; LabError where the lab did not write it so."""
+    if is_earlier(folder):
+        return read_object(folder / LINEAGE)
+    return read_sealed(folder / LINEAGE, "sleep again, or move it away")
+
+
+def is_earlier(folder: Path) -> bool:
+    """Whether an earlier lab wrote what was learnt here: without a seal, into a folder without a mark."""
+    if is_marked(folder):
+        return False
+    with suppress(LabError, OSError):
+        return read_object(folder / LINEAGE).keys() == EARLIER
+    return False
+
+
+def is_own(folder: Path) -> bool:
+    """Whether the lab wrote a folder's lineage file, which may be replaced and removed then."""
+    with suppress(LabError):
+        return is_marked(folder) or bool(read_lineage(folder))
+    return False
+
+
+def clear(folder: Path, keep: str = "") -> None:
+    """Remove what sleeps have left in a folder, but for the subfolder `keep`, and the folder itself where nothing is left in it. What the
+    lab did not make stays, and what a link leads to."""
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    remove_unwritten(folder / LINEAGE)
+    for earlier in folder.iterdir():
+        if earlier.name != keep:
+            remove_made(earlier)
+    if [entry.name for entry in folder.iterdir()] == [MARK]:
+        remove_made(folder)

@@ -8,7 +8,8 @@ Whatever a call changes is on the disk when it returns, whole or not at all, and
 as many readers as one likes; a reader sees what the writer has finished.
 """
 
-import shutil
+import os
+import secrets
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from hippo_core.files import LabError, read_object, remove_unwritten, write_json
+from hippo_core.files import LabError, in_a_line, read_sealed, remove_unwritten, write_sealed
+from hippo_core.live import arguments
 from hippo_core.live.answer import LISTED, Answer, Recall, Slept, Taught
 from hippo_core.live.asking import ANSWER_TOKENS, OpenWorld, as_part
 from hippo_core.live.consolidation import Consolidated, Consolidation
@@ -42,6 +44,7 @@ BLOCK = 64  # sentences that are encoded, and written, together
 NUMBERED = "taught"  # the store's note on how many sentences it was told
 CONSOLIDATED = "consolidated"  # the folder of what sleep has put into the model
 BEGUN = "begun.json"  # what several commits do together, from before the first until after the last: it is done again after a kill
+IDENTIFIED = "id"  # the first store's note on which memory it is, so that `begun.json` is obeyed in its own folder alone
 CALIBRATED_ON = "episodic"  # the suite whose validation worlds a gate is calibrated on
 
 Progress = Callable[[int, int], object]  # called with how many sentences are told, or steps done, and of how many
@@ -63,7 +66,13 @@ class Memory:
     def __init__(
         self, model: "str | LanguageModel" = READER, method: str = "memory/hei_nw", settings: Mapping[str, Any] | None = None
     ) -> None:
-        self.preset = load_preset(method, settings)
+        arguments.name(method, "method is the name of a preset, such as memory/hei_nw")
+        if not hasattr(model, "spec"):
+            arguments.name(model, "model is the name of a model, or one that is loaded")
+        try:
+            self.preset = load_preset(method, arguments.settings(settings))
+        except RecursionError:
+            raise LabError("settings are nested too deep; give values by dotted key") from None
         self._lm: Any = _lazy(model) if isinstance(model, str) else model
         self.method = self.preset.method(self._lm, self.preset.settings)
         self._stores: dict[str, TraceStore] = {}
@@ -79,8 +88,10 @@ class Memory:
         Raises:
             LabError: another process writes to it, it holds the store of another model or method, or it is damaged.
         """
+        place = arguments.folder(folder)
+        arguments.flag(read_only, "read_only")
         self.close()
-        self.folder, self._read_only = Path(folder), read_only
+        self.folder, self._read_only = place, read_only
         self._consolidation = Consolidation(self._lm, self.folder / CONSOLIDATED)
         with ExitStack() as held:
             held.callback(self._stores.clear)
@@ -96,8 +107,7 @@ class Memory:
         assert self.folder is not None
         remove_unwritten(self.folder / BEGUN)
         self._finish()
-        if self._learnt.version is None:
-            shutil.rmtree(self._learnt.folder, ignore_errors=True)
+        self._learnt.tidy()
 
     def _store(self, folder: Path, writer: base.Memory, read_only: bool) -> TraceStore:
         path = store_path(folder, SESSION, writer.algorithm())
@@ -108,7 +118,10 @@ class Memory:
             raise LabError(f"{folder} holds a store of {', '.join(others)}, this is {writer.algorithm()}; name another folder or method")
         if read_only:
             raise LabError(f"there is no memory in {folder}; open it for writing and teach it first, or name another folder")
-        return TraceStore.create(folder, SESSION, writer.identity())
+        try:
+            return TraceStore.create(folder, SESSION, writer.identity())
+        except (NotADirectoryError, PermissionError, FileExistsError) as error:
+            raise LabError(f"no memory can be made in {folder} ({in_a_line(error)}); name another folder") from None
 
     @property
     def _writers(self) -> Mapping[str, base.Memory]:
@@ -146,7 +159,8 @@ class Memory:
         Raises:
             LabError: a text is empty, or too long for the model; then nothing is written.
         """
-        texts = [texts] if isinstance(texts, str) else list(texts)
+        texts = arguments.sentences(texts)
+        arguments.callback(progress, "progress")
         told = {"teller": who, "pin": pin, "provenance": provenance, "context_key": when}
         taught: list[Taught] = []
         for block in self.tell([Observation(Statement("", WORLD, text, 0), **told) for text in texts]):
@@ -158,7 +172,7 @@ class Memory:
     def tell(self, observations: Sequence[Observation]) -> Iterator[list[Taught]]:
         """Tell what a teller says, block by block, as the iterator is drawn from; it may be left between two blocks. Sentences are numbered
         in the order of their telling, and all lie in one world, whatever the observations say."""
-        self._check([one.statement.text for one in observations])
+        observations = self._checked(observations)
         self._finish()
         for start in range(0, len(observations), BLOCK):
             block = observations[start : start + BLOCK]
@@ -190,7 +204,7 @@ class Memory:
                 blocks.enter_context(store.together())
             yield
             if begun is not None:
-                write_json(self.folder / BEGUN, begun)
+                write_sealed(self.folder / BEGUN, {**begun, "memory": self._identified})
                 sync_folder(self.folder)
 
     def _end(self) -> None:
@@ -201,9 +215,12 @@ class Memory:
         """Do what was begun, and left by a kill or a full disk, to its end."""
         stores = self.stores
         assert self.folder is not None
-        if self._read_only or not (self.folder / BEGUN).exists():
+        path = self.folder / BEGUN
+        if self._read_only or not os.path.lexists(path):
             return
-        begun = read_object(self.folder / BEGUN)
+        begun = read_sealed(path, "move it away, open the memory again, and do what it says once more if it is yours")
+        if begun.pop("memory", None) != self._identified or path.is_symlink():
+            raise LabError(f"{path} was written for another memory; move it away, then open this one again")
         if "forget" in begun:
             self._forget(begun["forget"], again=True)
             return
@@ -212,19 +229,31 @@ class Memory:
             self._teach(told, [name for name, store in stores.items() if self._count(store) < told[-1].statement.time])
         self._end()
 
-    def _check(self, texts: Sequence[str]) -> None:
+    @property
+    def _identified(self) -> str:
+        """The number that this folder's memory was given when a writer first opened it."""
+        [store, *_] = self.stores.values()
+        if IDENTIFIED not in store.meta:
+            store.note(IDENTIFIED, secrets.token_hex(16))
+        return store.meta[IDENTIFIED]
+
+    def _checked(self, observations: Sequence[Observation]) -> list[Observation]:
+        """All that is told, in its normal form; LabError, before any of it is written, where one cannot be."""
         from hippo_core.models.prompt import too_long
 
-        for number, text in enumerate(texts, start=1):
-            if not isinstance(text, str) or not text.strip():
-                raise LabError(f"text {number} of {len(texts)} is {text!r}; expected a sentence")
-        long = too_long(self._lm, list(texts), self.preset.settings.decoding, ANSWER_TOKENS) if self.preset.taught else []
+        told = [arguments.observation(one, f"text {number} of {len(observations)}") for number, one in enumerate(observations, start=1)]
+        texts = [one.statement.text for one in told]
+        long = too_long(self._lm, texts, self.preset.settings.decoding, ANSWER_TOKENS) if self.preset.taught else []
         if long:
             limit = f"the {self._lm.spec.context_limit} tokens of {self._lm.spec.name}"
             raise LabError(f"text {long[0] + 1} of {len(texts)} does not fit into {limit} with a question and an answer; split it")
+        return told
 
     def _count(self, store: TraceStore) -> int:
-        return int(store.meta.get(NUMBERED, 0))
+        count = store.meta.get(NUMBERED, 0)
+        if type(count) is not int or count < 0:
+            raise store.file.damaged("how many sentences it was told is no number")
+        return count
 
     def _calibration(self, name: str) -> Any:
         """What a gate was calibrated to, on validation worlds of the suite `episodic` when it is first needed, and noted in the store."""
@@ -243,7 +272,10 @@ class Memory:
     def ask(self, question: str, tokens: int = ANSWER_TOKENS, recall: bool = True) -> Answer:
         """The model's answer, of at most so many tokens, with what the memory brings, and where it comes from. `recall` False: the memory
         is off, and the model answers from what sleep has put into it, if anything."""
-        question, learnt = _question(question), self._learnt
+        question = arguments.sentence(question, "the question", "a question")
+        tokens = arguments.whole(tokens, "tokens", most=self._lm.spec.context_limit)
+        arguments.flag(recall, "recall")
+        learnt = self._learnt
         if not learnt.fits(question):
             return self._world().ask(question, tokens, recall=recall)
         with learnt.on():
@@ -251,7 +283,7 @@ class Memory:
 
     def recall(self, question: str, k: int = LISTED) -> Recall:
         """The k best traces for a question, without asking the model."""
-        return self._world().recall(_question(question), k)
+        return self._world().recall(arguments.sentence(question, "the question", "a question"), arguments.whole(k, "k"))
 
     def _world(self, consolidated: bool = False) -> OpenWorld:
         """The traces as they stand now, opened by the method; what was built is kept until a store changes. The consolidated model has a
@@ -279,7 +311,7 @@ class Memory:
 
     def forget(self, what: int | str) -> int:
         """Remove the sentence of a number, or all of a provenance, for good. What is left is as if they had never been told; what sleep has
-        put into the model goes too, all of it.
+        put into the model goes too, all of it. While another process reads the store, a warning says that the words are still in its file.
 
         Returns:
             How many traces went; a sentence has one in each memory that stored it.
@@ -287,6 +319,7 @@ class Memory:
         Raises:
             LabError: there is no such number or provenance.
         """
+        what = arguments.forgotten(what)
         self._finish()
         return self._forget(what)
 
@@ -296,7 +329,7 @@ class Memory:
             gone = sum(self._delete(name, what) for name in self.stores)
             if not gone and not again:
                 of_kind = "a number that `teach` or `recall` has given", "a provenance that was given to `teach`"
-                raise LabError(f"nothing is stored of {what!r}; expected {of_kind[isinstance(what, str)]}")
+                raise LabError(f"nothing is stored of {arguments.brief(what)}; expected {of_kind[isinstance(what, str)]}")
         for store in self.stores.values():
             store.compact()
         self.wake()
@@ -325,6 +358,10 @@ class Memory:
             LabError: the method has no replay and nothing is to be consolidated, an unknown way, steps below 1, nothing can be asked about
                 what is stored, or the folder is open for reading only.
         """
+        if not isinstance(consolidate, str):
+            raise LabError(f"consolidate is the name of a way, such as lora, or empty, got {arguments.brief(consolidate)}")
+        steps = arguments.whole(steps, "steps")
+        arguments.callback(progress, "progress")
         begin, rows = time.perf_counter(), list[Mapping[str, Any]]()
         sleeping = {name: writer for name, writer in self._writers.items() if "replay" in writer.steps}
         if not sleeping and not consolidate:
@@ -401,12 +438,6 @@ def _lazy(model: str) -> LazyModel:
         other = '; or take Memory("hippo-tiny"), which reads only sentences like those of the shipped suites' if model == READER else ""
         raise LabError(f"{reason}{other}")
     return LazyModel(spec)
-
-
-def _question(question: str) -> str:
-    if not isinstance(question, str) or not question.strip():
-        raise LabError(f"expected a question, got {question!r}")
-    return question
 
 
 def _taught(decision: Decision) -> Taught:

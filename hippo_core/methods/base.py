@@ -18,6 +18,7 @@ from hippo_core.files import LabError, unknown
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.store.codec import NoPayload
 from hippo_core.store.trace import Decision, Statement, Trace
+from hippo_core.text import normal
 
 if TYPE_CHECKING:
     from hippo_core.delivery.types import Delivery
@@ -375,16 +376,23 @@ class Memory(Method):
         calibration: Mapping[str, Any] | None = None,
     ) -> int:
         """Remove traces for good: those with these ids, and those of a provenance. Returns how many statements were removed. The store then
-        equals one that was never told them, but for the numbers of ids. Where statements were weighed or joined, the others of their
-        worlds are taught again in their order, and what a replay did to these worlds is lost. Within a block of the store it is left to the
+        equals one that was never told them, but for the numbers of ids; LabError, and nothing is removed, where the store is damaged. Where
+        statements were weighed or joined, the others of their worlds are taught again in their order, and what a replay did to these
+        worlds is lost. Within a block of the store it is left to the
         caller to `compact` the store then."""
-        going = {trace.id: trace for trace in store.traces() if trace.id in set(ids)}
+        if provenance is not None and not provenance.strip():
+            raise LabError("a provenance is needed, got an empty one, which all have that were told without; give ids in its place")
+        store.file.check_seal()
+        there = {trace.id: trace for trace in store.traces()}
+        going = {number: there[number] for number in set(ids) & there.keys()}
         if missing := sorted(set(ids) - going.keys()):
             raise LabError(f"{store.path} has no trace {missing[0]}; give ids that `traces` returns")
-        named = [one for one in store.decisions() if provenance is not None and one.told["provenance"] == provenance]
+        source = None if provenance is None else normal(provenance, "the provenance")
+        named = [one for one in store.decisions() if source is not None and normal(one.told.get("provenance", "")) == source]
         told = [*named, *(one for one in store.decisions() if one.trace_id in going and one not in named)]
         worlds = dict.fromkeys(one.statement.world for one in told)
         statements = {one.statement for one in told}
+        before = sum(store.told(world) for world in worlds)
         with store.together():
             for world in worlds:
                 decisions = store.decisions(world)
@@ -393,7 +401,13 @@ class Memory(Method):
                     rest = [Observation(one.statement, **one.told) for one in decisions if one.statement not in statements]
                     self.teach(rest, store, calibration)
                 else:
-                    store.erase([one.trace_id for one in decisions if one.statement in statements and one.trace_id is not None])
+                    chosen = [one for one in decisions if one.statement in statements and one.trace_id is not None]
+                    for one in chosen:
+                        if one.trace_id in there and there[one.trace_id].source != one.statement.source:
+                            raise store.file.damaged(f"trace {one.trace_id} is not of the statement {one.statement.source!r}")
+                    store.erase([one.trace_id for one in chosen if one.trace_id is not None])
+            if (removed := before - sum(store.told(world) for world in worlds)) != len(told):
+                raise store.file.damaged(f"of {len(told)} statements {removed} could be removed")
         if not store.file.in_transaction:
             store.compact()
         return len(told)

@@ -8,6 +8,7 @@ format, which opens in a read-only folder. After a kill the log stays, readers r
 import json
 import os
 import sqlite3
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
@@ -16,6 +17,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from hippo_core.files import LabError, remove_unwritten, write_json
+from hippo_core.store import rows, seal
 from hippo_core.store.codec import Codec
 from hippo_core.store.identity import Identity, as_values, check_same, check_version, from_values
 from hippo_core.store.paths import damaged, existing, hold, in_our_words
@@ -33,6 +35,7 @@ class StoreFile:
     def __init__(self, path: Path, lock: int | None) -> None:
         """`lock`: the held descriptor of the folder, which goes with the connection; None to read only."""
         self.path, self.read_only, self._lock, self._rolled_back = path, lock is None, lock, 0
+        self._unfolded = False  # a reader was in the way of `compact`
         mode = "ro" if self.read_only else "rw"
         uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
         with self._errors():
@@ -56,6 +59,7 @@ class StoreFile:
             with suppress(sqlite3.Error):  # a full disk has rolled it back already
                 self._connection.execute("ROLLBACK")
             raise
+        self._fold_now()
 
     def check_writable(self) -> None:
         """LabError for a store that was opened to be read."""
@@ -73,6 +77,7 @@ class StoreFile:
         try:
             if self._lock is not None:
                 self._connection.rollback()
+                self._fold_now()
                 self.rows("PRAGMA journal_mode = DELETE")
                 write_json(self.path.with_name(META), self.described())
         finally:
@@ -112,15 +117,36 @@ class StoreFile:
 
     def owe(self) -> None:
         """Within a block that removes rows for good: their words go with the next `compact`, at the latest when a writer opens the file."""
-        self.rows("INSERT OR REPLACE INTO meta VALUES (?, 'true')", (OWED,))
+        self.rows("INSERT INTO meta VALUES (?, 'true') ON CONFLICT DO NOTHING", (OWED,))
 
     def compact(self) -> None:
         """Give the room of removed rows back: their words are in no file any more, neither the store's nor its log. LabError within a
-        block."""
+        block. A warning where a reader is in the way: the words go with the next write, close or opening that finds none."""
         self.check_idle()
         self.rows("VACUUM")
-        self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-        self.rows("DELETE FROM meta WHERE name = ?", (OWED,))
+        self._fold()
+        if self._unfolded:
+            warnings.warn(
+                f"what was removed is gone from the answers, but its words stay in {self.path} while another process reads there; "
+                "they go with the next write, close or opening after that",
+                stacklevel=3,
+            )
+
+    def _fold(self) -> None:
+        """Put the log into the file, and empty it; what is owed is paid then, and not before."""
+        [[busy, *_]] = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._unfolded = bool(busy)
+        if not busy:
+            self.rows("DELETE FROM meta WHERE name = ?", (OWED,))
+
+    def _fold_now(self) -> None:
+        """Where a reader was in the way: try again, without waiting for it."""
+        if self._unfolded:
+            [[wait]] = self.rows("PRAGMA busy_timeout")
+            self.rows("PRAGMA busy_timeout = 0")
+            with suppress(OSError, LabError):
+                self._fold()
+            self.rows(f"PRAGMA busy_timeout = {wait}")
 
     def _pay(self) -> None:
         """Compact what was left uncompacted by a kill or a full disk; where the disk is still full, or a reader is in, it stays owed."""
@@ -161,6 +187,7 @@ class StoreFile:
             if not store.read_only:
                 store.rows("PRAGMA journal_mode = WAL")
                 store.rows("PRAGMA synchronous = FULL")
+                store._keep_sealed()
                 store._pay()
                 remove_unwritten(path.with_name(META))
             return store
@@ -172,25 +199,64 @@ class StoreFile:
         [[application]], [[version]] = self.rows("PRAGMA application_id"), self.rows("PRAGMA user_version")
         if application != APPLICATION:
             raise LabError(f"{self.path} is an SQLite file of another program, not a store of traces; name another folder or session")
-        check_version(version, str(self.path))
+        if version != seal.FILE_VERSION:
+            check_version(version, str(self.path))
         [[pages]], [[size]], length = self.rows("PRAGMA page_count"), self.rows("PRAGMA page_size"), self.path.stat().st_size
         if length < pages * size and not self.path.with_name(f"{self.path.name}-wal").exists():
             raise self.damaged(f"it should have {pages * size} bytes, it has {length}")
+        self.rows("BEGIN")  # one state of the file, whoever writes to it meanwhile
+        try:
+            self._check_content(version == seal.FILE_VERSION)
+        finally:
+            self._connection.rollback()
+
+    def _check_content(self, sealed: bool) -> None:
         [[verdict]] = self.rows("PRAGMA quick_check(1)")
         if verdict != "ok":
             raise self.damaged(verdict)
         [[gone, undoable]] = self.rows(GONE)
         if gone != undoable:
             raise self.damaged(f"{gone} traces are gone, of which {undoable} went by the store's own doing")
+        if sealed:
+            self.check_seal()
+        else:
+            self._check_unsealed()
         _ = self.identity
+
+    def check_seal(self) -> None:
+        """LabError where a row, or its place, is not as a store has written it."""
+        with self._errors():
+            why = seal.fault(self._connection)
+        if why:
+            raise self.damaged(why)
+
+    def _check_unsealed(self) -> None:
+        """Of a store that an earlier lab wrote, without a seal: what can be checked, which is each row by itself."""
+        if self.rows("SELECT 1 FROM meta WHERE name = ?", (seal.SEAL,)):
+            raise self.damaged("it has a seal, and the version of a file that has none")
+        try:
+            for row in self.rows(rows.SELECT):
+                rows.row_trace(row, self.codec)
+            for row in self.rows(rows.READ_LOG):
+                rows.row_decision(row)
+        except ValueError as error:
+            raise self.damaged(error) from None
+
+    def _keep_sealed(self) -> None:
+        """Seal a store of an earlier lab as it is, once, since nothing tells what it was; then keep the seal up to date."""
+        with self._errors():
+            if self.rows("PRAGMA user_version") != [(seal.FILE_VERSION,)]:
+                with self.together():
+                    seal.seal_now(self._connection)
+            seal.watch(self._connection)
 
     @cached_property
     def meta(self) -> dict[str, Any]:
         """session_id, identity, and what `note` added."""
         try:
-            noted = self.rows("SELECT name, value FROM meta WHERE name != ? ORDER BY name", (OWED,))
+            noted = self.rows("SELECT name, value FROM meta WHERE name NOT IN (?, ?) ORDER BY name", (OWED, seal.SEAL))
             return {name: json.loads(value) for name, value in noted}
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self.damaged(error) from None
 
     @cached_property
@@ -205,14 +271,14 @@ class StoreFile:
 
     def note(self, name: str, value: Any) -> None:
         """Keep a JSON value with the store, such as a gate's calibration; it is found in `meta`. A note of the same name is replaced."""
-        if name in ("identity", "session_id", OWED):
+        if name in ("identity", "session_id", OWED, seal.SEAL):
             raise LabError(f"{name} of a store is fixed by the store itself; note it under another name")
         try:
             text = json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise LabError(f"note {name!r} is no JSON ({error}); give plain values") from None
         with self.together():
-            self.rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, text))
+            self.rows("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, text))
         self.__dict__.pop("meta", None)
 
     def described(self) -> dict[str, Any]:

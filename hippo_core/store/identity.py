@@ -44,11 +44,11 @@ def as_values(identity: Identity) -> dict[str, Any]:
 
 def from_values(values: Mapping[str, Any], where: str) -> Identity:
     """Back from JSON, with payloads that stay bytes; `where` names the file in the error."""
-    check_version(values.get("schema_version"), where)
-    try:
-        return Identity(values["model"], values["weights"], values["kind"], Undecoded(values["codec"]))
-    except KeyError as missing:
-        raise LabError(f"{where} does not say its {missing.args[0]}: it is damaged; teach anew") from None
+    check_version(values.get("schema_version") if isinstance(values, Mapping) else None, where)
+    for name, kind in (("model", str), ("weights", str), ("kind", str), ("codec", Mapping)):
+        if not isinstance(values.get(name), kind):
+            raise LabError(f"{where} does not say its {name}: it is damaged; teach anew")
+    return Identity(values["model"], values["weights"], values["kind"], Undecoded(values["codec"]))
 
 
 def check_version(version: Any, where: str) -> None:

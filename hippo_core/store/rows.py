@@ -5,11 +5,11 @@ import math
 import zlib
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 from hippo_core.files import LabError
 from hippo_core.store.codec import Codec
-from hippo_core.store.trace import Decision, Statement, Trace
+from hippo_core.store.trace import Action, Decision, Statement, Trace
 
 WIDEST = 2**63  # SQLite's integers have 64 bits
 TOLD_COLUMNS = ("world", "source", "text", "teller", "confidence", "payload", "pinned", "provenance", "context_key", "time")
@@ -104,10 +104,16 @@ def decision_row(decision: Decision) -> tuple[Any, ...]:
 
 
 def row_decision(row: tuple[Any, ...]) -> Decision:
-    """A decision as it was logged."""
+    """A decision as it was logged; ValueError where the row was changed by something else than the store."""
     source, world, text, time, score, contributions, raw, action, trace, told = row
     statement = Statement(source, world, text, time)
-    return Decision(statement, score, json.loads(contributions), json.loads(raw), action, trace, json.loads(told))
+    try:
+        terms = [json.loads(one) for one in (contributions, raw, told)]
+    except RecursionError:
+        raise ValueError(f"the decision about {source!r} is nested too deep") from None
+    if action not in get_args(Action) or not all(isinstance(one, dict) for one in terms):
+        raise ValueError(f"the decision about {source!r} is none")
+    return Decision(statement, score, terms[0], terms[1], action, trace, terms[2])
 
 
 def _json(terms: Mapping[str, float]) -> str:

@@ -8,10 +8,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from hippo_core.files import LabError
 from hippo_core.store.codec import Codec
-from hippo_core.store.identity import SCHEMA_VERSION
 from hippo_core.store.paths import in_our_words, sync_folder
 from hippo_core.store.rows import INSERT, trace_row
+from hippo_core.store.seal import FILE_VERSION, seal_now
 from hippo_core.store.trace import Trace
 
 APPLICATION = 0x48454957  # "HEIW": SQLite keeps it in the file's header, so that another program's file is known as such
@@ -20,7 +21,7 @@ APPLICATION = 0x48454957  # "HEIW": SQLite keeps it in the file's header, so tha
 # `undo` holds, for each change of a batch: of the salience the value before, of uses and evidence by how much they rose.
 TABLES = f"""
 PRAGMA application_id = {APPLICATION};
-PRAGMA user_version = {SCHEMA_VERSION};
+PRAGMA user_version = {FILE_VERSION};
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE traces (
     id INTEGER PRIMARY KEY AUTOINCREMENT, world TEXT NOT NULL, source TEXT NOT NULL, text TEXT NOT NULL,
@@ -41,9 +42,11 @@ CREATE INDEX undo_of_batch ON undo (batch);
 
 def make_file(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
     """A new database at `path`, filled, synced and then named. The caller holds the folder, so what a killed maker left can go."""
-    building = path.with_name(f".{path.name}.new")
-    for leftover in path.parent.glob(f"{building.name}*"):
-        leftover.unlink()
+    building = path.with_name(f".{path.name}.hippo-new")
+    for leftover in (building, building.with_name(f"{building.name}-journal")):
+        if leftover.is_symlink():
+            raise LabError(f"{leftover} is a link, where a file is about to be made; remove it")
+        leftover.unlink(missing_ok=True)
     with in_our_words(path), closing(sqlite3.connect(building, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
         fill(connection)
@@ -58,6 +61,7 @@ def lay_out(meta: dict[str, Any], traces: Sequence[Trace], codec: Codec) -> Call
         connection.executescript(f"BEGIN; {TABLES}")
         connection.executemany("INSERT INTO meta VALUES (?, ?)", [(name, json.dumps(value)) for name, value in meta.items()])
         connection.executemany(INSERT, (trace_row(trace, trace.id, codec) for trace in traces))
+        seal_now(connection)
         connection.execute("COMMIT")
 
     return fill

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from hippo_core.files import held_folder, new_folder, root
+from hippo_core.files import held_folder, mark, new_folder, root
 
 HOLD = "import sys, pathlib; from hippo_core.files import held_folder; print(held_folder(pathlib.Path('.'), 'x.')[0], flush=True); input()"
 
@@ -35,12 +35,14 @@ def test_a_folder_goes_when_its_process_was_killed_and_not_before(other, tmp_pat
 
 
 def test_what_was_left_of_a_folder_goes_when_it_is_made_again(tmp_path):
-    (tmp_path / ".data.abcdefgh").mkdir()
-    (tmp_path / ".other.abcdefgh").mkdir()
+    for name in (".data.abcdefgh", ".data.mine", ".other.abcdefgh"):
+        (tmp_path / name).mkdir()
+    for name in (".data.abcdefgh", ".other.abcdefgh"):
+        mark(tmp_path / name)
     with suppress(ValueError), new_folder(tmp_path / "data") as building:
         (building / "half").touch()
         raise ValueError("not made")
-    assert [path.name for path in tmp_path.iterdir()] == [".other.abcdefgh"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".data.mine", ".other.abcdefgh"]
     with new_folder(tmp_path / "data") as building:
         (building / "whole").touch()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.abcdefgh", "data"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".data.mine", ".other.abcdefgh", "data"]

@@ -43,7 +43,7 @@ def state(folder):
     if not (folder / LINEAGE).exists():
         return None
     said = json.loads((folder / LINEAGE).read_text())
-    del said["at"]
+    del said["at"], said["seal"]  # which is of the time and the folder, too
     return sha256(folder / said.pop("folder") / FILE), said
 
 

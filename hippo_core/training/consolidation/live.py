@@ -1,21 +1,26 @@
 """Consolidate the traces of a live memory into its model, and take up again what was learnt, in this process or a later one."""
 
+import os
+import re
 import secrets
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError, new_folder, read_object, write_json
-from hippo_core.live.consolidation import LINEAGE
+from hippo_core.files import LabError, check_seal, mark, new_folder, seal, write_sealed
+from hippo_core.live.consolidation import LINEAGE, clear, is_own, read_lineage
 from hippo_core.models import checksums
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
 from hippo_core.training.consolidation.ways import Way, make_way
+from hippo_core.training.consolidation.ways.gated import GATE
+from hippo_core.training.consolidation.ways.groups import GROUPS
+from hippo_core.training.consolidation.ways.way import FILE
 
 A_TRACE = 8  # questions a step, at most
+WRITTEN = {FILE, GATE, GROUPS}  # by the ways
 
 
 def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) -> Iterator[int]:
@@ -25,11 +30,15 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
     What was learnt lies in a folder of its own, which `lineage.json` names: until that is replaced, in one go, the earlier sleep's is there
     whole, also where this process is left, fails or is killed.
 
-    LabError for an unknown way, for steps below 1, where nothing can be asked about the traces, and where the training diverges. OSError
-    where the disk is full.
+    LabError for a folder that holds another's lineage file, for an unknown way, for steps below 1, where nothing can be asked about the
+    traces, and where the training diverges. OSError where the disk is full.
     """
     if steps < 1:
         raise LabError(f"steps is 1 or more, got {steps}")
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise LabError(f"{folder} is a link or a file, where a folder is needed; move it away")
+    if (folder / LINEAGE).exists() and not is_own(folder):
+        raise LabError(f"{folder / LINEAGE} was not written by the lab; move it away, then sleep again")
     usual = SleepRecipe.model_fields["questions"].default
     questions = max(1, min(usual, A_TRACE * len(traces)))
     recipe = SleepRecipe(way=way, steps=steps, first_block=first_block(lm), questions=questions)
@@ -48,12 +57,14 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         name = secrets.token_hex(8)
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            mark(folder)
         with new_folder(folder / name) as new:
             attached.save(new)
-        write_json(folder / LINEAGE, lineage | {"folder": name})
-        for earlier in folder.iterdir():
-            if earlier.is_dir() and earlier.name != name:
-                shutil.rmtree(earlier, ignore_errors=True)
+        mark(folder / name)
+        write_sealed(folder / LINEAGE, lineage | {"folder": name, "files": _sealed(folder / name)})
+        clear(folder, keep=name)
     finally:
         if not sys.is_finalizing():  # where the model goes too, and peft would wait for a thread that cannot begin any more
             attached.detach()
@@ -61,7 +72,7 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
 
 def take_up(lm: Any, folder: Path) -> Way:
     """What `learn` wrote, attached to the model. LabError where it is damaged or was learnt by another model."""
-    made = read_object(folder / LINEAGE)
+    made = read_lineage(folder)
     try:
         model, recipe, learnt = made["model"], SleepRecipe.model_validate(made["recipe"]), folder / made["folder"]
         by, weights = model["name"], model["weights"]
@@ -69,6 +80,8 @@ def take_up(lm: Any, folder: Path) -> Way:
         raise LabError(f"{folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder") from None
     if weights != checksums.weights(lm.spec.name):
         raise LabError(f"{folder} was learnt by {by} with other weights than {lm.spec.name} has; sleep again, or remove it")
+    for name, expected in made.get("files", {}).items():
+        check_seal(learnt / name, expected, "sleep again, or wake")
     way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
         way.load(learnt)
@@ -76,3 +89,19 @@ def take_up(lm: Any, folder: Path) -> Way:
         way.detach()
         raise
     return way
+
+
+def adopt(folder: Path) -> None:
+    """Mark and seal what an earlier lab's sleep wrote, as it is, since nothing tells what it was. LabError, with nothing changed, where
+    other files lie among it than a sleep writes."""
+    made = read_lineage(folder)
+    name = str(made["folder"])
+    learnt = folder / name
+    if not re.fullmatch("[0-9a-f]{16}", name) or learnt.is_symlink() or not learnt.is_dir() or not {*os.listdir(learnt)} <= WRITTEN:
+        raise LabError(f"{folder / LINEAGE} names a folder that no sleep wrote; move {folder} away, then open the memory again")
+    mark(learnt)
+    write_sealed(folder / LINEAGE, made | {"files": _sealed(learnt)})
+
+
+def _sealed(learnt: Path) -> dict[str, Any]:
+    return {name: seal(learnt / name) for name in sorted(WRITTEN) if (learnt / name).exists()}

@@ -71,28 +71,29 @@ def test_a_sleep_that_fails_says_why_and_leaves_the_earlier_one(lm, slept, monke
         with pytest.raises(OSError, match="No space left"):
             learn(lm, folder, TRACES)
     assert unchanged()
-    assert sorted(path.name for path in folder.iterdir()) == sorted([LINEAGE, json.loads((folder / LINEAGE).read_text())["folder"]])
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        [files.MARK, LINEAGE, json.loads((folder / LINEAGE).read_text())["folder"]]
+    )
 
 
 def full(_):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize("moment", ["training", "new_folder", "write_json", "rmtree"])
+@pytest.mark.parametrize("moment", ["training", "new_folder", "write_sealed", "clear"])
 def test_a_kill_leaves_the_earlier_sleep_or_the_new_one_whole(lm, slept, moment):
     folder, unchanged = slept
     child = os.fork()
     if not child:
-        place = live.shutil if moment == "rmtree" else live
         if moment != "training":
-            setattr(place, moment, killed)
+            setattr(live, moment, killed)
         for done in live.learn(lm, TRACES, "sparse", 2, folder):
             if done and moment == "training":
                 killed()
         os._exit(1)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     rehearsed = Consolidation(lm, folder).consolidated.sentences
-    if moment == "rmtree":  # what is named is the new one, and the earlier one only takes room
+    if moment == "clear":  # what is named is the new one, and the earlier one only takes room
         assert len(rehearsed) == 3
         assert asleep(lm, folder).isfinite().all()
     else:
@@ -119,12 +120,18 @@ def test_a_damaged_sleep_is_refused_and_can_be_removed(lm, slept):
             live.take_up(lm, folder)
         assert torch.equal(logits(lm), before)
 
-    refused("is damaged: expected a JSON object", lineage[:-20])
-    refused("is damaged, or an earlier version's", json.dumps({**made, "recipe": {}, "folder": None}))
-    refused("was learnt by other with other weights than hippo-tiny has", json.dumps({**made, "model": {"name": "other", "weights": ""}}))
-    refused("consolidate again", content=whole[:-4])
-    refused("consolidate again", content=b"")
+    def sealed(**other):
+        files.write_sealed(folder / LINEAGE, {name: value for name, value in {**made, **other}.items() if name != "seal"})
+        return (folder / LINEAGE).read_text()
+
+    refused("its seal does not fit; sleep again", lineage[:-20])
+    refused("its seal does not fit; sleep again", lineage.replace('"steps": 1', '"steps": 2'))
+    refused("is damaged, or an earlier version's", sealed(recipe={}, folder=None))
+    refused("was learnt by other with other weights than hippo-tiny has", sealed(model={"name": "other", "weights": ""}))
+    refused("is damaged: expected .* bytes, found .*; sleep again", content=whole[:-4])
+    refused("is damaged: expected SHA-256", content=whole[:-1] + bytes([whole[-1] ^ 1]))
     weights.write_bytes(whole)
+    (folder / LINEAGE).write_text(lineage)
     assert unchanged()
     Consolidation(lm, folder).remove()
     assert not folder.exists()
@@ -162,3 +169,61 @@ def test_a_model_that_is_busy_says_so(lm, tmp_path):
     assert torch.equal(logits(lm), before) and not one.fits("Who?") and not other.fits("Who?")
     with one.on(), pytest.raises(LabError, match="hippo-tiny is busy: it answers as a sleep made it"):
         other.fits("Who?")
+
+
+def as_earlier(folder):
+    """What an earlier lab's sleep left: no marks, no seals."""
+    lineage = json.loads((folder / LINEAGE).read_text())
+    for part in (folder, folder / lineage["folder"]):
+        (part / files.MARK).unlink()
+    del lineage["files"], lineage["seal"]
+    (folder / LINEAGE).write_text(json.dumps(lineage))
+    return folder / lineage["folder"]
+
+
+def test_what_an_earlier_lab_learnt_is_taken_up_and_sealed_once(lm, slept):
+    folder, unchanged = slept
+    learnt = as_earlier(folder)
+    assert unchanged()
+    Consolidation(lm, folder).tidy()
+    assert unchanged() and files.is_marked(learnt)
+    (learnt / FILE).write_bytes((learnt / FILE).read_bytes()[:-1] + b"x")
+    with pytest.raises(LabError, match="is damaged: expected SHA-256"):
+        live.take_up(lm, folder)
+    Consolidation(lm, folder).remove()
+    assert not (folder / LINEAGE).exists() and not learnt.exists()
+
+
+def content(folder):
+    """Every file below a folder, through no link."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("what", ["a folder", "a link", "a hidden file"])
+def test_what_the_lab_did_not_make_is_never_removed(lm, tmp_path, what):
+    folder, own = tmp_path / "consolidated", tmp_path / "elsewhere"
+    for place in (folder / "mine", own):
+        place.mkdir(parents=True)
+        (place / "diary.txt").write_text("Monday")
+    if what == "a link":
+        (folder / "0123456789abcdef").symlink_to(own)
+        files.mark(own)
+    if what == "a hidden file":
+        (folder / ".lineage.json.old").write_text("mine")
+    before, learnt = content(tmp_path), Consolidation(lm, folder)
+    for change in (learnt.tidy, lambda: learn(lm, folder), lambda: learn(lm, folder)):
+        change()
+        assert before.items() <= content(tmp_path).items()
+    learnt.remove()
+    assert content(tmp_path) == before
+
+
+def test_a_lineage_file_of_the_users_is_neither_read_nor_replaced_nor_removed(lm, tmp_path):
+    (tmp_path / LINEAGE).write_text('{"of": "the Marlow family"}')
+    before, learnt = content(tmp_path), Consolidation(lm, tmp_path)
+    learnt.tidy()
+    for call in (lambda: learn(lm, tmp_path), lambda: learnt.fits("Who?"), lambda: learnt.consolidated):
+        with pytest.raises(LabError, match="was not written by the lab"):
+            call()
+    learnt.remove()
+    assert content(tmp_path) == before
