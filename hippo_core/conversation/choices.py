@@ -48,7 +48,7 @@ def choices(dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: S
 
 
 def _choices(dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: Sequence[Budget], setting: Setting) -> Iterator[Choice]:
-    count = lru_cache(maxsize=None)(lambda line: len(setting.lm.encode(f"{line}\n")))
+    count = lru_cache(maxsize=None)(lambda line: len(setting.lm.encode_text(f"{line}\n")))
     for name in techniques:
         technique = load_technique(name, setting)
         for dialogue in dialogues:
