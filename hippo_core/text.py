@@ -11,6 +11,8 @@ UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202
 MARKUP = re.compile(r"[\\`\[\]<>&|]")  # what begins code, a link, an image, HTML or a cell of a table in Markdown
 SPACE = re.compile(r"[^\S\n\t ]|[\u200b\ufeff]")  # a space that no keyboard types, or one without width
 
+BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")  # line breaks with the space around them
+
 
 def normal(text: object, what: str = "the text") -> str:
     """A text in Unicode's composed form (NFC), with plain apostrophes and plain spaces; line breaks stay.
@@ -27,6 +29,11 @@ def normal(text: object, what: str = "the text") -> str:
     if half := SURROGATE.search(text):
         raise LabError(f"{what} holds half of a character (U+{ord(half[0]):04X}) at position {half.start()}; expected whole Unicode text")
     return SPACE.sub(_plain, unicodedata.normalize("NFC", text.replace("\r\n", "\n")).translate(TYPED))
+
+
+def on_one_line(text: str) -> str:
+    """A text without its line breaks: a fact cannot end its line in a prompt, and so bring a question and an answer of its own."""
+    return " ".join(part for part in BREAKS.split(text) if part)
 
 
 def _plain(space: re.Match[str]) -> str:

@@ -80,7 +80,7 @@ def scored(row: Mapping[str, Any], dialogue: Dialogue, question: Question, known
     """All scores of a raw row, and what it is grouped by. An answer that failed has none.
 
     presence: the answer stands in what was shown, the ceiling of a reader; NaN where a row does not keep its `lines`. shown: share of the
-    evidence that was shown. distance: turns behind the last evidence.
+    evidence that was shown; NaN where the technique failed. distance: turns behind the last evidence.
     """
     evidence, ranking, lines = dialogue.places(question.evidence), row["ranking"], row.get("lines")
     answered, accepted = answer_scores(row["text"], question, known), _accepted(question)
@@ -88,7 +88,7 @@ def scored(row: Mapping[str, Any], dialogue: Dialogue, question: Question, known
     return {
         **{name: math.nan if row["error"] else value for name, value in answered.items()},
         "presence": math.nan if text is None else float(any(holds(text, one) for one in accepted)),
-        "shown": len(set(row["places"]) & set(evidence)) / len(set(evidence)) if evidence else math.nan,
+        "shown": recall(row["places"], evidence, len(row["places"] or ())),
         "hit_1": hit(ranking, evidence, 1),
         "recall_5": recall(ranking, evidence, 5),
         "recall_10": recall(ranking, evidence, 10),

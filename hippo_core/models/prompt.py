@@ -1,6 +1,5 @@
 """The one place where a prompt is made: context lines, then the question, cut to the model's context limit."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, chain
@@ -9,9 +8,9 @@ from typing import Literal, NamedTuple
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.template import as_text, chat
+from hippo_core.text import on_one_line
 
 Decoding = Literal["short", "plain"]
-BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")  # with the space around them
 INSTRUCTION = "Answer with the exact shortest span; no punctuation; no extra words."
 
 
@@ -64,7 +63,7 @@ def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: De
     The prefix is the same for all questions, a block for all questions and neighbours. LabError where the chat template changes
     the words of the user's turn.
     """
-    lines = [as_text(lm.tokenizer, f"{line_of(text)}\n") for text in context]
+    lines = [as_text(lm.tokenizer, f"{on_one_line(text)}\n") for text in context]
     question = as_text(lm.tokenizer, question)
     opening = question if decoding == "short" else _plain((), question)
     prompt = render(lm, context, question, decoding)
@@ -76,11 +75,6 @@ def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: De
     blocks = [_tokens(lm, before, line, opening + after)[1] for line in lines]
     exact = [*prefix, *chain(*blocks), *question_ids, *rest] == lm.encode(prompt)
     return Pieces(prefix, blocks, question_ids + rest, exact, len(question_ids))
-
-
-def line_of(text: str) -> str:
-    """A fact as one line of a prompt: it cannot end its line, and so bring a question and an answer of its own."""
-    return " ".join(part for part in BREAKS.split(text) if part)
 
 
 def lines_of(lm: LanguageModel, texts: Sequence[str], decoding: Decoding) -> list[list[int]]:
@@ -134,7 +128,7 @@ def _measure(lm: LanguageModel, texts: Sequence[str], question: str, decoding: D
 def _first_line_that_fits(lm: LanguageModel, texts: Sequence[str], room: int) -> int:
     """Index of the oldest line that, with all newer ones, takes at most `room` tokens when each is tokenised alone."""
     for index in range(len(texts) - 1, -1, -1):
-        room -= len(lm.encode_text(f"{line_of(texts[index])}\n"))
+        room -= len(lm.encode_text(f"{on_one_line(texts[index])}\n"))
         if room < 0:
             return index + 1
     return 0
@@ -154,8 +148,8 @@ def _tokens(lm: LanguageModel, *texts: str) -> list[list[int]]:
 
 
 def _plain(context: Sequence[str], question: str) -> str:
-    return "\n".join([*map(line_of, context), f"Question: {question}", "Answer:"])
+    return "\n".join([*map(on_one_line, context), f"Question: {question}", "Answer:"])
 
 
 def _user(context: Sequence[str], question: str) -> dict[str, str]:
-    return {"role": "user", "content": "\n".join([*map(line_of, context), question])}
+    return {"role": "user", "content": "\n".join([*map(on_one_line, context), question])}
