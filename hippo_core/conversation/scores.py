@@ -7,15 +7,15 @@ from typing import Any
 
 from hippo_core.conversation.dialogue import Dialogue, Question
 from hippo_core.conversation.words import holds
+from hippo_core.text import words
 
-_WORDS = re.compile(r"\w+")
 ARTICLES = frozenset({"a", "an", "the"})
 
 
 def plain(text: str) -> list[str]:
     """A text's words in lower case without articles, unless there is nothing else."""
-    words = _WORDS.findall(text.lower())
-    return [word for word in words if word not in ARTICLES] or words
+    said = [part for word in words(text) for part in word.split("'")]
+    return [word for word in said if word not in ARTICLES] or said
 
 
 def exact(response: str, accepted: Sequence[str]) -> float:

@@ -5,7 +5,6 @@ closing one among them (Reimers and Gurevych 2019, section 3; the model card of 
 must be the published ones, so that the name says which vectors a record rests on.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -20,10 +19,10 @@ from transformers import AutoModel, AutoTokenizer
 from hippo_core.files import BRING_MODELS, LabError, home, sha256
 from hippo_core.models.load import HARMLESS, quiet
 from hippo_core.models.template import as_text
+from hippo_core.text import TYPED, WORD, folded
 
 FOLDER = "data/models/minilm"
 PIECES, WIDTH, LAYERS = 256, 384, 6
-WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
 PUBLISHED = {
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -74,7 +73,7 @@ def words_of_pieces(text: str, device: str = "cpu") -> list[str]:
     tokenizer, _ = _loaded(home() / FOLDER, device)
     text = as_text(tokenizer, text)
     spans = tokenizer(text, truncation=True, max_length=PIECES, return_offsets_mapping=True)["offset_mapping"][1:-1]
-    found = [(match.start(), match.end(), match[0].lower()) for match in WORD.finditer(text)]
+    found = [(match.start(), match.end(), folded(match[0])) for match in WORD.finditer(text.translate(TYPED))]
     return [next((word for start, end, word in found if start <= first < end), "") for first, _ in spans]
 
 
