@@ -9,6 +9,7 @@ character is a word, with its marks; a run of katakana is one. So no dictionary 
 import re
 import string
 import unicodedata
+from typing import Any
 
 from hippo_core.files import LabError
 
@@ -57,6 +58,15 @@ def normal(text: object, what: str = "the text") -> str:
     if half := SURROGATE.search(text):
         raise LabError(f"{what} holds half of a character (U+{ord(half[0]):04X}) at position {half.start()}; expected whole Unicode text")
     return SPACE.sub(_plain, unicodedata.normalize("NFC", text.replace("\r\n", "\n")).translate(TYPED))
+
+
+def normal_values(value: Any, what: str) -> Any:
+    """A value as JSON has it with each of its texts in the normal form; see `normal`."""
+    if isinstance(value, dict):
+        return {name: normal_values(one, what) for name, one in value.items()}
+    if isinstance(value, list):
+        return [normal_values(one, what) for one in value]
+    return normal(value, what) if isinstance(value, str) else value
 
 
 def folded(text: str) -> str:

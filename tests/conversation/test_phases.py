@@ -11,6 +11,7 @@ from hippo_core.conversation.scores import entity_precision, entity_recall, exac
 from hippo_core.conversation.techniques import recency
 from hippo_core.conversation.techniques.base import Setting, Technique, turns_of
 from hippo_core.conversation.techniques.model_summary import write
+from hippo_core.conversation.words import holds
 from hippo_core.experiments.conversation.report import in_words
 from hippo_core.experiments.conversation.table import COLUMNS, by_technique, table_of
 from hippo_core.files import LabError
@@ -174,6 +175,26 @@ def test_answers_to_other_dialogues_are_said(dialogue, setting):
     raw = asked(dialogue, setting, "oracle")
     with pytest.raises(LabError, match="give the dialogues that were asked"):
         evaluate(raw, [dialogue.model_copy(update={"id": "e"})])
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "expected"),
+    [
+        ("It takes 1.5 hours.", "5", False), ("It takes 1.5 hours.", "1.5", True), ("At -5 degrees", "5", False),
+        ("1,000 men", "1000", True),
+        ("Lea\u2019s hat", "Lea", True), ("Zoe\u0308 came", "Zo\u00eb", True), ("He writes C++.", "C", False),
+        ("Mr. Ito, 50%.", "50%", True),
+        ("\u4ed6\u4f4f\u5728\u5317\u4eac\u3002", "\u5317\u4eac", True), ("\uc11c\uc6b8\uc5d0 \uc0b0\ub2e4", "\uc11c\uc6b8", True),
+        ("\u0939\u093f\u0928\u094d\u0926\u0940", "\u0939\u093f\u0928", False), ("Go. On", "go on", False),
+    ],
+)  # fmt: skip
+def test_what_occurs_in_a_text(text, phrase, expected):
+    assert holds(text, phrase) == expected
+
+
+def test_an_answer_is_exact_whatever_the_script_and_never_but_for_a_point():
+    assert exact("\u5317\u4eac\u3002", ["\u5317\u4eac"]) and exact("1,000", ["1000"]) and exact("zoe\u0308", ["Zo\u00eb"])
+    assert not any(exact(said, [right]) for said, right in (("15", "1.5"), ("5", "-5"), ("C", "C#"), ("730", "7:30")))
 
 
 def test_scores_go_by_whole_words():
