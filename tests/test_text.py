@@ -1,9 +1,14 @@
 """One normal form of text at every entrance."""
 
+import re
+import string
+
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.text import in_markdown, normal, printable
+from hippo_core.results.scores import ARTICLES, normalise
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.text import in_markdown, normal, normal_values, printable, words
 
 
 @pytest.mark.parametrize(
@@ -41,3 +46,44 @@ def test_what_steers_a_terminal_is_not_printed(steering):
 def test_plain_text_is_printed_as_it_is():
     text = "Zo\u00eb's \u6771\u4eac \U0001f44d\n\tof 5!"
     assert printable(text) == in_markdown(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Lea\u2019s CAT, 3 times; 5km", ["lea's", "cat", "3", "times", "5km"]),
+        ("1.5 litres at 7:30pm, -5 (\u22127), 1/2", ["1.5", "litres", "at", "7:30pm", "-5", "-7", "1/2"]),
+        ("1,000 and 12,345.60, but 1,5 and 1,2,3", ["1000", "and", "12345.60", "but", "1,5", "and", "1", "2", "3"]),
+        ("$5, -\u20ac1.20, 50% or 50 %", ["$5", "-\u20ac1.20", "50%", "or", "50%"]),
+        ("3-5, 2024-05-01, v1.5.", ["3", "5", "2024", "05", "01", "v1", "5"]),
+        ("C++, C# (A+)", ["c++", "c#", "a+"]),
+        ("\u4ed6\u4f4f\u5728\u5317\u4eac\u3002", ["\u4ed6", "\u4f4f", "\u5728", "\u5317", "\u4eac"]),
+        ("\u6771\u4eac\u30bf\u30ef\u30fc\u3078", ["\u6771", "\u4eac", "\u30bf\u30ef\u30fc", "\u3078"]),
+        ("\uc11c\uc6b8\uc5d0 2024\ub144", ["\uc11c", "\uc6b8", "\uc5d0", "2024", "\ub144"]),
+        ("\u0e17\u0e35\u0e48\u0e19\u0e31\u0e48\u0e19", ["\u0e17\u0e35\u0e48", "\u0e19\u0e31\u0e48", "\u0e19"]),
+        ("\u0939\u093f\u0928\u094d\u0926\u0940 \u092e\u0947\u0902", ["\u0939\u093f\u0928\u094d\u0926\u0940", "\u092e\u0947\u0902"]),
+        ("\u0645\u064f\u062d\u064e\u0645\u0651\u064e\u062f \u0661\u0662", ["\u0645\u064f\u062d\u064e\u0645\u064e\u0651\u062f", "12"]),
+        ("Zoe\u0308 STRASSE stra\u00dfe \uff11\uff12\uff21", ["zo\u00eb", "strasse", "strasse", "12a"]),
+        ("\U0001f44d \u2026 ?! ' - + #", []),
+    ],
+)
+def test_words_of_every_script_and_whole_numbers(text, expected):
+    assert words(text) == expected
+    assert words(" ".join(expected)) == expected
+
+
+@pytest.mark.parametrize("suite", ["episodic", "episodic_multi", "semantic", "spatial", "babi"])
+def test_the_texts_of_generated_suites_split_as_they_always_did(suite):
+    told = list(worlds(suite, n=60))
+    texts = {text for world in told for text in (*(fact.text for fact in world.facts), *(item.question for item in world.items))}
+    texts |= {answer for world in told for item in world.items for answer in item.answers}
+    assert all(words(text) == re.findall(r"\w+(?:'\w+)*", text.lower()) for text in texts)
+    bare = str.maketrans("", "", string.punctuation)
+    assert all(normalise(text) == " ".join(word for word in text.lower().translate(bare).split() if word not in ARTICLES) for text in texts)
+
+
+def test_texts_inside_values_are_normal():
+    told = {"text": "Zoe\u0308\u2019s", "answers": ["a\u00a0b", 3, None]}
+    assert normal_values(told, "a line") == {"text": "Zo\u00eb's", "answers": ["a b", 3, None]}
+    with pytest.raises(LabError, match=r"f.jsonl:2 holds half of a character"):
+        normal_values({"a": ["\ud83d"]}, "f.jsonl:2")

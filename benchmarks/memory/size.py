@@ -20,7 +20,11 @@ UNITS, WINNERS, ROWS = 2048, 64, 1_000_000
 def shapes() -> dict[str, Shape]:
     """The three models, by their configurations."""
     places = {"hippo-tiny": "data/weights/hippo-tiny", "smollm2-135m": "data/models/smollm2-135m"}
-    found = {name: shape_of(AutoConfig.from_pretrained(root() / place)) for name, place in places.items() if (root() / place).is_dir()}
+    found = {
+        name: shape_of(AutoConfig.from_pretrained(root() / place, trust_remote_code=False))
+        for name, place in places.items()
+        if (root() / place).is_dir()
+    }
     return {**found, "Qwen2.5-1.5B": QWEN}
 
 

@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from hippo_core.files import LabError
+from hippo_core.text import normal_values
 
 Form = TypeVar("Form", bound=BaseModel)
 ENDINGS = (".json", ".jsonl")
@@ -87,7 +88,7 @@ def read_located(path: Path) -> Iterator[Located]:
 
 def _values(file: Path, text: str, line: int) -> Iterator[Located]:
     try:
-        value = json.loads(text)
+        value = normal_values(json.loads(text), f"{file}:{line}: a text")
     except json.JSONDecodeError as error:
         raise LabError(f"{file}:{line + error.lineno - 1}: expected JSON, got {error.msg} at column {error.colno}") from None
     if isinstance(value, list):

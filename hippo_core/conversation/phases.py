@@ -15,8 +15,8 @@ from hippo_core.conversation.choices import Row, calls, choices
 from hippo_core.conversation.dialogue import Dialogue
 from hippo_core.conversation.scores import known_entities, scored
 from hippo_core.conversation.techniques.base import Setting, timed
-from hippo_core.files import LabError
-from hippo_core.providers import Provider
+from hippo_core.files import LabError, in_a_line
+from hippo_core.providers import Answer, Provider
 
 RAW, SCORED = "raw.jsonl", "scored.jsonl"
 KEY = ("provider", "technique", "budget", "dialogue", "question", "max_tokens", "temperature", "prompt_sha256")
@@ -40,11 +40,24 @@ def execute(
     rows: list[Row] = []
     for name in techniques:
         own, ms = timed(lambda: calls(choices(dialogues, [name], budgets, setting), provider, ANSWER_TOKENS, 0.0))  # noqa: B023
-        prompts = [prompt for _, prompt in own]
-        answers, answer_ms = timed(lambda: provider.answers(prompts, max_tokens=ANSWER_TOKENS))  # noqa: B023
-        rows += [known | asdict(answer) for (known, _), answer in zip(own, answers, strict=True)]
-        say(f"{name}: {len(own)} answers; choosing {ms / 1e3:.1f} s, answering {answer_ms / 1e3:.1f} s")
+        prompts = [prompt for known, prompt in own if not known["error"]]
+        answers, answer_ms = timed(lambda: iter(_answers(provider, prompts)))  # noqa: B023
+        made = [known | asdict(Answer(error=known["error"]) if known["error"] else next(answers)) for known, _ in own]
+        failed = [row["error"] for row in made if row["error"]]
+        why = f", {len(failed)} failed ({failed[0]})" if failed else ""
+        say(f"{name}: {len(own)} answers{why}; choosing {ms / 1e3:.1f} s, answering {answer_ms / 1e3:.1f} s")
+        rows += made
     return rows
+
+
+def _answers(provider: Provider, prompts: Sequence[str]) -> list[Answer]:
+    """The answers to many prompts; where the provider fails over them, each alone, so that the one it fails over is told from the rest."""
+    try:
+        return provider.answers(prompts, max_tokens=ANSWER_TOKENS)
+    except Exception as error:
+        if len(prompts) == 1:
+            return [Answer(error=in_a_line(error))]
+        return [answer for prompt in prompts for answer in _answers(provider, [prompt])]
 
 
 def evaluate(raw: Iterable[Row], dialogues: Sequence[Dialogue], source: object = RAW) -> list[Row]:

@@ -7,15 +7,15 @@ from typing import Any
 
 from hippo_core.conversation.dialogue import Dialogue, Question
 from hippo_core.conversation.words import holds
+from hippo_core.text import words
 
-_WORDS = re.compile(r"\w+")
 ARTICLES = frozenset({"a", "an", "the"})
 
 
 def plain(text: str) -> list[str]:
     """A text's words in lower case without articles, unless there is nothing else."""
-    words = _WORDS.findall(text.lower())
-    return [word for word in words if word not in ARTICLES] or words
+    said = [part for word in words(text) for part in word.split("'")]
+    return [word for word in said if word not in ARTICLES] or said
 
 
 def exact(response: str, accepted: Sequence[str]) -> float:
@@ -80,7 +80,7 @@ def scored(row: Mapping[str, Any], dialogue: Dialogue, question: Question, known
     """All scores of a raw row, and what it is grouped by. An answer that failed has none.
 
     presence: the answer stands in what was shown, the ceiling of a reader; NaN where a row does not keep its `lines`. shown: share of the
-    evidence that was shown. distance: turns behind the last evidence.
+    evidence that was shown; NaN where the technique failed. distance: turns behind the last evidence.
     """
     evidence, ranking, lines = dialogue.places(question.evidence), row["ranking"], row.get("lines")
     answered, accepted = answer_scores(row["text"], question, known), _accepted(question)
@@ -88,7 +88,7 @@ def scored(row: Mapping[str, Any], dialogue: Dialogue, question: Question, known
     return {
         **{name: math.nan if row["error"] else value for name, value in answered.items()},
         "presence": math.nan if text is None else float(any(holds(text, one) for one in accepted)),
-        "shown": len(set(row["places"]) & set(evidence)) / len(set(evidence)) if evidence else math.nan,
+        "shown": recall(row["places"], evidence, len(row["places"] or ())),
         "hit_1": hit(ranking, evidence, 1),
         "recall_5": recall(ranking, evidence, 5),
         "recall_10": recall(ranking, evidence, 10),

@@ -27,7 +27,7 @@ def early_states(lm: LanguageModel, texts: Sequence[str], blocks: Sequence[int],
     layers = lm.model.get_decoder().layers
     if wrong := [block for block in blocks if not 0 <= block < len(layers)]:
         raise LabError(f"model {lm.spec.name} has blocks 0 to {len(layers) - 1}, got {wrong[0]}")
-    opening, rows = [opener(lm)], [lm.encode(text) for text in texts]
+    opening, rows = [opener(lm)], [lm.encode_text(text) for text in texts]
     order = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
     states: dict[int, Tensor] = {}
     for start in range(0, len(order), batch_size):

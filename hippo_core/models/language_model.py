@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from hippo_core.models.spec import ModelSpec
-from hippo_core.models.template import Template
+from hippo_core.models.template import Template, as_text
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,12 @@ class LanguageModel:
         return self.model.config.get_text_config(decoder=True)
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a text that already says how it begins: no special token is added."""
+        """Token ids of a prompt, as `render` makes it: it has its special tokens, none is added."""
         return self.tokenizer(text, add_special_tokens=False).input_ids
+
+    def encode_text(self, text: str) -> list[int]:
+        """Token ids of what somebody wrote: none of them is a special token."""
+        return self.encode(as_text(self.tokenizer, text))
 
 
 def describe(lm: LanguageModel) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from hippo_core.models.spec import ModelSpec
 from hippo_core.models.template import Template, template_for
 
 FILES = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model"]  # of a repository: weights, settings, tokenizer
+HARMLESS: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}  # nothing is fetched, no code of a folder is run
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
@@ -62,10 +63,8 @@ def load(spec: ModelSpec, device: str | None = None, threads: int | None = None)
 def _where(spec: ModelSpec) -> dict[str, Any]:
     """The arguments that say where model and tokenizer are; a local source never asks the network."""
     if spec.is_gguf:
-        return {"pretrained_model_name_or_path": str(spec.path.parent), "gguf_file": spec.path.name, "local_files_only": True}
-    if spec.is_local:
-        return {"pretrained_model_name_or_path": str(spec.path), "local_files_only": True}
-    return {"pretrained_model_name_or_path": _snapshot(spec), "local_files_only": True}
+        return {"pretrained_model_name_or_path": str(spec.path.parent), "gguf_file": spec.path.name, **HARMLESS}
+    return {"pretrained_model_name_or_path": str(spec.path) if spec.is_local else _snapshot(spec), **HARMLESS}
 
 
 def _snapshot(spec: ModelSpec) -> str:
@@ -168,6 +167,9 @@ def _readable(spec: ModelSpec) -> Iterator[None]:
         yield
     except Exception as error:
         reason = " ".join(str(error).split())[:300]
+        if "trust_remote_code" in str(error):
+            way_out = "choose a model that transformers knows by itself"
+            raise LabError(f"model {spec.name}: {spec.source} brings code of its own (auto_map), which is never run; {way_out}") from error
         fetch = f"fetch it with `hf download {spec.source}` where the network allows it"
         remedy = "it is damaged or of an unknown kind" if spec.is_local else fetch
         raise LabError(f"model {spec.name}: cannot load {spec.source}; {remedy} ({type(error).__name__}: {reason})") from error

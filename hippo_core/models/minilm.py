@@ -5,7 +5,6 @@ closing one among them (Reimers and Gurevych 2019, section 3; the model card of 
 must be the published ones, so that the name says which vectors a record rests on.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,11 +17,12 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, AutoTokenizer
 
 from hippo_core.files import BRING_MODELS, LabError, home, sha256
-from hippo_core.models.load import quiet
+from hippo_core.models.load import HARMLESS, quiet
+from hippo_core.models.template import as_text
+from hippo_core.text import TYPED, WORD, folded
 
 FOLDER = "data/models/minilm"
 PIECES, WIDTH, LAYERS = 256, 384, 6
-WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
 PUBLISHED = {
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -38,7 +38,7 @@ def identity() -> str:
 def pieces(text: str, device: str = "cpu") -> int:
     """How many word pieces the encoder runs for a text; it is a smaller model than those that answer."""
     tokenizer, _ = _loaded(home() / FOLDER, device)
-    return len(tokenizer(text, truncation=True, max_length=PIECES)["input_ids"])
+    return len(tokenizer(as_text(tokenizer, text), truncation=True, max_length=PIECES)["input_ids"])
 
 
 def encode(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> Tensor:
@@ -71,8 +71,9 @@ def read(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> Ite
 def words_of_pieces(text: str, device: str = "cpu") -> list[str]:
     """The lower-case word that each piece of a text is of, the opening and the closing one left out; "" for a mark."""
     tokenizer, _ = _loaded(home() / FOLDER, device)
+    text = as_text(tokenizer, text)
     spans = tokenizer(text, truncation=True, max_length=PIECES, return_offsets_mapping=True)["offset_mapping"][1:-1]
-    found = [(match.start(), match.end(), match[0].lower()) for match in WORD.finditer(text)]
+    found = [(match.start(), match.end(), folded(match[0])) for match in WORD.finditer(text.translate(TYPED))]
     return [next((word for start, end, word in found if start <= first < end), "") for first, _ in spans]
 
 
@@ -80,7 +81,8 @@ def words_of_pieces(text: str, device: str = "cpu") -> list[str]:
 def _run(texts: Sequence[str], device: str, batch_size: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:
     """The rows of a batch, their last states [B, T, D] and where their pieces are [B, T]; the longest texts first."""
     tokenizer, model = _loaded(home() / FOLDER, device)
-    rows = [torch.tensor(row) for row in tokenizer(list(texts), truncation=True, max_length=PIECES)["input_ids"]] if texts else []
+    said = [as_text(tokenizer, text) for text in texts]
+    rows = [torch.tensor(row) for row in tokenizer(said, truncation=True, max_length=PIECES)["input_ids"]] if said else []
     order = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]
@@ -95,8 +97,8 @@ def _loaded(folder: Path, device: str) -> tuple[Any, Any]:
     """Tokenizer and model in fp32; nothing is fetched, unpickled or run from the folder."""
     _check(folder)
     with quiet():
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = AutoModel.from_pretrained(folder, local_files_only=True, use_safetensors=True, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **HARMLESS)
+        model = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32, **HARMLESS)
     return tokenizer, model.to(device).eval()
 
 

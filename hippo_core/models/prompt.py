@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple
 
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.template import chat
+from hippo_core.models.template import as_text, chat
+from hippo_core.text import on_one_line
 
 Decoding = Literal["short", "plain"]
 INSTRUCTION = "Answer with the exact shortest span; no punctuation; no extra words."
@@ -46,7 +47,7 @@ def render(lm: LanguageModel, context: Sequence[str], question: str, decoding: D
     """
     if decoding == "plain":
         shots = "".join(f"{_plain(shot.context, shot.question)} {shot.answer}\n\n" for shot in lm.shots)
-        return lm.template.begin + shots + _plain(context, question)
+        return lm.template.begin + as_text(lm.tokenizer, shots + _plain(context, question))
     turns = [{"role": "system", "content": INSTRUCTION}] if lm.template.has_system else []
     for shot in lm.shots:
         turns += [_user(shot.context, shot.question), {"role": "assistant", "content": shot.answer}]
@@ -62,7 +63,8 @@ def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: De
     The prefix is the same for all questions, a block for all questions and neighbours. LabError where the chat template changes
     the words of the user's turn.
     """
-    lines = [f"{line}\n" for line in context]
+    lines = [as_text(lm.tokenizer, f"{on_one_line(text)}\n") for text in context]
+    question = as_text(lm.tokenizer, question)
     opening = question if decoding == "short" else _plain((), question)
     prompt = render(lm, context, question, decoding)
     before, separator, after = prompt.rpartition("".join(lines) + opening)
@@ -126,7 +128,7 @@ def _measure(lm: LanguageModel, texts: Sequence[str], question: str, decoding: D
 def _first_line_that_fits(lm: LanguageModel, texts: Sequence[str], room: int) -> int:
     """Index of the oldest line that, with all newer ones, takes at most `room` tokens when each is tokenised alone."""
     for index in range(len(texts) - 1, -1, -1):
-        room -= len(lm.encode(f"{texts[index]}\n"))
+        room -= len(lm.encode_text(f"{on_one_line(texts[index])}\n"))
         if room < 0:
             return index + 1
     return 0
@@ -146,8 +148,8 @@ def _tokens(lm: LanguageModel, *texts: str) -> list[list[int]]:
 
 
 def _plain(context: Sequence[str], question: str) -> str:
-    return "\n".join([*context, f"Question: {question}", "Answer:"])
+    return "\n".join([*map(on_one_line, context), f"Question: {question}", "Answer:"])
 
 
 def _user(context: Sequence[str], question: str) -> dict[str, str]:
-    return {"role": "user", "content": "\n".join([*context, question])}
+    return {"role": "user", "content": "\n".join([*map(on_one_line, context), question])}

@@ -107,7 +107,7 @@ def text_loss(lm: LanguageModel, texts: Sequence[str], window: int | None = None
     predicted only where the tokenizer has a token that opens texts.
     """
     opening = lm.encode(lm.template.begin)
-    rows = [row for text in texts for row in _windows(opening + lm.encode(text), window or lm.spec.context_limit)]
+    rows = [row for text in texts for row in _windows(opening + lm.encode_text(text), window or lm.spec.context_limit)]
     if not rows:
         raise LabError("no token to predict: the texts are empty")
     rows.sort(key=len, reverse=True)

@@ -1,9 +1,13 @@
 """How a model is spoken to: its chat template, whether that has a system turn, and what ends a turn or opens a text."""
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from jinja2 import TemplateError
+from tokenizers import normalizers
 
 from hippo_core.files import LabError
 
@@ -15,6 +19,7 @@ GENERIC = (
     "{% else %}Answer: {{ message['content'] }}\n\n{% endif %}"
     "{% endfor %}{% if add_generation_prompt %}Answer:{% endif %}"
 )
+UNSEEN = "\ufdd0"  # no character; it breaks what only looks like a control token, and the tokenizer leaves it out
 FIXED_DATE = "26 Jul 2024"  # some templates print today's date: the same prompt must have the same bytes on every day
 
 
@@ -43,10 +48,30 @@ def template_for(tokenizer: Any, wanted: str) -> Template:
 
 
 def chat(tokenizer: Any, template: str, messages: list[dict[str, str]], ask: bool = True) -> str:
-    """The conversation as one string; with `ask`, it ends where the model's next turn starts."""
-    return tokenizer.apply_chat_template(
-        messages, chat_template=template, tokenize=False, add_generation_prompt=ask, date_string=FIXED_DATE
-    )
+    """The conversation as one string; with `ask`, it ends where the model's next turn starts. What is said in it makes no control token."""
+    said = [{**message, "content": as_text(tokenizer, message["content"])} for message in messages]
+    return tokenizer.apply_chat_template(said, chat_template=template, tokenize=False, add_generation_prompt=ask, date_string=FIXED_DATE)
+
+
+def as_text(tokenizer: Any, text: str) -> str:
+    """What somebody wrote, so that the tokenizer reads it as text: "<|end|>" in it is seven characters and ends nothing."""
+    return _breaker(tokenizer)(text)
+
+
+@lru_cache(maxsize=8)
+def _breaker(tokenizer: Any) -> Callable[[str], str]:
+    """What breaks the spellings of a tokenizer's own tokens, which it looks for before anything else, and makes it leave out the breaks.
+
+    A space stays in a token that the tokenizer looks for only once the breaks are out (`normalized`).
+    """
+    own = {token.content: token.normalized for token in tokenizer.added_tokens_decoder.values()}
+    names = sorted((name for name in own if len(name) > 1 and "\n" not in name and not name.isspace()), key=len, reverse=True)
+    if not names:
+        return str
+    backend = tokenizer.backend_tokenizer
+    backend.normalizer = normalizers.Sequence([normalizers.Replace(UNSEEN, ""), *([backend.normalizer] if backend.normalizer else [])])
+    begins = re.compile(f"(?=({'|'.join(map(re.escape, names))}))(.)", re.DOTALL)
+    return lambda text: begins.sub(lambda hit: hit[2] + (" " if own[hit[1]] else UNSEEN), text)
 
 
 def _text_and_origin(tokenizer: Any, wanted: str) -> tuple[str, Literal["model", "generic", "given"]]:

@@ -1,10 +1,10 @@
 """Does a text say something? Whole words, in order, and not where they are denied."""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 
 from hippo_core.paired.items import Assertion
+from hippo_core.text import WORD, folded
 
 BEFORE = 5  # words before an assertion in which a denial counts
 AFTER = 4  # and behind it
@@ -15,12 +15,12 @@ DENIED_AFTER = re.compile(
     r"^(?:\w+ ){0,2}?(?:(?:is|are|was|were|has been|have been) )?(?:no longer|not|wrong|cancelled|outdated|replaced)\b"
 )
 CLAUSE = re.compile(r"[.:](?!\d)|(?<!\d)[.:]|[;!?,()\n]|\bbut\b|\bhowever\b| - | -- ")
-WORD = re.compile(r"\d+(?:[.:,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|\d*[^\W\d_]+")
+GLUED = re.compile(r"(?<=\d)(?=[^\W\d_])|_")  # "5km" is told as "5 km" is
 HEDGES = {"unknown", "not known", "i don't know", "i do not know", "no answer"}
 
 
 def tokens(text: str) -> list[str]:
-    """Lower-case words and numbers; 8.12 and 8:12 are one number each."""
+    """Lower-case words and numbers; 8.12, 8:12, -5 and 50% are one number each."""
     return WORD.findall(_plain(text))
 
 
@@ -67,4 +67,4 @@ def _denied(before: str, after: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).lower().replace("\u2019", "'")
+    return GLUED.sub(" ", folded(text))

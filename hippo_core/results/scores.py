@@ -6,8 +6,6 @@ them. An empty prediction scores 0. For every item `em_raw <= em_norm <= f1`: no
 
 import math
 import re
-import string
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -15,8 +13,11 @@ import pandas as pd
 
 from hippo_core.files import LabError
 from hippo_core.suites.types import Item, PathScore, Suite, World
+from hippo_core.text import PUNCTUATION, WORD, folded, words
 
 ARTICLES = frozenset({"a", "an", "the"})
+MARKS = re.compile(f"[{PUNCTUATION}]+")
+INSIDE = re.compile(rf"(?<=[^\W\d])[{PUNCTUATION}]+(?=\w)|(?<=\w)[{PUNCTUATION}]+(?=[^\W\d])")  # beside a letter, within a word
 REFUSALS = (
     re.compile(r"\bi (?:can't|can not|cannot|won't|will not|am unable|do not have|don't have)\b", re.IGNORECASE),
     re.compile(r"\bi'm (?:unable|not able)\b", re.IGNORECASE),
@@ -38,14 +39,22 @@ HARD_CASES: tuple[tuple[str, tuple[str, ...], int, int], ...] = (
     ("...", ("Alice",), 0, 0),
     ("the", ("an",), 0, 0),
     ("...", ("?",), 0, 0),
+    ("15", ("1.5",), 0, 0),
+    ("5", ("-5",), 0, 0),
+    ("12", ("1/2",), 0, 0),
+    ("1000", ("1,000",), 0, 1),
+    ("C", ("C++",), 0, 0),
+    ("Zoe\u0308", ("Zo\u00eb",), 0, 1),
+    ("\u5317\u4eac\u3002", ("\u5317\u4eac",), 0, 1),
 )
 
 
 def normalise(text: str) -> str:
-    """Lower case, punctuation out, the articles a/an/the out (unless there is nothing else), one space between words."""
-    bare = "".join(c for c in text.lower() if c not in string.punctuation and not unicodedata.category(c).startswith("P"))
-    words = bare.split()
-    return " ".join([word for word in words if word not in ARTICLES] or words)
+    """Lower case, punctuation out (not that of numbers), the articles a/an/the out (unless there is nothing else), one space between
+    words. What punctuation joins stays joined ("well-known", "Lea's"), but for digits: 7:30 is not 730. Without a word, symbols count."""
+    joined = INSIDE.sub("", folded(text).replace("_", ""))
+    found = words(joined) or [symbols for part in joined.split() if (symbols := MARKS.sub("", part))]
+    return " ".join([word for word in found if word not in ARTICLES] or found)
 
 
 def em_raw(prediction: str, answers: Sequence[str]) -> int:
@@ -73,9 +82,9 @@ def _bag_f1(predicted: list[str], gold: list[str]) -> float:
 
 
 def format_violation(prediction: str) -> int:
-    """1 where the answer ends in punctuation, or holds a full stop or a line break."""
-    stripped = prediction.strip()
-    return int(bool(stripped) and (unicodedata.category(stripped[-1]).startswith("P") or "." in stripped or "\n" in stripped))
+    """1 where the answer ends in punctuation, or holds a full stop or a line break; those of a number or a name (1.5, 50%, C#) are none."""
+    between = WORD.sub("w", prediction.strip())
+    return int(bool(between) and (MARKS.match(between[-1]) is not None or "." in between or "\n" in between))
 
 
 def refusal(prediction: str) -> int:

@@ -112,7 +112,7 @@ class BlockStates:
         return early_states(self.lm, texts, self.blocks)
 
     def cost(self, text: str) -> float:
-        return len(self.lm.encode(text)) * max(self.blocks) / self.lm.config.num_hidden_layers
+        return len(self.lm.encode_text(text)) * max(self.blocks) / self.lm.config.num_hidden_layers
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ multiples of 1 / SCALE, so that all rows are compared on one scale.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,14 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
+from hippo_core.text import words
 
 SCALE = 4095  # integer steps per unit; products of two rows fit easily into 32 bits
 SIZES = (3, 4)  # characters per n-gram
-
-
-def words(text: str) -> list[str]:
-    """The lower-case words and numbers of a text. Apostrophes inside words are kept. There is no stemming and no list of stop words."""
-    return re.findall(r"\w+(?:'\w+)*", text.lower().replace("\u2019", "'"))
 
 
 def grams(text: str) -> list[str]:

@@ -48,7 +48,7 @@ def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.nda
 
 def query_tokens(index: WorldIndex, question: str) -> int:
     """How many tokens the model runs for a question: those of the question and the one that opens a text."""
-    return len(index.lm.encode(question)) + 1
+    return len(index.lm.encode_text(question)) + 1
 
 
 def _dense(index: WorldIndex, taught: tuple[str, ...]) -> DenseIndex:

@@ -111,7 +111,7 @@ def make_tokenizer(seed: int, folder: Path) -> PreTrainedTokenizerFast:
     if not folder.exists():
         with new_folder(folder) as new:
             vocabulary.train(seed).save_pretrained(new)
-    return PreTrainedTokenizerFast.from_pretrained(folder)
+    return PreTrainedTokenizerFast.from_pretrained(folder, trust_remote_code=False)
 
 
 def ship(trainee: Trainee, command: str, fill: Callable[[Path], None], log: Path, folder: Path, more: dict | None = None) -> Path:

@@ -54,4 +54,4 @@ def room(dialogue):
 
 @pytest.fixture
 def setting() -> Setting:
-    return Setting(SimpleNamespace(encode=str.split))
+    return Setting(SimpleNamespace(encode_text=str.split))

@@ -33,7 +33,9 @@ def asked(monkeypatch):
 
 
 def load_for(name, limit=1000):
-    return load_technique(name, Setting(SimpleNamespace(encode=str.split, spec=SimpleNamespace(context_limit=limit))))
+    return load_technique(
+        name, Setting(SimpleNamespace(encode=str.split, encode_text=str.split, spec=SimpleNamespace(context_limit=limit)))
+    )
 
 
 def choose(name, dialogue, budget, limit=1000, questions=("Who?",)):

@@ -8,9 +8,12 @@ from hippo_core.conversation.generator import generate
 from hippo_core.conversation.lines import read_lines, write_lines
 from hippo_core.conversation.phases import evaluate, execute
 from hippo_core.conversation.scores import entity_precision, entity_recall, exact, hit, recall
-from hippo_core.conversation.techniques.base import Setting
+from hippo_core.conversation.techniques import recency
+from hippo_core.conversation.techniques.base import Setting, Technique, turns_of
 from hippo_core.conversation.techniques.model_summary import write
-from hippo_core.experiments.conversation.table import COLUMNS, table_of
+from hippo_core.conversation.words import holds
+from hippo_core.experiments.conversation.report import in_words
+from hippo_core.experiments.conversation.table import COLUMNS, by_technique, table_of
 from hippo_core.files import LabError
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
@@ -39,8 +42,8 @@ def lm():
     return load(load_spec("hippo-tiny"), threads=1)
 
 
-def asked(dialogue, setting, *techniques, budgets=("turns",)):
-    return execute([dialogue], techniques, [Budget.of(one) for one in budgets], setting, LastWord(), say=lambda text: None)
+def asked(dialogue, setting, *names, budgets=("turns",)):
+    return execute([dialogue], names, [Budget.of(one) for one in budgets], setting, LastWord(), say=lambda text: None)
 
 
 def test_each_phase_can_be_run_again_from_its_file(tmp_path, dialogue, setting):
@@ -59,6 +62,53 @@ def test_an_answer_that_failed_has_no_score(dialogue, setting):
     rows = table_of(evaluate(asked(dialogue, setting, "none"), [dialogue]))
     assert rows["em"].isna().all() and rows["entity_recall"].isna().all() and rows["presence"].tolist() == [0.0, 0.0]
     assert rows["budget"].unique().tolist() == ["full"]  # nothing is shown under every budget alike
+
+
+class Fails(Technique):
+    """Fails over the dialogue "broken", and over the second question of every other one."""
+
+    def open(self, dialogue):
+        if dialogue.id == "broken":
+            raise ValueError("3200 columns\nwhere 3233 are expected")
+
+        def choose(asked, room):
+            if asked.key == "1":
+                raise LabError("no word to look for")
+            return turns_of(dialogue, [4], [4])
+
+        return choose
+
+
+class Chokes(LastWord):
+    """Breaks down over the harp, whatever else it is asked with."""
+
+    def answers(self, prompts, *, max_tokens=64, temperature=0.0):
+        if any("harp" in prompt for prompt in prompts):
+            raise RuntimeError("cannot read a harp")
+        return super().answers(prompts, max_tokens=max_tokens, temperature=temperature)
+
+
+def test_what_a_technique_cannot_read_is_its_own_failure_and_the_rest_goes_on(tmp_path, dialogue, setting, monkeypatch):
+    monkeypatch.setattr(recency, "Recency", Fails)
+    broken, said = dialogue.model_copy(update={"id": "broken"}), []
+    told = [broken, dialogue]
+    raw = execute(told, ["recency", "oracle"], [Budget.of("turns")], setting, LastWord(), say=said.append)
+    write_lines(tmp_path / "raw.jsonl", raw)
+    errors = [row["error"] for row in read_lines(tmp_path / "raw.jsonl")]
+    assert errors == ["3200 columns where 3233 are expected"] * 2 + [None, "no word to look for"] + [None] * 4
+    assert "4 answers, 3 failed (3200 columns where 3233 are expected)" in said[0] and "failed" not in said[1]
+    rows = table_of(evaluate(raw, told))
+    assert rows["em"].tolist()[2] == 1.0 and rows[rows["em"].isna()][["presence", "shown", "hit_1"]].isna().all(axis=None)
+    assert [(line["technique"], line["failed"], line["em"]["mean"]) for line in by_technique(rows)] == [
+        ("recency", 3, 1.0),
+        ("oracle", 0, 1.0),
+    ]
+    assert in_words("m", by_technique(rows)).endswith("; 3 failed.")
+
+
+def test_a_model_that_breaks_down_over_one_prompt_answers_the_others(dialogue, setting):
+    raw = execute([dialogue], ["oracle"], [Budget.of("turns")], setting, Chokes(), say=lambda text: None)
+    assert [(row["text"], row["error"]) for row in raw] == [("Oslo.", None), ("", "cannot read a harp")]
 
 
 def test_scores_follow_what_the_dialogue_tells(dialogue, setting):
@@ -125,6 +175,26 @@ def test_answers_to_other_dialogues_are_said(dialogue, setting):
     raw = asked(dialogue, setting, "oracle")
     with pytest.raises(LabError, match="give the dialogues that were asked"):
         evaluate(raw, [dialogue.model_copy(update={"id": "e"})])
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "expected"),
+    [
+        ("It takes 1.5 hours.", "5", False), ("It takes 1.5 hours.", "1.5", True), ("At -5 degrees", "5", False),
+        ("1,000 men", "1000", True),
+        ("Lea\u2019s hat", "Lea", True), ("Zoe\u0308 came", "Zo\u00eb", True), ("He writes C++.", "C", False),
+        ("Mr. Ito, 50%.", "50%", True),
+        ("\u4ed6\u4f4f\u5728\u5317\u4eac\u3002", "\u5317\u4eac", True), ("\uc11c\uc6b8\uc5d0 \uc0b0\ub2e4", "\uc11c\uc6b8", True),
+        ("\u0939\u093f\u0928\u094d\u0926\u0940", "\u0939\u093f\u0928", False), ("Go. On", "go on", False),
+    ],
+)  # fmt: skip
+def test_what_occurs_in_a_text(text, phrase, expected):
+    assert holds(text, phrase) == expected
+
+
+def test_an_answer_is_exact_whatever_the_script_and_never_but_for_a_point():
+    assert exact("\u5317\u4eac\u3002", ["\u5317\u4eac"]) and exact("1,000", ["1000"]) and exact("zoe\u0308", ["Zo\u00eb"])
+    assert not any(exact(said, [right]) for said, right in (("15", "1.5"), ("5", "-5"), ("C", "C#"), ("730", "7:30")))
 
 
 def test_scores_go_by_whole_words():

@@ -15,7 +15,7 @@ __all__ = ["folders", "loaded"]
 @pytest.fixture(scope="session")
 def whole(loaded, folders):
     """The random models and hippo-tiny, by name; Phi-3 without its sliding window."""
-    phi = AutoModelForCausalLM.from_pretrained(folders["phi3"], sliding_window=None).eval()
+    phi = AutoModelForCausalLM.from_pretrained(folders["phi3"], sliding_window=None, trust_remote_code=False, use_safetensors=True).eval()
     return {**loaded, "phi3": dataclasses.replace(loaded["phi3"], model=phi), "hippo-tiny": load(load_spec("hippo-tiny"), "cpu")}
 
 

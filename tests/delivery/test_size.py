@@ -39,7 +39,7 @@ def test_the_shape_of_the_real_model():
     folder = root() / "data/models/smollm2-135m"
     if not folder.exists():
         pytest.skip("run `make models`")
-    shape = shape_of(AutoConfig.from_pretrained(folder))
+    shape = shape_of(AutoConfig.from_pretrained(folder, trust_remote_code=False))
     assert (shape.layers, shape.kv_heads, shape.head_width) == (30, 3, 64)
 
 

@@ -24,7 +24,7 @@ def lm(request, loaded, folders):
     """Each random model in turn, none with a sliding window."""
     if request.param != "phi3":
         return loaded[request.param]
-    model = AutoModelForCausalLM.from_pretrained(folders["phi3"], sliding_window=None)
+    model = AutoModelForCausalLM.from_pretrained(folders["phi3"], sliding_window=None, trust_remote_code=False, use_safetensors=True)
     return dataclasses.replace(loaded["phi3"], model=model.eval())
 
 

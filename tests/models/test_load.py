@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError, read_object, root, write_json
 from hippo_core.models.language_model import describe
 from hippo_core.models.load import load
 from hippo_core.models.spec import ModelSpec, load_spec
@@ -57,6 +57,34 @@ def test_pickles_are_refused(folders, tmp_path):
     (tmp_path / "m" / "model.safetensors").unlink()
     with pytest.raises(LabError, match=r"expected config.json and \*.safetensors .* pickles, which are not loaded \(pytorch_model.bin\)"):
         load(spec(tmp_path / "m"))
+
+
+@pytest.fixture
+def with_code(folders, tmp_path, monkeypatch):
+    """A model folder with Python code, which leaves a file where it is run; a prompt fails the test."""
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked whether to run code"))
+    shutil.copytree(folders["qwen2"], tmp_path / "m")
+    (tmp_path / "m" / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass\n")
+    return tmp_path / "m"
+
+
+def point_at_code(file, **changes):
+    write_json(file, {**read_object(file), **changes})
+
+
+@pytest.mark.parametrize(("kind", "name"), [("own", "AutoConfig"), ("t5", "AutoModelForCausalLM"), ("bert_like", "AutoConfig")])
+def test_a_model_of_a_folders_own_code_is_refused_and_nobody_is_asked(with_code, kind, name):
+    point_at_code(with_code / "config.json", model_type=kind, auto_map={name: "own.Own"})
+    with pytest.raises(LabError, match=r"model m: .* brings code of its own \(auto_map\), which is never run; choose a model") as error:
+        load(spec(with_code), device="cpu")
+    assert "\n" not in str(error.value) and not (with_code.parent / "ran").exists()
+
+
+def test_a_known_model_is_loaded_without_the_code_beside_it(with_code):
+    point_at_code(with_code / "config.json", auto_map={"AutoConfig": "own.Own", "AutoModelForCausalLM": "own.Own"})
+    point_at_code(with_code / "tokenizer_config.json", auto_map={"AutoTokenizer": ["own.Own", "own.Own"]})
+    assert load(spec(with_code), device="cpu").config.hidden_size == 32
+    assert not (with_code.parent / "ran").exists()
 
 
 def test_a_cut_file_is_one_line(folders, tmp_path):

@@ -62,6 +62,11 @@ def test_mcnemars_p_is_the_binomial_sum():
         ("Don't wait for Bento", "Bento", False),
         ("Don\u2019t wait for Bento", "Bento", False),
         ("ask Ngozi", ["Bea", "Ngozi"], True),
+        ("It was -5 outside.", "5", False),
+        ("It was \u22125 outside.", "-5", True),
+        ("Written in C++", "C", False),
+        ("1,000 parcels of 5km", "1000 parcels of 5 km", True),
+        ("\u4ed6\u4f4f\u5728\u5317\u4eac\u3002", "\u5317\u4eac", True),
     ],
 )
 def test_what_is_denied_is_not_said(text, assertion, said):

@@ -40,10 +40,22 @@ def _rows(predictions=GOLDS, answers=GOLDS, suite=None) -> pd.DataFrame:
         ("theatre", "theatre"),
         ("...", ""),
         ("", ""),
+        ("1.5 litres, 7:30", "1.5 litres 7:30"),
+        ("-5 and 1,000 (50%)", "-5 and 1000 50%"),
+        ("a well-known 3-year C++", "wellknown 3year c++"),
+        ("\u5317\u4eac\uff0c", "\u5317 \u4eac"),
+        ("\U0001f44d!", "\U0001f44d"),
     ],
 )
 def test_normalise(text, expected):
     assert scores.normalise(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "odd"), [("1.5", 0), ("50%", 0), ("C#", 0), ("-5", 0), ("Rome.", 1), ("5.", 1), ("Rome!", 1), ("a\nb", 1)]
+)
+def test_the_marks_of_a_number_or_a_name_do_not_make_an_answer_odd(said, odd):
+    assert scores.format_violation(said) == odd
 
 
 @settings(deadline=None)

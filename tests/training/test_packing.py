@@ -30,7 +30,7 @@ LESSON = Lesson(
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return AutoTokenizer.from_pretrained(root() / "data/weights/hippo-tiny")
+    return AutoTokenizer.from_pretrained(root() / "data/weights/hippo-tiny", trust_remote_code=False)
 
 
 @pytest.fixture(scope="module")

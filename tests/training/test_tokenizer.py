@@ -10,7 +10,7 @@ from hippo_core.training import tokenizer as vocabulary
 @pytest.fixture(params=["learnt", "shipped"])
 def tokenizer(request, monkeypatch):
     if request.param == "shipped":
-        return AutoTokenizer.from_pretrained(root() / "data/weights/hippo-tiny")
+        return AutoTokenizer.from_pretrained(root() / "data/weights/hippo-tiny", trust_remote_code=False)
     monkeypatch.setattr(vocabulary, "corpus", lambda seed: iter(["Carla sold a lamp in May.", "Who sold a lamp?"]))
     return vocabulary.train(1)
 

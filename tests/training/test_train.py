@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("made_up_texts")
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return AutoTokenizer.from_pretrained(root() / "data/weights/hippo-tiny")
+    return AutoTokenizer.from_pretrained(root() / "data/weights/hippo-tiny", trust_remote_code=False)
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ from hippo_core.conversation.dialogue import Dialogue
 from hippo_core.conversation.techniques.base import Asked, Choose, Chosen, Setting, Technique
 from hippo_core.conversation.techniques.recency import newest
 from hippo_core.conversation.techniques.summary import EVERY, WINDOW
+from hippo_core.text import on_one_line
 
 PART = 4  # a summary is at most so small a part of the model's limit
 TASK = (
@@ -87,7 +88,7 @@ def write(lm: Any, lines: Sequence[str], tokens: int) -> str | None:
     from hippo_core.models.prompt import stops
     from hippo_core.models.template import chat
 
-    prompt = chat(lm.tokenizer, lm.template.text, [{"role": "user", "content": "\n".join([*lines, TASK])}])
+    prompt = chat(lm.tokenizer, lm.template.text, [{"role": "user", "content": "\n".join([*map(on_one_line, lines), TASK])}])
     if len(lm.encode(prompt)) + tokens > lm.spec.context_limit:
         return None
     [written] = generate(lm, [prompt], tokens, 1, stops(lm, "short"))

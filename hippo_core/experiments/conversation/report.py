@@ -40,7 +40,10 @@ def in_words(model: str, techniques: Sequence[Mapping[str, Any]]) -> str:
             best = max(own, key=lambda name: own[name])
             said.append(f"{_budget(budget)} {best} {own[best]:.2f}")
     bounds = [f"{name} {mean:.2f}" for name in EVERYWHERE for (of, _), mean in list(means.items())[::-1] if of == name and mean is not None]
-    return f"{model} answers: {'; '.join(said) or NONE}; bounds: {', '.join(dict.fromkeys(bounds))}."
+    failed = sum(line.get("failed", 0) for line in techniques)  # records of before do not count them
+    return (
+        f"{model} answers: {'; '.join(said) or NONE}; bounds: {', '.join(dict.fromkeys(bounds))}{f'; {failed} failed' if failed else ''}."
+    )
 
 
 def found(tables: Sequence[TableRows]) -> list[Section]:
@@ -94,7 +97,13 @@ def _side_by_side(name: str, rows: Frame) -> Section:
             if column == "em":
                 shown["95% interval"] = span(line["em"]["low"], line["em"]["high"])
         lines.append(
-            shown | {"tokens": quantity(line["tokens"]), "ms a question": quantity(line["ms"]), "ms a dialogue": quantity(line["index_ms"])}
+            shown
+            | {
+                "failed": count(line["failed"]),
+                "tokens": quantity(line["tokens"]),
+                "ms a question": quantity(line["ms"]),
+                "ms a dialogue": quantity(line["index_ms"]),
+            }
         )
     n = rows["question"].nunique()
     sentence = (

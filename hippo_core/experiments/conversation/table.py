@@ -26,12 +26,13 @@ def table_of(scored: list[dict[str, Any]]) -> Frame:
 
 
 def by_technique(rows: Frame) -> list[dict[str, Any]]:
-    """Of each technique and budget the mean of each score with its interval by dialogue, and what it costs."""
+    """Of each technique and budget the mean of each score with its interval by dialogue, what it costs, and how many answers failed."""
     found = []
     for (technique, budget), own in rows.groupby(["technique", "budget"], sort=False):
         line: dict[str, Any] = {"technique": technique, "budget": budget}
         line |= {name: mean_score(own, name) for name in SCORES}
         line |= {name: _mean(own[name]) for name in COSTS}
+        line["failed"] = int(own["em"].isna().sum())  # every other answer has an exact match, 0 or 1
         found.append(line)
     return found
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from hippo_core.conversation.choices import Choice, calls
 from hippo_core.conversation.lines import appending, read_lines
 from hippo_core.conversation.phases import key_of
-from hippo_core.providers import Provider
+from hippo_core.providers import Answer, Provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ def execute(
             if key_of(known) in done:
                 kept += 1
                 continue
-            answer = provider.answer(text, max_tokens=max_tokens, temperature=temperature)
+            known_error = known["error"]
+            answer = Answer(error=known_error) if known_error else provider.answer(text, max_tokens=max_tokens, temperature=temperature)
             textless = {name: value for name, value in known.items() if name != "lines"}
             file.append(textless | {"at": datetime.now(UTC).isoformat(timespec="seconds")} | asdict(answer))
             asked, failed = asked + 1, failed + (answer.error is not None)

@@ -115,7 +115,7 @@ class ReplayCycle:
         """
         alike: dict[tuple[str, ...], list[Trace]] = {}
         for trace in traces:
-            alike.setdefault(tuple(words(trace.text)), []).append(trace)
+            alike.setdefault(tuple(words(trace.text) or [trace.text]), []).append(trace)
         gone = {}
         for *earlier, last in alike.values():
             gone |= {trace.id: last.id for trace in earlier}

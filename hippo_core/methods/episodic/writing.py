@@ -48,13 +48,13 @@ class WrittenWorld:
 
     def add(self, number: int, text: str, keys: Sequence[SparseKey]) -> None:
         """Add the trace with this id, which has been written."""
-        self._numbers[tuple(words(text))] = number
+        self._numbers[tuple(words(text) or [text])] = number
         self._index.add(code_of(rows_of(keys)))
         self._keys += keys
 
     def duplicate_of(self, text: str) -> int | None:
         """The id of the trace with the same words, or None."""
-        return self._numbers.get(tuple(words(text)))
+        return self._numbers.get(tuple(words(text) or [text]))
 
     def novelty(self, keys: Sequence[SparseKey]) -> float:
         """1 less the highest cosine of a key with the written ones', the mean over the keys of a statement's sentences; 1 where nothing is

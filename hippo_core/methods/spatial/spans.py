@@ -117,7 +117,7 @@ class World:
 
 
 def made_of(worlds: Sequence[World], encode: Encode) -> Iterator[np.ndarray]:
-    """What the words of each statement are made of [T, F], statement by statement."""
+    """What the words of each statement are made of [T, F], statement by statement; nothing [0, 0] where it has no word."""
     known = {token.word for world in worlds for own in world.tokens for token in own}
     words = sorted(known)
     vectors = dict(zip(words, encode(words), strict=True)) if words else {}
@@ -133,7 +133,7 @@ def made_of(worlds: Sequence[World], encode: Encode) -> Iterator[np.ndarray]:
                 hashed[[crc32(run.encode()) % BUCKETS for run in runs]] = 0.5
                 near = [vectors.get(one, none) for one in (b1, word, a1)]
                 rows.append(np.concatenate([*near, hashed, np.array(world.features(own, at), dtype=np.float32)]))
-            yield np.stack(rows) if rows else np.zeros((0, 3 * len(none) + BUCKETS), dtype=np.float32)
+            yield np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,8 @@ class Names:
 
     def scores(self, world: World) -> list[np.ndarray]:
         """How like each word of each statement is to one of each of TAGS [T, 3]."""
-        return [rows @ self.weights["tags"] for rows in made_of([world], self.encode)]
+        none = np.zeros((0, len(TAGS)))  # of a statement without a word
+        return [rows @ self.weights["tags"] if len(rows) else none for rows in made_of([world], self.encode)]
 
     def found(self, texts: Sequence[str]) -> Found:
         """The names of the places of a world."""

@@ -11,7 +11,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from hippo_core.files import LabError
-from hippo_core.models.load import quiet
+from hippo_core.models.load import HARMLESS, quiet
 
 FULL = os.strerror(errno.ENOSPC)
 
@@ -21,7 +21,7 @@ def convert_gguf(path: Path, architecture: str, out: Path) -> None:
 
     LabError where it cannot be read or is of another architecture; OSError (ENOSPC) where the disk is full.
     """
-    where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name, "local_files_only": True}
+    where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name, **HARMLESS}
     with quiet(), redirect_stderr(StringIO()):  # its progress bar does not ask whether bars are wanted
         try:
             model: Any = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.bfloat16)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError
+from hippo_core.text import normal_values
 
 LONGEST = 20_000  # characters of a fact or a question, some 4,000 words: more than any model of the lab reads at once
 
@@ -139,7 +140,7 @@ def read_line(where: str, raw: bytes) -> dict[str, Any]:
         raise mistake(where, "one JSON object", str(error).partition(":")[0].partition(";")[0], remedy) from None
     if not isinstance(values, dict):
         raise mistake(where, "one JSON object", type(values).__name__, remedy)
-    return values
+    return normal_values(values, where)
 
 
 class Twice(ValueError):

@@ -51,7 +51,7 @@ def dialogues(file):
 
 
 def choices(dialogues, techniques):
-    return asked.choices(dialogues, techniques, [Budget.of("turns")], Setting(SimpleNamespace(encode=str.split)))
+    return asked.choices(dialogues, techniques, [Budget.of("turns")], Setting(SimpleNamespace(encode_text=str.split)))
 
 
 def evaluate(raw, dialogues, out):

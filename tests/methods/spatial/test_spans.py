@@ -9,7 +9,7 @@ from hippo_core.methods.spatial.answers import Atlas, hangs_together
 from hippo_core.methods.spatial.likeness import fitted
 from hippo_core.methods.spatial.names import mark
 from hippo_core.methods.spatial.reading import Link, Walk
-from hippo_core.methods.spatial.spans import World, agreed, best_spans, fitted_names, tokens
+from hippo_core.methods.spatial.spans import Names, World, agreed, best_spans, fitted_names, tokens
 from hippo_core.models.packages.pins import available
 
 needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="`make models` brings MiniLM")
@@ -103,3 +103,13 @@ def test_the_reading_that_makes_more_of_a_map_is_taken():
     assert not hangs_together(map_of_three, [*map_of_three, Walk("Lea", "inn")])
     assert not hangs_together(map_of_three, [*map_of_three[:2], link("inn", "mill", by="ferry")])
     assert not hangs_together([*map_of_three[:2], link("inn", "mills")], map_of_three)
+
+
+@pytest.mark.parametrize("wordless", ["\U0001f44d", "\u2026", "", "---"])
+def test_a_statement_without_a_word_changes_no_name(wordless):
+    names = Names({"tags": np.ones((3 * 4 + spans.BUCKETS + 33, 3))}, lambda texts: np.ones((len(texts), 4), dtype=np.float32))
+    told = ["The mill is by the barn.", "The barn is by the den."]
+    [first, none, last] = names.scores(World([told[0], wordless, told[1]]))
+    assert none.shape == (0, 3) and len(first) == len(last) == 7
+    assert names.found([told[0], wordless, told[1]]).places == names.found(told).places
+    assert names.found([wordless]).places == frozenset()

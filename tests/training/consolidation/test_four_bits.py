@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
     torch.manual_seed(1)
     sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2}
     LlamaForCausalLM(LlamaConfig(vocab_size=2048, max_position_embeddings=512, **sizes)).save_pretrained(place)
-    AutoTokenizer.from_pretrained(root() / "data/weights/hippo-tiny").save_pretrained(place)
+    AutoTokenizer.from_pretrained(root() / "data/weights/hippo-tiny", trust_remote_code=False).save_pretrained(place)
     return place
 
 
@@ -33,7 +33,7 @@ def four_bits(folder):
     spec = ModelSpec(name="random", source=str(folder), shots=0, context_limit=512)
     lm, device = load(spec, "cpu"), torch.device("cuda" if torch.cuda.is_available() else "cpu")
     placing = _placing(spec.model_copy(update={"quantization": "nf4", "dtype": "bfloat16"}), device, str(device))
-    model = AutoModelForCausalLM.from_pretrained(folder, **placing).eval()
+    model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=False, use_safetensors=True, **placing).eval()
     for layer in model.modules():  # some processors pack weights anew at the first inference, and such a product has no gradient
         layer.support_avx512bf16_for_cpu = False
     return replace(lm, model=model, device=device)

@@ -121,7 +121,7 @@ class KVPrefix(Way):
         """Set the prefix to the keys and values of the texts' first tokens, again and again where they have fewer, as if they stood right
         before the prompt."""
         length = self.prefix.keys.shape[3]
-        ids = self.lm.encode("\n".join(texts))
+        ids = self.lm.encode_text("\n".join(texts))
         with self.unchanged():
             [kv] = encode(self.lm, [(ids * (1 + length // len(ids)))[:length]], first=-length)
         begun = kv[list(self.blocks)].to(self.prefix.keys.dtype)  # [blocks, 2, H, T, D]

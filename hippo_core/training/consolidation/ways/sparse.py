@@ -117,7 +117,7 @@ class SparseRows(Way):
         hooks = [layer.register_forward_pre_hook(add(number)) for number, layer in enumerate(self.layers)]
         tokens = 0
         for start in range(0, len(texts), 32):
-            ids, mask, positions = pad_left(self.lm, [self.lm.encode(text) for text in texts[start : start + 32]])
+            ids, mask, positions = pad_left(self.lm, [self.lm.encode_text(text) for text in texts[start : start + 32]])
             self.lm.model.model(ids, attention_mask=mask, position_ids=positions, use_cache=False)
             tokens += int(mask.sum())
         for hook in hooks:
