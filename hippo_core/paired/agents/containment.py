@@ -185,6 +185,7 @@ class Containment:
             "cwd": cwd or self.directory,
             "namespaces": names,
             "uid": self.uid,
+            "killer": free_uid(self.uid),
             "root": root,
             "home": home,
             "links": links,
@@ -233,7 +234,9 @@ def _kept(spec: Mapping[str, Any], stdin: int, most: int, meanwhile: Callable[[]
             meanwhile()
         process.wait(max(until - time.monotonic(), 0))
     except subprocess.TimeoutExpired:
-        raise LabError("the keeper of a contained command did not end in its time; it was killed, and the command with it") from None
+        process.kill()
+        process.wait()
+        raise LabError(f"the keeper of a contained command did not end in its time and was killed; {_left_alive(spec)}") from None
     finally:
         process.kill()
         process.wait()
@@ -245,13 +248,26 @@ def _kept(spec: Mapping[str, Any], stdin: int, most: int, meanwhile: Callable[[]
     )
     if "error" in outcome:
         raise LabError(f"a command could not be contained: {outcome['error']}")
+    if outcome.pop("alive"):
+        raise LabError(f"a contained command was killed; {_left_alive(spec)}")
     stdout, stderr = streams[0], streams[1]
     return Captured(**outcome, stdout=stdout.content(), stderr=stderr.content(), cut=stdout.cut + stderr.cut)
 
 
-def free_uid() -> int:
-    """A user id that no account and no process has; its own, so that the limit of processes counts this containment's only."""
-    taken = {account.pw_uid for account in pwd.getpwall()}
+def _left_alive(spec: Mapping[str, Any]) -> str:
+    """What is left of a command after its end, in words; the namespace of its processes dies with the keeper, a user's processes do not."""
+    until = time.monotonic() + 2
+    while not spec["namespaces"] and (left := [one.pid for one in psutil.process_iter(["uids"]) if spec["uid"] in (one.info["uids"] or ())]):
+        if time.monotonic() > until:
+            return f"processes {', '.join(map(str, left[:5]))} of user {spec['uid']} are still alive: end them by hand"
+        time.sleep(0.05)
+    return "nothing of it is alive"
+
+
+def free_uid(besides: int = 0) -> int:
+    """A user id that no account and no process has; its own, so that the limit of processes counts this containment's only. `besides`: one
+    that it must not be either."""
+    taken = {besides} | {account.pw_uid for account in pwd.getpwall()}
     taken |= {uid for process in psutil.process_iter(["uids"]) for uid in process.info["uids"] or ()}
     return random.SystemRandom().choice([uid for uid in IDS if uid not in taken])
 

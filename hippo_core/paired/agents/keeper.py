@@ -3,16 +3,19 @@
 The keeper enters new namespaces (what the specification asks for), builds a root folder of what the command may see, forks the command as
 an unprivileged user under limits, and waits: for its end, its time, or its memory. Then it kills *every* descendant, counts them, and
 reports one JSON line. A descendant cannot leave: in a process-id namespace all of it dies with its first process; without one the keeper is
-the subreaper to whom orphans come back, and all of the user's processes are killed at once (kill(-1) as that user). prctl(2), unshare(2),
-pivot_root(2), kill(2).
+the subreaper to whom orphans come back, and all of the user's processes are killed at once (kill(-1) as that user), until none is left.
+Nothing that a command writes outlives it but in its workspace: Landlock closes all other files, System V IPC objects are removed, POSIX
+message queues are not made, and its session keyring is a new one. prctl(2), unshare(2), pivot_root(2), kill(2), landlock(7), keyctl(2).
 """
 
 import ctypes
+import errno
 import json
 import os
 import platform
 import resource
 import signal
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -25,6 +28,12 @@ LOCKED = {2: NOSUID, 4: NODEV, 8: NOEXEC, 1: READ_ONLY, 1024: 1 << 10, 2048: 1 <
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 PARENT_DEATH, NO_NEW_PRIVILEGES, SUBREAPER = 1, 38, 36
 DEVICES = ("null", "zero", "full", "random", "urandom")
+KEYCTL, JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1
+LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
+EXECUTE, WRITE, READ, LIST, TRUNCATE = 1, 2, 4, 8, 1 << 14
+SCOPES = 3  # no abstract sockets and no signals across the edge of the containment
+MESSAGE_QUEUES = 12  # RLIMIT_MSGQUEUE, which Python's resource does not name
+PATIENCE = 10.0  # seconds that killed processes may take to end
 LIMITS = {
     "processes": resource.RLIMIT_NPROC,
     "memory": resource.RLIMIT_AS,
@@ -95,6 +104,45 @@ def build_root(spec: dict) -> None:
     mount("none", "/", None, BIND | REMOUNT | READ_ONLY | NOSUID | NODEV)
 
 
+def restrict(spec: dict) -> None:
+    """Landlock: this process and all that it starts open no other files than the root folder of namespaces would show them."""
+    version = libc.syscall(ctypes.c_long(LANDLOCK_CREATE), None, ctypes.c_size_t(0), 1)
+    apart = "mount" in spec["namespaces"]
+    if version < 1:
+        if apart:  # the root folder hides the rest
+            return
+        raise OSError(errno.ENOSYS, "the kernel has no Landlock (Linux 5.13), so a command could read and write what all users may")
+    known = (1 << min(12 + version, 15)) - 1
+    look = EXECUTE | READ | LIST
+    rules = [("/", look)] if apart else []
+    rules += [(target if apart else source, known if writable else look) for source, target, writable in spec["binds"]]
+    rules += [(path, known) for path in (spec["home"], *(("/tmp", "/dev/shm") if apart else ()))]
+    rules += [(f"/dev/{name}", WRITE | READ | TRUNCATE) for name in (*DEVICES, "tty", "ptmx")]
+    rules += [("/proc", look | WRITE), ("/dev/pts", WRITE | READ | LIST)]
+    ruleset = _landlock(LANDLOCK_CREATE, struct.pack("=QQQ", known, 0, SCOPES if version >= 6 else 0), ctypes.c_size_t(24), 0)
+    for path, allowed in rules:
+        with suppress(FileNotFoundError):
+            beneath = os.open(path, os.O_PATH)
+            allowed &= known if os.path.isdir(path) else known & (EXECUTE | WRITE | READ | TRUNCATE)
+            _landlock(LANDLOCK_ADD, ruleset, 1, struct.pack("=Qi", allowed, beneath), 0)
+            os.close(beneath)
+    _landlock(LANDLOCK_RESTRICT, ruleset, 0)
+    os.close(ruleset)
+
+
+def _landlock(number: int, *arguments: object) -> int:
+    if (made := libc.syscall(ctypes.c_long(number), *arguments)) < 0:
+        raise OSError(ctypes.get_errno(), f"landlock: {os.strerror(ctypes.get_errno())}")
+    return made
+
+
+def new_keyring() -> None:
+    """A session keyring of its own; the caller's holds the caller's keys. A machine that refuses keyrings refuses them to commands, too."""
+    if libc.syscall(ctypes.c_long(KEYCTL[platform.machine()]), JOIN_SESSION_KEYRING, None) < 0:
+        if ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
+            raise OSError(ctypes.get_errno(), f"keyctl: {os.strerror(ctypes.get_errno())}")
+
+
 def become(spec: dict) -> None:
     """This process as the command: unprivileged, limited, and unable to gain a privilege."""
     os.setsid()
@@ -102,11 +150,15 @@ def become(spec: dict) -> None:
         if most is not None:
             resource.setrlimit(LIMITS[name], (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if "ipc" not in spec["namespaces"]:
+        resource.setrlimit(MESSAGE_QUEUES, (0, 0))
+    checked("prctl", NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    restrict(spec)
     if "user" not in spec["namespaces"]:
         os.setgroups([])
         os.setresgid(spec["uid"], spec["uid"], spec["uid"])
         os.setresuid(spec["uid"], spec["uid"], spec["uid"])
-    checked("prctl", NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    new_keyring()
     checked("prctl", PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
     os.umask(0o022)
     os.chdir(spec["cwd"])
@@ -159,30 +211,58 @@ def wait(child: int, spec: dict) -> tuple[int | None, str]:
 
 
 def kill_all(spec: dict, report: int) -> int:
-    """Kill every descendant and reap it; how many there were."""
-    if "pid" in spec["namespaces"]:
-        try:
-            os.kill(-1, signal.SIGKILL)  # all but this first process of the namespace
-        except ProcessLookupError:
-            return 0
-    else:
-        killer = forked(lambda: kill_as(spec["uid"]), report)
-        os.waitpid(killer, 0)
-    ended = 0
-    while True:
-        try:
-            os.waitpid(-1, 0)
-        except ChildProcessError:
-            return ended
-        ended += 1
+    """Kill every descendant and reap it, again and again until none is left or the patience is over; how many there were."""
+    ended, until = 0, time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        if "pid" in spec["namespaces"]:
+            with suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)  # all but this first process of the namespace
+        else:
+            killer = forked(lambda: kill_as(spec["uid"], spec["killer"]), report)
+            os.waitpid(killer, 0)
+        soon = time.monotonic() + 0.5
+        while time.monotonic() < soon:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return ended
+            ended += bool(pid)
+            if not pid:
+                time.sleep(0.002)
+    return ended
 
 
-def kill_as(uid: int) -> None:
-    """Kill all processes of a user, in one system call; a fork cannot slip through it."""
-    os.setresuid(uid, uid, uid)
+def kill_as(uid: int, killer: int) -> None:
+    """Kill all processes of a user, in one system call; a fork cannot slip through it. They cannot kill this one, since whom a process may
+    signal rests on the other's real and saved id, and here those are nobody else's."""
+    os.setresuid(killer, uid, killer)
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     os._exit(0)
+
+
+def alive(spec: dict) -> int:
+    """How many processes of the command are left, whoever their parent is."""
+    if "pid" in spec["namespaces"]:
+        return len([entry for entry in os.listdir("/proc") if entry.isdigit() and entry != "1"])
+    found = 0
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError, StopIteration):  # it ended meanwhile
+            if entry.name.isdigit():
+                ids = next(line for line in (entry / "status").read_text().splitlines() if line.startswith("Uid:"))
+                found += str(spec["uid"]) in ids.split()
+    return found
+
+
+def remove_ipc(uid: int) -> None:
+    """Remove the System V shared memory, queues and semaphores that a user made."""
+    for kind, named, remove in (("shm", "shmid", libc.shmctl), ("msg", "msqid", libc.msgctl), ("sem", "semid", libc.semctl)):
+        with suppress(FileNotFoundError):
+            head, *lines = Path(f"/proc/sysvipc/{kind}").read_text().splitlines()
+            for line in lines:
+                one = dict(zip(head.split(), line.split(), strict=False))
+                if str(uid) in (one["uid"], one["cuid"]):
+                    remove(int(one[named]), *((0,) if kind == "sem" else ()), 0, None)
 
 
 def keep(spec: dict, report: int) -> None:
@@ -195,7 +275,9 @@ def keep(spec: dict, report: int) -> None:
     child = forked(lambda: become(spec), report)
     status, ended = wait(child, spec)
     left = kill_all(spec, report) - (status is None)
-    outcome = {"status": status, "ended": ended, "seconds": time.monotonic() - began, "left": left}
+    if "ipc" not in spec["namespaces"]:
+        remove_ipc(spec["uid"])
+    outcome = {"status": status, "ended": ended, "seconds": time.monotonic() - began, "left": left, "alive": alive(spec)}
     os.write(report, json.dumps(outcome).encode() + b"\n")
     os._exit(0)
 
