@@ -3,21 +3,20 @@
 Three ways, best first. `uid+namespaces` (as root): an unprivileged user id of its own, and new mount, process-id, network, IPC and UTS
 namespaces; the command sees a root folder that holds the system read-only, its workspace and what is named for it, nothing else.
 `user-namespaces` (as anybody): the same, by the kernel's user namespaces. `uid` (as root, where namespaces are refused, as in most
-containers): a user id of its own and limits; it can read what all may read, and reach the network. All three limit processes, memory, file
-sizes and processor time, and kill every descendant when the command ends (keeper.py). Where none is granted nothing is run.
+containers): a user id of its own and limits; Landlock shows it the same files, and it can reach the network. All three limit processes,
+memory, file sizes and processor time, and kill every descendant when the command ends (keeper.py). Where none is granted nothing is run.
 """
 
 import json
 import os
 import pwd
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -29,6 +28,7 @@ import psutil
 from hippo_core.files import LabError
 from hippo_core.paired.agents.capture import Bounded, Captured
 from hippo_core.paired.agents.limits import Limits
+from hippo_core.paired.agents.workspace import temporary, walk
 
 Way = Literal["uid+namespaces", "user-namespaces", "uid"]
 NAMESPACES: dict[Way, tuple[str, ...]] = {
@@ -106,20 +106,15 @@ class Containment:
     ) -> Iterator["Containment"]:
         """A containment around a workspace, a temporary one unless given; the files are the caller's again when it closes. `uid`: the user
         id of its commands, a free one unless given."""
-        temporary = None if workspace else Path(tempfile.mkdtemp(prefix="hippo-workspace."))
-        place = workspace or temporary
-        assert place is not None
         chosen = way or best()
-        box = cls(chosen, place.resolve(), uid or free_uid(), limits or Limits(), visible or {}, network)
-        try:
+        with ExitStack() as held:
+            place = workspace or held.enter_context(temporary("hippo-workspace."))
+            box = cls(chosen, place.resolve(), uid or free_uid(), limits or Limits(), visible or {}, network)
+            held.callback(hand_over, box.workspace, os.geteuid())
             hand_over(box.workspace, owner(chosen, box.uid))
             if not box.apart and (closed := closed_parent(box.workspace)):
                 raise LabError(f"{closed} is closed to other users, so a contained command cannot reach {box.workspace}; run elsewhere")
             yield box
-        finally:
-            hand_over(box.workspace, os.geteuid())
-            if temporary:
-                shutil.rmtree(temporary, ignore_errors=True)
 
     @property
     def apart(self) -> bool:
@@ -155,18 +150,14 @@ class Containment:
     ) -> Captured:
         """Run a command to its end or its time; nothing that it started is alive afterwards. `meanwhile` is called again and again until
         then, and should return soon. LabError where the command cannot be contained."""
-        with tempfile.TemporaryDirectory(prefix="hippo-root.") as root, tempfile.TemporaryFile() as given:
+        own_home = nullcontext() if self.apart else temporary("hippo-home.")
+        with tempfile.TemporaryDirectory(prefix="hippo-root.") as root, tempfile.TemporaryFile() as given, own_home as home:
             given.write(stdin)
             given.seek(0)
-            home = Path(tempfile.mkdtemp(prefix="hippo-home.")) if not self.apart else None
-            try:
-                if home:
-                    os.chown(home, self.uid, self.uid)
-                spec = self.spec(command, root, str(home or "/home/agent"), environment or {}, seconds, cwd)
-                return _kept(spec, given.fileno(), int(self.limits.output * MEGABYTE), meanwhile)
-            finally:
-                if home:
-                    shutil.rmtree(home, ignore_errors=True)
+            if home:
+                os.chown(home, self.uid, self.uid)
+            spec = self.spec(command, root, str(home or "/home/agent"), environment or {}, seconds, cwd)
+            return _kept(spec, given.fileno(), int(self.limits.output * MEGABYTE), meanwhile)
 
     def spec(
         self, command: Sequence[str], root: str, home: str, environment: Mapping[str, str], seconds: float, cwd: str | None
@@ -281,9 +272,10 @@ def hand_over(folder: Path, uid: int) -> None:
     """Give a folder and what is in it to a user; links are given, not followed. Nothing happens where this process is not root."""
     if os.geteuid():
         return
-    for place, folders, files in os.walk(folder):
-        for name in (".", *folders, *files):
-            os.chown(os.path.join(place, name), uid, uid, follow_symlinks=False)
+    os.chown(folder, uid, uid, follow_symlinks=False)
+    with suppress(LabError):  # what lies too deep stays its maker's; whoever reads the workspace says so
+        for path, _ in walk(folder):
+            os.chown(folder / path, uid, uid, follow_symlinks=False)
 
 
 def closed_parent(path: Path) -> Path | None:

@@ -9,7 +9,6 @@ keep a server running in the sandbox do not work. Files are read and written in 
 
 import asyncio
 import os
-import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
@@ -18,7 +17,7 @@ from typing import Any
 from hippo_core.files import LabError
 from hippo_core.paired.agents.containment import Containment
 from hippo_core.paired.agents.limits import Limits
-from hippo_core.paired.agents.workspace import MOST, read, relative
+from hippo_core.paired.agents.workspace import MOST, read, relative, temporary
 
 LONGEST = 86_400.0  # seconds of a command for which no timeout is named
 OUTPUT = 10.0  # megabytes of each stream; inspect_ai's own limit
@@ -29,7 +28,7 @@ class Sandbox:
 
     def __init__(self, limits: Limits | None = None, network: bool = False) -> None:
         self._held = ExitStack()
-        self._folder = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="hippo-sandbox.")))
+        self._folder = self._held.enter_context(temporary("hippo-sandbox."))
         self._folder.chmod(0o711)
         workspace = self._folder / "workspace"
         workspace.mkdir()

@@ -15,10 +15,10 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from hippo_core.files import LabError, new_folder, write_json
+from hippo_core.files import LabError, in_a_line, new_folder, write_json
 from hippo_core.paired.agents.containment import Way, best
 from hippo_core.paired.agents.evidence import Recall
 from hippo_core.paired.agents.place import Place
@@ -52,7 +52,8 @@ def run_item(
         passed: names of environment variables that the caller lets agents have; a task gets those of them that it lists.
         way: of containment; the machine's best unless given.
     Raises:
-        LabError: where shell commands are not allowed, or the machine grants no containment. What goes wrong with the item is its result.
+        LabError: where shell commands are not allowed, or the machine grants no containment. What goes wrong with the item is its
+            result.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", condition):
         raise LabError(f"the condition {condition!r} becomes a folder's name; expected letters, digits, dots, dashes")
@@ -64,16 +65,21 @@ def run_item(
     began = time.monotonic()
     with new_folder(out / f"{item.id}-{condition}-r{repeat}") as folder:
         steps: list[ItemResult] = []
+        faults: list[str] = []
         try:
             task = wrapped(task_of(item), agent)
             with Place.open(suite, item.fixture, folder / "workspace", way, item.limits, task.network, _environment(task, passed)) as place:
+                faults = place.faults
                 _set_up(task, place, folder, condition)
                 for number, step in enumerate(task.steps, 1):  # also after one that fails, so that two conditions do the same work
                     steps.append(run_step(task, step, place, folder / "steps" / f"{number:02d}-{step.id}", recall, condition, repeat))
-            notes = [f"{step.item_id}: {note}" for step in steps for note in step.notes]
         except LabError as error:
-            notes = [str(error)]
-        result = _whole(item, condition, repeat, way, steps, notes, (time.monotonic() - began) * 1000)
+            faults.append(in_a_line(error))
+        except Exception as error:  # whatever an agent brings about is its item's fault, and the run goes on
+            faults.append(f"{type(error).__name__}: {in_a_line(error)}")
+        faults = [ascii(fault)[1:-1] if not fault.isprintable() else fault for fault in faults]
+        notes = [*faults, *(f"{step.item_id}: {note}" for step in steps for note in step.notes)]
+        result = replace(_whole(item, condition, repeat, way, steps, notes, (time.monotonic() - began) * 1000), fault=bool(faults))
         write_json(folder / "summary.json", asdict(result))
     return result
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
 
 FOUND = 5  # notes that a query of an agent gets at most
+FAULT = "not judged:"  # how the answer of an item's row begins where its agent broke the item
 NONE = "no-memory"
 CONDITIONS = (NONE, "lexical", MEMORY)  # unless others are named
 
@@ -112,6 +113,8 @@ def run_tasks(
                 )
                 say(f"{item.id}, {condition}, repeat {repeat}: {'skipped' if result.skipped else _said(result)}")
                 rows.append({**row(item, result), "place": len(rows) + 1})  # pyright: ignore[reportArgumentType]
+    if faulty := [row for row in rows if row["answer"].startswith(FAULT)]:
+        say(f"{len(faulty)} of {len(rows)} runs of items could not be judged: {', '.join(sorted({row['item'] for row in faulty}))}")
     return rows
 
 
@@ -139,4 +142,4 @@ def row(item: Shell, result: ItemResult) -> dict[str, Any]:
 
 
 def _said(result: ItemResult) -> str:
-    return "success" if result.success else f"failed: {'; '.join(result.notes)}"
+    return "success" if result.success else f"{FAULT if result.fault else 'failed:'} {'; '.join(result.notes)}"

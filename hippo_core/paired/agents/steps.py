@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from hippo_core.files import write_json, write_text
@@ -34,7 +34,8 @@ def run_step(task: Task, step: Step, place: Place, folder: Path, recall: Recall 
             extra["memory"], asked, serve = memory.folder, memory.asked, memory.serve
         ran = place.run(task.command, seconds, folder / "agent", values, extra, text.encode(), agent=True, meanwhile=serve)
     verified = {one.id for one in asked if one.id and one.results}
-    write_json(folder / "queries.json", [asdict(one) for one in asked])
+    told = [replace(one, question=place.told(one.question), error=place.told(one.error)) for one in asked]
+    write_json(folder / "queries.json", [asdict(one) for one in told])
     scored = [place.run(line, seconds, folder / f"score-{number}", values) for number, line in enumerate(step.score_commands, 1)]
     wrong = list(assertions.failures(step, place.workspace))
     usage = parse(ran.stdout, task.usage) if task.usage else None
@@ -44,10 +45,12 @@ def run_step(task: Task, step: Step, place: Place, folder: Path, recall: Recall 
     if missing := [name for name in questions if name not in verified]:
         notes.append(f"memory not asked, or it found nothing: {', '.join(missing)}")
     if not recall:
-        notes += [f"{shown(path)} claims a memory that there is none of" for path in names(place.workspace) if _claims(path)]
+        notes += _few([f"{shown(path)} claims a memory that there is none of" for path in names(place.workspace) if _claims(path)])
     if task.usage_required and not usage:
         notes.append(f"no token usage in the agent's output (format {task.usage})")
-    notes += [f"the value of {name} was left in {shown(path)}" for name, path in place.leaks()]
+    notes += _few([f"the value of {name} was left in {shown(path)}" for name, path in place.leaks()])
+    notes += _few([f"the memory was asked for the value of {name}" for one in asked for name in place.named(one.question)])
+    notes = [place.told(note) for note in notes]
     scores = {
         "score_commands_passed": sum(one.status == 0 for one in scored),
         "score_commands": len(scored),
@@ -55,7 +58,7 @@ def run_step(task: Task, step: Step, place: Place, folder: Path, recall: Recall 
         "assertions": assertions.count(step),
         "memory_queries_required": len(questions),
         "memory_queries_verified": len(verified),
-        "memory_queries": len(asked),
+        "memory_queries": sum(bool(one.question) for one in asked),
     }
     took = (time.monotonic() - began) * 1000
     result = ItemResult(step.id, task.item.type, condition, repeat, not notes, scores, took, tuple(notes), False, usage, place.way)
@@ -71,6 +74,11 @@ def prompt(text: str, questions: Mapping[str, str] | None) -> str:
     how = "There is a memory of earlier work. `$MEMORY_QUERY your question` asks it and prints JSON."
     must = ["Before you change anything ask each of these, as in `$MEMORY_QUERY --id q1`:", *lines] if lines else []
     return "\n".join([text, "", how, *must, ""])
+
+
+def _few(notes: list[str], most: int = 20) -> list[str]:
+    """The first of many notes of a kind, and how many more there are."""
+    return notes[:most] + ([f"{len(notes) - most} more of this kind"] if len(notes) > most else [])
 
 
 def _claims(path: str) -> bool:

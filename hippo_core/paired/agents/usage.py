@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+MOST = 10**12  # tokens; a larger number is none, and could not be read back from a table
 Format = Literal["plain", "claude", "codex", "gemini"]
 
 
@@ -85,5 +86,5 @@ def _sensible(reader: Callable[[dict[str, Any]], Usage], event: dict[str, Any]) 
     except (KeyError, TypeError, AttributeError):
         return None
     numbers = (usage.input, usage.output, usage.cached)
-    fine = all(isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in numbers) and usage.cached <= usage.input
+    fine = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < MOST for one in numbers) and usage.cached <= usage.input
     return usage if fine and usage.total else None

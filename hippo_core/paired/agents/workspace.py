@@ -1,17 +1,26 @@
-"""A workspace: a fixture's copy, and safe reading of what an agent left in it.
+"""A workspace: a fixture's copy, and safe reading, keeping and removing of what an agent left in it.
 
-What an agent leaves may be anything: a link to a file outside, a pipe that nobody writes, a file without end. So nothing is followed
-(O_NOFOLLOW at each step of a path), only plain files are read, and no more of one than `MOST`.
+What an agent leaves may be anything: a link to a file outside, a pipe that nobody writes, a file without end, folders thousands deep. So
+nothing is followed (O_NOFOLLOW), only plain files are read, no more of one than `MOST`, and no recursion walks or removes folders.
 """
 
+import errno
 import os
+import secrets
 import shutil
 import stat
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from hippo_core.files import LabError
 
 MOST = 8 << 20  # bytes of a file that an assertion reads
+MOST_NAMES = 100_000  # files and folders of a workspace
+LONGEST = 3000  # bytes of a path below it; with the workspace's own path it stays below the system's 4,096
+PIECE = 1 << 20
 
 
 def relative(path: str, what: str) -> PurePosixPath:
@@ -83,8 +92,135 @@ def shown(path: str) -> str:
     return path if path.isprintable() else path.encode("unicode_escape", errors="backslashreplace").decode()
 
 
+def walk(workspace: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """All paths of a workspace, relative, a folder before what is in it; links are listed, not followed. What its owner may not read is
+    opened to the owner. LabError where there are too many, or one is too long."""
+    waiting, found = [""], 0
+    while waiting:
+        below = waiting.pop()
+        for name in sorted(os.listdir(workspace / below)):
+            path = f"{below}/{name}" if below else name
+            found += 1
+            if found > MOST_NAMES:
+                raise LabError(f"the agent left more than {MOST_NAMES} files and folders")
+            if len(os.fsencode(path)) > LONGEST:
+                raise LabError(f"the agent left a path of more than {LONGEST} bytes: {shown(path[:40])}...")
+            status = os.lstat(workspace / path)
+            folder = stat.S_ISDIR(status.st_mode)
+            needed = 0o700 if folder else 0o400 if stat.S_ISREG(status.st_mode) else 0
+            if os.geteuid() and status.st_mode & needed != needed:  # root reads all
+                os.chmod(workspace / path, stat.S_IMODE(status.st_mode) | needed)
+            yield path, status
+            if folder:
+                waiting.append(path)
+
+
 def names(workspace: Path) -> list[str]:
     """All paths of a workspace, relative; links are listed, not followed."""
-    return sorted(
-        os.path.relpath(os.path.join(place, name), workspace) for place, folders, files in os.walk(workspace) for name in (*folders, *files)
-    )
+    return sorted(path for path, _ in walk(workspace))
+
+
+def extents(file: BinaryIO) -> Iterator[tuple[int, int]]:
+    """Where a file holds data: from, to. What lies between is a hole, which takes no place and reads as zeros."""
+    end, size = 0, os.fstat(file.fileno()).st_size
+    while end < size:
+        try:
+            begin = os.lseek(file.fileno(), end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # a hole to the end
+                return
+            raise
+        end = os.lseek(file.fileno(), begin, os.SEEK_HOLE)
+        yield begin, end
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """A file for reading, if no link leads there; a pipe does not wait."""
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
+
+
+def keep(workspace: Path, target: Path, besides: Collection[str] = ()) -> list[str]:
+    """Copy folders, links as links, and plain files with their holes to a new folder; pipes and sockets stay out, and paths `besides` with
+    what is in them. What could not be kept, in words."""
+    target.mkdir(parents=True)
+    left, out = [], set(besides)
+    for path, status in walk(workspace):
+        if path in out or os.path.dirname(path) in out:
+            out.add(path)
+            continue
+        try:
+            if stat.S_ISDIR(status.st_mode):
+                (target / path).mkdir()
+            elif stat.S_ISLNK(status.st_mode):
+                os.symlink(os.readlink(workspace / path), target / path)
+            elif stat.S_ISREG(status.st_mode):
+                _copy(workspace / path, target / path)
+        except OSError as error:
+            out.add(path)
+            left.append(f"{shown(path)} was not kept: {error.strerror}")
+    return left
+
+
+def _copy(source: Path, target: Path) -> None:
+    with open_plain(source) as given, target.open("xb") as taken:
+        for begin, end in extents(given):
+            given.seek(begin)
+            taken.seek(begin)
+            while begin < end and (piece := given.read(min(PIECE, end - begin))):
+                taken.write(piece)
+                begin += len(piece)
+        taken.truncate(os.fstat(given.fileno()).st_size)
+
+
+@contextmanager
+def temporary(prefix: str) -> Iterator[Path]:
+    """A temporary folder; at the end it goes with whatever is in it."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder, however deep. A folder within is first moved to the top, so that no path grows long; links go and are not followed."""
+    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        while found := os.listdir(top):
+            for name in found:
+                if _is_folder(name, top):
+                    _empty(name, top)
+                    os.rmdir(name, dir_fd=top)
+                else:
+                    os.unlink(name, dir_fd=top)
+    finally:
+        os.close(top)
+    folder.rmdir()
+
+
+def _is_folder(name: str, parent: int) -> bool:
+    return stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode)
+
+
+def _empty(name: str, top: int) -> None:
+    """Unlink what a folder holds, and move its folders to the top, opened to their owner."""
+    _to_owner(name, top)
+    here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+    try:
+        for inner in os.listdir(here):
+            if _is_folder(inner, here):
+                _to_owner(inner, here)  # a folder moves only where its owner may write to it
+                os.rename(inner, f".{secrets.token_hex(16)}", src_dir_fd=here, dst_dir_fd=top)
+            else:
+                os.unlink(inner, dir_fd=here)
+    finally:
+        os.close(here)
+
+
+def _to_owner(name: str, parent: int) -> None:
+    if os.geteuid():  # root opens all
+        found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        try:
+            os.chmod(f"/proc/self/fd/{found}", 0o700)
+        finally:
+            os.close(found)
