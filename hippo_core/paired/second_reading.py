@@ -16,7 +16,7 @@ from hippo_core.paired.brought import Brought
 from hippo_core.paired.conditions import expected
 from hippo_core.paired.items import Asking, Id, Part, Text
 from hippo_core.paired.scoring import score
-from hippo_core.paired.suite import Suite, numbered_lines
+from hippo_core.paired.suite import Suite, numbered_lines, within
 from hippo_core.results.statistics.interval import Interval
 from hippo_core.results.statistics.kappa import kappa_interval
 
@@ -52,7 +52,7 @@ class Agreement:
 def agreement(suite: Suite) -> Agreement | None:
     """The agreement of a suite's labels with its second reading; None where it has none. LabError, with its line, for a reading of what is
     not there."""
-    if not (path := suite.folder / FILE).is_file():
+    if not (path := within(suite.folder, FILE)).is_file():
         return None
     items = {item.id: item for item in suite.asking}
     pairs: list[tuple[bool, bool, str]] = []  # theirs, ours, world

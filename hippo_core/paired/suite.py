@@ -9,7 +9,9 @@ scripts/         what commands of items call
 score/           the same, hidden from agents
 """
 
+import errno
 import hashlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -85,16 +87,23 @@ class Suite:
         return any(item.type in SHELL for item in self.items)
 
     def human_note(self, world: str) -> str:
-        """What a person wrote about a world; empty where nobody did."""
-        path = self.folder / "human_notes" / f"{world}.md"
-        return path.read_text(encoding="utf-8") if path.is_file() else ""
+        """What a person wrote about a world; empty where nobody did. LabError where the world's name leads out of the suite."""
+        path = within(self.folder, human_note_of(world))
+        try:
+            return path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise LabError(f"{path} is no UTF-8 text; save it as UTF-8") from None
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+                return ""
+            raise LabError(f"{path} cannot be read: {error.strerror}") from None
 
     @cached_property
     def checksums(self) -> dict[str, str]:
         """SHA-256 of manifest, items, notes, and of each folder that a run rests on; only what is there."""
         files = {"manifest": MANIFEST, "items": self.manifest.items, "notes": self.manifest.notes}
         found = {name: sha256(self.folder / path) for name, path in files.items() if path}
-        found |= {name: tree_sha256(self.folder / name) for name in HASHED if (self.folder / name).is_dir()}
+        found |= {name: tree_sha256(inside(self.folder, name)) for name in HASHED if (self.folder / name).is_dir()}
         return found | {path: sha256(inside(self.folder, path)) for path in self.manifest.scripts}
 
 
@@ -106,7 +115,7 @@ def read_suite(place: str | Path) -> Suite:
         raise LabError(
             f"no paired suite in {folder}: expected {MANIFEST}, items.jsonl and notes.jsonl; `{COMMAND} paired new FOLDER` makes one"
         )
-    manifest = validated(Manifest, read_mapping(folder / MANIFEST), str(folder / MANIFEST))
+    manifest = validated(Manifest, read_mapping(inside(folder, MANIFEST)), str(folder / MANIFEST))
     for script in manifest.scripts:
         inside(folder, script)
     notes = tuple(_notes(inside(folder, manifest.notes))) if manifest.notes else ()
@@ -121,17 +130,33 @@ def read_suite(place: str | Path) -> Suite:
 
 def inside(folder: Path, path: str) -> Path:
     """A file or folder of the suite; LabError where the path leaves it, goes over a link or leads nowhere."""
-    parts = Path(path).parts
-    if Path(path).is_absolute() or ".." in parts or not parts:
-        raise LabError(f"{folder}: expected a path within the suite, without '..', got {path!r}")
-    place = folder
-    for part in parts:
-        place = place / part
-        if place.is_symlink():
-            raise LabError(f"{folder}: {path!r} goes over the link {place}; copy what it points at into the suite")
-    if not place.exists():
+    place = within(folder, path)
+    if not os.path.exists(place):
         raise LabError(f"{folder}: {path!r} is not there; add it or name another")
     return place
+
+
+def within(folder: Path, path: str) -> Path:
+    """A place in the suite, whether something is there or not; LabError where the path leaves it or goes over a link."""
+    if leaves(path):
+        raise LabError(f"{folder}: expected a path within the suite, without '..', got {path!r}")
+    place = folder
+    for part in Path(path).parts:
+        place = place / part
+        if os.path.islink(place):
+            raise LabError(f"{folder}: {path!r} goes over the link {place}; copy what it points at into the suite")
+    return place
+
+
+def leaves(path: str) -> bool:
+    """Whether a path is no name of something below a folder."""
+    parts = Path(path).parts
+    return Path(path).is_absolute() or ".." in parts or not parts or "\0" in path
+
+
+def human_note_of(world: str) -> str:
+    """The file that tells about a world, from the suite's folder."""
+    return f"human_notes/{world}.md"
 
 
 def tree_sha256(folder: Path) -> str:
@@ -146,8 +171,8 @@ def tree_sha256(folder: Path) -> str:
     return total.hexdigest()
 
 
-def numbered_lines(path: Path, within: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each line's place and values; ids must differ, `within` the same value of a field alone."""
+def numbered_lines(path: Path, field: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each line's place and values; ids must differ, within the same value of a `field` alone."""
     seen: dict[tuple[str, str], int] = {}
     for number, raw in enumerate(raw_lines(path), 1):
         if not raw.strip() or raw.lstrip().startswith(b"#"):
@@ -155,7 +180,7 @@ def numbered_lines(path: Path, within: str = "") -> Iterator[tuple[str, dict[str
         where = f"{path}:{number}"
         values = read_line(where, raw)
         yield where, values
-        one = (str(values.get("id")), str(values.get(within, "main")))
+        one = (str(values.get("id")), str(values.get(field, "main")))
         if one in seen:
             raise mistake(where, "an id of its own", repr(one[0]), f"line {seen[one]} has it already")
         seen[one] = number
@@ -164,8 +189,10 @@ def numbered_lines(path: Path, within: str = "") -> Iterator[tuple[str, dict[str
 
 
 def _notes(path: Path) -> Iterator[Note]:
-    for where, values in numbered_lines(path, within="world"):
-        yield validated(Note, values, where)
+    for where, values in numbered_lines(path, field="world"):
+        note = validated(Note, values, where)
+        _check_world(where, note.world)
+        yield note
 
 
 def _items(folder: Path, path: Path, known: dict[str, dict[str, Note]]) -> Iterator[Item]:
@@ -183,8 +210,14 @@ def _fault(fault: Any) -> str:
     return f"{name}: {fault['msg']}" + ("" if fault["type"] == "missing" else f", got {fault['input']!r:.80}")
 
 
+def _check_world(where: str, world: str) -> None:
+    if leaves(human_note_of(world)):
+        raise mistake(where, "a world's name without '..', since it names its human note's file", repr(world), "call it by a plain word")
+
+
 def _check(folder: Path, where: str, item: Item, known: dict[str, dict[str, Note]]) -> None:
     """Refuse ids that its world's notes do not have, a world without notes, and paths that leave the suite."""
+    _check_world(where, item.world)
     notes = known.get(item.world, {})
     for field in ("expected_notes", "stale_notes", "fresh_notes"):
         for one in getattr(item, field, ()):
@@ -199,5 +232,5 @@ def _check(folder: Path, where: str, item: Item, known: dict[str, dict[str, Note
     for step in getattr(item, "steps", None) or [item]:
         named = [*getattr(step, "required_files", ()), *getattr(step, "forbidden_files", ())]
         for file in [*named, *(one.file for one in getattr(step, "required_content", ()))]:
-            if Path(file).is_absolute() or ".." in Path(file).parts:
+            if leaves(file):
                 raise mistake(where, "paths within the workspace, without '..'", repr(file), "name it from the workspace's root")
