@@ -1,8 +1,13 @@
 """Agents that kill whatever they may, while their time runs out: none of them outlives it."""
 
+import os
+import subprocess
+import time
+
 import pytest
 
-from hippo_core.paired.agents.containment import Containment, Way
+from hippo_core.paired.agents.containment import Containment, Way, free_uid
+from hippo_core.paired.agents.keeper import kill_as
 from hippo_core.paired.agents.limits import Limits
 from tests.faults.conftest import LONG
 from tests.paired.agents.conftest import WAYS, alive
@@ -27,6 +32,20 @@ FORKING = KILLER + """
     if os.fork():
         os._exit(0)
 """
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_one_call_kills_a_killer():
+    """Without Landlock, and without a second attempt."""
+    for _ in range(TRIALS):
+        uid, killer = free_uid(), free_uid()
+        loop = ["/bin/sh", "-c", "while :; do kill -9 -1; done 2> /dev/null"]
+        victim = subprocess.Popen(loop, user=uid, group=uid, extra_groups=[], cwd="/")
+        time.sleep(0.1)
+        if not (child := os.fork()):
+            kill_as(uid, killer)
+        os.waitpid(child, 0)
+        assert victim.wait(5) == -9 and alive(uid) == []
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -1,5 +1,7 @@
 """A suite is read as it was meant, or refused with the file and line of its first mistake; what it rests on has checksums."""
 
+import json
+
 import pytest
 
 from hippo_core.files import LabError
@@ -77,3 +79,53 @@ def test_the_doctor_sees_what_no_memory_could_answer(tmp_path):
     said = [one.what for one in examined(read_suite(folder)) if one.level == "fail"]
     assert said[0] == "item x: the expected notes do not say 'Olaf'" and len(said) == 2
     assert said[1] == "item y: it expects no note, tag or file, so that nothing can be scored"
+
+
+OUTSIDE = ["../../private", "a/../../private", "../human_notes/../../private", "a\0b"]
+
+
+@pytest.mark.parametrize("world", OUTSIDE)
+@pytest.mark.parametrize("file", ["notes.jsonl", "items.jsonl"])
+def test_a_worlds_name_that_leads_out_of_the_suite_is_refused_with_its_line(world, file, tmp_path):
+    folder = suites.write(tmp_path / "suite", worlds=["amber", "birch"])
+    (tmp_path / "private.md").write_text("gold")
+    values = [json.loads(line) for line in (folder / file).read_text().splitlines()]
+    values[1]["world"] = world
+    (folder / file).write_text("\n".join(map(json.dumps, values)) + "\n")
+    with pytest.raises(LabError, match=rf"{file}:2: expected a world's name without '\.\.'"):
+        read_suite(folder)
+
+
+@pytest.mark.parametrize("field", ["items", "notes", "scripts"])
+@pytest.mark.parametrize("name", ["../private.md", "/etc/passwd", "human_notes/../../private.md", "a\0b"])
+def test_a_file_that_a_manifest_names_lies_in_the_suite(field, name, tmp_path):
+    folder = suites.write(tmp_path / "suite", worlds=["amber"])
+    (tmp_path / "private.md").write_text("{}")
+    with (folder / "suite.yaml").open("a") as manifest:
+        manifest.write(f"{field}: {json.dumps([name] if field == 'scripts' else name)}\n")
+    with pytest.raises(LabError, match="expected a path within the suite") as error:
+        read_suite(folder)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["suite.yaml", "items.jsonl", "notes.jsonl", "human_notes", "human_notes/amber.md", "score", "fixtures"])
+def test_a_link_at_a_name_of_the_suite_is_refused(name, tmp_path):
+    folder = suites.write(tmp_path / "suite", worlds=["amber"])
+    path = folder / name
+    if path.exists():
+        path.rename(tmp_path / "moved")
+    else:
+        (tmp_path / "moved").mkdir()
+    path.symlink_to(tmp_path / "moved")
+    with pytest.raises(LabError, match="link"):
+        read_suite(folder)
+
+
+def test_a_world_without_a_human_note_has_an_empty_one_and_a_damaged_one_is_said(tmp_path):
+    suite = read_suite(suites.write(tmp_path / "suite", worlds=["amber"]))
+    assert suite.human_note("amber") and [suite.human_note(world) for world in ("birch", "x" * 300, "a/b", "...")] == [""] * 4
+    with pytest.raises(LabError, match="expected a path within the suite"):
+        suite.human_note("../../private")
+    (suite.folder / "human_notes" / "amber.md").write_bytes(b"\xff")
+    with pytest.raises(LabError, match="no UTF-8"):
+        suite.human_note("amber")

@@ -227,7 +227,8 @@ def _kept(spec: Mapping[str, Any], stdin: int, most: int, meanwhile: Callable[[]
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        raise LabError(f"the keeper of a contained command did not end in its time and was killed; {_left_alive(spec)}") from None
+        left = _left_alive(spec) or "nothing of it is alive"
+        raise LabError(f"the keeper of a contained command did not end in its time and was killed; {left}") from None
     finally:
         process.kill()
         process.wait()
@@ -239,20 +240,20 @@ def _kept(spec: Mapping[str, Any], stdin: int, most: int, meanwhile: Callable[[]
     )
     if "error" in outcome:
         raise LabError(f"a command could not be contained: {outcome['error']}")
-    if outcome.pop("alive"):
-        raise LabError(f"a contained command was killed; {_left_alive(spec)}")
+    if outcome.pop("alive") and (left := _left_alive(spec)):
+        raise LabError(f"a contained command was killed; {left}")
     stdout, stderr = streams[0], streams[1]
     return Captured(**outcome, stdout=stdout.content(), stderr=stderr.content(), cut=stdout.cut + stderr.cut)
 
 
 def _left_alive(spec: Mapping[str, Any]) -> str:
-    """What is left of a command after its end, in words; the namespace of its processes dies with the keeper, a user's processes do not."""
+    """What is left of a command after its end, in words, or nothing. A namespace of processes dies with the keeper, a user's do not."""
     until = time.monotonic() + 2
     while not spec["namespaces"] and (left := [one.pid for one in psutil.process_iter(["uids"]) if spec["uid"] in (one.info["uids"] or ())]):
         if time.monotonic() > until:
             return f"processes {', '.join(map(str, left[:5]))} of user {spec['uid']} are still alive: end them by hand"
         time.sleep(0.05)
-    return "nothing of it is alive"
+    return ""
 
 
 def free_uid(besides: int = 0) -> int:
