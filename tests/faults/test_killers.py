@@ -28,10 +28,13 @@ while True:
     except OSError:
         pass
 """
-FORKING = KILLER + """
+FORKING = (
+    KILLER
+    + """
     if os.fork():
         os._exit(0)
 """
+)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

@@ -249,7 +249,9 @@ def _kept(spec: Mapping[str, Any], stdin: int, most: int, meanwhile: Callable[[]
 def _left_alive(spec: Mapping[str, Any]) -> str:
     """What is left of a command after its end, in words, or nothing. A namespace of processes dies with the keeper, a user's do not."""
     until = time.monotonic() + 2
-    while not spec["namespaces"] and (left := [one.pid for one in psutil.process_iter(["uids"]) if spec["uid"] in (one.info["uids"] or ())]):
+    while not spec["namespaces"] and (
+        left := [one.pid for one in psutil.process_iter(["uids"]) if spec["uid"] in (one.info["uids"] or ())]
+    ):
         if time.monotonic() > until:
             return f"processes {', '.join(map(str, left[:5]))} of user {spec['uid']} are still alive: end them by hand"
         time.sleep(0.05)

@@ -100,7 +100,7 @@ class MemorySocket:
         except (ValueError, AttributeError, RecursionError):
             raise LabError('expected one line of JSON, {"id": ...} or {"question": ...}') from None
         if name and name not in self.required:
-            raise LabError(f"no required question {ascii(name):.80}; legal: {', '.join(self.required)}")
+            raise LabError(f"no required question {name!a:.80}; legal: {', '.join(self.required)}")
         question = self.required[name] if name else normal(question, "the question")
         if not question:
             raise LabError("the question is empty")

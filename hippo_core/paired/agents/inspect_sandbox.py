@@ -11,7 +11,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from hippo_core.files import LabError

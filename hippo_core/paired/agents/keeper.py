@@ -31,6 +31,8 @@ DEVICES = ("null", "zero", "full", "random", "urandom")
 KEYCTL, JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
 EXECUTE, WRITE, READ, LIST, TRUNCATE = 1, 2, 4, 8, 1 << 14
+SECCOMP, LOAD, JUMP_IF, JUMP_FROM, RETURN, ALLOW, REFUSE = 22, 0x20, 0x15, 0x35, 6, 0x7FFF0000, 0x50000
+AUDIT, X32 = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}, 0x40000000
 SCOPES = 3  # no abstract sockets and no signals across the edge of the containment
 MESSAGE_QUEUES = 12  # RLIMIT_MSGQUEUE, which Python's resource does not name
 PATIENCE = 10.0  # seconds that killed processes may take to end
@@ -138,9 +140,23 @@ def _landlock(number: int, *arguments: object) -> int:
 
 def new_keyring() -> None:
     """A session keyring of its own; the caller's holds the caller's keys. A machine that refuses keyrings refuses them to commands, too."""
-    if libc.syscall(ctypes.c_long(KEYCTL[platform.machine()]), JOIN_SESSION_KEYRING, None) < 0:
-        if ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
-            raise OSError(ctypes.get_errno(), f"keyctl: {os.strerror(ctypes.get_errno())}")
+    if libc.syscall(ctypes.c_long(KEYCTL[platform.machine()]), JOIN_SESSION_KEYRING, None) >= 0:
+        return
+    if (number := ctypes.get_errno()) not in (errno.ENOSYS, errno.EPERM):
+        raise OSError(number, f"keyctl: {os.strerror(number)}")
+
+
+def refuse_keys() -> None:
+    """No call for keys at all (seccomp(2)), nor any of another machine's kind: in a user namespace a command is its caller to the kernel,
+    so the caller's keyrings are its own."""
+    last = KEYCTL[platform.machine()]  # after add_key and request_key
+    refused = [(JUMP_FROM, X32), *((JUMP_IF, number) for number in (last - 2, last - 1, last))]
+    count = len(refused)
+    program = [(LOAD, 0, 0, 4), (JUMP_IF, 0, count + 2, AUDIT[platform.machine()]), (LOAD, 0, 0, 0)]
+    program += [(code, count - place, 0, number) for place, (code, number) in enumerate(refused)]
+    program += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE | errno.ENOSYS)]
+    lines = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
+    checked("prctl", SECCOMP, 2, struct.pack("@HP", len(program), ctypes.addressof(lines)), 0, 0)
 
 
 def become(spec: dict) -> None:
@@ -158,6 +174,8 @@ def become(spec: dict) -> None:
         os.setgroups([])
         os.setresgid(spec["uid"], spec["uid"], spec["uid"])
         os.setresuid(spec["uid"], spec["uid"], spec["uid"])
+    else:
+        refuse_keys()
     new_keyring()
     checked("prctl", PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
     os.umask(0o022)

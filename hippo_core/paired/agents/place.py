@@ -20,13 +20,13 @@ from hippo_core.files import LabError, in_a_line, write_bytes, write_json
 from hippo_core.paired.agents.capture import Captured
 from hippo_core.paired.agents.containment import Containment, Way, free_uid
 from hippo_core.paired.agents.limits import Limits
-from hippo_core.paired.agents.workspace import PIECE, extents, fresh_copy, keep, open_plain, shown, temporary, walk
+from hippo_core.paired.agents.workspace import PIECE, extents, fresh_copy, keep, open_plain, temporary, walk
 
 
 @dataclass
 class Place:
-    """Where a task's commands run. `secrets`: variables that only the agent gets, whose values are kept out of what is stored. `faults`: what
-    of the workspace could not be kept, in words."""
+    """Where a task's commands run. `secrets`: variables that only the agent gets, whose values are kept out of what is stored.
+    `faults`: what of the workspace could not be kept, in words."""
 
     root: Path
     way: Way

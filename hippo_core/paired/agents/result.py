@@ -8,7 +8,9 @@ from hippo_core.paired.agents.usage import Usage
 
 @dataclass(frozen=True)
 class ItemResult:
-    """`notes` say why it failed; empty where it succeeded. `fault`: it could not be judged, by what its agent left or did. `usage` of an item is the sum over its steps: count one or the other.
+    """`notes` say why it failed; empty where it succeeded. `fault`: it could not be judged, by what its agent left or did.
+
+    `usage` of an item is the sum over its steps: count one or the other.
 
     `scores`, of an item sums over its steps: score_commands_passed of score_commands, assertions_passed of assertions (files and contents),
     memory_queries_verified of memory_queries_required, memory_queries (all that the memory was asked), steps_passed of steps.

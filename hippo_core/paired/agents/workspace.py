@@ -183,7 +183,7 @@ def temporary(prefix: str) -> Iterator[Path]:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder, however deep. A folder within is first moved to the top, so that no path grows long; links go and are not followed."""
+    """Remove a folder, however deep. A folder within is first moved to the top, so that no path grows long. Links are not followed."""
     top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         while found := os.listdir(top):

@@ -88,7 +88,7 @@ def test_shared_memory_and_queues_end_with_the_command(box):
         assert json.loads(made) == json.loads(there) and min(json.loads(made)) >= 0
         said.append(queue)
     assert box.apart or said == ["-1", "-1"]
-    assert not any(str(0x48495050) in open(f"/proc/sysvipc/{kind}").read().split() for kind in ("shm", "msg", "sem"))
+    assert not any(str(0x48495050) in Path(f"/proc/sysvipc/{kind}").read_text().split() for kind in ("shm", "msg", "sem"))
 
 
 @pytest.mark.parametrize("network", [False, True])

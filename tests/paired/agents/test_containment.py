@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.paired.agents import containment
+from hippo_core.paired.agents import containment, keeper
 from hippo_core.paired.agents.containment import KEEPER, MEGABYTE, Containment, Grant
 from tests.paired.agents.conftest import WAYS, alive
 
@@ -154,8 +155,17 @@ def test_an_ordinary_user_is_contained_by_a_user_namespace(tmp_path):
     """The keeper as nobody, by the system's Python."""
     if not shutil.which("python3", path="/usr/bin"):
         pytest.skip("no Python that all may run")
+    call = keeper.KEYCTL.get(platform.machine(), -1)
+    look = f"import ctypes; print('keys', [ctypes.CDLL(None).syscall({call} - back, 0, -3, 0) for back in range(3)])"
     with Containment.open(way="user-namespaces") as box:
-        spec = box.spec(["sh", "-c", "id -u; ls /; touch /usr/pwned; sleep 60 & exit 3"], "", "/home/agent", {}, 5, None)
+        spec = box.spec(
+            ["sh", "-c", 'id -u; ls /; touch /usr/pwned; $0 -c "$1"; sleep 60 & exit 3', "/usr/bin/python3", look],
+            "",
+            "/home/agent",
+            {},
+            5,
+            None,
+        )
     own = Path("/tmp") / f"hippo-test-{os.getpid()}"
     try:
         (own / "work").mkdir(parents=True)
@@ -183,6 +193,7 @@ def test_an_ordinary_user_is_contained_by_a_user_namespace(tmp_path):
         pytest.skip("user namespaces are refused here")
     assert (report.get("status"), report.get("left")) == (3, 1), (report, ran)
     assert ran.stdout.split()[0] == str(spec["uid"]) and "workspace" in ran.stdout and "work\n" not in ran.stdout
+    assert ran.stdout.endswith("keys [-1, -1, -1]\n")
 
 
 def test_where_nothing_is_granted_agent_tasks_are_refused_with_the_reasons(monkeypatch):
