@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from hippo_core.paired.agents.result import NOT_JUDGED
 from hippo_core.paired.comparison import Cost, Group, Paired
 from hippo_core.paired.run_files import PairedRun
 from hippo_core.results.formatting import NONE, missing, probability, quantity, share, span
@@ -40,7 +41,12 @@ def summary(run: PairedRun) -> str:
     from hippo_core.paired.table import by_condition, scores_by_condition
 
     tables = [by_condition(run.rows), scores_by_condition(run.rows)]
-    return "\n\n".join(table(tuple(one.columns), [tuple(line) for line in one.itertuples(index=False, name=None)]) for one in tables)
+    parts = [table(tuple(one.columns), [tuple(line) for line in one.itertuples(index=False, name=None)]) for one in tables]
+    broken = run.rows[run.rows["answer"].astype(str).str.startswith(NOT_JUDGED)]
+    if len(broken):
+        items = ", ".join(sorted(set(broken["item"])))
+        parts.append(f"{len(broken)} of {len(run.rows)} answers could not be judged, by what an agent did or left: {items}.")
+    return "\n\n".join(parts)
 
 
 def _one(pair: Paired, most: int) -> str:

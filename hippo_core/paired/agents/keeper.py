@@ -120,7 +120,7 @@ def restrict(spec: dict) -> None:
     rules += [(target if apart else source, known if writable else look) for source, target, writable in spec["binds"]]
     rules += [(path, known) for path in (spec["home"], *(("/tmp", "/dev/shm") if apart else ()))]
     rules += [(f"/dev/{name}", WRITE | READ | TRUNCATE) for name in (*DEVICES, "tty", "ptmx")]
-    rules += [("/proc", look | WRITE), ("/dev/pts", WRITE | READ | LIST)]
+    rules += [(os.path.realpath("/etc/resolv.conf"), READ), ("/proc", look | WRITE), ("/dev/pts", WRITE | READ | LIST)]
     ruleset = _landlock(LANDLOCK_CREATE, struct.pack("=QQQ", known, 0, SCOPES if version >= 6 else 0), ctypes.c_size_t(24), 0)
     for path, allowed in rules:
         with suppress(FileNotFoundError):

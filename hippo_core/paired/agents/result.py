@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from hippo_core.paired.agents.usage import Usage
 
+NOT_JUDGED = "not judged:"  # how the answer of an item's row begins where its agent broke the item
+
 
 @dataclass(frozen=True)
 class ItemResult:

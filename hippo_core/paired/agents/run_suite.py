@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hippo_core.files import LabError
 from hippo_core.paired.agents.containment import best
 from hippo_core.paired.agents.evidence import Recall
-from hippo_core.paired.agents.result import ItemResult
+from hippo_core.paired.agents.result import NOT_JUDGED, ItemResult
 from hippo_core.paired.agents.run import run_item
 from hippo_core.paired.conditions import MEMORY, OpenCondition, open_condition
 from hippo_core.paired.items import SHELL, Retrieval, Shell
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
 
 FOUND = 5  # notes that a query of an agent gets at most
-FAULT = "not judged:"  # how the answer of an item's row begins where its agent broke the item
 NONE = "no-memory"
 CONDITIONS = (NONE, "lexical", MEMORY)  # unless others are named
 
@@ -53,8 +52,6 @@ class _Memories:
         """What a question brings; None without memory."""
         if condition == NONE:
             return None
-        if world not in self.suite.by_world:
-            raise LabError(f"{self.suite.folder}: world {world!r} has no notes, so only {NONE} runs its items; add notes")
         if (condition, world) not in self.opened:
             self.opened[condition, world] = open_condition(condition, self.suite, world, self._open, self.settings.seed)
             self.held.callback(self.opened[condition, world].close)
@@ -89,6 +86,7 @@ def run_tasks(
     if not items:
         raise LabError(f"{suite.folder} has no item that runs commands ({', '.join(SHELL)})")
     if not permissions.dry_run:
+        _require_notes(suite, items, settings.conditions)
         say(f"contained by: {best()}")
     rows: list[dict[str, Any]] = []
     with ExitStack() as held:
@@ -113,9 +111,17 @@ def run_tasks(
                 )
                 say(f"{item.id}, {condition}, repeat {repeat}: {'skipped' if result.skipped else _said(result)}")
                 rows.append({**row(item, result), "place": len(rows) + 1})  # pyright: ignore[reportArgumentType]
-    if faulty := [row for row in rows if row["answer"].startswith(FAULT)]:
+    if faulty := [row for row in rows if row["answer"].startswith(NOT_JUDGED)]:
         say(f"{len(faulty)} of {len(rows)} runs of items could not be judged: {', '.join(sorted({row['item'] for row in faulty}))}")
     return rows
+
+
+def _require_notes(suite: Suite, items: Sequence[Any], conditions: Sequence[str]) -> None:
+    """LabError, before anything is run, for an item whose memory would be taught nothing."""
+    without = [item for item in items if item.world not in suite.by_world]
+    if without and set(conditions) != {NONE}:
+        what = f"item {without[0].id} is of world {without[0].world!r}, which has no notes"
+        raise LabError(f"{suite.folder}: {what}, so only {NONE} runs it; add notes")
 
 
 def row(item: Shell, result: ItemResult) -> dict[str, Any]:
@@ -142,4 +148,4 @@ def row(item: Shell, result: ItemResult) -> dict[str, Any]:
 
 
 def _said(result: ItemResult) -> str:
-    return "success" if result.success else f"{FAULT if result.fault else 'failed:'} {'; '.join(result.notes)}"
+    return "success" if result.success else f"{NOT_JUDGED if result.fault else 'failed:'} {'; '.join(result.notes)}"

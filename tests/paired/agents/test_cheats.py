@@ -11,7 +11,6 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from hippo_core.files import LabError
@@ -21,6 +20,8 @@ from hippo_core.paired.agents.evidence import MemorySocket
 from hippo_core.paired.agents.run import run_item
 from hippo_core.paired.agents.run_suite import Permissions, run_tasks
 from hippo_core.paired.agents.workspace import keep, names, remove, walk
+from hippo_core.paired.page import summary
+from hippo_core.paired.run_files import read_run, write_run
 from hippo_core.paired.settings import Settings
 from hippo_core.paired.suite import read_suite
 from tests.paired.agents.conftest import SMOKE, WAYS, alive, recall, task
@@ -321,7 +322,17 @@ def test_a_run_goes_on_over_a_broken_item_and_counts_it(tmp_path):
     assert {row["item"]: row["success"] for row in rows} == {"broken": 0.0, plain.id: 1.0}
     assert said[-1] == "1 of 2 runs of items could not be judged: broken"
     assert [row["answer"].startswith("not judged: ") for row in rows if row["item"] == "broken"] == [True]
-    assert len(pd.DataFrame(rows)) == 2
+    run = read_run(write_run(tmp_path / "run", suite, settings, rows, {}))
+    assert summary(run).endswith("1 of 2 answers could not be judged, by what an agent did or left: broken.")
+
+
+def test_an_item_without_notes_is_said_before_anything_runs(tmp_path):
+    suite = read_suite(SMOKE)
+    lost = suite.items[0].model_copy(update={"world": "nowhere"})
+    settings = Settings(conditions=("no-memory", "full-memory"), memory="tests.paired.agents.conftest:Notebook")
+    with pytest.raises(LabError, match="world 'nowhere', which has no notes"):
+        run_tasks(replace(suite, items=(*suite.items, lost)), settings, "hippo-tiny", tmp_path / "out", Permissions(shell=True), print)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_tree_is_removed_however_deep_and_links_are_not_followed(quick):
