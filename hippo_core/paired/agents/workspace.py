@@ -20,6 +20,7 @@ from hippo_core.files import LabError
 MOST = 8 << 20  # bytes of a file that an assertion reads
 MOST_NAMES = 100_000  # files and folders of a workspace
 LONGEST = 3000  # bytes of a path below it; with the workspace's own path it stays below the system's 4,096
+DEEPEST = 200  # folders within folders; what is kept must be removable by any program, and many of them recurse
 PIECE = 1 << 20
 
 
@@ -94,7 +95,7 @@ def shown(path: str) -> str:
 
 def walk(workspace: Path) -> Iterator[tuple[str, os.stat_result]]:
     """All paths of a workspace, relative, a folder before what is in it; links are listed, not followed. What its owner may not read is
-    opened to the owner. LabError where there are too many, or one is too long."""
+    opened to the owner. LabError where there are too many, or one is too long or too deep."""
     waiting, found = [""], 0
     while waiting:
         below = waiting.pop()
@@ -103,6 +104,8 @@ def walk(workspace: Path) -> Iterator[tuple[str, os.stat_result]]:
             found += 1
             if found > MOST_NAMES:
                 raise LabError(f"the agent left more than {MOST_NAMES} files and folders")
+            if path.count("/") > DEEPEST:
+                raise LabError(f"the agent left folders more than {DEEPEST} deep")
             if len(os.fsencode(path)) > LONGEST:
                 raise LabError(f"the agent left a path of more than {LONGEST} bytes")
             status = os.lstat(workspace / path)
