@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import platform
+import secrets
 import shutil
 import socket
 import stat
@@ -41,8 +42,8 @@ held = ctypes.create_string_buffer(9)
 print(own, [libc.syscall(call, {READ}, one, held, 9) for one in (key, ring)], libc.syscall(call, {UNLINK}, key, ring))
 """
 IPC = """
-import ctypes
-libc, key = ctypes.CDLL(None), 0x48495050
+import ctypes, sys
+libc, key = ctypes.CDLL(None), int(sys.argv[1])
 made = [libc.shmget(key, 64, 0o1666), libc.msgget(key, 0o1666), libc.semget(key, 1, 0o1666)]
 there = [libc.shmget(key, 0, 0), libc.msgget(key, 0), libc.semget(key, 0, 0)]
 queue = ctypes.CDLL("librt.so.1").mq_open(b"/hippo", 0o102, 0o666, None)
@@ -83,14 +84,14 @@ def test_what_an_agent_hides_beside_its_folder_is_gone_for_the_next(place, way):
 
 
 def test_shared_memory_and_queues_end_with_the_command(box):
-    said = []
+    said, key = [], str(secrets.randbelow(1 << 30) + 1)
     for _ in range(2):
-        ran = box.run([box.python, "-c", IPC])
+        ran = box.run([box.python, "-c", IPC, key])
         made, there, queue = ran.stdout.decode().strip().replace("] ", "]|").split("|")
         assert json.loads(made) == json.loads(there) and min(json.loads(made)) >= 0
         said.append(queue)
     assert box.apart or said == ["-1", "-1"]
-    assert not any(str(0x48495050) in Path(f"/proc/sysvipc/{kind}").read_text().split() for kind in ("shm", "msg", "sem"))
+    assert not any(key in Path(f"/proc/sysvipc/{kind}").read_text().split() for kind in ("shm", "msg", "sem"))
 
 
 @pytest.mark.parametrize("network", [False, True])
