@@ -259,6 +259,14 @@ def mark(folder: Path) -> None:
     (folder / MARK).write_text(MARKED, encoding="utf-8")
 
 
+def made_folder(folder: Path) -> Path:
+    """A folder with its parents: marked where it was not there before, and so one that the lab may remove."""
+    if not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        mark(folder)
+    return folder
+
+
 def is_marked(folder: Path) -> bool:
     """Whether the lab made this folder; a link is none of the lab's, wherever it leads."""
     note = folder / MARK

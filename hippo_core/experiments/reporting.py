@@ -1,8 +1,11 @@
 """The report of a run, with what each of its experiments brings: sections of its tables, or pages of its own."""
 
+import shlex
+from collections.abc import Collection
 from pathlib import Path
 
-from hippo_core.experiments.base import Experiment, load_experiment
+from hippo_core.experiments.base import OURS, Experiment, load_experiment
+from hippo_core.files import COMMAND, LabError
 from hippo_core.results.criteria import TableRows
 from hippo_core.results.records import as_of_now, read_meta, read_table, records_with
 from hippo_core.results.report import Group
@@ -11,11 +14,29 @@ from hippo_core.results.report import write_report as write
 WITHIN = ("model", "seed", "suite", "n", "steps")  # parameters that tell rows of one unit apart
 
 
-def write_report(run: Path, out: Path) -> Path:
-    """Write the report of a run's records to `out`; the path of its page. LabError where there is nothing to report."""
+def write_report(run: Path, out: Path, own: Collection[str] = ()) -> Path:
+    """Write the report of a run's records to `out`; the path of its page.
+
+    Args:
+        own: module paths of experiments of one's own. A record names its experiment, but only those named here are imported.
+
+    Raises:
+        LabError: there is nothing to report, or a record names an experiment that `own` does not.
+    """
     with as_of_now(run):
+        _require_allowed(run, own)
         pages = dict.fromkeys(page for one in experiments_in(run) for page in one.pages)  # experiments may share them
         return write(run, out, groups(run), list(pages))
+
+
+def _require_allowed(run: Path, own: Collection[str]) -> None:
+    named = {str(read_meta(record)["experiment"]) for record in records_with(run, dry_run=True)}
+    if strange := sorted(named - set(OURS) - set(own)):
+        flags = " ".join(f"--allow-import {shlex.quote(name)}" for name in strange)
+        raise LabError(
+            f"records of {run.name} name experiments that the lab does not ship: {', '.join(strange)}; to import this code, having "
+            f"read it: {COMMAND} report {run.name} {flags}"
+        )
 
 
 def experiments_in(run: Path) -> list[Experiment]:

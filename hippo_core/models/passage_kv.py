@@ -159,7 +159,7 @@ class PassageKV:
 
     def _path(self, disk: BoundedFolder, row: Sequence[int]) -> Path:
         name = hashlib.sha256(json.dumps([self.blocks, self.storage.precision, self.prefix_ids, list(row)]).encode()).hexdigest()
-        return disk.folder / self._weights / f"{name}.safetensors"
+        return disk.folder / self._weights / name
 
     def _read(self, path: Path, content: bytes, tokens: int) -> HeldKV:
         try:

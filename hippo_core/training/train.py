@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from hippo_core.files import LabError, write_bytes
+from hippo_core.files import LabError, made_folder, write_bytes
 from hippo_core.models.matmul import half_products, quicken_products
 from hippo_core.training import packed_examples
 
@@ -155,8 +155,7 @@ def checkpoint(trainee: Trainee, step: int, seconds: float, folder: Path) -> Non
 
 def resume(trainee: Trainee, folder: Path) -> tuple[int, float]:
     """Load the folder's checkpoint, where there is one: (its step, the seconds spent so far). LabError for another recipe's."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / CHECKPOINT
+    path = made_folder(folder) / CHECKPOINT
     if not path.exists():
         return 0, 0.0
     try:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from hippo_core.files import new_folder, require_checkout, root, sha256, write_json
+from hippo_core.files import mark, new_folder, remove_made, require_checkout, root, sha256, write_json
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.text_files import require
@@ -121,12 +121,13 @@ def ship(trainee: Trainee, command: str, fill: Callable[[Path], None], log: Path
     made = {"recipe": trainee.recipe.model_dump(), "command": command, "seconds": curve[-1]["seconds"], "torch": torch.__version__}
     machine = {"machine": platform.machine(), "threads": trainee.recipe.threads}
     old, complete = folder.with_name(f".{folder.name}.old"), folder.with_name(f"{folder.name}.new")
-    shutil.rmtree(old, ignore_errors=True)
+    remove_made(old)
     with new_folder(complete) as new:
         fill(new)
         write_json(new / "training.json", made | machine | (more or {}) | {"curve": curve})
     if folder.exists():
+        mark(folder)
         folder.rename(old)
     complete.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
+    remove_made(old)
     return folder

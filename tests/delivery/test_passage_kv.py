@@ -92,10 +92,10 @@ def test_reading_gives_the_loss_of_each_token_and_leaves_the_keys_and_values_of_
 def test_what_was_only_read_is_not_on_the_disk_until_it_is_kept(lm, tmp_path):
     passage_kv, (first, second, *_) = kept(lm, "disk", tmp_path), rows(lm)
     passage_kv.read([first, second])
-    assert list(tmp_path.rglob("*.safetensors")) == []
+    assert list(tmp_path.rglob("*.kept")) == []
     passage_kv.keep([second, second])
     passage_kv.forget()
-    assert len(list(tmp_path.rglob("*.safetensors"))) == 1
+    assert len(list(tmp_path.rglob("*.kept"))) == 1
     assert passage_kv.get([first, second]).computed_tokens == len(first)
 
 
@@ -165,10 +165,10 @@ def test_a_damaged_file_is_refused(whole, tmp_path, content, precision):
     one, other = lm.encode(FACTS[0]), lm.encode(FACTS[1] + FACTS[2])
     passage_kv = kept(lm, "disk", tmp_path, precision=precision)
     passage_kv.get([one])
-    [path] = tmp_path.rglob("*.safetensors")
+    [path] = tmp_path.rglob("*.kept")
     if content is None:
         passage_kv.get([other])
-        [foreign] = set(tmp_path.rglob("*.safetensors")) - {path}
+        [foreign] = set(tmp_path.rglob("*.kept")) - {path}
         content = foreign.read_bytes()
     path.write_bytes(content)
     passage_kv.forget()
@@ -223,7 +223,7 @@ def test_what_was_read_and_had_to_go_is_not_kept_on_disk(whole, tmp_path):
     passage_kv = bounded(lm, "disk", tmp_path, 2)
     passage_kv.read(rows(lm))
     passage_kv.keep(rows(lm))
-    assert 1 <= len(list(tmp_path.rglob("*.safetensors"))) <= 3
+    assert 1 <= len(list(tmp_path.rglob("*.kept"))) <= 3
     assert 0 < passage_kv.get(rows(lm)).computed_tokens < sum(map(len, rows(lm)))
 
 

@@ -124,9 +124,14 @@ def watch(run_id: str, cell: Annotated[str, typer.Option(help="show the output o
 
 
 @app.command(cls=OfCheckout)
-def report(run_id: str) -> None:
+def report(
+    run_id: str,
+    allow_import: Annotated[
+        list[str] | None, typer.Option(metavar="MODULE:NAME", help="an experiment of your own whose code the report may import")
+    ] = None,
+) -> None:
     """Write the report of a run again."""
-    raise typer.Exit(grid_commands.run_report(run_id))
+    raise typer.Exit(grid_commands.run_report(run_id, allow_import or ()))
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from hippo_core.lab.run import execute, record_files
 from hippo_core.lab.run.cells import Cell, report_cell
 from hippo_core.lab.run.execute import DEFAULTS, ExecutionOptions, Outcome
 from hippo_core.lab.run.preflight import require_threads
+from hippo_core.plugins import is_path
 from hippo_core.results.records import RUNS, is_complete, records_with, run_folder
 from hippo_core.results.records.archive import shared
 
@@ -53,7 +54,8 @@ def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) 
             _say_power(declare(grid))
         execution = ExecutionOptions(options.kernel, grid.threads, grid.timeout, grid.memory, options.archive)
         outcomes = run(status, options, execution, file, grid)
-        outcomes += _report(grid.run_id, force=bool(outcomes), execution=replace(execution, archive=""), file=file)
+        own = {cell.experiment for cell in grid.cells if is_path(cell.experiment)}
+        outcomes += _report(grid.run_id, bool(outcomes), own, replace(execution, archive=""), file)
     skipped = len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes)
     lines = summary.summary_lines(grid.run_id, outcomes, skipped, time.monotonic() - started)
     for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *summary.invalid(grid.run_id), *lines):
@@ -129,12 +131,15 @@ def _say_kv(cells: Sequence[Cell]) -> None:
         print(f"keys and values: {memory}" + (f", {disk:,} MiB on disk" if disk else ""))
 
 
-def _report(run_id: str, force: bool, execution: ExecutionOptions = DEFAULTS, file: StatusFile | None = None) -> list[Outcome]:
-    """Run the report of a run over its finished records, where something is new or it is not there; older executed reports go."""
+def _report(
+    run_id: str, force: bool, own: Iterable[str], execution: ExecutionOptions = DEFAULTS, file: StatusFile | None = None
+) -> list[Outcome]:
+    """Run the report of a run over its finished records, where something is new or it is not there; older executed reports go. `own`: the
+    experiments, by module path, whose code may be imported."""
     finished = [record.name for record in records_with(run_folder(run_id), dry_run=True)]
     if not finished:
         return []
-    cell = report_cell(run_id, finished)
+    cell = report_cell(run_id, finished, sorted(own))
     if not force and is_complete(cell.record) and summary.criteria(run_id):
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
@@ -142,13 +147,13 @@ def _report(run_id: str, force: bool, execution: ExecutionOptions = DEFAULTS, fi
     return run(status_of([cell]), ALONE, execution, file)
 
 
-def run_report(run_id: str) -> int:
-    """Write the report of a run again."""
+def run_report(run_id: str, own: Sequence[str]) -> int:
+    """Write the report of a run again; the code of experiments of one's own is imported only where `own` names them."""
     if not run_folder(run_id).is_dir():
         raise unknown("run", run_id, [path.name for path in (root() / RUNS).iterdir() if path.is_dir()] if (root() / RUNS).is_dir() else [])
     execute.fix_threads(1)
     with record_files.locked(run_folder(run_id), alone=True):
-        outcomes = _report(run_id, force=True)
+        outcomes = _report(run_id, True, own)
     if not outcomes:
         raise LabError(f"run {run_id} has no finished record; run a grid first: make grid")
     for line in (*summary.failures(outcomes), f"report: {summary.report_page(run_id)}"):

@@ -1,5 +1,6 @@
 """A cell: one notebook with fixed parameters. Its id is a hash of all that its result can depend on, so an equal id is an equal record."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,9 +74,9 @@ def _planned(plan: CellPlan, chain: dict[str, Cell]) -> Cell:
     return chain.setdefault(identity, cell)
 
 
-def report_cell(run_id: str, finished: list[str]) -> Cell:
-    """The cell of `05_report` over the records that are finished now."""
-    values: dict[str, Any] = {"run_id": run_id}
+def report_cell(run_id: str, finished: list[str], own: Sequence[str] = ()) -> Cell:
+    """The cell of `05_report` over the records that are finished now. `own`: the experiments, by module path, whose code it may import."""
+    values: dict[str, Any] = {"run_id": run_id} | ({"experiments": sorted(own)} if own else {})
     rests_on = {"results": fingerprints.report_sources(), "lock": fingerprints.lock(), "finished": sorted(finished)}
     identity = cell_id("report", REPORT, values, {}, rests_on)
     return Cell(REPORT, values, identity, run_folder(run_id) / "report" / identity, f"report of {run_id}")

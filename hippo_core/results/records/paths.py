@@ -2,11 +2,10 @@
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError, remove_made, root
 
 RUNS = "executed"
 DONE = "DONE"
@@ -55,11 +54,11 @@ def files_of(record: Path) -> list[str]:
 
 
 def put_away(record: Path) -> None:
-    """Free a record's place: what was sealed is kept aside, what was never finished goes."""
-    if (record / DONE).exists():
+    """Free a record's place: what the lab began and never finished goes, all else is kept aside."""
+    if not (record / DONE).exists():
+        remove_made(record)
+    if record.exists() or record.is_symlink():
         set_aside(record)
-    elif record.exists():
-        shutil.rmtree(record)
 
 
 def set_aside(record: Path) -> Path:

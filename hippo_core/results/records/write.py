@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from hippo_core.files import write_json, write_text
+from hippo_core.files import made_folder, write_json, write_text
 from hippo_core.results.records.read import read_meta
 from hippo_core.results.records.sealed import SCHEMA_VERSION
 
@@ -20,6 +20,7 @@ TO_QUOTE = re.compile(r'[",\r\n]|^\s|\s$')
 
 def begin_record(record: Path, config: dict[str, Any], meta: dict[str, Any]) -> None:
     """Write what the cell was told and what it runs on, before it runs."""
+    made_folder(record)
     write_text(record / "config_snapshot.yaml", yaml.safe_dump(config, sort_keys=True, allow_unicode=True, width=120))
     started = datetime.now(UTC).isoformat(timespec="seconds")
     write_json(record / "meta.json", {"schema_version": SCHEMA_VERSION, **meta, "started": started, "seconds": None})

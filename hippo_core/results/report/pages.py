@@ -10,6 +10,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from hippo_core.files import made_folder
+
 SHARED = Path(__file__).parent / "templates"
 
 
@@ -57,5 +59,5 @@ def slug(title: str) -> str:
 def write_pictures(out: Path, pictures: Mapping[str, bytes]) -> None:
     """Write pictures by the names of their files below a report's folder."""
     for file, data in pictures.items():
-        (out / file).parent.mkdir(parents=True, exist_ok=True)
+        made_folder((out / file).parent)
         (out / file).write_bytes(data)

@@ -11,7 +11,6 @@ The same records give the same bytes: nothing here depends on the clock or on wh
 
 import base64
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -19,7 +18,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError, write_text
+from hippo_core.files import LabError, remove_made, write_text
 from hippo_core.results.criteria import TableRows, Verdict, judge_tables, load_criteria, write_criteria
 from hippo_core.results.records import damaged, records_with
 from hippo_core.results.report import sections, verdicts
@@ -85,7 +84,7 @@ def write_report(run_folder: Path, out: Path, groups: Sequence[Group] = (), page
     if not run_folder.is_dir():
         raise LabError(f"no run at {run_folder}; run a grid first: make grid")
     for name in MADE:
-        shutil.rmtree(out / name, ignore_errors=True)
+        remove_made(out / name)
     parts = [part for write in pages for part in write(run_folder, out)]
     if not parts and not groups:
         raise LabError(f"no finished record with rows at {run_folder}; run a grid first: make grid")

@@ -131,7 +131,10 @@ def stored_splits(suite_name: str) -> tuple[Split, ...]:
 
 
 def remove_outdated(folder: Path, source: str) -> None:
-    """Take an outdated data set away at once, then delete it; one that another builder has just renewed is put back."""
+    """Take an outdated data set away at once, then delete it; one that another builder has just renewed is put back. LabError for a folder
+    that holds no data set."""
+    if not (folder / card.CARD).is_file():
+        raise LabError(f"{folder} is in the place of a data set and holds none ({card.CARD} is missing); move it away")
     aside, hold = held_folder(folder.parent, f".{folder.name}.old.")
     try:
         folder.rename(aside / "old")

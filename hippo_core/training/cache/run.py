@@ -1,7 +1,6 @@
 """Break, repair, read: the rows of the experiment `cache`. Every defence gets the same damaged cache."""
 
 import hashlib
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from hippo_core.cache.defences import load_defence
 from hippo_core.cache.defences.base import Clean, Damaged, Defence, Setting
 from hippo_core.cache.repair import RepairSettings, save_repair
 from hippo_core.experiments.cache.table import COLUMNS, TRAIN, kept, task_metrics
-from hippo_core.files import home, write_bytes, write_json
+from hippo_core.files import home, remove_made, write_bytes, write_json
 from hippo_core.models import checksums
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
@@ -61,7 +60,7 @@ def train_repair(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     train(trainee, workshop, say, every=max(1, steps // 2))
     cell.examined, cell.numbers = trainee.by_kind(), trainee.repair.number
     save_repair(trainee.repair, cell.record, {"recipe": recipe.model_dump(mode="json"), "model": parameters.model})
-    shutil.rmtree(workshop, ignore_errors=True)
+    remove_made(workshop)
     return pd.DataFrame(trainee.met, columns=list(TRAIN.columns))
 
 

@@ -1,7 +1,6 @@
 """Ask, sleep, ask again: the rows of the experiment `consolidation`."""
 
 import math
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -15,7 +14,7 @@ import pandas as pd
 
 from hippo_core.experiments.answer.run import AnsweredItem, ask, passages_of
 from hippo_core.experiments.consolidation.table import COLUMNS, PROBES
-from hippo_core.files import LabError, home, new_folder, sha256, write_json
+from hippo_core.files import LabError, home, new_folder, remove_made, sha256, write_json
 from hippo_core.methods.base import Memory
 from hippo_core.methods.episodic.replay import Due, Queue, arrivals_of, draw, push, recalled
 from hippo_core.methods.episodic.settings import ReplaySettings
@@ -142,7 +141,7 @@ def train_once(cell: Any, sleep: Sleep, slept: dict[str, Any], say: Callable[[st
     begin = time.perf_counter()
     train(sleep, workshop, say, every=max(1, recipe.steps // 2))
     seconds, spent = time.perf_counter() - begin, sleep.spent().values()
-    shutil.rmtree(workshop, ignore_errors=True)
+    remove_made(workshop)
     slept["seconds"] += seconds
     slept["replay_samples"] += sum(one.rehearsals for one in spent)
     slept["tokens"] += sum(one.tokens for one in spent)

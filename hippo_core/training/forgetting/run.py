@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 
 from hippo_core.experiments.forgetting.table import COLUMNS, LEVELS
-from hippo_core.files import LabError, home, sha256
+from hippo_core.files import LabError, home, made_folder, remove_made, sha256
 from hippo_core.models.checksums import digest
 from hippo_core.models.matmul import quicken_products
 from hippo_core.source_code import closure
@@ -165,7 +165,7 @@ class Course:
             vectors = learning if now else self.method.vectors(task)[place.models]
             nats, right = (values.tolist() for values in examined(vectors, task, "val", None if now else SOME))
             line[self.corpus.tasks[task].name] = {"nats": nats, "right": right}
-        self.folder.mkdir(parents=True, exist_ok=True)
+        made_folder(self.folder)
         with self.curve.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         if self.live:
@@ -225,5 +225,5 @@ def forget(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     finally:
         course.live.close()
     shutil.copyfile(course.curve, cell.record / course.curve.name)
-    shutil.rmtree(folder)
+    remove_made(folder)
     return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -10,10 +10,10 @@ import pytest
 from hippo_core.experiments import Experiment, Parameters, reporting
 from hippo_core.experiments.answer.experiment import ANSWER
 from hippo_core.experiments.base import plain_sections
-from hippo_core.files import root, write_text
+from hippo_core.files import LabError, root, write_json, write_text
 from hippo_core.lab.grid import summary
 from hippo_core.results.criteria import TableRows
-from hippo_core.results.records import Table, begin_record, finish_record, seal
+from hippo_core.results.records import Table, begin_record, finish_record, read_meta, seal
 from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report import Block, Group, Part, write_report
 from hippo_core.results.report.sections import Section, view
@@ -68,7 +68,7 @@ def test_every_step_of_an_experiment_and_every_section_of_it_is_on_the_page(run,
     [group] = reporting.groups(run)
     assert [(table.step, len(table.rows), table.cluster) for table in group.tables] == [("a", 720, "text"), ("b", 2, "seed_of")]
     assert group.tables[0].rows.groupby("share")["loss"].mean().tolist() == pytest.approx([5.645, 6.145])
-    page = reporting.write_report(run, tmp_path / "out")
+    page = reporting.write_report(run, tmp_path / "out", [MINE.name])
     html, md, said = page.read_text(), (tmp_path / "out/index.md").read_text(), (tmp_path / "out/found.md").read_text()
     for section in group.sections:
         assert f">{section.title}</a>" in html and f"<h2>{section.title}</h2>" in html and f"## {section.title}\n" in md
@@ -162,7 +162,7 @@ def test_experiments_that_share_pages_of_their_own_have_them_once_around_all_sec
     for name in own:
         add_record(run / name[-3:], LOSSES, 0.0, losses(0.0), name)
     out = tmp_path / "out"
-    html, md = reporting.write_report(run, out).read_text(), (out / "index.md").read_text()
+    html, md = reporting.write_report(run, out, [MINE.name, *own]).read_text(), (out / "index.md").read_text()
     blocks = ["<section id='first'>A & B</section>", "<h2>a of mine</h2>", "<h2>b of mine</h2>", "<section id='last'></section>"]
     assert [html.count(block) for block in blocks] == [1, 1, 1, 1] and sorted(blocks, key=html.index) == blocks
     heads = ["## First\n\nA | B\n", "## a of mine\n", "## b of mine\n", "## Last\n"]
@@ -197,3 +197,14 @@ def test_columns_of_numbers_stand_at_the_right_however_they_are_written():
     table = pd.DataFrame({**numbers, "who": ["a", "b"], "span": ["0.1 to 0.2", "–"], "none": "–"})
     shown, _ = view(Section("t", table=table), 1)
     assert {name for name, number in shown["table"]["heads"] if number} == set(numbers)
+
+
+@pytest.mark.parametrize("named", ["os:system", "tests.results.report.test_sections:MINE", "no.such.module:IT"])
+def test_a_record_does_not_choose_whose_code_is_imported(tmp_path, named, monkeypatch):
+    run = fake_records.build_run(tmp_path / "executed/trial", ("episodic",))
+    record = next(iter(run.rglob("meta.json"))).parent
+    write_json(record / "meta.json", read_meta(record) | {"experiment": named})
+    seal(record)
+    monkeypatch.setattr(reporting, "load_experiment", lambda name: pytest.fail(f"{name} was imported"))
+    with pytest.raises(LabError, match=rf"--allow-import {re.escape(named)}$"):
+        reporting.write_report(run, tmp_path / "out")

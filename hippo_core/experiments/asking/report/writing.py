@@ -18,7 +18,7 @@ from hippo_core.experiments.asking.report.pages import TEMPLATES, Links
 from hippo_core.experiments.asking.report.rows import write_rows_of
 from hippo_core.experiments.asking.report.runs import Run, load_run, not_listed
 from hippo_core.experiments.asking.report.telemetry import telemetry
-from hippo_core.files import write_text
+from hippo_core.files import made_folder, write_text
 from hippo_core.results.criteria import Verdict, judge, load_criteria
 from hippo_core.results.records import records_of
 from hippo_core.results.report import Block, Part
@@ -106,7 +106,7 @@ def _write_setting(name: str) -> dict[str, Any]:
     view, pictures = views.setting(run, name, links)
     write_pictures(out, pictures)
     for file, text in items.pages(run, name, view["slug"], out):
-        _write(out / "items" / file, text)
+        _write(made_folder(out / "items") / file, text)
     write_text(out / view["folder"] / "summary.md", TEMPLATES.markdown("summary.md.j2", run=run.folder.name, one=view))
     return view
 
