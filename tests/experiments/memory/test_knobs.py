@@ -130,11 +130,11 @@ def test_what_a_gate_reads_of_the_facts_that_it_writes_is_read_once(benches, tmp
     bench = benches("episodic")
     _, rows = bench.taught("memory/hei_nw_gated", {"episodic.store.kv": "disk"})
     assert rows.equals(bench.taught("memory/hei_nw_gated")[1].assign(ms=rows["ms"]))
-    files = len(list(tmp_path.rglob("*.safetensors")))
+    files = len(list(tmp_path.rglob("*.kept")))
     assert files == (rows["action"] == "insert").sum() < len(rows)  # nothing of what was refused
     asked = bench.ask("memory/hei_nw_gated", episodic__store__kv="disk")
     assert asked["pred"].tolist() == bench.ask("memory/hei_nw_gated")["pred"].tolist()
-    assert len(list(tmp_path.rglob("*.safetensors"))) == files  # no trace was run again
+    assert len(list(tmp_path.rglob("*.kept"))) == files  # no trace was run again
 
 
 def test_a_budget_keeps_no_more_than_its_share_and_the_pinned(benches):
@@ -251,9 +251,9 @@ def test_keys_and_values_of_traces_are_kept_as_told_and_answers_do_not_depend_on
     ways = {kept: bench.ask("ablations/hopfield", episodic__store__kv=kept) for kept in ("memory", "none", "disk")}
     for rows in ways.values():
         assert rows["pred"].tolist() == ways["memory"]["pred"].tolist()
-    files = len(list(tmp_path.rglob("*.safetensors")))
+    files = len(list(tmp_path.rglob("*.kept")))
     assert files == ways["disk"]["shown"].nunique() and (ways["disk"]["encode_ms"] > 0).all()
     tokens = {kept: rows["computed_tokens"].mean() for kept, rows in ways.items()}
     assert tokens["memory"] == tokens["disk"] < tokens["none"]  # those that are kept are run apart, and count once a trace
     again = bench.test("ablations/hopfield", {"episodic.store.kv": "disk"})
-    assert again["pred"].tolist() == ways["disk"]["pred"].tolist() and len(list(tmp_path.rglob("*.safetensors"))) == files
+    assert again["pred"].tolist() == ways["disk"]["pred"].tolist() and len(list(tmp_path.rglob("*.kept"))) == files
