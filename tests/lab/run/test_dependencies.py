@@ -166,7 +166,7 @@ def test_what_is_wrong_is_named(place, changes, says):
 def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(place):
     data, teach, test = chain()
     for cell in (data, test):
-        cell.record.mkdir(parents=True)
+        made_folder(cell.record)
         records.seal(cell.record)
     assert status_of([data, teach, test]).waiting == ()
     shutil.rmtree(test.record)
