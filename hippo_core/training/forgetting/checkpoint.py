@@ -1,7 +1,7 @@
 """Where a course of phases stands, as one file of safetensors that is written whole or not at all; a killed run goes on from it."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ class Place:
         steps: of each model, steps of this phase.
         seconds: of this phase so far.
         rows: what was measured so far.
+        curve: the bytes of the curve so far, and their SHA-256.
     """
 
     phase: int
@@ -34,6 +35,7 @@ class Place:
     steps: list[int]
     seconds: float
     rows: list[dict[str, Any]]
+    curve: dict[str, Any] = field(default_factory=dict)
 
 
 def keep(path: Path, place: Place, learner: Learner, method: Method) -> None:

@@ -183,8 +183,7 @@ def test_builders_at_the_same_time_do_not_clash(elsewhere):
 
 def test_renewers_at_the_same_time_do_not_clash(elsewhere):
     folder = write_dataset("spatial", n=40)
-    content = json.loads((folder / "dataset_card.json").read_text())
-    (folder / "dataset_card.json").write_text(json.dumps({**content, "source": "older"}))
+    outdated(folder)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: write_dataset("spatial", n=40), range(8)))
     assert len(load_dataset("spatial", n=40)) == 8
