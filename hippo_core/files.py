@@ -350,7 +350,7 @@ def sha256(path: Path) -> str:
 
 def write_sealed(path: Path, values: Mapping[str, Any]) -> None:
     """Write JSON whole or not at all, with the SHA-256 of its values as `seal`; `read_sealed` reads it."""
-    write_json(path, {**values, "seal": _values_sha256(values)})
+    write_json(path, {**values, "seal": values_sha256(values)})
 
 
 def read_sealed(path: Path, way_out: str) -> dict[str, Any]:
@@ -358,14 +358,15 @@ def read_sealed(path: Path, way_out: str) -> dict[str, Any]:
     try:
         values = read_object(path)
         found = values.pop("seal", None)
-        if found == _values_sha256(values):
+        if found == values_sha256(values):
             return values
     except (LabError, OSError, RecursionError):
         pass
     raise LabError(f"{path} is damaged or was not written by the lab: its seal does not fit; {way_out}")
 
 
-def _values_sha256(values: Mapping[str, Any]) -> str:
+def values_sha256(values: Mapping[str, Any]) -> str:
+    """The SHA-256 of an object of JSON, in whatever order its keys come."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

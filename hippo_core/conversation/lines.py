@@ -1,4 +1,7 @@
-"""JSON lines that grow: each is whole once it is written, a killed run goes on behind the last whole one."""
+"""JSON lines that grow: each is whole once it is written, a killed run goes on behind the last whole one.
+
+A line ends with the SHA-256 of its values as `seal`. One that a person or an earlier lab wrote has none and is read as it is.
+"""
 
 import fcntl
 import json
@@ -9,7 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from hippo_core.files import LabError, write_text
+from hippo_core.files import LabError, parse_json, values_sha256, write_text
+
+SEAL = "seal"
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -21,11 +26,11 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     found = []
     for number, line in enumerate(content.split(b"\n")[:-1], 1):
         try:
-            value = json.loads(line)
-        except ValueError:
-            value = None
-        if not isinstance(value, dict):
-            raise LabError(f"{path}:{number}: expected a JSON object on a line of its own; run the phase that writes it again")
+            value = parse_json(line, f"{path}:{number}")
+        except LabError:
+            raise LabError(f"{path}:{number}: expected a JSON object on a line of its own; run the phase that writes it again") from None
+        if value.pop(SEAL, None) not in (None, values_sha256(value)):
+            raise LabError(f"{path}:{number} is not as it was written (its SHA-256 differs); run the phase that writes it again")
         found.append(value)
     return found
 
@@ -64,4 +69,4 @@ class Appender:
 
 def _line(value: dict[str, Any]) -> str:
     value = {name: None if isinstance(one, float) and math.isnan(one) else one for name, one in value.items()}
-    return json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps({**value, SEAL: values_sha256(json.loads(json.dumps(value)))}, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,5 +1,6 @@
 """What sleep has put into a language model, kept in a folder. The model is changed only while it is asked so: at rest it is as it was."""
 
+import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 TRAINING = "hippo_core.training.consolidation.live"  # a layer above: loaded when something is learnt, or taken up
 LINEAGE = "lineage.json"
 EARLIER = {"model", "recipe", "sentences", "at", "folder"}  # what an earlier lab's lineage says, which sealed nothing
+LEARNT = re.compile("[0-9a-f]{16}")  # the name of a subfolder that a sleep writes into
 HOLDER = "hippo_consolidation"  # of a model: the consolidation that is attached to it
 
 
@@ -123,8 +125,9 @@ class Consolidation:
         self.detach()
         if self.version is not None and is_own(self.folder):
             with suppress(LabError):  # a damaged one names nothing
-                learnt = self.folder / str(read_lineage(self.folder)["folder"])
-                if learnt.parent == self.folder and learnt.is_dir() and not learnt.is_symlink():
+                name = str(read_lineage(self.folder).get("folder"))
+                learnt = self.folder / name
+                if LEARNT.fullmatch(name) and learnt.is_dir() and not learnt.is_symlink():
                     mark(learnt)  # where its mark was damaged
             (self.folder / LINEAGE).unlink(missing_ok=True)  # first: without it there is nothing, wherever this ends
         clear(self.folder)

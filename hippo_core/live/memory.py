@@ -221,12 +221,17 @@ class Memory:
         begun = read_sealed(path, "move it away, open the memory again, and do what it says once more if it is yours")
         if begun.pop("memory", None) != self._identified or path.is_symlink():
             raise LabError(f"{path} was written for another memory; move it away, then open this one again")
-        if "forget" in begun:
-            self._forget(begun["forget"], again=True)
+        try:
+            forgotten = arguments.forgotten(begun["forget"]) if "forget" in begun else None
+            told = [] if forgotten else [_begun(number, one) for number, one in enumerate(begun["tell"], begun["first"])]
+            last = told[-1].statement.time if told else 0
+        except (LabError, LookupError, TypeError, AttributeError) as error:
+            raise LabError(f"{path} does not say what was begun ({in_a_line(error)}); move it away, then open this memory again") from None
+        if forgotten:
+            self._forget(forgotten, again=True)
             return
-        told = [Observation(_numbered(number, one.pop("text")), **one) for number, one in enumerate(begun["tell"], begun["first"])]
         with self._all_stores():
-            self._teach(told, [name for name, store in stores.items() if self._count(store) < told[-1].statement.time])
+            self._teach(told, [name for name, store in stores.items() if self._count(store) < last])
         self._end()
 
     @property
@@ -446,6 +451,12 @@ def _taught(decision: Decision) -> Taught:
 
 def _numbered(number: int, text: str) -> Statement:
     return Statement(str(number), WORLD, text, number)
+
+
+def _begun(number: int, told: Mapping[str, Any]) -> Observation:
+    """What `begun.json` says of a sentence."""
+    rest = {name: value for name, value in told.items() if name != "text"}
+    return arguments.observation(Observation(_numbered(arguments.whole(number, "its number"), told["text"]), **rest), f"text {number}")
 
 
 def _refused(told: Sequence[Observation]) -> list[Decision]:

@@ -380,14 +380,14 @@ class Memory(Method):
         statements were weighed or joined, the others of their worlds are taught again in their order, and what a replay did to these
         worlds is lost. Within a block of the store it is left to the
         caller to `compact` the store then."""
-        if provenance is not None and not provenance.strip():
+        source = None if provenance is None else normal(provenance, "the provenance")
+        if source is not None and not source.strip():
             raise LabError("a provenance is needed, got an empty one, which all have that were told without; give ids in its place")
         store.file.check_seal()
         there = {trace.id: trace for trace in store.traces()}
         going = {number: there[number] for number in set(ids) & there.keys()}
         if missing := sorted(set(ids) - going.keys()):
             raise LabError(f"{store.path} has no trace {missing[0]}; give ids that `traces` returns")
-        source = None if provenance is None else normal(provenance, "the provenance")
         named = [one for one in store.decisions() if source is not None and normal(one.told.get("provenance", "")) == source]
         told = [*named, *(one for one in store.decisions() if one.trace_id in going and one not in named)]
         worlds = dict.fromkeys(one.statement.world for one in told)

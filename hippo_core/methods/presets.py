@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -33,7 +34,7 @@ def read_preset(name: str, above: tuple[str, ...] = ()) -> Overlaid:
     """The preset of that name, overlays resolved; `above` are the presets that extend it. LabError for an unknown name, for presets that
     extend each other, and where an overlay names another method than its parent."""
     path = root() / "params" / "presets" / f"{name}.yaml"
-    if ".." in path.parts or not path.is_file():
+    if Path(name).is_absolute() or ".." in path.parts or not path.is_file():  # a record may name one, and its file names a method's module
         raise unknown(f"preset (which {above[-1]} extends)" if above else "preset", name, preset_names())
     if name in above:
         raise LabError(f"presets extend each other: {' -> '.join([*above, name])}; one of them must stand alone")

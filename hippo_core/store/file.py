@@ -211,7 +211,7 @@ class StoreFile:
             self._connection.rollback()
 
     def _check_content(self, sealed: bool) -> None:
-        [[verdict]] = self.rows("PRAGMA quick_check(1)")
+        [[verdict]] = self.rows("PRAGMA integrity_check(1)")  # also of each index, which decides what is found
         if verdict != "ok":
             raise self.damaged(verdict)
         [[gone, undoable]] = self.rows(GONE)

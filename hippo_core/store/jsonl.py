@@ -11,7 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from hippo_core.files import LabError, unknown, write_json, write_text
+from hippo_core.files import LabError, parse_json, read_sealed, unknown, write_sealed, write_text
+from hippo_core.store import rows
 from hippo_core.store.codec import Codec
 from hippo_core.store.identity import SCHEMA_VERSION, Identity, as_values, check_same, from_values
 from hippo_core.store.trace import Trace
@@ -21,6 +22,7 @@ Source = Literal["replay", "teach", "stub"]
 SOURCES: tuple[Source, ...] = get_args(Source)
 LINES, META = "episodic.jsonl", "store_meta.json"
 SCHEMA, META_SCHEMA = "episodic.v2", "episodic.store_meta.v1"
+EARLIER = {"schema", "schema_version", "session_id", "source", "replay_samples", "created_at", "traces", "sha256", "identity"}
 # fields that go into `value` as they are
 PLAIN = ("world", "source", "text", "teller", "confidence", "pinned", "provenance", "context_key", "uses", "evidence")
 
@@ -36,7 +38,7 @@ def export_store(store: TraceStore, folder: Path, source: Source, replay_samples
     write_text(folder / LINES, text)
     meta = {"schema": META_SCHEMA, "schema_version": SCHEMA_VERSION, "session_id": store.meta["session_id"], "source": source}
     meta |= {"replay_samples": replay_samples, "created_at": created_at, "traces": len(traces)}
-    write_json(folder / META, {**meta, "sha256": _sha256(text), "identity": as_values(store.identity)})
+    write_sealed(folder / META, {**meta, "sha256": _sha256(text), "identity": as_values(store.identity)})
 
 
 def check_meta(source: Source, replay_samples: int, created_at: str) -> None:
@@ -60,12 +62,12 @@ def import_store(exported: Path, folder: Path | str, identity: Identity, session
     text, meta = _read(exported / LINES), _parsed(_read(exported / META), str(exported / META))
     if meta.get("schema") != META_SCHEMA or meta.get("sha256") != _sha256(text):
         raise LabError(f"{exported / META} is not of the {LINES} beside it; export the store again")
-    if missing := sorted({"identity", "session_id"} - set(meta)):
-        raise LabError(f"{exported / META} does not say its {missing[0]}; export the store again")
+    if meta.keys() != EARLIER:  # what an earlier lab exported has no seal, and is read as it is
+        read_sealed(exported / META, "export the store again")
     check_same(from_values(meta["identity"], str(exported / META)), identity, str(exported / META))
     lines = text.split("\n")[:-1]  # by line feeds alone: other separators of lines may stand within texts
     traces = [_of_text(line, identity.codec, f"{exported / LINES}, line {number}") for number, line in enumerate(lines, 1)]
-    return TraceStore.create(folder, session_id or meta["session_id"], identity, traces)
+    return TraceStore.create(folder, session_id or str(meta["session_id"]), identity, traces)
 
 
 def to_line(trace: Trace, codec: Codec, dense: bool = False) -> dict[str, Any]:
@@ -99,8 +101,13 @@ def _of_text(text: str, codec: Codec, where: str) -> Trace:
     if line.get("schema") != SCHEMA:
         raise LabError(f"{where}: expected schema {SCHEMA!r}, got {line.get('schema')!r}; export the store with this lab")
     try:
-        return of_line(line, codec)
-    except (KeyError, TypeError, AttributeError, LabError) as error:
+        trace = of_line(line, codec)
+        rows.check(trace, codec)
+        whole = (trace.id, trace.time, trace.uses, trace.evidence)
+        if any(type(one) is not int or abs(one) >= rows.WIDEST for one in whole) or type(trace.pinned) is not bool:
+            raise ValueError("expected whole numbers as id, ts, uses and evidence, and pinned true or false")
+        return trace
+    except (KeyError, TypeError, ValueError, AttributeError, LabError) as error:
         raise LabError(f"{where} holds no trace ({type(error).__name__}: {error}); export the store again") from None
 
 
@@ -115,9 +122,9 @@ def _read(path: Path) -> str:
 
 def _parsed(text: str, where: str) -> dict[str, Any]:
     try:
-        return json.loads(text)
-    except ValueError as error:
-        raise LabError(f"{where} is not JSON ({error}); export the store again") from None
+        return parse_json(text, where)
+    except LabError as error:
+        raise LabError(f"{error}; export the store again") from None
 
 
 def _sha256(text: str) -> str:

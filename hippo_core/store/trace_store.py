@@ -24,6 +24,7 @@ from hippo_core.store.paths import hold, store_path
 from hippo_core.store.rows import WIDEST
 from hippo_core.store.schema import lay_out, make_file
 from hippo_core.store.trace import Decision, Refused, Trace
+from hippo_core.text import normal
 
 T = TypeVar("T")
 
@@ -180,7 +181,9 @@ class TraceStore:
         self.journal.rise("gone", dict.fromkeys(map(int, ids), 1), "delete")
 
     def delete_provenance(self, provenance: str) -> int:
-        """Delete all traces of this provenance; how many those were."""
+        """Delete all traces of this provenance; how many those were. LabError for an empty one, which all have that were told without."""
+        if not normal(provenance, "the provenance").strip():
+            raise LabError("a provenance is needed, got an empty one, which all have that were told without; give ids in its place")
         ids = self.journal.ids("provenance = ?", (provenance,))
         self.journal.rise("gone", dict.fromkeys(ids, 1), "delete")
         return len(ids)

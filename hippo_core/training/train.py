@@ -14,14 +14,12 @@ from typing import Any, Protocol
 
 import torch
 from pydantic import BaseModel
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from hippo_core.files import LabError, made_folder, write_bytes
+from hippo_core.files import LabError, made_folder
 from hippo_core.models.matmul import half_products, quicken_products
-from hippo_core.training import packed_examples
+from hippo_core.training import kept_tensors, packed_examples
 
 Log = dict[str, float]
 CHECKPOINT = "checkpoint.safetensors"
@@ -150,23 +148,19 @@ def checkpoint(trainee: Trainee, step: int, seconds: float, folder: Path) -> Non
         for index, state in optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{number}.{index}.{key}": torch.as_tensor(value).clone() for key, value in state.items()}
     facts = {"step": str(step), "seconds": str(seconds), "recipe": trainee.recipe.model_dump_json()}
-    write_bytes(folder / CHECKPOINT, save(tensors, facts))
+    kept_tensors.write(folder / CHECKPOINT, tensors, facts)
 
 
 def resume(trainee: Trainee, folder: Path) -> tuple[int, float]:
-    """Load the folder's checkpoint, where there is one: (its step, the seconds spent so far). LabError for another recipe's."""
+    """Load the folder's checkpoint, where there is one: (its step, the seconds spent so far). LabError for another recipe's,
+    and for a damaged one."""
     path = made_folder(folder) / CHECKPOINT
     if not path.exists():
         return 0, 0.0
-    try:
-        with safe_open(path, "pt") as file:
-            facts = file.metadata()
-    except SafetensorError as error:
-        raise LabError(f"{path} is damaged ({error}); delete {folder} to train anew") from None
+    tensors, facts = kept_tensors.read(path, {"step", "seconds", "recipe"}, f"delete {folder} to train anew")
     recipe: BaseModel = trainee.recipe
     if facts["recipe"] != recipe.model_dump_json():
         raise LabError(f"{path} is of another recipe; delete {folder} to train anew, or go on with {facts['recipe']}")
-    tensors = load_file(path)
     with torch.no_grad():
         for name, weight in trainee.weights().items():
             weight.copy_(tensors[f"model.{name}"])

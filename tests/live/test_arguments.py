@@ -146,6 +146,25 @@ def test_a_note_that_the_lab_did_not_write_is_refused_and_nothing_is_lost(told, 
         assert len(opened) == 2
 
 
+@pytest.mark.parametrize(
+    "begun",
+    [
+        {},
+        *({"forget": what} for what in (None, "", "\u200b", 1.5, True, ["diary"])),
+        *({"tell": told, "first": 3} for told in (5, [5], [{}], [{"text": 5}], [{"text": "Otto is here.", "fact": 1}])),
+        *({"tell": [{"text": "Otto is here."}], "first": first} for first in (None, "3", 2**70)),
+        {"tell": [{"text": "Otto is here."}]},
+    ],
+)
+def test_a_sealed_note_that_says_nothing_that_can_be_done_is_refused(told, begun):
+    with Memory(method=RAG).open(told) as opened:
+        write_sealed(told / BEGUN, {**begun, "memory": opened._identified})
+    assert "does not say what was begun" in one_line(Memory(method=RAG).open, told)
+    (told / BEGUN).unlink()
+    with Memory(method=RAG).open(told) as opened:
+        assert len(opened) == 2
+
+
 def test_a_note_of_another_memory_is_refused(told, tmp_path):
     with Memory(method=RAG).open(tmp_path / "other") as other:
         write_sealed(told / BEGUN, {"forget": "diary", "memory": other._identified})

@@ -90,6 +90,16 @@ def test_what_a_failed_cell_left_is_kept_until_it_is_done(url, lab):
     assert content(failed) == whole
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "metrics.csv", "sub/notes.txt"])
+def test_a_users_folder_in_the_place_of_a_record_is_kept_aside(lab, tmp_path, name):
+    own = tmp_path / "shared/run" / PLACE / "cell"
+    (own / name).parent.mkdir(parents=True)
+    (own / name).write_text("mine")
+    Archive(str(tmp_path / "shared")).push(record())
+    assert (own.with_name("cell.aside-1") / name).read_text() == "mine"
+    assert Archive(str(tmp_path / "shared")).finished("run") == {f"run/{PLACE}/cell"}
+
+
 def test_a_copy_that_was_killed_leaves_no_record_and_is_made_anew(bucket, lab, monkeypatch):
     """The process dies before each file in turn."""
     sent = record()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hippo_core.files import LabError, write_json
+from hippo_core.files import LabError, read_sealed, write_json, write_sealed
 from hippo_core.store import TraceStore, export_store, import_store
 from tests.store.made import IDENTITY, drawn, key_of, trace
 
@@ -59,7 +59,7 @@ def test_a_line_and_the_meta_file_say_what_the_schema_asks_for(store, tmp_path):
         "ts": 4,
         "salience": 0.25,
     }
-    meta = json.loads((tmp_path / "store_meta.json").read_text())
+    meta = read_sealed(tmp_path / "store_meta.json", "")
     assert meta.pop("sha256") == hashlib.sha256(f"{line}\n".encode()).hexdigest()
     assert meta == {
         "schema": "episodic.store_meta.v1",
@@ -131,16 +131,35 @@ def test_lines_that_hold_no_trace_are_named(exported, tmp_path, change, said):
     first, second = map(json.loads, (exported / "episodic.jsonl").read_text().splitlines())
     text = "".join(json.dumps(line) + "\n" for line in (first, change(second)))
     (exported / "episodic.jsonl").write_text(text)
-    meta = json.loads((exported / "store_meta.json").read_text())
-    write_json(exported / "store_meta.json", {**meta, "sha256": hashlib.sha256(text.encode()).hexdigest()})
+    meta = read_sealed(exported / "store_meta.json", "")
+    write_sealed(exported / "store_meta.json", {**meta, "sha256": hashlib.sha256(text.encode()).hexdigest()})
     refused(exported, tmp_path, said)
 
 
 @pytest.mark.parametrize(("version", "remedy"), [(4, "teach anew"), (6, "use the lab")])
 def test_a_version_that_is_not_known_is_not_read(exported, tmp_path, version, remedy):
-    meta = json.loads((exported / "store_meta.json").read_text())
-    write_json(exported / "store_meta.json", {**meta, "identity": {**meta["identity"], "schema_version": version}})
+    meta = read_sealed(exported / "store_meta.json", "")
+    write_sealed(exported / "store_meta.json", {**meta, "identity": {**meta["identity"], "schema_version": version}})
     refused(exported, tmp_path, f"schema version {version}, this lab reads version 5; {remedy}")
+
+
+@pytest.mark.parametrize("change", [{"session_id": "s2"}, {"source": "stub"}, {"traces": 3}, {"created_at": "2031-01-31"}, {"seam": 1}])
+def test_what_is_said_of_an_export_is_as_it_was_written(exported, tmp_path, change):
+    meta = json.loads((exported / "store_meta.json").read_text())
+    write_json(exported / "store_meta.json", {**meta, **change})
+    refused(exported, tmp_path, "its seal does not fit; export the store again")
+
+
+@pytest.mark.parametrize("content", ["[]", "5", '{"schema": 1, "schema": 2}', "[" * 100_000])
+def test_a_meta_file_that_is_no_object_is_one_line(exported, tmp_path, content):
+    (exported / "store_meta.json").write_text(content)
+    refused(exported, tmp_path, "is damaged: expected a JSON object, each key once; export the store again")
+
+
+def test_an_export_of_an_earlier_lab_is_read(exported, tmp_path):
+    write_json(exported / "store_meta.json", read_sealed(exported / "store_meta.json", ""))
+    with import_store(exported, tmp_path / "new", IDENTITY) as back:
+        assert back.size() == 2
 
 
 def refused(exported, tmp_path, said):

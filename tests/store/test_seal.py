@@ -1,5 +1,6 @@
 """The seal of a store: whatever is changed behind the store's back is noticed, and whatever the store changes itself is not."""
 
+import re
 import shutil
 import sqlite3
 import warnings
@@ -192,6 +193,19 @@ def test_nothing_is_forgotten_by_a_damaged_decision(plain, change):
     assert plain.traces() == before
 
 
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("world", [b"v1", b"w3"])
+def test_an_index_that_finds_other_rows_than_its_table_holds_is_refused(taught, tmp_path, number, world):
+    with closing(sqlite3.connect(taught)) as file:
+        [[page]] = file.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'traces_of_world'")
+        [[size]] = file.execute("PRAGMA page_size")
+    content = taught.read_bytes()
+    places = [one.start() for one in re.finditer(b"w1", content) if (page - 1) * size <= one.start() < page * size]
+    taught.write_bytes(content[: places[number]] + world + content[places[number] + 2 :])
+    with pytest.raises(LabError, match="is damaged or no store"):
+        TraceStore.open(tmp_path, "s1", IDENTITY, read_only=True)
+
+
 def test_a_trace_of_another_statement_is_never_removed(plain, monkeypatch):
     before = plain.traces()
     altered(plain, "UPDATE decisions SET trace = 3 WHERE id = 1")
@@ -201,11 +215,12 @@ def test_a_trace_of_another_statement_is_never_removed(plain, monkeypatch):
     assert plain.traces() == before
 
 
-@pytest.mark.parametrize("empty", ["", " ", "\n\t"])
+@pytest.mark.parametrize("empty", ["", " ", "\n\t", "\u200b", "\ufeff", "\u3000"])
 def test_an_empty_provenance_removes_nothing(plain, empty):
     Plain().teach([Observation(Statement("9", "w", "Otto is at home.", 9))], plain)
-    with pytest.raises(LabError, match="a provenance is needed, got an empty one"):
-        Plain().delete(plain, provenance=empty)
+    for remove in (lambda: Plain().delete(plain, provenance=empty), lambda: plain.delete_provenance(empty)):
+        with pytest.raises(LabError, match="a provenance is needed, got an empty one"):
+            remove()
     assert plain.size() == 5
 
 

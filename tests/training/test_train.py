@@ -4,7 +4,8 @@ import json
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 
 from hippo_core.files import LabError, root, sha256
@@ -13,7 +14,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.training import weights
 from hippo_core.training.reader import RECIPES, Reader, ReaderRecipe
 from hippo_core.training.tiny import Recipe, Tiny
-from hippo_core.training.train import share_of_rate, train
+from hippo_core.training.train import CHECKPOINT, resume, share_of_rate, train
 
 RECIPE = Recipe(width=32, mlp=48, heads=2, lessons=3, stories=1, steps=6, warmup=2, threads=1)
 READER = ReaderRecipe(
@@ -66,6 +67,24 @@ def test_a_checkpoint_of_another_recipe_is_refused(tokenizer, tmp_path):
     train(Tiny(RECIPE, tokenizer), tmp_path, silent, every=2)
     with pytest.raises(LabError, match="another recipe"):
         train(Tiny(RECIPE.model_copy(update={"seed": 1}), tokenizer), tmp_path, silent)
+
+
+@pytest.mark.parametrize("place", [10, 60, -1, -3000, -30_000])
+def test_a_checkpoint_that_is_damaged_is_refused(tokenizer, tmp_path, place):
+    train(Tiny(RECIPE, tokenizer), tmp_path, silent, every=2)
+    content = bytearray((tmp_path / CHECKPOINT).read_bytes())
+    content[place] ^= 1
+    (tmp_path / CHECKPOINT).write_bytes(content)
+    with pytest.raises(LabError, match=r"is damaged.*; delete .* to train anew"):
+        resume(Tiny(RECIPE, tokenizer), tmp_path)
+
+
+def test_a_checkpoint_of_an_earlier_lab_is_gone_on_from(tokenizer, tmp_path):
+    train(Tiny(RECIPE, tokenizer), tmp_path, silent, every=2)
+    with safe_open(tmp_path / CHECKPOINT, "pt") as file:
+        facts = {name: value for name, value in file.metadata().items() if name != "seal"}
+    save_file(load_file(tmp_path / CHECKPOINT), tmp_path / CHECKPOINT, facts)
+    assert resume(Tiny(RECIPE, tokenizer), tmp_path)[0] == RECIPE.steps
 
 
 def test_a_reader_learns_in_its_adapter_alone(tmp_path):

@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 
-from hippo_core.files import LabError, in_a_line, new_folder, root
+from hippo_core.files import LabError, in_a_line, mark, new_folder, root
 from hippo_core.results.records.paths import DONE, RUNS, files_of, put_away
 from hippo_core.results.records.sealed import is_complete, sealed_files, wrong_with
 
@@ -61,7 +61,9 @@ class Archive:
         with self._translated_errors():
             if self._fs.exists(f"{target}/{DONE}"):
                 return
-            if self._fs.exists(target):
+            if self._is_folder():
+                put_away(Path(target))
+            elif self._fs.exists(target):
                 self._fs.rm(target, recursive=True)
             self._copy(record, target)
 
@@ -69,6 +71,8 @@ class Archive:
         if self._is_folder():
             with new_folder(Path(target)) as folder:
                 shutil.copytree(record, folder, dirs_exist_ok=True)
+            if not (record / DONE).exists():
+                mark(Path(target))  # the copy of a failed cell goes when the cell is done
             return
         for name in sorted(files_of(record), key=lambda name: name == DONE):
             self._fs.put_file(str(record / name), f"{target}/{name}")

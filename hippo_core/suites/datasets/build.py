@@ -11,6 +11,7 @@ material; files that do not match their checksums are an error.
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -132,9 +133,14 @@ def stored_splits(suite_name: str) -> tuple[Split, ...]:
 
 def remove_outdated(folder: Path, source: str) -> None:
     """Take an outdated data set away at once, then delete it; one that another builder has just renewed is put back. LabError for a folder
-    that holds no data set."""
-    if not (folder / card.CARD).is_file():
-        raise LabError(f"{folder} is in the place of a data set and holds none ({card.CARD} is missing); move it away")
+    that holds anything but the data set as it was built, which is not the lab's to delete."""
+    try:
+        card.verify(folder)
+    except LabError as error:
+        with suppress(LabError):
+            if not folder.is_dir() or card.is_current(folder, source):  # another builder was at work
+                return
+        raise LabError(f"{folder} is in the place of a data set and holds none as it was built: {error}") from None
     aside, hold = held_folder(folder.parent, f".{folder.name}.old.")
     try:
         folder.rename(aside / "old")

@@ -104,19 +104,21 @@ def write(folder: Path, arguments: Drawn, settings: Settings, made_of: str, coun
 
 
 def verify(folder: Path) -> None:
-    """LabError where a file of the data set is missing or not as it was written."""
-    for name, expected in _read(folder, CHECKSUMS).items():
-        path = folder / name
-        if not path.is_file():
-            raise broken(path, "is missing")
-        if sha256(path) != expected:
-            raise broken(path, f"has another checksum than {CHECKSUMS} says")
+    """LabError where a file of the data set is missing or not as it was written, or one is there that was not."""
+    listed = _read(folder, CHECKSUMS)
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir() and path.name[0] != "."}
+    for name in sorted({*listed, *there} - {CHECKSUMS}):
+        if name not in there:
+            raise broken(folder, name, "is missing")
+        if name not in listed:
+            raise broken(folder, name, f"is not in {CHECKSUMS}")
+        if sha256(folder / name) != listed[name]:
+            raise broken(folder, name, f"has another checksum than {CHECKSUMS} says")
 
 
-def broken(path: Path, what: str) -> LabError:
+def broken(folder: Path, name: str, what: str) -> LabError:
     """The error for a data set that was altered after it was built."""
-    folder = path.parent if path.name in (CARD, CHECKSUMS) else path.parent.parent
-    return LabError(f"{path} {what}; delete the folder {folder} and build it again: `make datasets`")
+    return LabError(f"{folder / name} {what}; move the folder {folder} away and build it again: `make datasets`")
 
 
 def _read(folder: Path, name: str) -> dict[str, Any]:
@@ -124,9 +126,9 @@ def _read(folder: Path, name: str) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise broken(path, "is missing") from None
+        raise broken(folder, name, "is missing") from None
     except (json.JSONDecodeError, UnicodeDecodeError):
-        raise broken(path, "is not valid JSON") from None
+        raise broken(folder, name, "is not valid JSON") from None
     if not isinstance(content, dict):
-        raise broken(path, "is not a JSON object")
+        raise broken(folder, name, "is not a JSON object")
     return content

@@ -1,7 +1,6 @@
 """Consolidate the traces of a live memory into its model, and take up again what was learnt, in this process or a later one."""
 
 import os
-import re
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError, check_seal, mark, new_folder, seal, write_sealed
-from hippo_core.live.consolidation import LINEAGE, clear, is_own, read_lineage
+from hippo_core.live.consolidation import LEARNT, LINEAGE, clear, is_own, read_lineage
 from hippo_core.models import checksums
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
@@ -72,16 +71,14 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
 
 def take_up(lm: Any, folder: Path) -> Way:
     """What `learn` wrote, attached to the model. LabError where it is damaged or was learnt by another model."""
-    made = read_lineage(folder)
+    made, learnt = read_learnt(folder)
     try:
-        model, recipe, learnt = made["model"], SleepRecipe.model_validate(made["recipe"]), folder / made["folder"]
+        model, recipe = made["model"], SleepRecipe.model_validate(made["recipe"])
         by, weights = model["name"], model["weights"]
     except (KeyError, TypeError, ValueError):
         raise LabError(f"{folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder") from None
     if weights != checksums.weights(lm.spec.name):
         raise LabError(f"{folder} was learnt by {by} with other weights than {lm.spec.name} has; sleep again, or remove it")
-    for name, expected in made.get("files", {}).items():
-        check_seal(learnt / name, expected, "sleep again, or wake")
     way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
         way.load(learnt)
@@ -91,13 +88,24 @@ def take_up(lm: Any, folder: Path) -> Way:
     return way
 
 
+def read_learnt(folder: Path) -> tuple[dict[str, Any], Path]:
+    """What a sleep says of what it wrote into the folder of a live memory, and where that lies, checked. LabError where it is damaged."""
+    made = read_lineage(folder)
+    name, files = str(made.get("folder")), made.get("files", {})
+    if not LEARNT.fullmatch(name) or not isinstance(files, dict) or not files.keys() <= WRITTEN:
+        raise LabError(f"{folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder")
+    for file, expected in files.items():
+        check_seal(folder / name / file, expected, "sleep again, or wake")
+    return made, folder / name
+
+
 def adopt(folder: Path) -> None:
     """Mark and seal what an earlier lab's sleep wrote, as it is, since nothing tells what it was. LabError, with nothing changed, where
     other files lie among it than a sleep writes."""
     made = read_lineage(folder)
     name = str(made["folder"])
     learnt = folder / name
-    if not re.fullmatch("[0-9a-f]{16}", name) or learnt.is_symlink() or not learnt.is_dir() or not {*os.listdir(learnt)} <= WRITTEN:
+    if not LEARNT.fullmatch(name) or learnt.is_symlink() or not learnt.is_dir() or not {*os.listdir(learnt)} <= WRITTEN:
         raise LabError(f"{folder / LINEAGE} names a folder that no sleep wrote; move {folder} away, then open the memory again")
     mark(learnt)
     write_sealed(folder / LINEAGE, made | {"files": _sealed(learnt)})

@@ -9,6 +9,9 @@ from hippo_core.live.consolidation import LINEAGE
 from hippo_core.models import checksums
 from hippo_core.models.load import load, quiet
 from hippo_core.models.spec import load_spec
+from hippo_core.results.records.paths import DONE
+from hippo_core.results.records.sealed import wrong_with
+from hippo_core.training.consolidation.live import read_learnt
 from hippo_core.training.consolidation.sleep import SleepRecipe
 from hippo_core.training.consolidation.ways import make_way
 
@@ -33,10 +36,15 @@ def merge(consolidated: Path, out: Path) -> str:
         raise LabError(f"{out} is there already; name a new folder")
     if not (consolidated / LINEAGE).is_file():
         raise LabError(f"{consolidated} holds no {LINEAGE}: expected the folder `consolidated` of a record or of a memory")
-    made = read_object(consolidated / LINEAGE)
+    record = consolidated.absolute().parent
+    if (record / DONE).exists() and (wrong := wrong_with(record)):
+        raise LabError(f"{record} is not as it was finished: {wrong[0]}; consolidate again")
+    made, learnt = read_object(consolidated / LINEAGE), consolidated
+    if "folder" in made:  # a live memory's, which seals by itself
+        made, learnt = read_learnt(consolidated)
     try:
         name, weights = made["model"]["name"], made["model"]["weights"]
-        recipe, learnt = SleepRecipe.model_validate(made["recipe"]), consolidated / made.get("folder", "")
+        recipe = SleepRecipe.model_validate(made["recipe"])
     except (KeyError, TypeError, ValueError):
         raise LabError(f"{consolidated / LINEAGE} is damaged; consolidate again") from None
     if weights != checksums.weights(name):

@@ -1,14 +1,12 @@
 """Where a course of phases stands, as one file of safetensors that is written whole or not at all; a killed run goes on from it."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
-
-from hippo_core.files import LabError, write_bytes
+from hippo_core.files import LabError
+from hippo_core.training import kept_tensors
 from hippo_core.training.forgetting.learner import Learner
 from hippo_core.training.forgetting.methods import Method
 
@@ -27,6 +25,7 @@ class Place:
         steps: of each model, steps of this phase.
         seconds: of this phase so far.
         rows: what was measured so far.
+        curve: the bytes of the curve so far, and their SHA-256.
     """
 
     phase: int
@@ -36,6 +35,7 @@ class Place:
     steps: list[int]
     seconds: float
     rows: list[dict[str, Any]]
+    curve: dict[str, Any] = field(default_factory=dict)
 
 
 def keep(path: Path, place: Place, learner: Learner, method: Method) -> None:
@@ -46,7 +46,7 @@ def keep(path: Path, place: Place, learner: Learner, method: Method) -> None:
         moments = learner.optimizer.state.get(vector, {})
         tensors |= {f"{name}.{model}": moments[name] for name in MOMENTS if moments}
     notes = {"place": vars(place), "notes": method.notes}
-    write_bytes(path, save(tensors, {"place": json.dumps(notes)}))
+    kept_tensors.write(path, tensors, {"place": json.dumps(notes)})
 
 
 def resume(path: Path, learner: Learner, method: Method) -> Place | None:
@@ -57,12 +57,8 @@ def resume(path: Path, learner: Learner, method: Method) -> Place | None:
     """
     if not path.exists():
         return None
-    try:
-        with safe_open(path, "pt") as file:
-            notes = json.loads(file.metadata()["place"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, TypeError, ValueError):
-        raise LabError(f"{path} is damaged: expected a checkpoint of this experiment; delete it, and the phases begin anew") from None
+    tensors, facts = kept_tensors.read(path, {"place"}, "delete it, and the phases begin anew")
+    notes = json.loads(facts["place"])
     learnt = [tensors[f"learnt.{model}"] for model in range(sum(name.startswith("learnt.") for name in tensors))]
     method.tensors = {name.removeprefix("method."): value for name, value in tensors.items() if name.startswith("method.")}
     method.notes = notes["notes"]

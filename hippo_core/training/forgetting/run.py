@@ -1,5 +1,6 @@
 """Phase after phase, a task each; after every phase all tasks are examined: the rows of the experiment `forgetting`."""
 
+import hashlib
 import json
 import math
 import shutil
@@ -13,7 +14,7 @@ import pandas as pd
 import torch
 
 from hippo_core.experiments.forgetting.table import COLUMNS, LEVELS
-from hippo_core.files import LabError, home, made_folder, remove_made, sha256
+from hippo_core.files import LabError, home, made_folder, remove_made, seal, sha256, write_bytes
 from hippo_core.models.checksums import digest
 from hippo_core.models.matmul import quicken_products
 from hippo_core.source_code import closure
@@ -82,6 +83,7 @@ class Course:
             place = self.arrived(0, [])
             place.rows = self.examined(place)
         else:
+            self.cut_curve(place)
             self.say(f"goes on in phase {place.phase + 1}, step {place.step or 0}")
         while place.phase < len(self.corpus.tasks):
             if place.step is None:
@@ -93,8 +95,20 @@ class Course:
             rows = place.rows + self.examined(place, place.phase + 1)
             self.say(said(rows, place))
             place = self.arrived(place.phase + 1, rows)
-            checkpoint.keep(self.file, place, self.learner, self.method)
+            self.keep(place)
         return place.rows
+
+    def keep(self, place: Place) -> None:
+        """Write where the course stands."""
+        place.curve = seal(self.curve)
+        checkpoint.keep(self.file, place, self.learner, self.method)
+
+    def cut_curve(self, place: Place) -> None:
+        """Leave of the curve what stood there at the checkpoint. LabError where that is not as it was written."""
+        content = self.curve.read_bytes()[: place.curve["bytes"]] if self.curve.is_file() else b""
+        if hashlib.sha256(content).hexdigest() != place.curve["sha256"]:
+            raise LabError(f"{self.curve} is damaged: it is not what stood there at the checkpoint; delete {self.folder} to begin anew")
+        write_bytes(self.curve, content)
 
     def arrived(self, phase: int, rows: list[dict[str, Any]]) -> Place:
         """Before a phase."""
@@ -104,7 +118,7 @@ class Course:
 
     def learn(self, place: Place) -> None:
         """Learn until every model has learnt the phase's tasks, or the steps are used up."""
-        learner, method, phase = self.learner, self.method, place.phase
+        phase = place.phase
         since, saved = time.monotonic() - place.seconds, time.monotonic()
         assert place.step is not None
         while place.models and place.step < self.steps:
@@ -116,7 +130,7 @@ class Course:
                 place.seconds = time.monotonic() - since
                 self.look(place)
                 if time.monotonic() - saved > SAVED_EVERY:
-                    checkpoint.keep(self.file, place, learner, method)
+                    self.keep(place)
                     saved = time.monotonic()
 
     def step(self, phase: int, step: int, models: list[int]) -> None:

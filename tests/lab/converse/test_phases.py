@@ -6,7 +6,7 @@ import math
 import pytest
 
 from hippo_core.conversation.dialogue import Dialogue
-from hippo_core.conversation.lines import appending, read_lines
+from hippo_core.conversation.lines import appending, read_lines, write_lines
 from hippo_core.conversation.scores import answer_scores, known_entities
 from hippo_core.files import LabError
 from hippo_core.lab.converse.aggregate import aggregate
@@ -41,7 +41,7 @@ def test_a_killed_run_goes_on_behind_the_last_whole_line(dialogues, parrot, tmp_
     raw.write_bytes(cut)
     assert execute(choices(dialogues, BOTH), Parrot(), raw).kept == cut.count(b"\n")
     timeless = [
-        [{**json.loads(line), "seconds": 0, "at": "", "select_ms": 0, "index_ms": 0} for line in text.splitlines()]
+        [{**json.loads(line), "seconds": 0, "at": "", "select_ms": 0, "index_ms": 0, "seal": ""} for line in text.splitlines()]
         for text in (whole, raw.read_bytes())
     ]
     assert timeless[0] == timeless[1]
@@ -137,3 +137,19 @@ def test_mistakes_are_said_with_file_and_line(dialogues, parrot, tmp_path):
 def test_two_runs_do_not_write_one_file(tmp_path):
     with appending(tmp_path / "a.jsonl"), pytest.raises(LabError, match="written by another process"), appending(tmp_path / "a.jsonl"):
         pass
+
+
+@pytest.mark.parametrize(("was", "now"), [("Kraków", "Krakov"), (": 1,", ": 0,"), ("null", "true"), ("d1", "d2")])
+def test_a_line_that_was_altered_is_named(tmp_path, was, now):
+    path, line = tmp_path / "raw.jsonl", {"dialogue": "d1", "answer": "Kraków", "right": 1, "score": math.nan, "error": None}
+    write_lines(path, [line, line])
+    assert read_lines(path) == [{**line, "score": None}] * 2
+    first, second, _ = path.read_text().split("\n")
+    path.write_text(f"{first}\n{second.replace(was, now, 1)}\n")
+    with pytest.raises(LabError, match=r"raw\.jsonl:2 is not as it was written"):
+        read_lines(path)
+
+
+def test_a_line_that_a_person_or_an_earlier_lab_wrote_is_read(tmp_path):
+    (tmp_path / "ratings-ann.jsonl").write_text('{"answer_id": "a", "fluency": 4}\n')
+    assert read_lines(tmp_path / "ratings-ann.jsonl") == [{"answer_id": "a", "fluency": 4}]

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError, root, sha256
 from hippo_core.suites import PROFILES, SUITES, get_suite, settings_for
 from hippo_core.suites.babi import public
 from hippo_core.suites.datasets import card
@@ -119,9 +119,36 @@ def test_an_existing_data_set_is_not_built_again(elsewhere):
 def test_a_data_set_of_other_code_or_settings_is_built_again(elsewhere):
     folder = write_dataset("spatial", n=5)
     content = json.loads((folder / "dataset_card.json").read_text())
-    (folder / "dataset_card.json").write_text(json.dumps({**content, "source": "older"}))
+    outdated(folder)
     assert load_dataset("spatial", n=5)
     assert card.read_card(folder) == content
+
+
+def outdated(folder):
+    """Makes a data set one that was built from something else."""
+    (folder / card.CARD).write_text(json.dumps({**card.read_card(folder), "source": "older"}))
+    sums = json.loads((folder / card.CHECKSUMS).read_text())
+    (folder / card.CHECKSUMS).write_text(json.dumps({**sums, card.CARD: sha256(folder / card.CARD)}))
+
+
+@pytest.mark.parametrize("own", ["notes.txt", "test/mine.jsonl", "more/facts.jsonl", "test/items.jsonl"])
+def test_an_outdated_data_set_with_a_file_of_the_users_is_not_deleted(elsewhere, own):
+    folder = write_dataset("spatial", n=5)
+    outdated(folder)
+    (folder / own).parent.mkdir(exist_ok=True)
+    (folder / own).write_text("mine")
+    with pytest.raises(LabError, match="in the place of a data set and holds none as it was built"):
+        load_dataset("spatial", n=5)
+    assert (folder / own).read_text() == "mine"
+
+
+@pytest.mark.parametrize("left", [(), ("test/facts.jsonl",), ("test/facts.jsonl", "val/items.jsonl", "dataset_card.json")])
+def test_a_list_of_checksums_that_leaves_a_file_out_is_refused(elsewhere, left):
+    folder = write_dataset("spatial", n=5)
+    sums = json.loads((folder / card.CHECKSUMS).read_text())
+    (folder / card.CHECKSUMS).write_text(json.dumps({name: sums[name] for name in left}))
+    with pytest.raises(LabError, match=r"is not in checksums\.json"):
+        load_dataset("spatial", n=5)
 
 
 @pytest.mark.parametrize("name", ["val/facts.jsonl", "val/items.jsonl", "test/facts.jsonl", "test/items.jsonl"])
@@ -129,14 +156,14 @@ def test_a_damaged_file_is_named_with_the_way_out(elsewhere, name):
     folder = write_dataset("spatial", n=5)
     path = folder / name
     path.write_bytes(path.read_bytes().replace(b"north", b"south", 1) + b"\n")
-    with pytest.raises(LabError, match=f"{name} has another checksum.*delete the folder .*make datasets"):
+    with pytest.raises(LabError, match=f"{name} has another checksum.*move the folder .*away.*make datasets"):
         load_dataset("spatial", n=5)
 
 
 @pytest.mark.parametrize("name", ["test/facts.jsonl", "checksums.json", "dataset_card.json"])
 def test_a_missing_file_is_named_with_the_way_out(elsewhere, name):
     (write_dataset("spatial", n=5) / name).unlink()
-    with pytest.raises(LabError, match=f"{name} is missing; delete the folder .*make datasets"):
+    with pytest.raises(LabError, match=f"{name} is missing; move the folder .*away.*make datasets"):
         load_dataset("spatial", n=5)
 
 
@@ -156,8 +183,7 @@ def test_builders_at_the_same_time_do_not_clash(elsewhere):
 
 def test_renewers_at_the_same_time_do_not_clash(elsewhere):
     folder = write_dataset("spatial", n=40)
-    content = json.loads((folder / "dataset_card.json").read_text())
-    (folder / "dataset_card.json").write_text(json.dumps({**content, "source": "older"}))
+    outdated(folder)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: write_dataset("spatial", n=40), range(8)))
     assert len(load_dataset("spatial", n=40)) == 8

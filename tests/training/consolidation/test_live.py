@@ -218,6 +218,18 @@ def test_what_the_lab_did_not_make_is_never_removed(lm, tmp_path, what):
     assert content(tmp_path) == before
 
 
+@pytest.mark.parametrize("name", ["mine", "..", ".", "mine/0123456789abcdef", "../elsewhere"])
+def test_a_sealed_lineage_that_names_a_folder_of_the_users_removes_none(lm, tmp_path, name):
+    folder = tmp_path / "consolidated"
+    for place in (folder / "mine/0123456789abcdef", tmp_path / "elsewhere"):
+        place.mkdir(parents=True)
+        (place / "diary.txt").write_text("Monday")
+    before = content(tmp_path)
+    files.write_sealed(folder / LINEAGE, {"folder": name})
+    Consolidation(lm, folder).remove()
+    assert content(tmp_path) == before
+
+
 def test_a_lineage_file_of_the_users_is_neither_read_nor_replaced_nor_removed(lm, tmp_path):
     (tmp_path / LINEAGE).write_text('{"of": "the Marlow family"}')
     before, learnt = content(tmp_path), Consolidation(lm, tmp_path)

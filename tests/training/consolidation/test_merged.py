@@ -5,15 +5,18 @@ import json
 import pytest
 import torch
 
-from hippo_core.files import LabError, sha256
+from hippo_core.files import LabError, read_sealed, sha256, write_sealed
 from hippo_core.live.consolidation import LINEAGE
 from hippo_core.models import checksums
 from hippo_core.models.generate import generate
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render
 from hippo_core.models.spec import load_spec
-from hippo_core.training.consolidation import WAYS, make_way
+from hippo_core.results.records.sealed import seal
+from hippo_core.training.consolidation import WAYS, live, make_way
 from hippo_core.training.consolidation.merged import merge
+from hippo_core.training.consolidation.ways.way import FILE
+from tests.training.consolidation.test_live import TRACES
 from tests.training.consolidation.test_ways import QUESTIONS, RANK, logits
 
 
@@ -76,3 +79,30 @@ def test_what_does_not_belong_to_the_model_is_refused(learnt, tmp_path):
         merge(folder, tmp_path / "out")
     with pytest.raises(LabError, match=r"holds no lineage\.json"):
         merge(tmp_path, tmp_path / "out")
+
+
+def test_what_was_altered_since_the_sleep_is_not_merged(learnt, lm, tmp_path):
+    folder, _ = learnt("lora")
+    seal(tmp_path)
+    flip(folder / FILE)
+    with pytest.raises(LabError, match=r"is not as it was finished: consolidated/consolidated\.safetensors was changed"):
+        merge(folder, tmp_path / "out")
+
+
+def test_what_was_altered_in_a_live_memory_is_not_merged(lm, tmp_path):
+    for _ in live.learn(lm, TRACES[:1], "sparse", 1, tmp_path / "learnt"):
+        pass
+    made = read_sealed(tmp_path / "learnt" / LINEAGE, "")
+    weights = tmp_path / "learnt" / made["folder"] / FILE
+    flip(weights)
+    with pytest.raises(LabError, match="is damaged: expected SHA-256"):
+        merge(tmp_path / "learnt", tmp_path / "out")
+    flip(weights)
+    for name in ("../learnt", str(weights.parent), "."):
+        write_sealed(tmp_path / "learnt" / LINEAGE, {**made, "folder": name})
+        with pytest.raises(LabError, match="is damaged, or an earlier version's"):
+            merge(tmp_path / "learnt", tmp_path / "out")
+
+
+def flip(path):
+    path.write_bytes((whole := path.read_bytes())[:-1] + bytes([whole[-1] ^ 1]))

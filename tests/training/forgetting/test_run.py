@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 import torch
 
-from hippo_core.files import LabError
-from hippo_core.training.forgetting import checkpoint, run, transformer
+from hippo_core.files import LabError, made_folder
+from hippo_core.training.forgetting import run, transformer
 from hippo_core.training.forgetting.methods import METHODS, forever
 from hippo_core.training.forgetting.tasks import Batch, make_task
 from hippo_core.training.forgetting.transformer import PRESETS, Shape, initial, load_shape, logits
@@ -284,13 +284,28 @@ def test_an_unknown_model(course):
 
 def test_a_checkpoint_of_another_shape_and_one_that_is_damaged(course):
     here = course(inits=1)
-    checkpoint.keep(here.file, here.arrived(0, []), here.learner, here.method)
+    made_folder(here.folder)
+    here.curve.write_text("{}\n")
+    here.keep(here.arrived(0, []))
     with pytest.raises(LabError, match=r"holds 1 models of \d+ weights, expected 2 models of"):
         course().run()
     with pytest.raises(LabError, match=r"holds 1 models of \d+ weights, expected 1 models of 413312"):
         course(inits=1, model="formal").run()
-    here.file.write_bytes(here.file.read_bytes()[:100])
-    with pytest.raises(LabError, match="is damaged"):
+    whole = here.file.read_bytes()
+    for damaged in (whole[:100], whole[:-1] + bytes([whole[-1] ^ 1]), whole.replace(b"phase", b"phare", 1)):
+        here.file.write_bytes(damaged)
+        with pytest.raises(LabError, match="is damaged"):
+            course(inits=1).run()
+
+
+@pytest.mark.parametrize("damaged", [b"", b'{"phase": 0', b'{"phase": 1}\n'])
+def test_a_curve_that_is_damaged_is_not_gone_on_with(course, damaged):
+    here = course(inits=1)
+    made_folder(here.folder)
+    here.curve.write_bytes(b'{"phase": 0}\n')
+    here.keep(here.arrived(0, []))
+    here.curve.write_bytes(damaged)
+    with pytest.raises(LabError, match=r"curve\.jsonl is damaged: it is not what stood there"):
         course(inits=1).run()
 
 

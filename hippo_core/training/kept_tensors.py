@@ -1,0 +1,39 @@
+"""Tensors and facts in one file of safetensors that says itself, by a SHA-256, what it must hold when it is read back."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from hippo_core.files import LabError, in_a_line, write_bytes
+
+SEAL = "seal"
+
+
+def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
+    """Write both, whole or not at all."""
+    kept = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    write_bytes(path, save(kept, {**facts, SEAL: _sum(kept, facts)}))
+
+
+def read(path: Path, names: set[str], way_out: str) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and the facts, which have these names. A file of an earlier lab has no seal and is read as it is; the next one has it.
+    LabError, which `way_out` ends, where anything is not as it was written."""
+    try:
+        with safe_open(path, "pt") as file:
+            facts = dict(file.metadata() or {})
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise LabError(f"{path} is damaged ({in_a_line(error)}); {way_out}") from None
+    seal = facts.pop(SEAL, None)
+    if facts.keys() != names or seal not in (None, _sum(tensors, facts)):
+        raise LabError(f"{path} is damaged: its content does not fit its SHA-256; {way_out}")
+    return tensors, facts
+
+
+def _sum(tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(dict(facts), sort_keys=True).encode() + save(dict(tensors))).hexdigest()
