@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hippo_core.files import COMMAND, UNWRITTEN, LabError, mark, remove_made, root
+from hippo_core.files import COMMAND, MARK, UNWRITTEN, LabError, mark, remove_made, root
 from hippo_core.results.records import is_complete, put_away, seal
 
 CLAIM = ".running"
@@ -61,6 +61,7 @@ def claimed(folder: Path) -> Path:
 def keep(folder: Path, record: Path) -> None:
     """Seal the record in `folder` and put it in its place."""
     (folder / CLAIM).unlink()
+    (folder / MARK).unlink()  # a finished record is nothing that may be removed
     seal(folder)
     clear(record)
     folder.rename(record)

@@ -267,7 +267,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
     monkeypatch.setattr(record_files, "seal", full)
     experiment = load_experiment("answer")
     cell = cells_of(experiment.plan(experiment.parameters(model="model", n=4, run_id="full")))[-1]
-    written = json.dumps({"cell": cell.id})
+    written = json.dumps({"cell": cell.id, "parameters": {}})
     monkeypatch.setattr(execute, "run_notebook", lambda _, target, *__: (target.parent / "meta.json").write_text(written))
     with pytest.raises(LabError, match="disk is full"):
         execute.execute(cell, Output(), Event())

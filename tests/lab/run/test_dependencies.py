@@ -10,7 +10,7 @@ import pytest
 from hippo_core.experiments.asking import parameters as parameters_module
 from hippo_core.experiments.asking.parameters import resolve
 from hippo_core.experiments.memory.experiment import MEMORY, MemoryParameters, canonical
-from hippo_core.files import LabError
+from hippo_core.files import LabError, write_text
 from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.grid.grid_status import status_of
 from hippo_core.lab.run import fingerprints, notebook_files
@@ -166,7 +166,7 @@ def test_what_is_wrong_is_named(place, changes, says):
 def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(place):
     data, teach, test = chain()
     for cell in (data, test):
-        made_folder(cell.record)
+        write_text(cell.record / "metrics.csv", "")
         records.seal(cell.record)
     assert status_of([data, teach, test]).waiting == ()
     shutil.rmtree(test.record)
