@@ -4,7 +4,7 @@ import fcntl
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -12,8 +12,9 @@ from typing import IO, Any
 from hippo_core.files import LabError, write_text
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file, in order. A last line that a kill has cut is left out; LabError, with its number, for another."""
+def read_lines(path: Path, names: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """The objects of a file, in order, each with these names. A last line that a kill has cut is left out; LabError, with its number, for
+    another."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -22,10 +23,12 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(content.split(b"\n")[:-1], 1):
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
             raise LabError(f"{path}:{number}: expected a JSON object on a line of its own; run the phase that writes it again")
+        if missing := [name for name in names if name not in value]:
+            raise LabError(f"{path}:{number}: a line without {missing[0]}; run the phase that writes it again")
         found.append(value)
     return found
 

@@ -14,7 +14,8 @@ from hippo_core.text import SURROGATE
 
 LARGEST = 1e100  # a score beyond it is as good as infinite: its square is
 TAKEN = frozenset(  # the columns of an item beside its metrics
-    "item_id cluster question answer pred better difference a b pred_a pred_b cluster_b question_b answer_b".split()
+    {"item_id", "cluster", "question", "answer", "pred", "better", "difference", "a", "b"}
+    | {"pred_a", "pred_b", "cluster_b", "question_b", "answer_b"}
 )
 LOWER = frozenset({"nll", "ppl", "brier", "brier_score", "ter", "wer", "cer", "mae", "mse", "rmse", "ece"})
 
