@@ -197,14 +197,16 @@ def read_yaml(path: Path, parse: Callable[[str], Any] = parse_yaml) -> Any:
         raise LabError(f"{path} is not valid YAML: {in_a_line(error)}") from None
 
 
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, for `object_pairs_hook`; ValueError where a key stands twice."""
+    if len(values := dict(pairs)) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} twice")
+    return values
+
+
 def parse_json(text: str | bytes, where: object) -> dict[str, Any]:
     """A JSON text that holds an object; LabError, beginning with where it stands, where it holds anything else or names a key twice."""
-
-    def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(values := dict(pairs)) < len(pairs):
-            raise ValueError
-        return values
-
     try:
         values = json.loads(text, object_pairs_hook=once_each)
     except (ValueError, RecursionError):

@@ -14,7 +14,7 @@ from typing import Any
 from hippo_core.files import LabError
 
 SURROGATE = re.compile("[\ud800-\udfff]")
-TYPED = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201b": "'"})  # apostrophes as a keyboard has them
+TYPED = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u201b\u00b4", "'"))  # apostrophes as a keyboard has them
 UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 MARKUP = re.compile(r"[\\`\[\]<>&|]")  # what begins code, a link, an image, HTML or a cell of a table in Markdown
 SPACE = re.compile(r"[^\S\n\t ]|[\u200b\ufeff]")  # a space that no keyboard types, or one without width
@@ -32,15 +32,22 @@ KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 CURRENCY = "$\u20a0-\u20cf\u00a2-\u00a5"
 SPACED = rf"[^\W{UNSPACED}{KATAKANA}]"
 RUN = rf"{SPACED}(?:{SPACED}|[{MARKS}])*"
-SIGN = r"(?:(?<![\w%)])[-+])?"
+SIGN = rf"(?:(?<!{SPACED})(?<![%)])[-+]|(?<!\S)[<>\u2264\u2265\u00b1])?"
 DIGITS = r"(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+(?:[.:/]\d+)+|(?<!,)(?:0,\d+|\d+,\d\d?)(?![\d,])|\d+|(?<![\w.])\.\d+)"
-NUMBER = rf"(?<!\w){SIGN}[{CURRENCY}]?{DIGITS}(?:[%\u2030{CURRENCY}](?!\w)|\u00b0?)(?:{RUN})?"
-WORD = re.compile(rf"(?:{NUMBER}|{RUN}(?:'{RUN})*)(?:[+#]+(?!\w))?|(?=\w)[{UNSPACED}][{MARKS}]*|[{KATAKANA}][{KATAKANA}{MARKS}]*")
-SIGNS = {0x2212: "-", 0xAD: None, **dict.fromkeys((0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))}
+NUMBER = rf"(?<!{SPACED}){SIGN}[{CURRENCY}]?{DIGITS}(?:[%\u2030{CURRENCY}](?!{SPACED})|\u00b0?)(?:{RUN})?"
+GRADE = rf"[+#\u266d]+(?!{SPACED})|(?<=(?<!\w)[A-Za-z])-(?![\w-])|(?<=(?<!\w)[Aa][Bb])-(?![\w-])"  # C++, F#, A-, AB-
+WORD = re.compile(rf"(?:{NUMBER}|{RUN}(?:'{RUN})*)(?:{GRADE})?|(?=\w)[{UNSPACED}][{MARKS}]*|[{KATAKANA}][{KATAKANA}{MARKS}]*")
+SIGNS = {
+    0x2212: "-",
+    **dict.fromkeys(range(0x2010, 0x2014), "-"),
+    0x266F: "#",
+    0xAD: None,
+    **dict.fromkeys((0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))),
+}
 WIDE = re.compile("[\uff00-\uffef]+")  # letters, digits and marks as wide as a Chinese character, and narrow katakana
 DIGIT = re.compile(r"[^\D0-9]")
 THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2}(?:,\d{3})+)(?![\d,])")
-APART = re.compile(r"(?<=\d) (?=[%\u2030](?!\w))")
+APART = re.compile(rf"(?<=\d) (?=[%\u2030{CURRENCY}](?!\w)|\u00b0)|(?<=[{CURRENCY}])(?<!\d[{CURRENCY}]) (?=\d)")
 
 
 def normal(text: object, what: str = "the text") -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, in_a_line, once_each
 from hippo_core.text import normal_values
 
 Form = TypeVar("Form", bound=BaseModel)
@@ -80,7 +80,7 @@ def read_located(path: Path) -> Iterator[Located]:
             text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise LabError(f"{file} cannot be read as UTF-8 text: {error}") from None
-        lines = enumerate(text.splitlines(), 1) if file.suffix == ".jsonl" else [(1, text)]
+        lines = enumerate(text.split("\n"), 1) if file.suffix == ".jsonl" else [(1, text)]
         for number, part in lines:
             if part.strip():
                 yield from _values(file, part, number)
@@ -88,9 +88,11 @@ def read_located(path: Path) -> Iterator[Located]:
 
 def _values(file: Path, text: str, line: int) -> Iterator[Located]:
     try:
-        value = normal_values(json.loads(text), f"{file}:{line}: a text")
+        value = normal_values(json.loads(text, object_pairs_hook=once_each), f"{file}:{line}: a text")
     except json.JSONDecodeError as error:
         raise LabError(f"{file}:{line + error.lineno - 1}: expected JSON, got {error.msg} at column {error.colno}") from None
+    except (ValueError, RecursionError) as error:  # a key twice, a number of more digits than Python reads, values nested too deep
+        raise LabError(f"{file}:{line}: expected JSON, got {in_a_line(error).partition(';')[0]}") from None
     if isinstance(value, list):
         yield from (Located(one, file, text, line, number) for number, one in enumerate(value))
     else:

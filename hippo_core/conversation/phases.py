@@ -20,7 +20,8 @@ from hippo_core.providers import Answer, Provider
 
 RAW, SCORED = "raw.jsonl", "scored.jsonl"
 KEY = ("provider", "technique", "budget", "dialogue", "question", "max_tokens", "temperature", "prompt_sha256")
-ANSWER_TOKENS = 8
+ANSWER_TOKENS = 8  # of an answer about a drawn dialogue, at most
+OWN_ANSWER_TOKENS = 32  # about a user's own; the model stops by itself
 
 
 def key_of(row: Mapping[str, Any]) -> str:
@@ -35,29 +36,31 @@ def execute(
     setting: Setting,
     provider: Provider,
     say: Callable[[str], object] = print,
+    max_tokens: int = ANSWER_TOKENS,
 ) -> list[Row]:
     """All raw rows at once, with the lines that were shown. `setting.lm` counts the tokens of a budget, whoever answers."""
     rows: list[Row] = []
     for name in techniques:
-        own, ms = timed(lambda: calls(choices(dialogues, [name], budgets, setting), provider, ANSWER_TOKENS, 0.0))  # noqa: B023
+        own, ms = timed(lambda: calls(choices(dialogues, [name], budgets, setting), provider, max_tokens, 0.0))  # noqa: B023
         prompts = [prompt for known, prompt in own if not known["error"]]
-        answers, answer_ms = timed(lambda: iter(_answers(provider, prompts)))  # noqa: B023
+        answers, answer_ms = timed(lambda: iter(_answers(provider, prompts, max_tokens)))  # noqa: B023
         made = [known | asdict(Answer(error=known["error"]) if known["error"] else next(answers)) for known, _ in own]
         failed = [row["error"] for row in made if row["error"]]
         why = f", {len(failed)} failed ({failed[0]})" if failed else ""
+        why += f", {count} cut at {max_tokens} tokens" if (count := sum(row["cut"] for row in made)) else ""
         say(f"{name}: {len(own)} answers{why}; choosing {ms / 1e3:.1f} s, answering {answer_ms / 1e3:.1f} s")
         rows += made
     return rows
 
 
-def _answers(provider: Provider, prompts: Sequence[str]) -> list[Answer]:
+def _answers(provider: Provider, prompts: Sequence[str], max_tokens: int) -> list[Answer]:
     """The answers to many prompts; where the provider fails over them, each alone, so that the one it fails over is told from the rest."""
     try:
-        return provider.answers(prompts, max_tokens=ANSWER_TOKENS)
+        return provider.answers(prompts, max_tokens=max_tokens)
     except Exception as error:
         if len(prompts) == 1:
             return [Answer(error=in_a_line(error))]
-        return [answer for prompt in prompts for answer in _answers(provider, [prompt])]
+        return [answer for prompt in prompts for answer in _answers(provider, [prompt], max_tokens)]
 
 
 def evaluate(raw: Iterable[Row], dialogues: Sequence[Dialogue], source: object = RAW) -> list[Row]:
@@ -67,10 +70,13 @@ def evaluate(raw: Iterable[Row], dialogues: Sequence[Dialogue], source: object =
     found: dict[str, Row] = {}
     for number, row in enumerate(raw, 1):
         place = (row.get("dialogue"), row.get("question"))
-        if place not in known:
+        if not all(isinstance(one, str) for one in place) or place not in known:
             raise LabError(f"{source}:{number}: no question {place[1]!r} in a dialogue {place[0]!r}; give the dialogues that were asked")
         if missing := [name for name in KEY if name not in row]:
             raise LabError(f"{source}:{number}: a row without {missing[0]}; run the phase before this one again")
         dialogue, question = known[place]  # type: ignore[index]
-        found[key_of(row)] = row | {"answer_id": key_of(row)} | scored(row, dialogue, question, entities[dialogue.id])
+        try:
+            found[key_of(row)] = row | {"answer_id": key_of(row)} | scored(row, dialogue, question, entities[dialogue.id])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise LabError(f"{source}:{number}: no whole answer ({in_a_line(error)}); run the phase before this one again") from None
     return list(found.values())

@@ -9,6 +9,7 @@ from typing import Any
 
 from hippo_core.files import LabError
 from hippo_core.methods.base import Observation
+from hippo_core.store.trace import Statement
 from hippo_core.text import normal
 
 LONGEST = 1_000_000  # characters of a sentence, a question, a name
@@ -65,6 +66,14 @@ def sentences(value: object) -> list[Any]:
     if isinstance(value, Mapping | bytes | bytearray | set | frozenset) or not isinstance(value, Iterable):
         raise LabError(f"expected a sentence or a list of sentences, got {brief(value)}")
     return list(value)
+
+
+def observations(value: object) -> list[Observation]:
+    """What a teller says, as a list; what the sentences are is looked at later."""
+    told = sentences(value)
+    if wrong := [one for one in told if not (isinstance(one, Observation) and isinstance(one.statement, Statement))]:
+        raise LabError(f"expected a list of Observation, each of a Statement, got {brief(wrong[0])}; `teach` takes sentences")
+    return told
 
 
 def observation(told: Observation, what: str) -> Observation:

@@ -246,6 +246,7 @@ class Memory:
         """All that is told, in its normal form; LabError, before any of it is written, where one cannot be."""
         from hippo_core.models.prompt import too_long
 
+        observations = arguments.observations(observations)
         told = [arguments.observation(one, f"text {number} of {len(observations)}") for number, one in enumerate(observations, start=1)]
         texts = [one.statement.text for one in told]
         long = too_long(self._lm, texts, self.preset.settings.decoding, ANSWER_TOKENS) if self.preset.taught else []

@@ -70,7 +70,7 @@ def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: De
     before, separator, after = prompt.rpartition("".join(lines) + opening)
     if not separator:
         raise LabError(f"the chat template of {lm.spec.name} changes the user's words, so facts cannot be told from the rest")
-    end = opening.index(question) + len(question)
+    end = len(question) if decoding == "short" else len(opening) - len("\nAnswer:")
     prefix, question_ids, rest = _tokens(lm, before, opening[:end], opening[end:] + after)
     blocks = [_tokens(lm, before, line, opening + after)[1] for line in lines]
     exact = [*prefix, *chain(*blocks), *question_ids, *rest] == lm.encode(prompt)

@@ -71,7 +71,7 @@ def _breaker(tokenizer: Any) -> Callable[[str], str]:
     backend = tokenizer.backend_tokenizer
     backend.normalizer = normalizers.Sequence([normalizers.Replace(UNSEEN, ""), *([backend.normalizer] if backend.normalizer else [])])
     begins = re.compile(f"(?=({'|'.join(map(re.escape, names))}))(.)", re.DOTALL)
-    return lambda text: begins.sub(lambda hit: hit[2] + (" " if own[hit[1]] else UNSEEN), text)
+    return lambda text: begins.sub(lambda hit: hit[2] + (" " if own[hit[1]] else UNSEEN), text.replace(UNSEEN, ""))
 
 
 def _text_and_origin(tokenizer: Any, wanted: str) -> tuple[str, Literal["model", "generic", "given"]]:

@@ -22,6 +22,7 @@ class Answer:
         seconds: from the first attempt to the end of the last one, pauses between them included.
         error: why there is no answer, in one line; None where there is one.
         attempts: how often it was called.
+        cut: whether the limit of new tokens ended it, and not the model; False where the provider does not say.
     """
 
     text: str = ""
@@ -31,6 +32,7 @@ class Answer:
     seconds: float = 0.0
     error: str | None = None
     attempts: int = 1
+    cut: bool = False
 
 
 class Provider(ABC):

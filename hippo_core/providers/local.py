@@ -67,5 +67,5 @@ class LocalProvider(Provider):
                 found[prompt] = Answer(error=error)
         made = generate(self.lm, list(fitting.values()), max_tokens, self.spec.batch_size, stops(self.lm, "short"))
         for prompt, one in zip(fitting, made, strict=True):
-            found[prompt] = Answer(one.text.strip(), one.prompt_tokens, one.generated_tokens, 0, one.latency_ms / 1e3)
+            found[prompt] = Answer(one.text.strip(), one.prompt_tokens, one.generated_tokens, 0, one.latency_ms / 1e3, cut=one.cut)
         return [found[prompt] for prompt in prompts]

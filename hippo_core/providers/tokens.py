@@ -11,6 +11,7 @@ from typing import Any
 from hippo_core.providers.base import Answer
 from hippo_core.providers.retry import BUSY_WORDS, CallFailed
 
+LENGTH = "length"  # what an endpoint says of an answer that its limit of tokens ended
 SHOWN = 120  # characters of an unreadable output that an error shows
 
 
@@ -77,12 +78,14 @@ def openai(output: str) -> Answer:
     if values.get("error"):
         raise failed(f"error: {_message(values['error'])}")
     choices = values.get("choices")
-    message = _mapping(_mapping(choices[0]).get("message")) if isinstance(choices, list) and choices else {}
+    choice = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
+    message = _mapping(choice.get("message"))
     if not isinstance(message.get("content"), str):
         raise failed("an object without choices[0].message.content")
     usage = _mapping(values.get("usage"))
     cached = _count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
-    return Answer(message["content"], _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")), cached)
+    counts = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")), cached
+    return Answer(message["content"], *counts, cut=choice.get("finish_reason") == LENGTH)
 
 
 def ollama(output: str) -> Answer:
@@ -93,7 +96,8 @@ def ollama(output: str) -> Answer:
     message = _mapping(values.get("message"))
     if not isinstance(message.get("content"), str):
         raise failed("an object without message.content")
-    return Answer(message["content"], _count(values.get("prompt_eval_count")), _count(values.get("eval_count")))
+    counts = _count(values.get("prompt_eval_count")), _count(values.get("eval_count"))
+    return Answer(message["content"], *counts, cut=values.get("done_reason") == LENGTH)
 
 
 def failed(message: str) -> CallFailed:

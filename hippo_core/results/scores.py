@@ -13,11 +13,15 @@ import pandas as pd
 
 from hippo_core.files import LabError
 from hippo_core.suites.types import Item, PathScore, Suite, World
-from hippo_core.text import PUNCTUATION, WORD, folded, words
+from hippo_core.text import KATAKANA, PUNCTUATION, UNSPACED, WORD, folded, words
 
 ARTICLES = frozenset({"a", "an", "the"})
 MARKS = re.compile(f"[{PUNCTUATION}]+")
-INSIDE = re.compile(rf"(?<=[^\W\d])[{PUNCTUATION}]+(?=\w)|(?<=\w)[{PUNCTUATION}]+(?=[^\W\d])")  # beside a letter, within a word
+JOINS = re.sub(r"\\?[+#*/^=<>|]", "", PUNCTUATION)  # what calculates or compares joins no words
+LETTER = rf"[^\W\d{UNSPACED}{KATAKANA}]"
+INSIDE = re.compile(  # between letters, or between a letter and a digit
+    rf"(?<=[^\W\d])[{JOINS}]+(?=[^\W\d])|(?<={LETTER})[{JOINS}](?=\d)|(?<=\d)[{JOINS}]+(?={LETTER})"
+)
 REFUSALS = (
     re.compile(r"\bi (?:can't|can not|cannot|won't|will not|am unable|do not have|don't have)\b", re.IGNORECASE),
     re.compile(r"\bi'm (?:unable|not able)\b", re.IGNORECASE),

@@ -65,6 +65,28 @@ def test_a_mistake_is_one_line_with_file_and_line(tmp_path, old, new, line, says
     assert str(error.value).startswith(f"{path}:{line}: ") and says in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"id": "a", "id": "b"}', "the key 'id' twice"),
+        ("[" * 100_000, "recursion"),
+        ('{"a":' * 900 + "1" + "}" * 900, "."),
+        ('{"id": ' + "1" * 5000 + "}", "5000 digits"),
+    ],
+    ids=["twice", "cut", "deep", "digits"],
+)
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_json_that_python_reads_otherwise_or_not_is_one_line(tmp_path, text, says, name):
+    with pytest.raises(LabError, match=says) as error:
+        read(written(tmp_path, text, name))
+    assert str(error.value).startswith(f"{tmp_path / name}:1")
+
+
+def test_a_line_of_a_file_ends_at_a_line_feed_alone(tmp_path):
+    told = json.dumps({"id": "a", "turns": [{"speaker": "Ann", "text": "One\u2028two\u0085three."}]}, ensure_ascii=False)
+    assert len(read(written(tmp_path, f"{told}\r\n\n", "a.jsonl"))[0].turns) == 1
+
+
 def test_in_lines_the_line_of_the_file_is_said(tmp_path):
     good = json.dumps(json.loads(SPECIFIED))
     path = written(tmp_path, good + "\n\n" + good.replace('"role": "user", ', "") + "\n", "a.jsonl")

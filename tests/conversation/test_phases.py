@@ -106,6 +106,37 @@ def test_what_a_technique_cannot_read_is_its_own_failure_and_the_rest_goes_on(tm
     assert in_words("m", by_technique(rows)).endswith("; 3 failed.")
 
 
+class Talks(LastWord):
+    """Says as many words as it may, of ten."""
+
+    def call(self, prompt, max_tokens, temperature):
+        return Answer(" ".join(["word"] * min(10, max_tokens)), cut=max_tokens < 10)
+
+
+@pytest.mark.parametrize(("room", "cut"), [(8, 2), (32, 0)])
+def test_answers_that_the_limit_has_cut_are_counted_and_said(tmp_path, dialogue, setting, room, cut):
+    said = []
+    raw = execute([dialogue], ["oracle"], [Budget.of("turns")], setting, Talks(), said.append, room)
+    write_lines(tmp_path / "raw.jsonl", raw)
+    lines = by_technique(table_of(evaluate(read_lines(tmp_path / "raw.jsonl"), [dialogue])))
+    assert [row["cut"] for row in raw] == [cut > 0] * 2 and [line["cut"] for line in lines] == [cut]
+    assert (f"2 cut at {room} tokens" in said[0]) == (f"{cut} cut by the limit of new tokens" in in_words("m", lines)) == (cut > 0)
+
+
+def test_answers_of_before_cut_ones_were_counted_are_read(dialogue, setting):
+    raw = [{name: value for name, value in row.items() if name != "cut"} for row in asked(dialogue, setting, "oracle")]
+    assert by_technique(table_of(evaluate(raw, [dialogue])))[0]["cut"] == 0
+
+
+@pytest.mark.parametrize("change", [{"text": 3}, {"seconds": "long"}, {"ranking": 1}, {"places": 1}, {"dialogue": ["d"]}])
+def test_a_line_that_is_no_whole_answer_is_told_in_a_line(dialogue, setting, change):
+    [row, _] = asked(dialogue, setting, "bm25")
+    with pytest.raises(LabError, match=r"^raw.jsonl:1: no (whole answer|question)"):
+        evaluate([row | change], [dialogue])
+    with pytest.raises(LabError, match=r"^raw.jsonl:1: no whole answer"):
+        evaluate([{name: value for name, value in row.items() if name != "select_ms"}], [dialogue])
+
+
 def test_a_model_that_breaks_down_over_one_prompt_answers_the_others(dialogue, setting):
     raw = execute([dialogue], ["oracle"], [Budget.of("turns")], setting, Chokes(), say=lambda text: None)
     assert [(row["text"], row["error"]) for row in raw] == [("Oslo.", None), ("", "cannot read a harp")]

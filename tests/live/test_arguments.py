@@ -202,3 +202,14 @@ def test_files_and_folders_of_the_user_beside_a_memory_stay(told, tmp_path):
     with Memory(method=RAG).open(told):
         pass
     assert names(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "said",
+    [*STRANGE, "Anna is here.", ["Anna is here."], [None], [Observation(None)], [{"text": "Anna is here."}]],  # type: ignore[arg-type]
+    ids=lambda said: type(said).__name__,
+)
+def test_only_observations_are_told(memory, said):
+    before = len(memory)
+    assert "expected a" in one_line(lambda: list(memory.tell(said)))
+    assert len(memory) == before

@@ -160,3 +160,12 @@ def test_how_long_to_wait_is_a_number_or_a_date():
     assert retry_after("Tue, 01 Jan 2030 12:00:30 GMT", now) == 30
     assert retry_after("Tue, 01 Jan 2030 11:00:00 GMT", now) == 0
     assert [retry_after(value) for value in (None, "soon", "nan", "-3")] == [None, None, None, 0]
+
+
+@pytest.mark.parametrize(("ended", "cut"), [("length", True), ("stop", False), (None, False)])
+@pytest.mark.parametrize("name", ["openai:tiny", "ollama:tiny"])
+def test_an_answer_says_whether_the_limit_has_cut_it(server, name, ended, cut):
+    reply = (
+        OLLAMA | {"done_reason": ended} if name == "ollama:tiny" else CHAT | {"choices": [CHAT["choices"][0] | {"finish_reason": ended}]}
+    )
+    assert asked(server, (200, {}, json.dumps(reply).encode()), name=name).cut is cut

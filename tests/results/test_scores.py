@@ -52,7 +52,27 @@ def test_normalise(text, expected):
 
 
 @pytest.mark.parametrize(
-    ("said", "odd"), [("1.5", 0), ("50%", 0), ("C#", 0), ("-5", 0), ("Rome.", 1), ("5.", 1), ("Rome!", 1), ("a\nb", 1)]
+    ("said", "expected"),
+    [
+        ("x^2", "x2"),
+        ("x=-5", "x=5"),
+        ("t:-5", "t:5"),
+        ("C++17", "C17"),
+        ("A/B", "AB"),
+        ("<5", ">5"),
+        ("A-", "A"),
+        ("5 \u20ac", "5"),
+        ("\u6c14\u6e29-5\u5ea6", "\u6c14\u6e295\u5ea6"),
+        ("50%\u7684", "50\u7684"),
+        ("\u30b8\u30e7\u30f3-5", "\u30b8\u30e7\u30f35"),
+    ],
+)
+def test_what_calculates_or_compares_is_no_punctuation(said, expected):
+    assert scores.em_norm(said, [expected]) == scores.em_norm(expected, [said]) == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "odd"), [("1.5", 0), ("50%", 0), ("C#", 0), ("-5", 0), ("A-", 0), ("Rome.", 1), ("5.", 1), ("Rome!", 1), ("a\nb", 1)]
 )
 def test_the_marks_of_a_number_or_a_name_do_not_make_an_answer_odd(said, odd):
     assert scores.format_violation(said) == odd

@@ -10,6 +10,7 @@ from pathlib import Path
 from hippo_core.conversation.dialogue import Dialogue
 from hippo_core.conversation.published import locomo, longmemeval
 from hippo_core.files import LabError
+from hippo_core.text import normal_values
 
 
 def read_published(path: Path, corrections: Sequence[Path] = ()) -> tuple[Dialogue, ...]:
@@ -20,9 +21,10 @@ def read_published(path: Path, corrections: Sequence[Path] = ()) -> tuple[Dialog
     """
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
+        normal_values(values, str(path))  # for its error alone: published words stay as they are
     except OSError as error:
         raise LabError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LabError(f"{path} is no JSON: {error}") from None
     values = values if isinstance(values, list) else [values]
     if not values or not all(isinstance(one, dict) for one in values):

@@ -54,7 +54,7 @@ def read_corrections(paths: Sequence[Path]) -> dict[str, Mapping[str, Any]]:
     for path in (file for one in paths for file in (sorted(one.glob("errors_*.json")) if one.is_dir() else [one])):
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise LabError(f"{path}: expected a JSON list of wrong questions ({error})") from None
         if not isinstance(values, list) or not all(
             isinstance(one, dict) and NUMBERED.fullmatch(str(one.get("question_id"))) for one in values

@@ -41,9 +41,9 @@ def in_words(model: str, techniques: Sequence[Mapping[str, Any]]) -> str:
             said.append(f"{_budget(budget)} {best} {own[best]:.2f}")
     bounds = [f"{name} {mean:.2f}" for name in EVERYWHERE for (of, _), mean in list(means.items())[::-1] if of == name and mean is not None]
     failed = sum(line.get("failed", 0) for line in techniques)  # records of before do not count them
-    return (
-        f"{model} answers: {'; '.join(said) or NONE}; bounds: {', '.join(dict.fromkeys(bounds))}{f'; {failed} failed' if failed else ''}."
-    )
+    cut = sum(line.get("cut", 0) for line in techniques)
+    faults = (f"; {failed} failed" if failed else "") + (f"; {cut} cut by the limit of new tokens" if cut else "")
+    return f"{model} answers: {'; '.join(said) or NONE}; bounds: {', '.join(dict.fromkeys(bounds))}{faults}."
 
 
 def found(tables: Sequence[TableRows]) -> list[Section]:
@@ -100,6 +100,7 @@ def _side_by_side(name: str, rows: Frame) -> Section:
             shown
             | {
                 "failed": count(line["failed"]),
+                "cut": count(line["cut"]),
                 "tokens": quantity(line["tokens"]),
                 "ms a question": quantity(line["ms"]),
                 "ms a dialogue": quantity(line["index_ms"]),

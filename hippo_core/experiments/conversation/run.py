@@ -4,7 +4,7 @@ from hippo_core.conversation.budget import Budget
 from hippo_core.conversation.dialogue import Dialogue, read
 from hippo_core.conversation.generator import generate
 from hippo_core.conversation.lines import write_lines
-from hippo_core.conversation.phases import RAW, SCORED, evaluate, execute
+from hippo_core.conversation.phases import ANSWER_TOKENS, OWN_ANSWER_TOKENS, RAW, SCORED, evaluate, execute
 from hippo_core.conversation.techniques.base import Setting
 from hippo_core.experiments.cell import OpenCell
 from hippo_core.experiments.conversation.table import table_of
@@ -28,7 +28,8 @@ def converse(cell: OpenCell) -> Frame:
     """Execute, evaluate and aggregate."""
     told, dialogues, lm = cell.parameters, dialogues_of(cell), cell.language_model
     budgets = [Budget.of(one) for one in told.budgets]
-    raw = execute(dialogues, told.techniques, budgets, Setting(lm, told.seed), LocalProvider(lm))
+    room = OWN_ANSWER_TOKENS if told.dialogues else ANSWER_TOKENS
+    raw = execute(dialogues, told.techniques, budgets, Setting(lm, told.seed), LocalProvider(lm), max_tokens=room)
     write_lines(cell.record / RAW, raw)
     scored = evaluate(raw, dialogues)
     write_lines(cell.record / SCORED, scored)

@@ -13,7 +13,7 @@ from hippo_core.results.statistics import cluster_interval
 SCORES = ("em", "contains", "entity_recall", "entity_precision", "stale", "presence", "shown", "hit_1", "recall_5", "recall_10")
 COSTS = ("tokens", "ms", "index_ms")
 GROUPS = ("position", "salience", "kind", "category")
-COLUMNS = ("entry", "dialogue", "question", "technique", "budget", *GROUPS, "turns", "distance", *SCORES, *COSTS)
+COLUMNS = ("entry", "dialogue", "question", "technique", "budget", *GROUPS, "turns", "distance", *SCORES, *COSTS, "cut")
 
 
 def table_of(scored: list[dict[str, Any]]) -> Frame:
@@ -21,18 +21,21 @@ def table_of(scored: list[dict[str, Any]]) -> Frame:
     rows = pd.DataFrame(scored)
     question = rows["dialogue"] + "/" + rows["question"]
     rows = rows.assign(question=question, entry=question + "/" + rows["technique"] + "/" + rows["budget"])
-    numbers = [*SCORES, *COSTS, "distance"]
+    rows = rows if "cut" in rows else rows.assign(cut=math.nan)  # scored before cut answers were counted
+    numbers = [*SCORES, *COSTS, "distance", "cut"]
     return rows.assign(**rows[numbers].astype(float))[list(COLUMNS)]
 
 
 def by_technique(rows: Frame) -> list[dict[str, Any]]:
-    """Of each technique and budget the mean of each score with its interval by dialogue, what it costs, and how many answers failed."""
+    """Of each technique and budget the mean of each score with its interval by dialogue, what it costs, and how many answers failed or were
+    cut by the limit of new tokens."""
     found = []
     for (technique, budget), own in rows.groupby(["technique", "budget"], sort=False):
         line: dict[str, Any] = {"technique": technique, "budget": budget}
         line |= {name: mean_score(own, name) for name in SCORES}
         line |= {name: _mean(own[name]) for name in COSTS}
         line["failed"] = int(own["em"].isna().sum())  # every other answer has an exact match, 0 or 1
+        line["cut"] = int((own["cut"] > 0).sum()) if "cut" in own else 0  # records of before do not say
         found.append(line)
     return found
 

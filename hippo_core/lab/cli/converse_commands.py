@@ -64,7 +64,8 @@ def execute(
         print(phase.describe(chosen, model, max_tokens, temperature))
         return
     done = phase.execute(chosen, model, out / "raw.jsonl", max_tokens, temperature, lambda line: print(line, flush=True))
-    print(f"{done.asked} asked ({done.failed} failed), {done.kept} there already: {out / 'raw.jsonl'}")
+    faults = f"{done.failed} failed" + (f", {done.cut} cut by --max-tokens {max_tokens}" if done.cut else "")
+    print(f"{done.asked} asked ({faults}), {done.kept} there already: {out / 'raw.jsonl'}")
     raise typer.Exit(int(done.failed > 0))
 
 
@@ -99,11 +100,13 @@ def evaluate(
 def aggregate(out: Folder) -> None:
     """Phase three: the report of scored.jsonl, with judged.jsonl and what people rated (ratings*.jsonl) where they are there."""
     from hippo_core.conversation.lines import read_lines
+    from hippo_core.lab.converse.aggregate import NAMES
     from hippo_core.lab.converse.aggregate import aggregate as phase
+    from hippo_core.lab.converse.judge import ASPECTS
 
-    judged = read_lines(out / "judged.jsonl") if (out / "judged.jsonl").is_file() else []
-    ratings = [one for path in sorted(out.glob("ratings*.jsonl")) for one in read_lines(path)]
-    print(f"report: {phase(read_lines(out / 'scored.jsonl'), out, judged, ratings)}")
+    judged = read_lines(out / "judged.jsonl", ("answer_id", "judge", *ASPECTS)) if (out / "judged.jsonl").is_file() else []
+    ratings = [one for path in sorted(out.glob("ratings*.jsonl")) for one in read_lines(path, ("answer_id",))]
+    print(f"report: {phase(read_lines(out / 'scored.jsonl', NAMES), out, judged, ratings)}")
 
 
 @app.command()

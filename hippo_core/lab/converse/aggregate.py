@@ -13,11 +13,13 @@ import pandas as pd
 from hippo_core.files import LabError, write_json, write_text
 from hippo_core.lab.converse.calibration import Agreement, believed
 from hippo_core.lab.converse.judge import ASPECTS
-from hippo_core.results.formatting import missing, probability, quantity, share, span
+from hippo_core.results.formatting import NONE, missing, probability, quantity, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics import cluster_interval, compare, holm
 
 KEYS = ["provider", "technique", "budget"]
+NUMBERS = ("contains", "em", "entity_recall", "entity_precision", "stale", "tokens_in", "tokens_out", "seconds")
+NAMES = ("answer_id", "dialogue", "question", "error", *KEYS, "position", "salience", "kind", *NUMBERS)  # of a scored answer
 Table = tuple[str, list[str], list[list[str]]]  # title, columns, rows
 
 
@@ -27,6 +29,9 @@ def aggregate(
     """Write report.md, report.html and report.json below `out`; returns the page. LabError where nothing is scored."""
     if not scored:
         raise LabError("no scored answers; run the phases execute and evaluate first")
+    for number, one in enumerate(scored, 1):
+        if wrong := [name for name in NUMBERS if not isinstance(one.get(name), int | float | None)]:
+            raise LabError(f"scored answer {number}: {wrong[0]} is no number; run the phase evaluate again")
     rows: Frame = pd.DataFrame(list(scored))
     if len(judges := {one["judge"] for one in judged}) > 1:
         raise LabError(f"judgements of {len(judges)} judges ({', '.join(sorted(judges))}); give those of one")
@@ -59,8 +64,9 @@ def conditions(rows: Frame) -> Table:
         cells += [share(_mean(ok[name])) for name in ("em", "entity_recall", "entity_precision", "stale")]
         cells += [tokens, quantity(_mean(ok["tokens_out"])), quantity(float(ok["seconds"].median()) if len(ok) else math.nan)]
         cells += [quantity(_mean(ok[aspect])) for aspect in ASPECTS]
-        body.append([*map(str, key), str(len(ok)), str(len(part) - len(ok)), str(ok["dialogue"].nunique()), *cells])
-    columns = [*KEYS, "n", "failed", "dialogues", "contains", "95 %", "EM", "entity recall", "entity precision", "stale"]
+        cut = str(int(ok["cut"].eq(True).sum())) if "cut" in ok else NONE
+        body.append([*map(str, key), str(len(ok)), str(len(part) - len(ok)), cut, str(ok["dialogue"].nunique()), *cells])
+    columns = [*KEYS, "n", "failed", "cut", "dialogues", "contains", "95 %", "EM", "entity recall", "entity precision", "stale"]
     return "Techniques", [*columns, "tokens in", "tokens out", "seconds (median)", *ASPECTS], body
 
 

@@ -11,17 +11,18 @@ from pathlib import Path
 
 from hippo_core.conversation.choices import Choice, calls
 from hippo_core.conversation.lines import appending, read_lines
-from hippo_core.conversation.phases import key_of
+from hippo_core.conversation.phases import KEY, key_of
 from hippo_core.providers import Answer, Provider
 
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """How many questions were asked now, had an answer already, and failed now."""
+    """How many questions were asked now, had an answer already, failed now, and were cut now by the limit of new tokens."""
 
     asked: int
     kept: int
     failed: int
+    cut: int = 0
 
 
 def execute(
@@ -33,10 +34,10 @@ def execute(
     say: Callable[[str], None] = lambda line: None,
 ) -> Executed:
     """Ask what has no answer in `out` yet, and append it."""
-    asked = failed = kept = 0
+    asked = failed = kept = cut = 0
     planned = calls(chosen, provider, max_tokens, temperature)
     with appending(out) as file:
-        done = {key_of(record) for record in read_lines(out) if record["error"] is None}
+        done = {key_of(record) for record in read_lines(out, (*KEY, "error")) if record["error"] is None}
         for number, (known, text) in enumerate(planned, 1):
             if key_of(known) in done:
                 kept += 1
@@ -45,10 +46,10 @@ def execute(
             answer = Answer(error=known_error) if known_error else provider.answer(text, max_tokens=max_tokens, temperature=temperature)
             textless = {name: value for name, value in known.items() if name != "lines"}
             file.append(textless | {"at": datetime.now(UTC).isoformat(timespec="seconds")} | asdict(answer))
-            asked, failed = asked + 1, failed + (answer.error is not None)
+            asked, failed, cut = asked + 1, failed + (answer.error is not None), cut + answer.cut
             label = f"{number}/{len(planned)} {known['technique']} ({known['budget']}) {known['dialogue']} {known['question']}"
             say(f"{label}: {answer.error or f'{answer.seconds:.1f} s'}")
-    return Executed(asked, kept, failed)
+    return Executed(asked, kept, failed, cut)
 
 
 def describe(chosen: Iterable[Choice], provider: Provider, max_tokens: int, temperature: float) -> str:

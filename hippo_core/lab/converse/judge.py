@@ -33,7 +33,11 @@ def judge(scored: Sequence[dict[str, Any]], dialogues: Sequence[Dialogue], provi
     """Judge the answers that `out` has no judgement of yet; returns how many judgements failed now. Those are tried again next time."""
     by_id, failed = {dialogue.id: dialogue for dialogue in dialogues}, 0
     with appending(out) as file:
-        done = {one["answer_id"] for one in read_lines(out) if one["judge"] == provider.identity and one["error"] is None}
+        done = {
+            one["answer_id"]
+            for one in read_lines(out, ("answer_id", "judge", "error"))
+            if one["judge"] == provider.identity and one["error"] is None
+        }
         for record in scored:
             if record["error"] is not None or record["answer_id"] in done:
                 continue

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError, root, shortened
 from hippo_core.results.records import records_of, records_with
 from hippo_core.results.two_runs import inspect_ai, lab, lm_eval, tables
 from hippo_core.results.two_runs.logs import Log
@@ -16,6 +16,8 @@ def open_log(place: str, cluster: str = "", task: str = "", filter_name: str = "
         return _opened(place, cluster, task, filter_name, split, suite)
     except RecursionError:
         raise LabError(f"{place}: holds a value that is nested too deep; no log of this kind has one") from None
+    except OSError as error:  # a name that is too long, a folder that may not be read
+        raise LabError(f"{shortened(place)} cannot be read: {error.strerror}; name a run or a log") from None
 
 
 def _opened(place: str, cluster: str, task: str, filter_name: str, split: str, suite: str) -> Log:

@@ -17,7 +17,20 @@ from typing import Any
 from backports.zstd import ZstdError, zipfile  # reads what is packed by zstd, as newer logs are
 
 from hippo_core.files import LabError
-from hippo_core.results.two_runs.logs import Log, as_object, id_of, in_order, less_is_better, need, number, parse_json, part, table, text_of
+from hippo_core.results.two_runs.logs import (
+    Log,
+    as_object,
+    id_of,
+    in_order,
+    less_is_better,
+    metric_name,
+    need,
+    number,
+    parse_json,
+    part,
+    table,
+    text_of,
+)
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -61,7 +74,7 @@ def _metrics(header: dict[str, Any], named: Sequence[Mapping[str, float | None]]
     some samples, is no metric itself."""
     made = header.get("eval") or {}
     scorers = [*_listed(made, "scorers"), *_listed(header.get("results") or {}, "scores")]
-    order = list(dict.fromkeys(str(one.get("scorer") or one.get("name")) for one in scorers))
+    order = list(dict.fromkeys(metric_name(str(one.get("scorer") or one.get("name"))) for one in scorers))
     every, known = in_order([list(one) for one in named]), {name for one in named for name, value in one.items() if value is not None}
     kept = [name for name in every if name in known or not any(one.startswith(f"{name}/") for one in every)]
     return tuple(sorted(kept, key=lambda name: order.index(of) if (of := _scorer(name, order)) in order else len(order)))
@@ -151,7 +164,7 @@ def _values(where: str, scorer: str, score: Any) -> Iterator[tuple[str, float | 
     value = score.get("value") if isinstance(score, dict) else score
     parts = {f"{scorer}/{name}": one for name, one in value.items()} if isinstance(value, dict) else {scorer: value}
     for name, one in parts.items():
-        yield name, _of_text(one) if isinstance(one, str) else number(one, f"{where}: {name}")
+        yield metric_name(name), _of_text(one) if isinstance(one, str) else number(one, f"{where}: {name}")
 
 
 def _of_text(value: str) -> float | None:

@@ -21,6 +21,7 @@ from hippo_core.results.two_runs.logs import (
     in_order,
     less_is_better,
     lines_of,
+    metric_name,
     need,
     number,
     parse_json,
@@ -45,11 +46,12 @@ def read(path: Path, cluster: str = "", task: str = "", filter_name: str = "") -
         raise LabError(f"{path}: no filter {chosen!r}; there are: {', '.join(filters)}")
     lines = [(where, line) for where, line in lines if str(line.get("filter", "none")) == chosen]
     (task, _), made, where = _named(path), _results(path), f"results of {path}"
-    metrics = in_order([_metrics(where, line) for where, line in lines], _configured(made, task, where))
-    rows = [_row(where, line, cluster, metrics) for where, line in lines]
+    logged = in_order([_metrics(where, line) for where, line in lines], _configured(made, task, where))
+    rows = [_row(where, line, cluster, logged) for where, line in lines]
     about = {"task": task, "filter": chosen, **_about(made, where)}
     told = part(part(made, "higher_is_better", where), task, where)
-    lower = frozenset(name for name in metrics if not (told[name] if told.get(name) is not None else not less_is_better(name)))
+    less = (name for name in logged if not (told[name] if told.get(name) is not None else not less_is_better(name)))
+    metrics, lower = tuple(map(metric_name, logged)), frozenset(map(metric_name, less))
     kind, known = "lm-evaluation-harness", table(rows, str(path))
     return Log(str(path), kind, known, metrics, about, clustered=bool(cluster), lower=lower, by_document=True, notes=notes)
 
@@ -67,11 +69,18 @@ def _file(path: Path, task: str) -> tuple[Path, tuple[str, ...]]:
     if task and task not in tasks:
         raise LabError(f"{path}: no samples of the task {task!r}; there are: {', '.join(tasks)}")
     files = [one for one in found if _named(one)[0] == (task or tasks[0])]
-    models = sorted({f"{one.parent} ({_about(_results(one), str(one)).get('model', 'model unknown')})" for one in files})
+    models = sorted({f"{one.parent} ({_model(one)})" for one in files})
     if len(models) != 1:
         raise LabError(f"{path}: holds logs of several models or runs: {', '.join(models)}; name one folder or one file")
     *older, newest = sorted(files, key=lambda one: _named(one)[1])
     return newest, (f"{newest.name} is the newest of {len(files)} logs of its task; the older are not read.",) if older else ()
+
+
+def _model(path: Path) -> str:
+    """Which model answered, and how it was asked: one model's adapters, shots and chat templates are runs of their own."""
+    about = _about(_results(path), str(path))
+    known = [f"{name} {about[name]}" for name in ("model arguments", "shots", "chat template") if name in about]
+    return ", ".join([about.get("model", "model unknown"), *known])
 
 
 def _named(path: Path) -> tuple[str, str]:
@@ -105,7 +114,7 @@ def _row(where: str, line: dict[str, Any], cluster: str, metrics: tuple[str, ...
         "question": text_of(first.get("arg_0", "")) if isinstance(first, dict) else "",
         "answer": text_of(line.get("target")),
         "pred": text_of(_first(line.get("filtered_resps"))),
-        **{name: _value(name, line.get(name), f"{where}: {name}") for name in metrics},
+        **{metric_name(name): _value(name, line.get(name), f"{where}: {name}") for name in metrics},
     }
 
 

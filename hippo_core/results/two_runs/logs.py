@@ -13,6 +13,10 @@ from hippo_core.results.frames import Frame
 from hippo_core.text import SURROGATE
 
 LARGEST = 1e100  # a score beyond it is as good as infinite: its square is
+TAKEN = frozenset(  # the columns of an item beside its metrics
+    {"item_id", "cluster", "question", "answer", "pred", "better", "difference", "a", "b"}
+    | {"pred_a", "pred_b", "cluster_b", "question_b", "answer_b"}
+)
 LOWER = frozenset({"nll", "ppl", "brier", "brier_score", "ter", "wer", "cer", "mae", "mse", "rmse", "ece"})
 
 
@@ -109,6 +113,11 @@ def in_order(named: Sequence[Sequence[str]], first: Sequence[str] = ()) -> tuple
     """All metrics that items name, in the order of `first`, which is what the log's head says, then in that of the item that has most."""
     names = dict.fromkeys(name for one in sorted(named, key=len, reverse=True) for name in one)
     return tuple(dict.fromkeys([*(name for name in first if name in names), *names]))
+
+
+def metric_name(told: str) -> str:
+    """The name of a metric: another one where a column of each item is called so, as inspect_ai's scorer `answer` is."""
+    return f"{told} (score)" if told in TAKEN else told
 
 
 def less_is_better(metric: str) -> bool:

@@ -1,5 +1,7 @@
 """What rows of conversations come to: means, groups, pairs with corrected p, figures; and what a cell may be told."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,8 @@ from hippo_core.conversation.generator import generate
 from hippo_core.conversation.lines import write_lines
 from hippo_core.conversation.phases import KEY, RAW, SCORED
 from hippo_core.experiments.base import load_experiment
+from hippo_core.experiments.conversation import run
+from hippo_core.experiments.conversation.experiment import ConversationParameters
 from hippo_core.experiments.conversation.report import comparisons, found, in_words
 from hippo_core.experiments.conversation.run import DIALOGUES
 from hippo_core.experiments.conversation.table import COLUMNS, by_technique
@@ -114,6 +118,18 @@ def test_the_plan_says_what_is_not_usual():
     assert plan.label == "conversation n=3 techniques=bm25@3" and plan.modules == ("hippo_core.experiments.conversation.run",)
 
 
+@pytest.mark.parametrize(("own", "room"), [(False, 8), (True, 32)])
+def test_an_answer_about_ones_own_dialogues_has_more_room(tmp_path, monkeypatch, own, room):
+    (tmp_path / "d.json").write_text(generate(1, lengths=(16,))[0].model_dump_json())
+    given = {}
+    monkeypatch.setattr(run, "execute", lambda *_, max_tokens: given.update(room=max_tokens) or [])
+    monkeypatch.setattr(run, "evaluate", lambda *_: [])
+    monkeypatch.setattr(run, "table_of", lambda scored: scored)
+    told = ConversationParameters(n=1, lengths=[16], dialogues=str(tmp_path / "d.json") if own else "")
+    run.converse(SimpleNamespace(parameters=told, record=tmp_path, language_model=SimpleNamespace(spec=None)))
+    assert given == {"room": room}
+
+
 def test_a_cell_rests_on_the_dialogues_that_it_reads(tmp_path):
     experiment, file = load_experiment("conversation"), tmp_path / "mine.jsonl"
     file.write_text("".join(one.model_dump_json() + "\n" for one in generate(2, lengths=(16,))))
@@ -133,7 +149,8 @@ def test_the_phases_of_a_record_run_again_alone(tmp_path):
     told = {"lines": [], "places": [], "ranking": None, "tokens_in": 9, "tokens_out": 1, "seconds": 0.0, "select_ms": 0.0, "index_ms": 0.0}
     told |= dict.fromkeys(KEY, "") | {"error": None}
     raw = [
-        told | {"dialogue": one.id, "question": question.id, "technique": name, "budget": "128", "text": response}
+        told
+        | {"dialogue": one.id, "question": question.id, "technique": name, "budget": "128", "text": response, "cut": response == "nobody"}
         for one, question in asked
         for name, response in (("bm25", question.answer), ("recency", "nobody"))
     ]
@@ -143,7 +160,7 @@ def test_the_phases_of_a_record_run_again_alone(tmp_path):
     assert runner.invoke(app, ["evaluate", str(tmp_path / DIALOGUES), "--out", str(tmp_path)]).exit_code == 0
     assert runner.invoke(app, ["aggregate", "--out", str(tmp_path)]).exit_code == 0
     said = (tmp_path / "report.md").read_text()
-    assert "| bm25 | 128 | 60 | 0 | 12 | 1.00 |" in said and "| recency | 128 | 60 | 0 | 12 | 0.00 |" in said
+    assert "| bm25 | 128 | 60 | 0 | 0 | 12 | 1.00 |" in said and "| recency | 128 | 60 | 0 | 60 | 12 | 0.00 |" in said
     assert "bm25 (128) − recency (128) | 60 | +1.00 |" in said
     (tmp_path / SCORED).unlink()
     assert isinstance(runner.invoke(app, ["aggregate", "--out", str(tmp_path)]).exception, LabError)

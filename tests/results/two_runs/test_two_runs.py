@@ -224,8 +224,41 @@ def test_logs_of_several_models_or_folders_are_told_apart(tmp_path, other, folde
     path = write_harness(tmp_path / folder, harness_lines(B), model=other)
     with pytest.raises(LabError, match=r"several models or runs: .*; name one folder or one file") as error:
         open_log(str(tmp_path))
-    assert "/a/model (tiny)" in str(error.value) and f"/{folder}/model ({other})" in str(error.value)
+    assert "/a/model (tiny," in str(error.value) and f"/{folder}/model ({other}," in str(error.value)
     assert len(open_log(str(path)).rows) == len(B)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"config": {"model": "hf", "model_args": "pretrained=tiny,peft=mine"}},
+        {"n-shot": {"lots": 5}},
+        {"chat_template_sha": "0123"},
+    ],
+    ids=["adapter", "shots", "template"],
+)
+def test_one_model_that_was_asked_in_two_ways_is_two_runs(tmp_path, other):
+    write_harness(tmp_path, harness_lines(A), date="2026-11-24T10-00-00.000000")
+    write_harness(tmp_path, harness_lines(B), **other)
+    with pytest.raises(LabError, match=r"several models or runs: .*; name one folder or one file"):
+        open_log(str(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["harness", "inspect"])
+@pytest.mark.parametrize("name", ["answer", "item_id", "cluster", "better", "difference", "b"])
+def test_a_metric_may_be_called_as_a_column_is(tmp_path, kind, name):
+    logs = []
+    for side, right in (("a", A), ("b", B)):
+        if kind == "harness":
+            path = write_harness(tmp_path / side, [{**line, "metrics": [name], name: line["exact_match"]} for line in harness_lines(right)])
+        else:
+            samples = [{**one, "scores": {name: one["scores"]["match"]}} for one in inspect_samples(right)]
+            path = write_eval(tmp_path / f"{side}.eval", samples)
+        logs.append(open_log(str(path)))
+    found = compare_runs(*logs)
+    assert found.metric == f"{name} (score)"
+    assert found.result.difference == pytest.approx((sum(A) - sum(B)) / len(A))
+    assert {(one["a"], one["b"]) for one in json.loads(as_json(found))["discordant"]} == {(1, 0), (0, 1)}
 
 
 def test_a_task_is_chosen_by_its_whole_name(tmp_path):
