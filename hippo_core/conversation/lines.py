@@ -27,21 +27,13 @@ def read_lines(path: Path, names: Iterable[str] = ()) -> list[dict[str, Any]]:
     found = []
     for number, line in enumerate(content.split(b"\n")[:-1], 1):
         try:
-<<<<<<< HEAD
             value = parse_json(line, f"{path}:{number}")
         except LabError:
             raise LabError(f"{path}:{number}: expected a JSON object on a line of its own; run the phase that writes it again") from None
         if value.pop(SEAL, None) not in (None, values_sha256(value)):
             raise LabError(f"{path}:{number} is not as it was written (its SHA-256 differs); run the phase that writes it again")
-=======
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            value = None
-        if not isinstance(value, dict):
-            raise LabError(f"{path}:{number}: expected a JSON object on a line of its own; run the phase that writes it again")
         if missing := [name for name in names if name not in value]:
             raise LabError(f"{path}:{number}: a line without {missing[0]}; run the phase that writes it again")
->>>>>>> w-break2
         found.append(value)
     return found
 
