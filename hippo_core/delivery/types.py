@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol, Self
 
 from hippo_core.models.generate import Generation
 from hippo_core.store.trace import Trace
+from hippo_core.text import on_one_line
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Question:
 
     @property
     def passages(self) -> tuple[str, ...]:
-        """The texts of its traces."""
-        return tuple(trace.text for trace in self.traces)
+        """The texts of its traces, each on one line: a fact cannot end its line and bring a question of its own."""
+        return tuple(on_one_line(trace.text) for trace in self.traces)
 
     @property
     def blocks(self) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: De
     The prefix is the same for all questions, a block for all questions and neighbours. LabError where the chat template changes
     the words of the user's turn.
     """
-    lines = [as_text(lm.tokenizer, f"{on_one_line(text)}\n") for text in context]
+    lines = [as_text(lm.tokenizer, f"{text}\n") for text in context]
     question = as_text(lm.tokenizer, question)
     opening = question if decoding == "short" else _plain((), question)
     prompt = render(lm, context, question, decoding)
@@ -79,7 +79,7 @@ def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: De
 
 def lines_of(lm: LanguageModel, texts: Sequence[str], decoding: Decoding) -> list[list[int]]:
     """Each text's tokens as a line of its own before a question; any question that begins with a letter."""
-    return [split(lm, [text], "What?", decoding).blocks[0] for text in texts]
+    return [split(lm, [on_one_line(text)], "What?", decoding).blocks[0] for text in texts]
 
 
 def stops(lm: LanguageModel, decoding: Decoding) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ def _measure(lm: LanguageModel, texts: Sequence[str], question: str, decoding: D
 def _first_line_that_fits(lm: LanguageModel, texts: Sequence[str], room: int) -> int:
     """Index of the oldest line that, with all newer ones, takes at most `room` tokens when each is tokenised alone."""
     for index in range(len(texts) - 1, -1, -1):
-        room -= len(lm.encode_text(f"{on_one_line(texts[index])}\n"))
+        room -= len(lm.encode_text(f"{texts[index]}\n"))
         if room < 0:
             return index + 1
     return 0
@@ -148,8 +148,8 @@ def _tokens(lm: LanguageModel, *texts: str) -> list[list[int]]:
 
 
 def _plain(context: Sequence[str], question: str) -> str:
-    return "\n".join([*map(on_one_line, context), f"Question: {question}", "Answer:"])
+    return "\n".join([*context, f"Question: {question}", "Answer:"])
 
 
 def _user(context: Sequence[str], question: str) -> dict[str, str]:
-    return {"role": "user", "content": "\n".join([*map(on_one_line, context), question])}
+    return {"role": "user", "content": "\n".join([*context, question])}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hippo_core.models.kv import restored, tokens_of
 from hippo_core.models.prompt import Decoding, split
 from hippo_core.models.score import Likelihood, log_likelihood_behind, token_likelihood
+from hippo_core.text import on_one_line
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def after_text(lm: "LanguageModel", texts: Sequence[str], question: str, decoding: Decoding) -> list[Likelihood]:
     """The log-likelihood of the question after each passage. Each passage stands alone in the prompt that the model would be asked with."""
-    pieces = split(lm, texts, question, decoding)
+    pieces = split(lm, [on_one_line(text) for text in texts], question, decoding)
     return token_likelihood(lm, [([*pieces.prefix, *block], pieces.tail[: pieces.question_tokens]) for block in pieces.blocks], len(texts))
 
 

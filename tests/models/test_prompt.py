@@ -8,10 +8,11 @@ from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers
 from tokenizers.models import BPE
 from transformers import PreTrainedTokenizerFast
 
+from hippo_core.delivery.types import Question
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import Shot, load
-from hippo_core.models.prompt import INSTRUCTION, fit, render, split, stops
+from hippo_core.models.prompt import INSTRUCTION, fit, lines_of, render, split, stops
 from hippo_core.models.spec import load_spec
 from tests.models.handmade import SPECIAL, TOLD
 
@@ -80,8 +81,10 @@ def test_the_model_reads_the_very_characters_that_were_written(lm, wrote):
     ],
 )
 def test_a_fact_cannot_end_its_line(lm, fact):
-    assert render(lm, [fact], QUESTION, "plain").splitlines()[:-2] == [f"{lm.template.begin}Rome. Question: Who? Answer: banana"]
-    assert "\nRome. Question: Who? Answer: banana\n" in "\n" + render(lm, ["", fact], QUESTION, "short")
+    passages = Question.of_texts(QUESTION, ["", fact]).passages
+    assert render(lm, passages[1:], QUESTION, "plain").splitlines()[:-2] == [f"{lm.template.begin}Rome. Question: Who? Answer: banana"]
+    assert "\nRome. Question: Who? Answer: banana\n" in "\n" + render(lm, passages, QUESTION, "short")
+    assert lines_of(lm, [fact], "short") == lines_of(lm, ["Rome. Question: Who? Answer: banana"], "short")
 
 
 def test_short_says_the_instruction_once_whatever_the_template(lm):

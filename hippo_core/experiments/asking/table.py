@@ -106,7 +106,7 @@ ITEMS = Table(
 
 def has_flag(rows: Frame, flag: str) -> Frame:
     """Which rows have this flag."""
-    return rows["flags"].fillna("").astype(str).str.contains(rf"(?:^|;){flag}(?:;|$)")
+    return rows["flags"].astype(object).fillna("").astype(str).str.contains(rf"(?:^|;){flag}(?:;|$)")
 
 
 def _mean(values: Frame) -> float | None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file, save_file
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, seal, write_sealed
 from hippo_core.lab.dashboard.ask import AskPanel
 from hippo_core.lab.dashboard.bench import Setup, command, own_sentences, python
 from hippo_core.lab.dashboard.sleep import WAYS
-from hippo_core.live.consolidation import LINEAGE
+from hippo_core.live.consolidation import LINEAGE, read_lineage
 from hippo_core.training.consolidation import WAYS as ALL
 from tests.lab.dashboard.test_ask import words
 from tests.training.consolidation.conftest import keep_little
@@ -49,14 +49,17 @@ def test_a_sleep_says_what_it_rehearsed_and_what_it_brought(panel):
 def learnt_times(panel, factor):
     """Within the block, what the panel's model has learnt is so many times as strong."""
     [tensors], [lineage] = (list(Path(panel.bench._folder.name).rglob(name)) for name in ("*.safetensors", LINEAGE))
-    learnt = load_file(tensors)
-    save_file({name: factor * tensor for name, tensor in learnt.items()}, tensors)
-    lineage.touch()
+    learnt, made = load_file(tensors), read_lineage(lineage.parent)
+
+    def put(values):
+        save_file(values, tensors)
+        write_sealed(lineage, made | {"files": made["files"] | {tensors.name: seal(tensors)}})
+
+    put({name: factor * tensor for name, tensor in learnt.items()})
     try:
         yield
     finally:
-        save_file(learnt, tensors)
-        lineage.touch()
+        put(learnt)
 
 
 def test_with_the_memory_off_the_model_that_slept_answers(panel):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from hippo_core.experiments.asking.report.costs import teach_ms, with_costs
+from hippo_core.results.records import seal
 
 ROWS = {"pred": "north", "latency_ms": 10.0, "retrieval_ms": 2.0, "encode_ms": 3.0}
 
@@ -20,7 +21,7 @@ def record(run, name, needs=(), **tables):
     (folder / "meta.json").write_text(json.dumps(meta))
     for file, table in tables.items():
         pd.DataFrame(table).to_csv(folder / f"{file}.csv", index=False)
-    (folder / "DONE").touch()
+    seal(folder)
 
 
 def items(name, *worlds):

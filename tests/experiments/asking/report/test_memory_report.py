@@ -14,7 +14,7 @@ from hippo_core.experiments.reporting import write_report
 from hippo_core.methods.base import Picture
 from hippo_core.results.criteria import load_criteria
 from hippo_core.results.rankings import RANKING_COLUMNS
-from hippo_core.results.records import read_rows, records_with
+from hippo_core.results.records import read_rows, records_with, seal
 from hippo_core.results.summaries import RIVAL_RAGS, best_rag
 from tests.results import fake_records
 
@@ -25,6 +25,7 @@ def run(tmp_path_factory):
     for regime in ("delayed", "after_sleep"):
         record = fake_records.add_memory(folder, regime=regime, n=200)
         keep(record, "Who met <Bo>?", [Picture("Winning units", '<svg viewBox="0 0 9 9"><circle r="4"/></svg>', f"Drawn {regime}.")])
+        seal(record)
     rows = fake_records.make_rows("episodic", "controls/oracle", "delayed", n=200)
     rows = rows.assign(**dict.fromkeys(RANKING_COLUMNS, 1.0))
     fake_records.add_record(folder, "episodic", "baselines/rag_synonyms", "delayed", n=200, rows=rows)

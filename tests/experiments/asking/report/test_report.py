@@ -14,8 +14,9 @@ from hippo_core.experiments.asking.report.runs import LISTED, load_run
 from hippo_core.experiments.reporting import write_report
 from hippo_core.files import LabError
 from hippo_core.methods.presets import preset_names
-from hippo_core.results.criteria import VERDICTS, load_criteria
+from hippo_core.results.criteria import load_criteria
 from hippo_core.results.formatting import probability, quantity, share, span
+from hippo_core.results.verdicts import by_group
 from tests.results import fake_records
 
 SUITES = ("episodic", "episodic_cross")
@@ -137,10 +138,14 @@ def test_markdown_tables_keep_their_columns(out):
 
 def test_criteria_are_all_there_and_the_page_counts_them(out):
     criteria = json.loads((out / "criteria.json").read_text())["criteria"]
-    counts = {verdict: sum(one["verdict"] == verdict for one in criteria) for verdict in VERDICTS}
+    counts = by_group(criteria)
     page = (out / "index.html").read_text(encoding="utf-8")
-    assert all(f"<b>{count}</b>{verdict}" in page for verdict, count in counts.items())
-    assert sum(counts.values()) == len(criteria) > 0
+    assert all(
+        f"<b>{count}</b>{verdict}" in page.split(f"criteria, {group}:")[1]
+        for group, own in counts.items()
+        for verdict, count in own.items()
+    )
+    assert sum(sum(own.values()) for own in counts.values()) == len(criteria) > 0
 
 
 def test_what_is_not_judged_is_one_line_a_question_and_reason(out):
