@@ -142,8 +142,8 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 def _positions(path: Path) -> int:
     """How many positions the model of a config.json has; the default where the file does not say."""
-    config = read_object(path)
     try:
+        config = read_object(path)
         return int(config.get("max_position_embeddings") or config.get("n_positions") or DEFAULT_CONTEXT)  # n_positions: GPT-2's word
-    except (OverflowError, TypeError, ValueError):
+    except (LabError, OverflowError, TypeError, ValueError):
         raise LabError(f"{path} is no model configuration: expected a JSON object with a number of max_position_embeddings") from None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from hippo_core.paired.items import Assertion
-from hippo_core.text import WORD, folded
+from hippo_core.text import CURRENCY, WORD, folded
 
 BEFORE = 5  # words before an assertion in which a denial counts
 AFTER = 4  # and behind it
@@ -15,12 +15,13 @@ DENIED_AFTER = re.compile(
     r"^(?:\w+ ){0,2}?(?:(?:is|are|was|were|has been|have been) )?(?:no longer|not|wrong|cancelled|outdated|replaced)\b"
 )
 CLAUSE = re.compile(r"[.:](?!\d)|(?<!\d)[.:]|[;!?,()\n]|\bbut\b|\bhowever\b| - | -- ")
+UNIT = re.compile(rf"(?<=\d)\s?[%\u2030{CURRENCY}](?!\w)|[{CURRENCY}](?=\s?\d)")  # an assertion may leave the unit out
 GLUED = re.compile(r"(?<=\d)(?=[^\W\d_])|_")  # "5km" is told as "5 km" is
 HEDGES = {"unknown", "not known", "i don't know", "i do not know", "no answer"}
 
 
 def tokens(text: str) -> list[str]:
-    """Lower-case words and numbers; 8.12, 8:12, -5 and 50% are one number each."""
+    """Lower-case words and numbers; 8.12, 8:12 and -5 are one number each, 50% is 50."""
     return WORD.findall(_plain(text))
 
 
@@ -67,4 +68,4 @@ def _denied(before: str, after: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return GLUED.sub(" ", folded(text))
+    return GLUED.sub(" ", UNIT.sub("", folded(text)))

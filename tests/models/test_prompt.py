@@ -68,7 +68,7 @@ def test_what_somebody_wrote_makes_no_control_token(lm, decoding, wrote):
 def test_the_model_reads_the_very_characters_that_were_written(lm, wrote):
     assert lm.tokenizer.decode(lm.encode_text(wrote)) == wrote
     pieces = split(lm, [wrote], wrote, "plain")
-    assert lm.tokenizer.decode(pieces.blocks[0]) == " ".join(wrote.split("\n")) + "\n"
+    assert lm.tokenizer.decode(pieces.blocks[0]) == f"{wrote}\n"
     assert pieces.exact
 
 

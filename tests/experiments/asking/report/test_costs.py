@@ -17,10 +17,11 @@ def record(run, name, needs=(), **tables):
     folder = run / name
     folder.mkdir(parents=True)
     step = {"teach": "teach", "replay": "replay"}.get(name.partition("-")[2], "test")
-    meta = {"needs": {need: need for need in needs}, "parameters": {}, "experiment": "memory", "step": step, "table": {"step": step}}
-    (folder / "meta.json").write_text(json.dumps(meta))
-    for file, table in tables.items():
-        pd.DataFrame(table).to_csv(folder / f"{file}.csv", index=False)
+    table = {"step": step, "file": "metrics.csv", "unit": "", "cluster": "", "text": [], "whole": []}
+    told = {"parameters": {}, "experiment": "memory", "step": step, "table": table}
+    (folder / "meta.json").write_text(json.dumps({"needs": {need: need for need in needs}, **told}))
+    for file, rows in tables.items():
+        pd.DataFrame(rows).to_csv(folder / f"{file}.csv", index=False)
     seal(folder)
 
 
