@@ -13,7 +13,7 @@ import torch
 
 from hippo_core import files
 from hippo_core.experiments.consolidation.table import ABOUT_STORE, ROWS, SPENT
-from hippo_core.files import LabError, read_object
+from hippo_core.files import MARK, LabError, read_object
 from hippo_core.methods.episodic.settings import Policy
 from hippo_core.training.consolidation import make_way, run
 from hippo_core.training.consolidation.ledger import FILE as LEDGER
@@ -73,7 +73,7 @@ def test_a_full_disk_says_which_file_and_leaves_the_model_and_nothing_half_writt
     with pytest.raises(OSError, match=rf"No space left on device: '.*/{file}'"):
         run.consolidate(here, say=lambda line: None)
     assert torch.equal(logits(lm), before)
-    assert {path.name for path in here.record.rglob("*") if path.is_file()} <= {"log.jsonl", "checkpoint.safetensors"}
+    assert {path.name for path in here.record.rglob("*") if path.is_file()} <= {MARK, "log.jsonl", "checkpoint.safetensors"}
     assert not list(here.record.glob("*consolidated*"))
 
 
