@@ -17,7 +17,7 @@ from hippo_core.text_files import listed
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("setup.py", "pyproject.toml", "hippo_core", "params", "data")
 SHIPPED = "hippo_core/shipped/"
-WEIGHTS = {f"data/weights/{name}" for name in ("hippo-tiny", "minilm")}
+WEIGHTS = {f"data/weights/{name}" for name in ("hippo-tiny", "minilm", "smollm2-135m-reader")}
 [LINES] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 TINY = LINES.replace("Memory()", 'Memory("hippo-tiny")')  # the reader needs a model that is downloaded
 SCRIPT = """
@@ -34,7 +34,7 @@ place.mkdir(parents=True)
 for name in ("config.json", "model.safetensors"):
     (place / name).write_text("{}")
 assert before.endswith("run `hippo models`") and available("smollm2-135m") is None and load_spec("smollm2-135m").path == place
-assert str(answer) == "station", answer
+assert answer.read[0].text == "Ben gave the lamp to Carl.", answer.why
 print(home())
 """
 
