@@ -22,6 +22,7 @@ REPORTS = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
 WITHOUT_ROWS = {  # no report of a run
     "retrieval",  # tables that benchmarks print
     "consolidation",  # a table of its own, compared below
+    "consolidation-seeds",  # likewise
     "sleeps",  # matrices of each cell
     "cache",  # curves; a row for each of 100,000 readings is left out
     "cache-learned",  # likewise
@@ -44,13 +45,16 @@ def test_a_reference_report_says_what_its_rows_give():
     assert {report.name: found for report in REPORTS if rows_file(report) and (found := contradicted(report))} == {}
 
 
-def test_the_reference_of_consolidation_says_what_its_rows_give():
-    page = (REFERENCE / "consolidation/index.md").read_text(encoding="utf-8")
-    rows = pd.read_csv(REFERENCE / "consolidation/consolidate.csv.gz", keep_default_na=False, na_values={"score": "", "nats": ""})
-    told = ["n", "way", "steps", "wordings", "replay"]
-    cells = [cell for _, cell in rows.groupby(told)]
-    assert len(cells) == 10
-    for cell in cells:
+@pytest.mark.parametrize(
+    ("name", "told", "cells"),
+    [("consolidation", ["n", "way", "steps", "wordings", "replay"], 10), ("consolidation-seeds", ["n", "seed", "way", "steps"], 3)],
+)
+def test_a_reference_of_consolidation_says_what_its_rows_give(name, told, cells):
+    page = (REFERENCE / name / "index.md").read_text(encoding="utf-8")
+    rows = pd.read_csv(REFERENCE / name / "consolidate.csv.gz", keep_default_na=False, na_values={"score": "", "nats": ""})
+    found = [cell for _, cell in rows.groupby(told)]
+    assert len(found) == cells
+    for cell in found:
         differences = changes(cell)
         for probe in ("off", "memory", "rag", "longctx"):
             change = differences[probe]["post_1"]
