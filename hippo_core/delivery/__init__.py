@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hippo_core.files import home, unknown
+from hippo_core.files import LabError, home, unknown
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.plugins import imported, is_path, located
 
@@ -47,7 +47,10 @@ def load_delivery(
     (`PassageKV`; text has none). LabError for an unknown name, and for adapter where the model has none."""
     module = module_of(name)
     if name not in DELIVERIES:
-        return imported(name, "delivery")(lm, decoding)
+        found = imported(name, "delivery")
+        if not (isinstance(found, type) and callable(getattr(found, "ask", None))):
+            raise LabError(f"delivery {name}: expected a class with ask(questions, max_new_tokens), got {type(found).__name__}")
+        return found(lm, decoding)
     if name == "text":
         return import_module(module).TextDelivery(lm, decoding)
     return import_module(module).load(lm, decoding, storage, folder or folder_of(storage))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hippo_core.live.answer import content_words
 from hippo_core.paired.brought import Passage
+from hippo_core.text import on_one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +38,7 @@ class Prompt:
     @property
     def text(self) -> str:
         """The prompt in plain words, for a model behind an interface."""
-        lines = [f"[{number}] {passage.text}" for number, passage in enumerate(self.passages, start=1)]
+        lines = [f"[{number}] {on_one_line(passage.text)}" for number, passage in enumerate(self.passages, start=1)]
         return "\n".join([*(["Notes:", *lines, ""] if lines else []), self.text_without_notes])
 
     @property

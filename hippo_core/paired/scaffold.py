@@ -35,6 +35,8 @@ HUMAN = "The ledger's backup runs at 04:30 (02:00 is old). Inga has the spare ke
 
 def new_suite(place: str | Path) -> Path:
     """Make a folder with a manifest, notes, items of each type and a human note. LabError where there is something already."""
+    if "\0" in str(place):
+        raise LabError(f"the name of a folder has no NUL character, got {str(place)!r}")
     folder = (home() / Path(place).expanduser()).resolve()
     if folder.exists():
         raise LabError(f"{folder} is there already; name a new folder")

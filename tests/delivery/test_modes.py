@@ -158,3 +158,9 @@ def test_text_drops_what_does_not_fit_and_says_so(whole):
     assert answer.dropped > 0
     assert answer.prompt_tokens <= lm.spec.context_limit - 8
     assert answer.trace_tokens < answer.prompt_tokens
+
+
+@pytest.mark.parametrize("name", ["os:system", "os:environ", "collections:OrderedDict"])
+def test_what_is_no_delivery_is_not_called(name):
+    with pytest.raises(LabError, match="expected a class with ask"):
+        load_delivery(name, None)
