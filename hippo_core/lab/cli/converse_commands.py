@@ -111,7 +111,7 @@ def aggregate(out: Folder) -> None:
 
 @app.command()
 def evidence(
-    path: Annotated[Path | None, typer.Argument(help="LoCoMo's or LongMemEval's file; the sample of HIPPO_DATA unless given")] = None,
+    path: Annotated[Path | None, typer.Argument(help="LoCoMo's or LongMemEval's file; LoCoMo's below HIPPO_DATA unless given")] = None,
     preset: Annotated[list[str] | None, typer.Option(help="NAME or NAME[key=value;...]; may be repeated")] = None,
     chunk: Annotated[list[int] | None, typer.Option(min=1, help="turns of a chunk; 1, 3 and 6 unless given")] = None,
     dated: Annotated[bool, typer.Option("--dated", help="the session's date stands in each text")] = False,

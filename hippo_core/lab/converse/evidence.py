@@ -7,7 +7,7 @@ five best hold any. A chunk of six turns shows six times as many words, so the m
 import math
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -27,10 +27,12 @@ from hippo_core.methods.base import Memory, Method, Observation, Query, Retrieve
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.results.frames import Frame
+from hippo_core.results.statistics import cluster_interval
 from hippo_core.store import TraceStore
 from hippo_core.suites.types import World
 
 MEASURES = ("hit_1", "recall_5", "recall_10", "any_5", "words_5")
+INTERVALS = ("recall_5", "any_5")
 PRESETS = (
     *("baselines/rag_bm25", "baselines/rag_dense[encoder=minilm]", "baselines/rag_hybrid[encoder=minilm]"),
     "actr",
@@ -160,13 +162,18 @@ def kept(path: Path | None) -> tuple[Frame, set[tuple[str, Searched]]]:
 
 
 def by_category(rows: Frame, half: Half | None = None) -> Frame:
-    """Means by method, way to search and category, with n; `all` are all but adversarial questions, which ask for what was not said."""
+    """Means by method, way to search and category, with n, of INTERVALS with a 95 % interval by conversation (NaN where there are too few);
+    `all` are all but adversarial questions, which ask for what was not said."""
     kept = rows if half is None else rows[rows["half"] == half]
     every = kept[~kept["category"].isin(["adversarial", "abstention"])].assign(category="all")
     keys = ["method", "chunk", "dated", "context", "category"]
     grouped: Frame = pd.concat([kept, every]).groupby(keys, sort=False)
     means: Frame = grouped[list(MEASURES)].mean()
-    return means.assign(n=grouped.size()).reset_index()
+    low_high = {name: {key: cluster_interval(one[name], one["dialogue"]) for key, one in grouped} for name in INTERVALS}
+    bounds = {
+        f"{name}_{end}": [getattr(found[key], end) for key in means.index] for name, found in low_high.items() for end in ("low", "high")
+    }
+    return means.assign(n=grouped.size(), **bounds).reset_index()
 
 
 def as_markdown(table: Frame) -> str:
@@ -177,8 +184,15 @@ def as_markdown(table: Frame) -> str:
     ]
     for row in table.to_dict("records"):
         label = f"{row['chunk']}" + ", dated" * row["dated"] + (f", {row['context']} around" if row["context"] else "")
-        shares = " | ".join(
-            "–" if math.isnan(row[name]) else f"{row[name]:.3f}".lstrip("0") if row[name] < 1 else "1.00" for name in MEASURES[:-1]
-        )
+        shares = " | ".join(_share(row[name]) + _between(row, name) for name in MEASURES[:-1])
         lines.append(f"| {row['method']} | {label} | {row['category']} | {row['n']} | {shares} | {row['words_5']:.0f} |")
     return "\n".join(lines) + "\n"
+
+
+def _share(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3f}".lstrip("0") if value < 1 else "1.00"
+
+
+def _between(row: Mapping[str, float], name: str) -> str:
+    low, high = row.get(f"{name}_low", math.nan), row.get(f"{name}_high", math.nan)
+    return "" if math.isnan(low) else f" ({_share(low)} to {_share(high)})"

@@ -1,5 +1,6 @@
 """How well evidence is found: measures worked by hand, chunks that count their own turns, and a wiring check."""
 
+import pandas as pd
 import pytest
 
 from hippo_core.conversation.dialogue import Dialogue
@@ -55,9 +56,19 @@ def test_what_is_told_decides_what_is_found(dialogue):
     assert {(row["chunk"], row["category"]): row["n"] for row in table.to_dict("records")} == {
         (size, kind): n for size in (1, 3) for kind, n in (("one", 10), ("adversarial", 1), ("all", 10))}  # fmt: skip
     assert "| baselines/rag_bm25 | 3 | all | 10 | 1.00 |" in as_markdown(table)
+    assert " to " not in as_markdown(table), "one conversation has no interval"
     turned = dialogue.model_copy(update={"turns": tuple(turn.model_copy(update={"text": dialogue.turns[number - 1].text})
                                                          for number, turn in enumerate(dialogue.turns))})  # fmt: skip
     assert not evidence_rows(None, [turned], ["baselines/rag_bm25"], [Searched(1)])["hit_1"].any()  # type: ignore[arg-type]
+
+
+def test_the_interval_is_by_conversation(dialogue):
+    """Nine conversations that find all and one that finds nothing: the interval is that of ten means, not of a hundred questions."""
+    rows = evidence_rows(None, [dialogue], ["baselines/rag_bm25"], [Searched(1)])  # type: ignore[arg-type]
+    ten = pd.concat([rows.assign(dialogue=f"d{number}", any_5=float(number > 0)) for number in range(10)])
+    [row] = [one for one in by_category(ten).to_dict("records") if one["category"] == "all"]
+    assert row["any_5"] == 0.9 and row["any_5_low"] < 0.75, "ten independent means, of which one is 0, reach below .75"
+    assert f"({row['any_5_low']:.3f}".replace("0.", ".") in as_markdown(by_category(ten))
 
 
 def test_halves_part_the_questions_whatever_their_order(dialogue):
