@@ -14,6 +14,11 @@ Severity s from 0 (nothing) to 1 means, for RMS the root mean square of one head
     quant_noise          rounded to max(1, round(2^(7 - 6s) - 1)) levels on either side of 0, one grid a head: 8 bits to ternary
     contiguous_overwrite a share s of the tokens that may be hit, in a row, get another text's keys and values
     targeted             gaussian with 4 s for 2 s, of the named layers and heads alone (default: the first third of the layers)
+    stuck_features       a share s / 2 of each head's features keeps the value of the first token
+    gain_drift           each head's vector of a token times exp(1.5 s n), n normal
+    tokens_swapped       a share s of the tokens, drawn at random, get each other's keys and values, in a ring
+
+The last three were written when the repairs were done, so that no rule of any of them was made for these; nothing is trained on them.
 
 The six kinds of CacheMedic++ (2026) are among them; there only gaussian has a severity, and its bit flips are `bitflipish_sparse`.
 """
@@ -198,6 +203,22 @@ def _targeted(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Gene
     return _gaussian(x, fault, where, generator, donor, most=4.0)
 
 
+def _stuck(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    hit = torch.rand((*x.shape[:3], 1, x.shape[-1]), generator=generator) < fault.severity / 2
+    return torch.where(hit, x[..., :1, :], x)
+
+
+def _drift(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    return x * (1.5 * fault.severity * torch.randn((*x.shape[:4], 1), generator=generator)).exp()
+
+
+def _swapped(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    order = torch.randperm(x.shape[3], generator=generator)
+    hit = order[: round(fault.severity * len(order))]
+    source = torch.arange(len(order)).index_copy(0, hit, hit.roll(-1))
+    return x[:, :, :, source]
+
+
 KINDS: dict[str, Callable[..., Tensor]] = {
     "gaussian": _gaussian,
     "dropout_zero": _dropout_zero,
@@ -207,4 +228,7 @@ KINDS: dict[str, Callable[..., Tensor]] = {
     "quant_noise": _quantised,
     "contiguous_overwrite": _overwrite,
     "targeted": _targeted,
+    "stuck_features": _stuck,
+    "gain_drift": _drift,
+    "tokens_swapped": _swapped,
 }

@@ -3,8 +3,19 @@
 from typing import Literal
 
 Kind = Literal[
-    "gaussian", "dropout_zero", "orthogonal_rotation", "bitflip", "bitflipish_sparse", "quant_noise", "contiguous_overwrite", "targeted"
+    "gaussian",
+    "dropout_zero",
+    "orthogonal_rotation",
+    "bitflip",
+    "bitflipish_sparse",
+    "quant_noise",
+    "contiguous_overwrite",
+    "targeted",
+    "stuck_features",
+    "gain_drift",
+    "tokens_swapped",
 ]
+UNSEEN = ("stuck_features", "gain_drift", "tokens_swapped")  # written when all repairs were done: nothing learns from these
 Held = Literal[
     "loto_holdout_gaussian",
     "loto_holdout_dropout_zero",

@@ -23,6 +23,7 @@ class ConsolidationParameters(SleepingParameters):
     cycles: Annotated[int, Field(ge=1, le=3)] = 1
     policy: Policy = "uniform"
     replay: bool = True  # False: nothing is trained, so that nothing may change
+    other_suites: Annotated[int, Field(ge=0)] = 20  # questions of each suite that no sleep practises (bAbI, spatial), facts in the prompt
     lost: Annotated[float, Field(ge=0, le=1)] = 0.1  # of reading on validation lessons; a cycle that loses more is rolled back
 
 

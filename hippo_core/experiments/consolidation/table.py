@@ -12,6 +12,7 @@ PROBES: Mapping[str, str] = {  # what is asked, and the preset that asks; "" the
     "rag": "baselines/rag_hybrid",
     "longctx": "baselines/longctx",
     "in_context": "baselines/longctx",
+    "other_suites": "baselines/longctx",
     "text": "",
 }
 TITLES = {
@@ -20,8 +21,10 @@ TITLES = {
     "rag": "hybrid rag",
     "longctx": "all facts in the prompt",
     "in_context": "other facts in the prompt",
+    "other_suites": "other suites in the prompt",
     "text": "plain text",
 }
+OTHER_SUITES = ("babi", "spatial")  # no sleep practises their questions
 ABOUT_STORE = ("off", "memory", "rag", "longctx")  # the questions about what was told; the others show what is lost
 SPENT = ("rehearsals", "tokens", "seconds")  # on the traces that a question is about, in all cycles so far
 COLUMNS = (

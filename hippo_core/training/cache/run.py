@@ -12,6 +12,7 @@ import torch
 from hippo_core.cache.corruption import KINDS, Corruption, Damage, flip_probability
 from hippo_core.cache.defences import load_defence
 from hippo_core.cache.defences.base import Clean, Damaged, Defence, Setting
+from hippo_core.cache.names import UNSEEN
 from hippo_core.cache.repair import RepairSettings, save_repair
 from hippo_core.experiments.cache.table import COLUMNS, TRAIN, kept, task_metrics
 from hippo_core.files import home, remove_made, write_bytes, write_json
@@ -51,7 +52,7 @@ def train_repair(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     settings = RepairSettings(family=parameters.family, rank=parameters.rank, parts=parameters.repaired_parts, layers=layers)
     own = {name: getattr(parameters, name) for name in ("model", "stored", "seed", "contraction", "identity", "threads")}
     steps = min(parameters.steps, DRY_STEPS) if parameters.dry_run else parameters.steps
-    kinds = tuple(kind for kind in KINDS if kind != parameters.holdout)
+    kinds = tuple(kind for kind in KINDS if kind not in (parameters.holdout, *UNSEEN))
     recipe = RepairRecipe(settings=settings, kinds=kinds, steps=steps, **own)
     workshop = (
         home() / WORKSHOP / checksums.digest([recipe.model_dump(mode="json"), checksums.weights(parameters.model), str(cell.record)])[:24]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.experiments.answer.run import AnsweredItem, ask, passages_of
-from hippo_core.experiments.consolidation.table import COLUMNS, PROBES
+from hippo_core.experiments.consolidation.table import COLUMNS, OTHER_SUITES, PROBES
 from hippo_core.files import LabError, home, new_folder, remove_made, sha256, write_json
 from hippo_core.methods.base import Memory
 from hippo_core.methods.episodic.replay import Due, Queue, arrivals_of, draw, push, recalled
@@ -194,6 +194,10 @@ def probe(lm: LanguageModel, probed: Probed, stage: str, parameters: Any, way: W
             rows = plain_text(lm, parameters.dry_run, way)
         elif name == "in_context":
             rows = reading_others(lm, parameters.in_context, parameters.seed, way)
+        elif name == "other_suites":
+            rows = [
+                row for suite in OTHER_SUITES for row in reading_suite(lm, suite, "default", parameters.other_suites, parameters.seed, way)
+            ]
         else:
             preset = load_preset(preset_name) if preset_name else probed.memory
             rows = asked(lm, probed.suite, probed.worlds, preset, probed.traces if name == "memory" else passages, way)
@@ -217,10 +221,17 @@ def asked(
 
 def reading_others(lm: LanguageModel, count: int, seed: int, way: Way | None = None) -> list[dict[str, Any]]:
     """Rows of so many questions about worlds that no store was taught, whose facts stand in the prompt."""
-    settings = settings_for("episodic", "base")
-    worlds = list(cut(drawn_worlds("episodic", "base", count, READ_SEED + seed, "test", settings), count))
+    return reading_suite(lm, "episodic", "base", count, seed, way)
+
+
+def reading_suite(lm: LanguageModel, suite: str, profile: str, count: int, seed: int, way: Way | None = None) -> list[dict[str, Any]]:
+    """Rows of so many questions of a suite about worlds that no store was taught, whose facts stand in the prompt; none for 0."""
+    if not count:
+        return []
+    worlds = list(cut(drawn_worlds(suite, profile, count, READ_SEED + seed, "test", settings_for(suite, profile)), count))
     traces = {world.id: passages_of(world) for world in worlds}
-    return asked(lm, get_suite("episodic"), worlds, load_preset(PROBES["in_context"]), traces, way)
+    rows = asked(lm, get_suite(suite), worlds, load_preset(PROBES["in_context"]), traces, way)
+    return [row | {"question_id": f"{suite}.{row['question_id']}", "world": f"{suite}.{row['world']}"} for row in rows]
 
 
 def row_of(suite: Suite, answered: AnsweredItem) -> dict[str, Any]:

@@ -15,7 +15,11 @@ from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.formatting import NONE
 
 MANY = 400
-FIFTY = {"n": 50, "steps": 500}
+FIFTY = {"n": 50, "steps": 1000}
+ALL_OF_FIFTY = {
+    *("consolidation_50", "consolidation_of_recall", "consolidation_of_rag"),
+    *("consolidation_sanity", "consolidation_other_suites", "consolidation_text"),
+}
 TOLD = {
     "model": "hippo-tiny",
     "suite": "consolidation",
@@ -31,16 +35,16 @@ TOLD = {
 }
 
 
-def rows_of(record="r", replay=True, off=1.0, in_context=1.0, nats=3.0, **told):
+def rows_of(record="r", replay=True, off=1.0, in_context=1.0, others=1.0, nats=3.0, **told):
     """A row a question, probe and stage: before, every probe but that with the memory off is right."""
     rows = []
     for probe in PROBES:
         for stage in ("pre", "post_1"):
-            after = {"off": off, "in_context": in_context}.get(probe, 1.0)
+            after = {"off": off, "in_context": in_context, "other_suites": others}.get(probe, 1.0)
             before = 0.0 if probe == "off" else 1.0
             for number in range(MANY):
                 score = before if stage == "pre" else float(number < after * MANY)
-                about = probe if probe in ("in_context", "text") else "told"
+                about = probe if probe in ("in_context", "other_suites", "text") else "told"
                 words = {
                     "question_id": f"{about}{number}",
                     "world": f"{about}{number // 2}",
@@ -122,11 +126,12 @@ def test_a_run_without_consolidation_cannot_be_judged():
     [
         ({}, {"consolidation"}),
         ({"off": 0.0}, set()),
-        (FIFTY, {"consolidation_50", "consolidation_of_recall", "consolidation_sanity", "consolidation_text"}),
-        (FIFTY | {"off": 0.85}, {"consolidation_50", "consolidation_sanity", "consolidation_text"}),
-        (FIFTY | {"in_context": 0.8}, {"consolidation_50", "consolidation_of_recall", "consolidation_text"}),
-        (FIFTY | {"nats": 3.2}, {"consolidation_50", "consolidation_of_recall", "consolidation_sanity"}),
-        (FIFTY | {"steps": 200}, set()),
+        (FIFTY, ALL_OF_FIFTY),
+        (FIFTY | {"off": 0.85}, ALL_OF_FIFTY - {"consolidation_of_recall", "consolidation_of_rag"}),
+        (FIFTY | {"in_context": 0.8}, ALL_OF_FIFTY - {"consolidation_sanity"}),
+        (FIFTY | {"others": 0.9}, ALL_OF_FIFTY - {"consolidation_other_suites"}),
+        (FIFTY | {"nats": 3.2}, ALL_OF_FIFTY - {"consolidation_text"}),
+        (FIFTY | {"steps": 500}, set()),
         ({"n": 200, "steps": 1200, "off": 0.6}, {"consolidation_200"}),
     ],
 )
@@ -134,7 +139,7 @@ def test_criteria_follow_what_was_won_and_lost_and_pool_no_numbers_of_facts_or_s
     verdicts = judge_tables(load_criteria(), [table(rows_of(**changed), rows_of("other", n=70, off=0.0, in_context=0.0))])
     found = {one.id: one.verdict for one in verdicts}
     assert {name for name, verdict in found.items() if verdict == "met"} == met, found
-    assert len(found) == 6
+    assert len(found) == 8
 
 
 @pytest.mark.parametrize("other", [{"restatements": 0.25}, {"distilled": 1.0}])

@@ -97,7 +97,8 @@ def cell(lm, store, tmp_path, monkeypatch):
     keep_little(monkeypatch, own=True)
 
     def make(kind=ConsolidationParameters, **parameters):
-        told: dict[str, Any] = {"n": 4, "steps": 1, "in_context": 4, "wordings": 4} | parameters
+        few = {"other_suites": 1} if kind is ConsolidationParameters else {}
+        told: dict[str, Any] = {"n": 4, "steps": 1, "in_context": 4, "wordings": 4} | few | parameters
         return Cell(kind(**told), lm, store, tmp_path)
 
     return make

@@ -49,6 +49,8 @@ def test_a_sleep_changes_the_model_for_its_probes_alone_and_leaves_what_it_learn
         assert told[name].sum() == pytest.approx(here.slept[whole]) == pytest.approx(by_stage["post_2"])
         assert by_stage["pre"] == 0 < by_stage["post_1"] < by_stage["post_2"]
     assert rows[~rows["probe"].isin(ABOUT_STORE)][[*SPENT]].isna().all().all()
+    others = rows[rows["probe"] == "other_suites"]
+    assert [one.partition(".")[0] for one in others["question_id"]] == ["babi", "spatial"] * 3, "one of each a stage"
     text = rows[rows["probe"] == "text"].groupby("stage")["nats"].mean()
     assert text["pre"] != text["post_1"] != text["post_2"]
     assert here.slept["replay_samples"] == 2 * 64 and here.slept["facts"] == 4
