@@ -106,6 +106,29 @@ def test_a_quoted_table_says_what_an_answer_costs_and_marks_an_invalid_cell(monk
     assert list(told.lines())[2] == f"| a | {said} | INVALID | {said} | – |"
 
 
+def test_a_quoted_table_says_who_computed_the_answers_where_the_rows_know(monkeypatch):
+    counts = {"by_model": [1.0, 4.0], "by_copying": [3.0, 0.0], "by_program": [0.0, 0.0]}
+    rows = pd.DataFrame(
+        {"split": "test", "regime": "delayed", "score": 3.0, "items": 4, "condition": ["memory/one", "memory/two"], **counts}
+    )
+    told = Quoted(
+        head="asked",
+        where={"reference": "any"},
+        columns={"the memory": {}, "computed by": {}},
+        rows={name: {"condition": f"memory/{name}"} for name in ("one", "two", "three")},
+        shown={"computed by": "{by}"},
+    )
+    monkeypatch.setattr(quoted, "_rows", lambda reference: rows)
+    assert list(told.lines())[1:] == [
+        "|---|--:|---|",
+        "| one | 0.75 | program, model copies 0.75 |",
+        "| two | 0.75 | model |",
+        "| three | – | – |",
+    ]
+    monkeypatch.setattr(quoted, "_rows", lambda reference: rows.drop(columns=list(counts)))
+    assert list(told.lines()) == ["| asked | the memory |", "|---|--:|", "| one | 0.75 |", "| two | 0.75 |", "| three | – |"]
+
+
 def test_a_quoted_table_that_no_report_holds_is_refused():
     with pytest.raises(LabError, match=r"unknown table of docs/tables\.yaml 'nothing'; legal: "):
         filled("<!-- table: nothing -->\n<!-- end -->", tables())

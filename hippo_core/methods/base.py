@@ -329,6 +329,11 @@ class Memory(Method):
         """The memories whose stores it reads, by name; "" where it is one itself."""
         return {"": self}
 
+    def kept(self, traces: Sequence[Trace]) -> Sequence[Trace]:
+        """Told traces as `open` gets them where no gate chose among them, and no store and no sleep stands between: with the payload that
+        rests on the text alone."""
+        return traces
+
     @property
     def writes(self) -> bool:
         """Whether anything is stored at all."""

@@ -3,7 +3,7 @@
 import os
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field
 
 from hippo_core.files import LabError
 from hippo_core.methods.base import Abstention, Count, MemorySettings
@@ -22,17 +22,15 @@ def usual_encoder() -> Encoder:
     return said or ("own" if available("minilm") else "minilm")  # type: ignore[return-value]
 
 
+AutoEncoder = Annotated[Encoder, BeforeValidator(lambda encoder: usual_encoder() if encoder == "auto" else encoder)]
+
+
 class EncodedSettings(MemorySettings):
     """The settings of a memory that an encoder helps. `encoder`: own, what the memory has itself; minilm: all-MiniLM-L6-v2 beside it; auto:
     minilm where it is on the disk. What it shows is put before the model by its keys and values, unless `delivery` says otherwise."""
 
-    encoder: Encoder = Field(default="auto", validate_default=True)  # type: ignore[assignment]
+    encoder: AutoEncoder = Field(default="auto", validate_default=True)  # type: ignore[assignment]
     delivery: str = "kv"
-
-    @field_validator("encoder", mode="before")
-    @classmethod
-    def _chosen(cls, encoder: object) -> object:
-        return usual_encoder() if encoder == "auto" else encoder
 
 
 class StructuredSettings(EncodedSettings):

@@ -94,6 +94,12 @@ class Preset:
         """Those whose stores its test reads, by name: what a composite puts together, or itself alone, as ""."""
         return self.settings.memories or {"": self}
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules of its method and of those that it uses, at any depth."""
+        used = [module for one in self.settings.uses.values() for module in one.modules]
+        return tuple(dict.fromkeys((self.path.partition(":")[0], *used)))
+
     def of_step(self, step: str) -> dict[str, Any]:
         """The settings that a step depends on, by dotted key, as plain values; all of them for a test, with those of the presets that it
         uses, in order."""

@@ -9,8 +9,10 @@ A page marks where a table stands, `<!-- table: NAME -->` to `<!-- end -->`; doc
       columns: {default: {setting: spatial · default}}       # what each column adds to that
       rows: {best rag: {condition: baselines/rag_*}}         # and each row; a|b and * match several, of which the best counts
       cells: {best rag: {default: {condition: controls/*}}}  # and a cell, in the place of what its row and column say of the same column
-      shown: {default: "{}, {ms} ms"}                        # what a column says: the score, {k}, {tokens} and {ms} of a question
+      shown: {default: "{}, {ms} ms"}                        # what a column says: the score, {k}, {tokens} and {ms} of a question; or {by}
       text: {best rag: {default: "{}, ten facts"}}           # what a cell says
+
+A column that says {by}, who computed the answers, is left out where no reference knows it.
 
 The figure is drawn from the first two columns of the table `readme`.
 """
@@ -31,8 +33,10 @@ from hippo_core.results.figures.sides import Side, sides_figure
 from hippo_core.results.formatting import NONE, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics import cluster_interval
+from hippo_core.results.summaries import ANSWERED_BY, answered_by
 
 FIGURE, TITLE = "docs/brings.png", "Answers right with each memory, beside the best rag of its run, on the lab's own sentences"
+BY = "{by}"
 LINK = compile(r"\[[^\]]*\]\([^)]*\)")
 REGION = compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", DOTALL)
 Where = dict[str, str]
@@ -68,11 +72,13 @@ class Quoted(BaseModel):
         if self.copied:
             yield from _copied(self.copied, self.head, self.only)
             return
-        yield _line([self.head, *self.columns])
-        yield "|---|" + "--:|" * len(self.columns)
-        for label in self.rows:
-            said = self.shown | self.text.get(label, {})
-            yield _line([label, *(self.cell(label, name).said(said.get(name, "{}")) for name in self.columns)])
+        said = {label: self.shown | self.text.get(label, {}) for label in self.rows}
+        told = {name: [self.cell(label, name).said(said[label].get(name, "{}")) for label in self.rows] for name in self.columns}
+        told = {name: cells for name, cells in told.items() if self.shown.get(name) != BY or set(cells) != {NONE}}
+        yield _line([self.head, *told])
+        yield "|---|" + "".join("---|" if self.shown.get(name) == BY else "--:|" for name in told)
+        for label, *cells in zip(self.rows, *told.values(), strict=True):
+            yield _line([label, *cells])
 
     def cell(self, row: str, column: str) -> "Cell":
         """What a cell is about."""
@@ -100,7 +106,8 @@ class Cell:
 
     def said(self, text: str) -> str:
         """The text with its numbers: `{}` the score, `{k}` the facts in the prompt, `{tokens}` computed and `{ms}` with retrieval, of a
-        question; a dash where none of them was measured, and where the cell breaks the contract of a meaningful run that it does."""
+        question, `{by}` who computed the answers; a dash where none of them was measured, and where the cell breaks the contract of a
+        meaningful run that it does."""
         if self.invalid:
             return INVALID
 
@@ -111,7 +118,8 @@ class Cell:
         costs = {"k": self.mean("n_shown"), "tokens": self.mean("computed_tokens"), "ms": sum(times) if times else None}
         if self.score is None or (costs["tokens"] is None and "{tokens}" in text):
             return NONE
-        return text.format(share(self.score), **{name: written(value) for name, value in costs.items()})
+        by = answered_by({column: self.mean(column) for column in ANSWERED_BY})
+        return text.format(share(self.score), by=by, **{name: written(value) for name, value in costs.items()})
 
     def interval(self) -> tuple[float, float]:
         """The 95% interval of the score, by world; of shares alone, NaN of others."""

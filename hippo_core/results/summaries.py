@@ -3,7 +3,7 @@
 Seeds are pooled: a world of one seed and a world of another are different clusters.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -12,10 +12,13 @@ import pandas as pd
 
 from hippo_core.files import LabError
 from hippo_core.results.figures.palette import REGIMES, base, condition_name, ignores_window, ordered
+from hippo_core.results.formatting import NONE, missing, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics import Comparison, cluster_interval, compare
 
 Option = TypeVar("Option")
+
+ANSWERED_BY = {"by_model": "model", "by_copying": "program, model copies", "by_program": "program"}  # a column for each `composed_by`
 
 RIVAL_RAGS = tuple(  # those that "the best rag" is chosen from
     f"baselines/rag_{name}"
@@ -84,6 +87,22 @@ def estimate(rows: Frame, by: Sequence[str], value: str = "score") -> Frame:
         counts = len(group), group["cluster"].nunique()
         estimates.append((*names, mean, low, high, *counts, chance))
     return pd.DataFrame(estimates, columns=[*by, "mean", "low", "high", "n", "n_worlds", "chance"])
+
+
+def with_answered_by(rows: Frame) -> Frame:
+    """The rows with a column for each of ANSWERED_BY, 1 where the answer was composed so, else 0; NaN where a row does not say."""
+    by = rows.get("composed_by", pd.Series(np.nan, index=rows.index)).replace("", np.nan)
+    return rows.assign(**{column: (by == words).astype(float).where(by.notna()) for column, words in ANSWERED_BY.items()})
+
+
+def answered_by(shares: Mapping[str, float | None]) -> str:
+    """Who computed most of the answers, with the share of these where it is not all of them: `program, model copies 0.93`. `shares`: the
+    mean of each column of ANSWERED_BY; a dash where one is not known."""
+    known = {words: shares.get(column) for column, words in ANSWERED_BY.items()}
+    if any(map(missing, known.values())):
+        return NONE
+    words, most = max(known.items(), key=lambda one: one[1] or 0.0)
+    return words if round(most or 0.0, 9) == 1 else f"{words} {share(most)}"
 
 
 def order_of(rows: Frame, column: str) -> list:

@@ -72,7 +72,6 @@ def asking_plan(
     size = f"{parameters.n}_{parameters.seed}"
     settings = [preset.of_step(step), spec.model_dump(mode="json"), checksums.shots() if spec.shots else None]
     declared = preset.method.weights
-    methods = tuple(one.path.partition(":")[0] for one in (preset, *preset.settings.uses.values()))
     return CellPlan(
         experiment=experiment.name,
         notebook=experiment.notebook,
@@ -83,7 +82,7 @@ def asking_plan(
         condition=parameters.preset,
         step=step,
         needs=needs,
-        modules=(experiment.run, *methods, delivery_module(preset.settings.delivery), *MODULES),
+        modules=(experiment.run, *preset.modules, delivery_module(preset.settings.delivery), *MODULES),
         rests_on={
             "data": next(iter(needs.values())).rests_on["data"],
             "weights": checksums.weights(spec.name),

@@ -100,6 +100,12 @@ class HeiNW(Memory):
 
         return replay_world(self.components, world, store)
 
+    def kept(self, traces: Sequence[Trace]) -> Sequence[Trace]:
+        """See `Memory`; each with the codes of its sentences."""
+        from hippo_core.retrieval.text_encoder import with_payloads
+
+        return with_payloads(self.components.encoder, traces)
+
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         from hippo_core.retrieval.text_encoder import coded_cues
 

@@ -58,6 +58,12 @@ LOOKS = {
     "baselines/rag_dense_latest": Look("rag_dense_latest", "#6f7d4e", "X", ":"),
     "baselines/rag_hybrid_latest": Look("rag_hybrid_latest", "#9a7b4f", "H", ":"),
     "baselines/rag_rerank_latest": Look("rag_rerank_latest", "#8a5a5a", "8", ":"),
+    "helped/rag_paths": Look("rag_paths", "#b07a4a", "s", "--"),
+    "helped/longctx_paths": Look("longctx_paths", "#8a5f45", "P", "--"),
+    "helped/rag_planner": Look("rag_planner", "#5f9c86", "^", "--"),
+    "helped/longctx_planner": Look("longctx_planner", "#40705f", "P", ":"),
+    "helped/rag_all": Look("rag_all", "#9a7490", "D", "--"),
+    "helped/longctx_all": Look("longctx_all", "#755670", "X", "--"),
     "memory/hei_nw": Look("hei_nw", "#0072b2", "o"),
     "memory/hei_nw_gated": Look("hei_nw_gated", "#3a8fc4", "p", "--"),
     "memory/hei_nw (minilm)": Look("hei_nw (minilm)", "#005a8f", "h"),
@@ -123,7 +129,7 @@ def _named(condition: str) -> str:
 
 def _sort_key(condition: str) -> tuple[int, int, list[float], str]:
     preset = base(condition)
-    family = 2 if is_control(condition) else 0 if preset.startswith("baselines/") else 1
+    family = 2 if is_control(condition) else 0 if preset.startswith(("baselines/", "helped/")) else 1
     numbers = [float(number) for number in re.findall(r"\d+", condition)]  # k=3 before k=10
     return family, _ORDER.get(_named(condition), len(_ORDER)), numbers, condition
 

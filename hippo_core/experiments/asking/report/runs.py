@@ -20,6 +20,7 @@ from hippo_core.results.criteria.power import DECLARED, Claim, read_declared
 from hippo_core.results.figures.palette import condition_name, suite_position
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import DONE, folders_with, read_meta, read_rows
+from hippo_core.results.summaries import with_answered_by
 
 LISTED = 6  # seeds of a setting whose items are listed: a page of more would be slow to open and longer than anyone reads
 CELL = ["record", "condition", "setting", "regime", "split", "seed", "n", "model"]
@@ -138,7 +139,7 @@ def broken_clauses(folder: Path) -> list[Violation]:
 
 
 def _named(folder: Path, rows: Frame) -> Frame:
-    return with_settings(with_keys(with_conditions(with_costs(folder, rows.copy()))))  # a copy: its columns lie together
+    return with_answered_by(with_settings(with_keys(with_conditions(with_costs(folder, rows.copy())))))  # a copy: its columns lie together
 
 
 def _rows(folder: Path) -> tuple[Frame, bool]:

@@ -27,11 +27,12 @@ def primary(rows: Frame) -> str:
 
 
 def conditions(rows: Frame, links: Links) -> list[dict[str, Any]]:
-    """For each regime the table of conditions: n, worlds, score with interval, other scores, recall, tokens, latency."""
+    """For each regime the table of conditions: n, worlds, score with interval, other scores, recall, tokens, latency, and who
+    computed the answer where the rows say so (`answered_by`)."""
     both = summaries.in_both_regimes(rows)
     table = summaries.estimate(both, ["condition", "regime"]).set_index(["condition", "regime"])
     names = ["em_raw", "em_norm", "f1", "success", "recall_1", "recall_5", "prompt_tokens", "generated_tokens", "latency_ms"]
-    names += [name for name in ("computed_tokens",) if name in both]
+    names += [name for name in ("computed_tokens", *summaries.ANSWERED_BY) if name in both]
     means = both.groupby(["condition", "regime"])[names].mean()
     once = both.groupby(["condition", "regime"])["shared"].max()
     replaced = _replaced(both)
@@ -44,7 +45,8 @@ def conditions(rows: Frame, links: Links) -> list[dict[str, Any]]:
             for name in here
         ]
         notes = {note: any(line[note] for line in lines) for note in ("shared", "replaced")}
-        tables.append({"regime": regime, "lines": lines, **notes})
+        said = any(line["answered_by"] != NONE for line in lines)  # not of rows that were written before they had it
+        tables.append({"regime": regime, "lines": lines, "answered_by": said, **notes})
     return tables
 
 
@@ -74,6 +76,7 @@ def _condition(name: str, regime: str, row: Row, means: Row, shared: bool, links
         "said": quantity(means["generated_tokens"]),
         "computed": quantity(means.get("computed_tokens")),
         "latency": quantity(means["latency_ms"]),
+        "answered_by": summaries.answered_by(means),
     }
 
 

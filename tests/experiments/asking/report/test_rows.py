@@ -28,6 +28,7 @@ def out(tmp_path_factory):
     rows.loc[rows["idx"] % 7 == 0, ["score", "em_norm", "recall_1"]] = np.nan
     fake_records.add_record(run, "episodic", "controls/oracle", "delayed", n=20, seed=1, rows=rows)
     rows = fake_records.make_rows("episodic", "memory/hei_nw", "delayed", n=20, seed=1).assign(score=1.0)
+    rows["composed_by"] = np.where(rows["idx"] % 4 == 0, "model", "program, model copies")
     fake_records.add_record(run, "episodic", "memory/hei_nw", "delayed", n=20, seed=1, rows=rows)
     fake_records.add_record(run, "episodic", "baselines/rag_bm25", "delayed", n=15, seed=1, split="val")
     rows = fake_records.make_rows("spatial", "baselines/rag_bm25", "delayed", n=20)
@@ -51,6 +52,16 @@ def test_a_report_is_what_its_rows_say(out):
     summaries = sorted(path.relative_to(out).as_posix() for path in out.glob("*/summary.md"))
     assert sorted(set(files)) == sorted(["index.md", *summaries]) and len(summaries) == 2
     assert files.count("index.md") == 4  # each model, validation worlds, held-out words
+
+
+def test_a_table_of_conditions_says_who_computed_the_answers(out):
+    """Where one of its records knows it; of another there is a dash."""
+    page = (out / "episodic/summary.md").read_text(encoding="utf-8")
+    [memory] = [line for line in page.splitlines() if line.startswith("| hei_nw | 20 |") and "model" in line]
+    assert memory.endswith("| program, model copies 0.75 |")
+    assert next(line for line in page.splitlines() if line.startswith("| oracle | 20 |")).endswith(" – |")
+    others = next(path for path in out.glob("*/summary.md") if "large" in path.parent.name or "spatial" in path.parent.name)
+    assert "answered by" in page and "answered by" not in others.read_text(encoding="utf-8")
 
 
 def test_every_table_of_scores_is_tied(out):
