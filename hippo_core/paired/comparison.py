@@ -14,7 +14,7 @@ from hippo_core.paired.run_files import PairedRun, read_run
 from hippo_core.paired.scoring import SCORES
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.interval import numbered
-from hippo_core.results.statistics.paired import Comparison, holm, mcnemar, of_numbered_pairs
+from hippo_core.results.statistics.paired import Comparison, holm, mcnemar, mcnemar_mid, of_numbered_pairs
 from hippo_core.results.statistics.paired import paired as pair_up
 
 DIFFER = ("model", "memory", "profile", "answer_mode", "encoder", "seed", "repeats")  # that two runs may differ in; it is said
@@ -61,12 +61,14 @@ class Cost:
 @dataclass(frozen=True)
 class Paired:
     """Candidate against baseline. `success.difference` is the candidate's less the baseline's; `only_a` counts what the candidate alone
-    succeeded at. `p_mcnemar` is exact, of items; with repeats an item succeeds where more than half of them do."""
+    succeeded at, `harmed` is the share of items that the baseline did better. `p_mcnemar` (exact) and `p_mid` (mid-p) are of items; with
+    repeats an item succeeds where more than half of them do."""
 
     baseline: Side
     candidate: Side
     success: Comparison
     p_mcnemar: float
+    p_mid: float
     gained: int
     lost: int
     metrics: dict[str, Comparison]
@@ -109,6 +111,7 @@ def compare_sides(baseline: Side, candidate: Side, draws: int = 10_000) -> Paire
         candidate,
         compared(left, right, "success", draws),
         mcnemar(gained, lost),
+        mcnemar_mid(gained, lost),
         gained,
         lost,
         {name: compared(left, right, name, draws) for name in names},

@@ -7,7 +7,7 @@ from html import escape
 from hippo_core.paired.agents.result import NOT_JUDGED
 from hippo_core.paired.comparison import Cost, Group, Paired
 from hippo_core.paired.run_files import PairedRun
-from hippo_core.results.formatting import NONE, missing, probability, quantity, share, span
+from hippo_core.results.formatting import NONE, missing, probability, quantity, share, share_and_span, span
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.statistics.paired import Comparison
 from hippo_core.text import in_markdown, printable
@@ -61,17 +61,17 @@ def _one(pair: Paired, most: int) -> str:
         f"## {candidate} against {baseline}",
         suite + ".",
         table(
-            ("", "n", *names, "difference", "95% interval", "p, worlds permuted"),
+            ("", "n", *names, "difference", "95% interval", "p, worlds permuted", "harmed"),
             [_line("success", found), *(_line(name, one) for name, one in pair.metrics.items())],
         ),
-        f"McNemar's exact p {probability(pair.p_mcnemar)}: {candidate} alone succeeds at {pair.gained} items, {baseline} alone at "
-        f"{pair.lost}. It takes items for independent; the permutation and the interval take worlds, of which there are {found.n_worlds}."
-        + _remarks(pair),
+        f"McNemar's exact p {probability(pair.p_mcnemar)}, mid-p {probability(pair.p_mid)}: {candidate} alone succeeds at {pair.gained} "
+        f"items, {baseline} alone at {pair.lost}. It takes items for independent; the permutation and the interval take worlds, of which "
+        f"there are {found.n_worlds}." + _remarks(pair),
         "### What it cost",
         table(("", *names), _costs(pair.spent)),
         "### By group",
         table(
-            ("group", "n", *names, "difference", "p", "p after Holm"),
+            ("group", "n", *names, "difference", "p", "p after Holm", "harmed"),
             [_group(one) for one in pair.groups],
         ),
         *_discordant(pair, most),
@@ -84,17 +84,21 @@ def _one(pair: Paired, most: int) -> str:
 
 def _line(name: str, one: Comparison) -> tuple[str, ...]:
     shown = (share(one.mean_b), share(one.mean_a), share(one.difference, sign=True), span(one.low, one.high, sign=True))
-    return (name, str(one.n), *shown, probability(one.p_permutation))
+    return (name, str(one.n), *shown, probability(one.p_permutation), _harmed(one) if name == "success" else NONE)
 
 
 def _group(one: Group) -> tuple[str, ...]:
     found = one.result
     shown = (share(found.mean_b), share(found.mean_a), share(found.difference, sign=True))
-    return (one.name, str(found.n), *shown, probability(found.p_permutation), probability(one.p_holm))
+    return (one.name, str(found.n), *shown, probability(found.p_permutation), probability(one.p_holm), _harmed(found))
+
+
+def _harmed(one: Comparison) -> str:
+    return share_and_span(one.harmed, one.harmed_low, one.harmed_high)
 
 
 def _remarks(pair: Paired) -> str:
-    found, said = pair.success, []
+    found, said = pair.success, [f"Harmed: the share of items that {in_markdown(pair.baseline.name)} does better."]
     if found.n_worlds < LEAST_WORLDS:
         said.append(f"No interval: fewer than {LEAST_WORLDS} worlds.")
     if found.n_unscored:

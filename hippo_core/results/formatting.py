@@ -35,6 +35,11 @@ def span(low: float | None, high: float | None, sign: bool = False) -> str:
     return f"{share(low, low, high, sign)} to {share(high, low, high, sign)}"
 
 
+def share_and_span(value: float | None, low: float | None, high: float | None) -> str:
+    """A proportion with its interval in brackets, where there is one: 0.92 (0.88 to 0.97)."""
+    return share(value, low, high) + ("" if missing(low) or missing(high) else f" ({span(low, high)})")
+
+
 def percent(value: float | None) -> str:
     """A proportion in a sentence: 94%, where a table says 0.94."""
     return NONE if missing(value) else f"{100 * float(share(abs(value))):.0f}%"  # type: ignore[arg-type]

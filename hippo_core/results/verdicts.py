@@ -9,8 +9,16 @@ from hippo_core.files import read_object
 
 Word = Literal["met", "not met", "not shown", "not judged"]
 VERDICTS: tuple[Word, ...] = get_args(Word)
-GROUPS = {"memory": "claims about a memory", "control": "controls", "instrument": "checks of the instrument"}
-LOW = 0.05  # a rival that scores no more answers hardly anything: to be above it says little
+GROUPS = {"claim": "claims", "control": "controls", "instrument": "checks of the instrument"}
+RIVALS = {  # of a claim, by how its side b begins
+    "baselines/rag_": "against a rag",
+    "baselines/longctx": "against all facts in the prompt",
+    "controls/oracle": "against the right facts in the prompt",
+    "memory/": "against the memory with other settings",
+    "ablations/": "against the memory with other settings",
+    "": "against another condition",
+}
+NO_RIVAL = "without a rival"
 
 
 def tally(words: Iterable[str]) -> dict[Word, int]:
@@ -30,18 +38,23 @@ def counts_in_words(counts: Mapping[Word, int]) -> str:
 
 
 def by_group(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, dict[Word, int]]:
-    """How many are met, not met, not shown and not judged of each group: claims about a memory, controls, checks of the instrument."""
+    """How many are met, not met, not shown and not judged of each group: claims, controls, checks of the instrument."""
     rows = list(verdicts)
     found = {name: [row["verdict"] for row in rows if row["about"] == about] for about, name in GROUPS.items()}
     return {name: tally(words) for name, words in found.items() if words}
 
 
-def rivals_of_met(verdicts: Iterable[Mapping[str, Any]]) -> str:
-    """What the claims that are met were compared with: how many with a condition that scores at most LOW, and how many with a RAG."""
-    met = [row for row in verdicts if row["about"] == "memory" and row["verdict"] == "met"]
-    low = sum(row["mean_b"] is not None and row["mean_b"] <= LOW for row in met)
-    rag = sum(row["b"].startswith("baselines/rag_") for row in met)
-    return f"of the {len(met)} met, {low} compare with a condition that scores at most {LOW:g}, {rag} with a rag" if met else ""
+def rivals_of_claims(verdicts: Iterable[Mapping[str, Any]]) -> str:
+    """What the claims that were judged are compared with, and how many are met against each kind of rival; empty where none was judged."""
+    rows = [row for row in verdicts if row["about"] == "claim" and row["verdict"] != "not judged"]
+    judged = Counter(_rival(row["b"]) for row in rows)
+    met = Counter(_rival(row["b"]) for row in rows if row["verdict"] == "met")
+    kinds = [kind for kind in dict.fromkeys((*RIVALS.values(), NO_RIVAL)) if judged[kind]]
+    return f"claims met: {', '.join(f'{met[kind]} of {judged[kind]} {kind}' for kind in kinds)}" if kinds else ""
+
+
+def _rival(b: str) -> str:
+    return next(kind for start, kind in RIVALS.items() if b.startswith(start)) if b else NO_RIVAL
 
 
 def read_verdicts(path: Path) -> list[dict[str, Any]]:

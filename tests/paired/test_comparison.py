@@ -20,6 +20,7 @@ from hippo_core.paired.run_files import read_run, write_run
 from hippo_core.paired.scoring import SCORES
 from hippo_core.paired.settings import Settings
 from hippo_core.paired.suite import read_suite
+from hippo_core.results.formatting import probability, share
 from tests.paired import suites
 
 TOLD = {"conditions": ("no-memory", "lexical", "random-memory", "full-context"), "encoder": "own"}
@@ -49,7 +50,17 @@ def thrice(tmp_path_factory, folder):
 def test_a_perfect_condition_against_none(one):
     pair = compare_sides(side(one, "no-memory"), side(one, "lexical"))
     assert (pair.success.n, pair.gained, pair.lost, pair.success.difference) == (26, 26, 0, 1.0)
-    assert pair.p_mcnemar == pytest.approx(2 * 0.5**26)
+    assert pair.p_mcnemar == pytest.approx(2 * 0.5**26) and pair.p_mid == pytest.approx(0.5**26)
+
+
+def test_a_page_says_what_share_the_candidate_harms_and_mid_p_beside_the_exact_one(one):
+    pair = compare_sides(side(one, "lexical"), side(one, "random-memory"))
+    worse = sum(pair.discordant["gained"] == 0)
+    assert pair.lost == worse > 0 and pair.success.harmed == pytest.approx(worse / pair.success.n)
+    text = page.markdown([pair])
+    [line] = [row for row in text.splitlines() if row.startswith("| success |")]
+    assert line.split("|")[-2].strip().startswith(share(pair.success.harmed))
+    assert f"exact p {probability(pair.p_mcnemar)}, mid-p {probability(pair.p_mid)}: " in text
 
 
 def test_repeats_add_no_items_and_no_certainty(one, thrice):
@@ -193,6 +204,7 @@ def test_a_report_says_first_of_which_conditions_the_memory_is_clearly_ahead_and
             "high": None,
             "gained": 9,
             "lost": 1,
+            "p_mid": p,
         }
         return {"baseline": name, **told, "p_mcnemar": p, "p_permutation": p, "p_holm": p}
 

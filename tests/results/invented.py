@@ -37,7 +37,7 @@ def cell(preset, rate, n=200, seed=1337, regime="delayed", per_world=5, **column
 
 def criteria(**told) -> Criteria:
     """One criterion."""
-    one = {"id": "c", "question": "?", "text": "t", "family": "f", "suites": ["episodic"]} | told
+    one = {"id": "c", "question": "?", "text": "t", "family": "f", "about": "claim", "suites": ["episodic"]} | told
     return Criteria.model_validate(HEAD | {"criteria": [one]})
 
 

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from hippo_core.results.frames import Frame
+from hippo_core.results.records.table import mean_by_cluster
 
 # Columns that the rows of a memory's test have besides those of every test: how often it was asked, what its codes brought, what was
 # put before the question, how many traces of the item's world there are, the time of each part, and what of it a replay touched.
@@ -17,7 +18,8 @@ def teach_telemetry(rows: Frame) -> dict[str, Any]:
     """Decisions counted, the spread of S, and how well what was kept foretells what is asked (the hidden label `asked`). `rows` has a line
     a told fact: action, S (NaN where nothing was weighed), asked, ms, and, where a budget was kept, evicted. Precision and recall are those
     of what was left in the end, the area under the curve that of S; `goes_with_asked`: the correlation of each term of a gate with that
-    label. None is what there is nothing to measure by."""
+    label. `false_drops`: the share of facts asked about that were not left in the end; `false_keeps`: the share of facts never asked about
+    that were; each with its 95% interval by world. None is what there is nothing to measure by."""
     actions = rows["action"].value_counts()
     counts = {name: int(actions.get(action, 0)) for name, action in _ACTIONS.items()}
     written, evicted = rows["action"] != "refuse", rows.get("evicted", 0.0 * rows["asked"]).astype(bool)
@@ -30,10 +32,17 @@ def teach_telemetry(rows: Frame) -> dict[str, Any]:
         "asked_rate": _known(asked.mean()),
         "precision": _known(asked[remaining].mean()),
         "recall": _known(remaining[asked].mean()),
+        "false_drops": _by_world(rows, asked, ~remaining),
+        "false_keeps": _by_world(rows, ~asked, remaining),
         **_salience(rows[rows["S"].notna()]),
         "goes_with_asked": {term: _correlation(rows, term) for term in TERMS if term in rows},
         "ms_mean": _known(rows["ms"].mean()),
     }
+
+
+def _by_world(rows: Frame, among: Any, counted: Any) -> dict[str, Any]:
+    """The share of `counted` among these facts, with its interval clustered by world."""
+    return mean_by_cluster(rows.assign(counted=counted.astype(float))[among], "counted", "world")
 
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)

@@ -13,11 +13,11 @@ from hippo_core.paired.table import by_condition, items_of, scores_by_condition
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.figures import drawing
 from hippo_core.results.figures.palette import QUIET, RULE, Look
-from hippo_core.results.formatting import probability, share, span
+from hippo_core.results.formatting import probability, share, share_and_span, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
-from hippo_core.results.statistics.paired import holm, mcnemar
+from hippo_core.results.statistics.paired import holm, mcnemar, mcnemar_mid
 
 CLEAR = 0.05  # p after Holm's correction, at most
 MINE, OTHER = Look(MEMORY, "#0072b2", "o"), Look("", QUIET, "o")
@@ -34,7 +34,8 @@ def pairs_of(rows: Frame) -> list[dict[str, Any]]:
         found = compared(sides[MEMORY], sides[name], "success")
         gained, lost = item_counts(sides[MEMORY], sides[name])
         told = {key: _known(value) for key, value in asdict(found).items()}
-        pairs.append({"baseline": name, **told, "gained": gained, "lost": lost, "p_mcnemar": mcnemar(gained, lost)})
+        tests = {"p_mcnemar": mcnemar(gained, lost), "p_mid": mcnemar_mid(gained, lost)}
+        pairs.append({"baseline": name, **told, "gained": gained, "lost": lost, **tests})
     for pair, corrected in zip(pairs, holm([one["p_permutation"] for one in pairs]), strict=True):
         pair["p_holm"] = _known(corrected)
     return pairs
@@ -49,7 +50,7 @@ def in_words(metrics: Mapping[str, Any]) -> str:
     return (
         f"{MEMORY} succeeds at {share(pair['mean_a'])} of {pair['n']} items, lexical at {share(pair['mean_b'])}: a difference of "
         f"{share(pair['difference'], sign=True)}{bounds}, {pair['gained']} gained and {pair['lost']} lost, McNemar's exact p "
-        f"{probability(pair['p_mcnemar'])}, worlds permuted {probability(pair['p_permutation'])}."
+        f"{probability(pair['p_mcnemar'])}, mid-p {probability(pair['p_mid'])}, worlds permuted {probability(pair['p_permutation'])}."
     )
 
 
@@ -130,7 +131,9 @@ def _pairs(rows: Frame, name: str) -> Section:
             "95% interval": span(one["low"], one["high"], sign=True),
             "gained": one["gained"],
             "lost": one["lost"],
+            "harmed": share_and_span(one["harmed"], one["harmed_low"], one["harmed_high"]),
             "McNemar's exact p": probability(one["p_mcnemar"]),
+            "mid-p": probability(one["p_mid"]),
             "p, worlds permuted": probability(one["p_permutation"]),
             "after Holm": probability(one["p_holm"]),
         }
@@ -138,7 +141,7 @@ def _pairs(rows: Frame, name: str) -> Section:
     ]
     sentence = (
         "Item by item; repeats of an item are averaged first. McNemar's test takes items for independent; interval and permutation go by "
-        "world. Items to which one side gives no value are left out."
+        "world. Harmed: the share of items that the other does better. Items to which one side gives no value are left out."
     )
     return Section(f"{MEMORY} against each: {name}", sentence, table=pd.DataFrame(lines))
 
@@ -156,6 +159,7 @@ def _groups(rows: Frame, name: str) -> Section:
             "difference": share(one.result.difference, sign=True),
             "p": probability(one.result.p_permutation),
             "after Holm": probability(one.p_holm),
+            "harmed": share_and_span(one.result.harmed, one.result.harmed_low, one.result.harmed_high),
         }
         for one in grouped(memory, lexical)
     ]

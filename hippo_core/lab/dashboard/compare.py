@@ -34,6 +34,8 @@ FACTS = {
     "only B right": "only_b",
     "p, worlds' signs": "p",
     "p, McNemar": "p_mcnemar",
+    "mid-p": "p_mid",
+    "harmed": "harmed",
     "questions needed": "needed",
 }
 

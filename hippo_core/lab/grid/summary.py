@@ -12,7 +12,7 @@ from hippo_core.lab.run.command import command
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
 from hippo_core.results.records import read_meta, read_metrics
-from hippo_core.results.verdicts import by_group, counts_in_words, read_invalid, read_verdicts, rivals_of_met
+from hippo_core.results.verdicts import by_group, counts_in_words, read_invalid, read_verdicts, rivals_of_claims
 
 
 def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> list[str]:
@@ -28,11 +28,11 @@ def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, second
 
 
 def _criteria(run_id: str) -> list[str]:
-    """A line for each group of criteria, and what the claims that are met were compared with."""
+    """A line for each group of criteria, and what the claims that were judged are compared with."""
     if not (verdicts := criteria(run_id)):
         return [f"criteria: {_none(run_id)}"]
     lines = [f"{name}: {counts_in_words(counts)}" for name, counts in by_group(verdicts).items()]
-    lines += [rivals] if (rivals := rivals_of_met(verdicts)) else []
+    lines += [rivals] if (rivals := rivals_of_claims(verdicts)) else []
     return [f"{' ' if number else 'criteria:':<9} {line}" for number, line in enumerate(lines)]
 
 

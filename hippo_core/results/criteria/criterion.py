@@ -13,7 +13,7 @@ from hippo_core.results.figures.palette import condition_name
 
 Regime = Literal["immediate", "delayed", "after_sleep"]
 Encoder = Literal["own", "minilm"]
-About = Literal["memory", "control", "instrument"]
+About = Literal["claim", "control", "instrument"]
 LEGAL = {  # targets, by what a criterion looks at
     "difference": {"at_least", "not_below", "within", "same"},
     "ratio": {"at_most"},
@@ -31,7 +31,8 @@ class Form(BaseModel):
 class Side(Form):
     """Whose rows: a preset (or a group such as best_rag) at a stage; a bare name is a preset. `regime`: where it is not the criterion's
     own. `overrides` are those of the preset, joined by ";", its encoder apart: without one, the model's own vectors are meant. Rows of
-    cells that override settings of the suite speak for a side only where the criterion names these (`worlds`)."""
+    cells that override settings of the suite speak for a side only where the criterion names these (`worlds`). `metric`: the side's own
+    column, where it is not that of both sides."""
 
     preset: str
     stage: str = "test"
@@ -39,6 +40,7 @@ class Side(Form):
     regime: Regime | None = None
     encoder: Encoder | None = None
     overrides: str = ""
+    metric: str = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -48,7 +50,8 @@ class Side(Form):
     def __str__(self) -> str:
         encoder = self.encoder if self.encoder and self.encoder != "own" else ""
         stage, regime = "" if self.stage == "test" else f" at {self.stage}", f", {self.regime}" if self.regime else ""
-        return condition_name(self.preset, encoder, self.overrides) + stage + regime
+        metric = f", {self.metric}" if self.metric else ""
+        return condition_name(self.preset, encoder, self.overrides) + stage + regime + metric
 
 
 class Pair(Form):
@@ -77,7 +80,7 @@ class Where(Form):
 class Rule(Form):
     """What every criterion says: what it is about, what it looks at (exactly one of difference, ratio, value), and one target. `about`: a
     claim about a memory, a control of it, or the instrument (what the plan expected of suites, model and baselines); a file of
-    params/criteria may say it of all of its criteria.
+    params/criteria may say it of all of its criteria. A claim against a rival that answers hardly more than a guess is not judged.
 
     | target | met when |
     |---|---|
@@ -95,7 +98,7 @@ class Rule(Form):
     question: str
     text: str
     family: str
-    about: About = "memory"
+    about: About
     difference: Any = None
     ratio: Any = None
     value: Any = None
@@ -132,6 +135,11 @@ class Rule(Form):
         return (self.difference or self.ratio or self.value).metric  # type: ignore[union-attr]
 
     @property
+    def scored(self) -> bool:
+        """Whether it is about answers that are right: the score, or that under a policy of abstention (score_calibrated)."""
+        return self.metric == "score" or self.metric.startswith("score_")
+
+    @property
     def superiority(self) -> bool:
         """Whether it claims that one side beats the other; such claims share a family's error rate."""
         if self.difference:
@@ -143,7 +151,7 @@ class Criterion(Rule):
     """A criterion of answers to questions: whose answers, to which questions."""
 
     suites: tuple[str, ...] = Field(min_length=1)
-    profile: str = "default"
+    profiles: tuple[str, ...] = Field(("default",), min_length=1)
     worlds: tuple[str, ...] = ("",)  # settings of the suite that are overridden, joined by ";": worlds of another size, say
     regime: Regime = "delayed"
     where: Where = Where()
@@ -232,12 +240,13 @@ class Criteria(Form):
         return [one for member in self.groups[side.preset] for one in self.members(member.model_copy(update=shared))]
 
     def single(self) -> list[Criterion]:
-        """The criteria, one a suite and kind of worlds; where a criterion names several, they are added to its id."""
+        """The criteria, one a suite, profile and kind of worlds; where a criterion names several, they are added to its id."""
         singles = []
         for criterion in self.criteria:
-            for suite, worlds in product(criterion.suites, criterion.worlds):
-                several = ([suite] if len(criterion.suites) > 1 else []) + ([worlds] if worlds and len(criterion.worlds) > 1 else [])
-                update = {"id": "/".join([criterion.id, *several]), "suites": (suite,), "worlds": (worlds,)}
+            lists = (criterion.suites, criterion.profiles, criterion.worlds)
+            for suite, profile, worlds in product(*lists):
+                several = [one for one, all_of in zip((suite, profile, worlds), lists, strict=True) if one and len(all_of) > 1]
+                update = {"id": "/".join([criterion.id, *several]), "suites": (suite,), "profiles": (profile,), "worlds": (worlds,)}
                 singles.append(criterion.model_copy(update=update))
         return singles
 

@@ -7,17 +7,21 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from hippo_core.results.criteria.criterion import Criteria, Criterion, Side
+from hippo_core.results.criteria.criterion import Criteria, Criterion, Rule, Side
 from hippo_core.results.criteria.sides import NotJudged, Pool, because, options_of, pick
+from hippo_core.results.formatting import share
+from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.interval import LEAST_WORLDS, Interval, cluster_interval, ratio_interval
 from hippo_core.results.statistics.paired import Comparison, compare, paired
+
+LEAST_ABOVE_CHANCE = 0.05  # of a rival's score: a claim to be better than one that answers less is not judged
 
 
 @dataclass(frozen=True)
 class Evidence:
     """What was measured for a criterion: value with interval, the comparison where there is one, the cells (those of side a first), and
     remarks for the reason. `a` and `b`: the sides that were compared, of a group the one that stands for it. `rival_shows`: of the best rag
-    as side b, the share of the gold facts that it shows on validation worlds."""
+    as side b, the share of the gold facts that it shows on validation worlds. `says_nothing`: why a claim is not judged by it."""
 
     interval: Interval
     comparison: Comparison | None = None
@@ -26,6 +30,7 @@ class Evidence:
     rival_shows: float = math.nan
     a: str = ""
     b: str = ""
+    says_nothing: str = ""
 
 
 def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Pool) -> Evidence:
@@ -36,7 +41,7 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
     sides, names, remarks, confidence, rival_shows = [], [], [], 0.95, math.nan
     for side, there in zip(criterion.sides, options, strict=True):
         picked = pick(criteria, criterion, side, there, pool, validation)
-        sides.append(picked.rows)
+        sides.append(_with_own_metric(criterion, side, picked.rows))
         names.append(str(picked.side))
         rival_shows = picked.shows  # of the last side: b of a difference
         if side.preset in criteria.groups:
@@ -50,7 +55,29 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
     evidence = _measure(criterion, sides, confidence)
     cells = tuple(dict.fromkeys(str(cell) for side in sides for cell in sorted(side["cell"].unique())))
     a, b = [*names, ""][:2]
-    return replace(evidence, cells=cells, remarks=tuple(remarks), rival_shows=rival_shows if criterion.difference else math.nan, a=a, b=b)
+    shows = rival_shows if criterion.difference else math.nan
+    says_nothing = at_chance(criterion, sides[1], b) if b else ""
+    return replace(evidence, cells=cells, remarks=tuple(remarks), rival_shows=shows, a=a, b=b, says_nothing=says_nothing)
+
+
+def _with_own_metric(criterion: Criterion, side: Side, rows: Frame) -> Frame:
+    """A side's rows, in which its own column stands for the one that is compared."""
+    if not side.metric:
+        return rows
+    if side.metric not in rows:
+        raise NotJudged(because(criterion, f"no measurement of {side.metric} in this run"))
+    return rows.assign(**{criterion.metric: rows[side.metric]})
+
+
+def at_chance(criterion: Rule, rival: Frame, name: str) -> str:
+    """That the rival of a claim answers hardly more than a guess, so that to be above it says nothing; empty where it answers more. The
+    answers decide, also where a claim is about costs or ranks; without a column `chance` a guess is right in no case."""
+    column = criterion.metric if criterion.scored else "score"
+    if criterion.about != "claim" or column not in rival:
+        return ""
+    scored = rival[rival[column].notna()]
+    mean, chance = float(scored[column].mean()), float(scored["chance"].mean()) if "chance" in scored else 0.0
+    return f"the rival {name} is at chance ({share(mean)}; a guess: {share(chance)})" if mean <= chance + LEAST_ABOVE_CHANCE + 1e-9 else ""
 
 
 def _conservative(criterion: Criterion, side: Side) -> bool:

@@ -1,7 +1,7 @@
 """Verdicts on the success criteria, each with its number, interval, test, rule and reason.
 
 met: the value reaches its target, and interval and p bear it out. not met: the value does not reach it. not shown: it does, but the
-interval is too wide or p too large. not judged: nothing could be compared.
+interval is too wide or p too large. not judged: nothing could be compared, or a claim has a rival at chance.
 """
 
 import math
@@ -25,6 +25,7 @@ __all__ = ["VERDICTS", "Criteria", "Criterion", "Verdict", "judge", "judge_table
 
 NEEDED = ("run_id", "suite", "preset", "model", "regime", "step", "profile", "n", "seed", "cell", "item_id", "world", "stage")
 NAN = math.nan
+OF_PAIR = ("mean_a", "mean_b", "p_mcnemar", "p_mid", "only_a", "only_b", "harmed", "harmed_low", "harmed_high", "n_needed")
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,9 @@ class Verdict:
     """One criterion judged for one model. `p` is the world-level permutation test of the difference (of a ratio: of its two sides),
     `p_holm` the same adjusted over the criteria of the family that claim superiority and could be judged. `met_when`: the rule in words.
     `a` and `b`: the sides that were compared; `cells` are those of a, then those of b; `only_a` and `only_b` count the items on which the
-    one or the other has more of the `metric`. `rung`: the one kind of cue that it is about. `rival_shows`: where the best rag is side b,
-    the share of the gold facts that it shows on validation worlds. What does not exist is NaN, None or empty."""
+    one or the other has more of the `metric`, `harmed` is the share of items of the latter (95% interval by world). `rung`: the one kind of
+    cue that it is about. `rival_shows`: where the best rag is side b, the share of the gold facts that it shows on validation worlds. What
+    does not exist is NaN, None or empty."""
 
     id: str
     question: str
@@ -63,8 +65,12 @@ class Verdict:
     p: float = NAN
     p_holm: float = NAN
     p_mcnemar: float = NAN
+    p_mid: float = NAN
     only_a: int | None = None
     only_b: int | None = None
+    harmed: float = NAN
+    harmed_low: float = NAN
+    harmed_high: float = NAN
     n_needed: float = NAN
     cells: tuple[str, ...] = ()
     worlds: str = ""
@@ -132,7 +138,7 @@ def _claims(singles: Sequence[Rule], evidence: Mapping[str, Evidence | str]) -> 
     claims: dict[str, dict[str, float]] = {}
     for criterion in singles:
         seen = evidence[criterion.id]
-        if criterion.superiority and isinstance(seen, Evidence) and seen.comparison:
+        if criterion.superiority and isinstance(seen, Evidence) and seen.comparison and not seen.says_nothing:
             claims.setdefault(criterion.family, {})[criterion.id] = seen.comparison.p_permutation
     return claims
 
@@ -147,10 +153,10 @@ def _verdict(criteria: Criteria, criterion: Rule, model: str, evidence: Evidence
     if isinstance(evidence, str):
         return Verdict(**what, **scope, verdict="not judged", reason=evidence)
     seen, pair = evidence.interval, evidence.comparison
-    verdict, reason = _decide(criteria, criterion, evidence, p_holm, declared)
+    decided = _decide(criteria, criterion, evidence, p_holm, declared)
+    verdict, reason = ("not judged", evidence.says_nothing) if evidence.says_nothing else decided
     tests: dict[str, Any] = {} if pair is None else {
-        "mean_a": pair.mean_a, "mean_b": pair.mean_b, "p": pair.p_permutation, "p_mcnemar": pair.p_mcnemar,
-        "only_a": pair.only_a, "only_b": pair.only_b, "n_needed": pair.n_needed,
+        "p": pair.p_permutation, **{name: getattr(pair, name) for name in OF_PAIR},
     }  # fmt: skip
     return Verdict(
         **what, **scope, verdict=verdict, reason="; ".join([reason, *evidence.remarks]), value=seen.mean, low=seen.low, high=seen.high,
@@ -166,7 +172,7 @@ def _place(criterion: Rule) -> dict[str, Any]:
     assert isinstance(criterion, Criterion)
     return {
         "suite": criterion.suites[0],
-        "profile": criterion.profile,
+        "profile": criterion.profiles[0],
         "regime": criterion.regime,
         "worlds": criterion.worlds[0],
     }

@@ -44,7 +44,7 @@ class Pool:
         return here
 
     def _in_regime(self, criterion: Criterion, side: Side, regime: str) -> Frame:
-        fields = (criterion.suites[0], criterion.profile, regime, side.preset, side.stage, side.step)
+        fields = (criterion.suites[0], criterion.profiles[0], regime, side.preset, side.stage, side.step)
         key = (*fields, criterion.worlds[0], side.overrides, (side.encoder or "own").replace("own", ""))
         if key not in self._row_numbers and not side.encoder and not side.preset.startswith("baselines/"):
             key = (*key[:-1], "minilm")  # a memory's encoder is what it was run with; a rag's is the rag
@@ -109,10 +109,12 @@ def _shown(rows: Frame) -> float:
 
 
 def _by_validation(criteria: Criteria, criterion: Criterion, options: Sequence[Side], validation: Pool) -> int | None:
-    """The option with the highest score on all validation worlds of the suite; None where one of them has no rows of enough worlds."""
+    """The option with the highest score on all validation worlds of the suite, under the policy that the criterion judges where it names
+    one; None where one of them has no rows of enough worlds."""
     whole = criterion.model_copy(update={"where": Where()})
     tables = [validation.of(criteria, whole, one) for one in options]
-    return _highest(tables, "score") if all(_n_worlds(table) >= VALIDATION_WORLDS for table in tables) else None
+    metric = criterion.metric if all(criterion.scored and criterion.metric in table for table in tables) else "score"
+    return _highest(tables, metric) if all(_n_worlds(table) >= VALIDATION_WORLDS for table in tables) else None
 
 
 def _n_worlds(rows: Frame) -> int:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hippo_core.files import LabError
 from hippo_core.results.criteria.criterion import TableCriterion, Values
-from hippo_core.results.criteria.evidence import Evidence
+from hippo_core.results.criteria.evidence import Evidence, at_chance
 from hippo_core.results.criteria.sides import NotJudged
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.interval import Interval, cluster_interval, ratio_interval
@@ -68,7 +68,7 @@ def gather_table(criterion: TableCriterion, table: TableRows) -> Evidence:
         return Evidence(cluster_interval(same, pairs["cluster"], bounds=(0.0, 1.0)), cells=cells, a=names[0], b=names[1])
     if criterion.ratio:
         interval = ratio_interval(pairs["a"], pairs["b"], pairs["cluster"])
-    return Evidence(interval, found, cells, a=names[0], b=names[1])
+    return Evidence(interval, found, cells, a=names[0], b=names[1], says_nothing=at_chance(criterion, sides[1], names[1]))
 
 
 def _where(rows: Frame, values: Values) -> Frame:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hippo_core.results.criteria import Verdict
-from hippo_core.results.formatting import NONE, count, missing, probability, share, span
+from hippo_core.results.formatting import NONE, count, missing, probability, share, share_and_span, span
 from hippo_core.results.report.svg import dot_and_bar
 
 COLOURS = {"met": "#0b6b4f", "not met": "#a63603", "not shown": "#8a5a00", "not judged": "#6b7280"}
@@ -43,6 +43,8 @@ def verdict_row(verdict: Verdict) -> dict[str, Any]:
         "p": probability(verdict.p if missing(verdict.p_holm) else verdict.p_holm),
         "corrected": not missing(verdict.p_holm),
         "p_mcnemar": probability(verdict.p_mcnemar),
+        "p_mid": probability(verdict.p_mid),
+        "harmed": share_and_span(verdict.harmed, verdict.harmed_low, verdict.harmed_high),
         "needed": needed(verdict.n_needed),
         "only_a": count(verdict.only_a),
         "only_b": count(verdict.only_b),

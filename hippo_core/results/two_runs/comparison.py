@@ -83,7 +83,10 @@ def compare_runs(a: Log, b: Log, metric: str = "") -> TwoRuns:
         raise LabError(f"no item has a value of {metric} in both runs; other metrics that both have, for --metric: {others}")
     unscored = (int(left[metric].isna().sum()), int(right[metric].isna().sum()))
     higher = metric not in a.lower | b.lower
-    result = result if higher else replace(result, only_a=result.only_b, only_b=result.only_a)
+    if not higher:  # of the mirror image it is the one with less that is better
+        mirror = compare(second, first, metric, key="item_id", cluster="cluster")
+        better = {name: getattr(mirror, name) for name in ("only_a", "only_b", "harmed", "harmed_low", "harmed_high")}
+        result = replace(result, **better)
     costs = {name: (float(a.rows[name].mean()), float(b.rows[name].mean())) for name in a.costs if name in b.costs}
     names = dict.fromkeys((*a.about, *b.about))
     differs = {name: (a.about.get(name, ""), b.about.get(name, "")) for name in names if a.about.get(name) != b.about.get(name)}

@@ -5,7 +5,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from hippo_core.results.formatting import NONE, missing, percent, probability, quantity, share, span
+from hippo_core.results.formatting import NONE, missing, percent, probability, quantity, share, share_and_span, span
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.two_runs.comparison import BySuite, TwoRuns
 from hippo_core.text import UNSHOWN, in_markdown
@@ -45,7 +45,10 @@ def as_markdown(two: TwoRuns, most: int = 20) -> str:
         else "The runs say the same of themselves.",
         f"## {of}: A {share(result.mean_a)}, B {share(result.mean_b)}",
         _table(
-            ("A − B", "95% interval", "clusters", "p, whole clusters permuted", "McNemar's exact p", "A alone better", "B alone better"),
+            (
+                *("A − B", "95% interval", "clusters", "p, whole clusters permuted", "McNemar's exact p", "mid-p"),
+                *("A alone better", "B alone better", "harmed"),
+            ),
             [
                 (
                     share(result.difference, result.low, result.high, sign=True),
@@ -53,8 +56,10 @@ def as_markdown(two: TwoRuns, most: int = 20) -> str:
                     f"{result.n_worlds:,}",
                     probability(result.p_permutation),
                     probability(result.p_mcnemar),
+                    probability(result.p_mid),
                     f"{result.only_a:,}",
                     f"{result.only_b:,}",
+                    share_and_span(result.harmed, result.harmed_low, result.harmed_high),
                 )
             ],
         ),
@@ -66,7 +71,7 @@ def as_markdown(two: TwoRuns, most: int = 20) -> str:
 
 
 def _remarks(two: TwoRuns) -> str:
-    result, remarks = two.result, [_direction(two)]
+    result, remarks = two.result, [_direction(two), "Harmed: the share of items that B alone does better, with its 95% interval."]
     if two.largest[1] > LARGE:
         name, part = two.largest
         remarks.append(

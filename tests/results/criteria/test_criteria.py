@@ -95,6 +95,51 @@ def test_what_must_be_the_same_may_differ_by_the_tolerance_and_no_more(apart, ex
     assert verdict(told, mine, other).verdict == expected
 
 
+@pytest.mark.parametrize(("rate", "judged"), [(0.0, False), (0.1, False), (0.15, False), (0.16, True)])
+@pytest.mark.parametrize("told", [{"at_least": 0.05}, {"not_below": -0.05}], ids=str)
+def test_a_claim_against_a_rival_at_chance_is_not_judged_but_a_control_is(told, rate, judged):
+    """A guess is right in a tenth of the cases."""
+    told = {"difference": A_OVER_B["difference"]} | told
+    sides = cell("memory/hei_nw", 0.6), cell("baselines/core", rate)
+    found, control = verdict(told, *sides), verdict(told | {"about": "control"}, *sides)
+    assert (found.verdict, control.verdict) == ("met" if judged else "not judged", "met")
+    if not judged:
+        assert found.reason.startswith(f"the rival baselines/core is at chance ({rate:.2f}; a guess: 0.10)")
+        assert math.isnan(found.p_holm) and found.value == pytest.approx(0.6 - rate)  # its numbers stand there all the same
+
+
+def test_a_rival_at_chance_counts_by_its_answers_whatever_is_compared():
+    told = {"ratio": {"a": "memory/hei_nw", "b": "baselines/core", "metric": "latency_ms"}, "at_most": 2.0}
+    assert verdict(told, cell("memory/hei_nw", 0.6), cell("baselines/core", 0.1)).verdict == "not judged"
+    assert verdict(told, cell("memory/hei_nw", 0.6), cell("baselines/core", 0.6)).verdict == "met"
+    named = {"difference": A_OVER_B["difference"] | {"metric": "score_may"}, "at_least": 0.0}
+    rows = [cell("memory/hei_nw", 0.9), cell("baselines/core", 0.5)]
+    low = [one.assign(score_may=one["score"] * (one["preset"] != "baselines/core")) for one in rows]
+    assert verdict(named, *low).verdict == "not judged"  # under the policy that is compared it answers nothing
+
+
+def test_claims_with_a_rival_at_chance_do_not_count_in_their_family():
+    claim = {"question": "?", "text": "t", "family": "f", "about": "claim", "difference": A_OVER_B["difference"], "at_least": 0}
+    told = [claim | {"id": suite, "suites": [suite]} for suite in ("episodic", "semantic")]
+    rows = [cell("memory/hei_nw", 0.6, suite=suite) for suite in ("episodic", "semantic")]
+    rows += [cell("baselines/core", 0.3), cell("baselines/core", 0.0, suite="semantic")]
+    found = judge(Criteria.model_validate(HEAD | {"criteria": told}), pd.concat(rows))
+    assert [one.verdict for one in found] == ["met", "not judged"] and found[0].p_holm == found[0].p
+
+
+def test_a_side_may_be_judged_by_a_column_of_its_own():
+    rows = cell("memory/hei_nw", 0.6)
+    rows = rows.assign(score_may=rows["score"], score_never=cell("memory/hei_nw", 0.7)["score"])
+    told = {
+        "difference": {"a": {"preset": "memory/hei_nw", "metric": "score_may"}, "b": {"preset": "memory/hei_nw", "metric": "score_never"}}
+    }
+    found = verdict(told, rows)
+    assert found.value == pytest.approx(-0.1)
+    assert (found.a, found.b) == ("memory/hei_nw, score_may", "memory/hei_nw, score_never")
+    missing = verdict(told, rows.drop(columns="score_never"))
+    assert missing.verdict == "not judged" and "no measurement of score_never" in missing.reason
+
+
 def test_a_reason_names_the_bound_that_is_crossed():
     found = verdict({"difference": A_OVER_B["difference"], "at_least": 0}, cell("memory/hei_nw", 0.305), cell("baselines/core", 0.3))
     assert found.reason == "0.005 meets the target (at least 0) but this is not shown: lower bound -0.005 is not above 0.000"
@@ -109,7 +154,7 @@ def test_a_verdict_carries_its_numbers():
 
 
 def test_holm_runs_over_the_claims_of_a_family_that_could_be_judged():
-    claim = {"question": "?", "text": "t", "family": "f", "difference": A_OVER_B["difference"]}
+    claim = {"question": "?", "text": "t", "family": "f", "about": "claim", "difference": A_OVER_B["difference"]}
     told = [
         claim | {"id": "small", "suites": ["episodic"], "at_least": 0.01},
         claim | {"id": "large", "suites": ["semantic"], "at_least": 0.01},
@@ -129,7 +174,7 @@ def test_holm_runs_over_the_claims_of_a_family_that_could_be_judged():
 
 def among_others(n: int, others: int, rate: float = 0.6) -> Verdict:
     """A claim on n questions, five a world, in a family with others that nothing speaks for."""
-    claim = {"question": "?", "text": "t", "family": "f", "difference": A_OVER_B["difference"], "at_least": 0.01}
+    claim = {"question": "?", "text": "t", "family": "f", "about": "claim", "difference": A_OVER_B["difference"], "at_least": 0.01}
     suites = ["episodic", *(f"suite_{number}" for number in range(others))]
     told = [claim | {"id": suite, "suites": [suite]} for suite in suites]
     rows = [cell("baselines/core", 0.2, n=n, suite=suite) for suite in suites]

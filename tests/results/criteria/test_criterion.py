@@ -3,12 +3,12 @@
 import pytest
 import yaml
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, root
 from hippo_core.results.criteria import load_criteria
 from hippo_core.suites import settings_for
 from tests.results.invented import A_OVER_B, HEAD
 
-ONE = {"id": "c", "question": "?", "text": "t", "family": "f", "suites": ["episodic"]} | A_OVER_B
+ONE = {"id": "c", "question": "?", "text": "t", "family": "f", "about": "claim", "suites": ["episodic"]} | A_OVER_B
 
 
 def write(folder, **files):
@@ -34,10 +34,52 @@ def test_the_files_hold_the_targets_of_the_evaluation_plan():
 def test_criteria_of_paths_judge_paths_and_those_of_gates_count_the_teaching():
     found = {one.id: one for one in load_criteria().criteria}
     path = found["path_success"]
-    assert (path.profile, path.where.kind, path.metric) == ("paths_5", ("grid_path",), "success")
-    assert settings_for("spatial", path.profile).model_dump()["grid_size"] == 5
+    assert (path.profiles, path.where.kind, path.metric) == (("paths_5",), ("grid_path",), "success")
+    assert settings_for("spatial", path.profiles[0]).model_dump()["grid_size"] == 5
     assert {found[f"gate_overhead_{name}"].metric for name in ("spatial", "relational")} == {"item_ms_taught"}
     assert {found[name].where.kind for name in ("gate_success", "gate_suboptimality")} == {("grid_path", "graph_path")}
+
+
+MEMORIES = {  # where each memory makes its claims: on the lab's wordings, and on such that nothing was fitted on
+    "memory/hei_nw": ({("episodic", "default"), ("episodic_multi", "default")}, {("notes", "default"), ("squad", "default")}),
+    "memory/sgc_rss": ({("semantic", "default")}, {("semantic", "reworded")}),
+    "memory/smpd": (
+        {("spatial", name) for name in ("default", "paths_5", "explore")},
+        {("spatial", name) for name in ("reworded", "reworded_paths_5", "reworded_explore")},
+    ),
+    "memory/all": ({("mixed", "default")}, {("mixed", "reworded")}),
+}
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_every_memory_claims_the_same_against_the_same_rivals_on_both_wordings(memory):
+    asked = [one for one in load_criteria().single() if one.about == "claim" and one.metric == "score_calibrated" and one.difference]
+    rules = {"best_rag_of_all": ("at_least", 0.05), "baselines/longctx": ("at_least", 0.05), "controls/oracle": ("not_below", -0.05)}
+    for rival, rule in rules.items():
+        mine = [one for one in asked if [side.preset for side in one.sides] == [memory, rival]]
+        assert set().union(*MEMORIES[memory]) <= {(one.suites[0], one.profiles[0]) for one in mine}
+        assert {(one.rule, one.target, one.margin) for one in mine} == {(*rule, None)}
+    assert len({one.family for one in asked if one.sides[0].preset == memory}) == 1
+
+
+def test_the_rival_of_claims_is_chosen_from_every_rag_that_a_person_may_run():
+    criteria = load_criteria()
+    [claim] = [one for one in criteria.criteria if one.id == "relational_above_rag"]
+    rags = {one.preset for one in criteria.members(claim.sides[1])}
+    there = {f"baselines/{path.stem}" for path in (root() / "params/presets/baselines").glob("rag_*.yaml")}
+    assert there - rags <= {"baselines/rag_synonyms", "baselines/rag_helped"}  # a bound, and one that has a claim of its own
+
+
+def test_no_claim_names_a_rival_without_the_facts():
+    floors = {"best_core", "baselines/core", "baselines/span_short", "controls/random_facts"}
+    for one in load_criteria().criteria:
+        assert one.about != "claim" or not floors & {side.preset for side in one.sides[1:]}, one.id
+
+
+def test_a_criterion_that_does_not_say_what_it_is_about_is_refused(tmp_path):
+    write(tmp_path, c=[{name: value for name, value in ONE.items() if name != "about"}])
+    with pytest.raises(LabError, match=r"c\.yaml: criteria\.0\.about: Field required"):
+        load_criteria(tmp_path)
 
 
 def test_every_criterion_asks_a_question_in_plain_words():

@@ -213,7 +213,7 @@ BOTH = ("memory/hei_nw", "baselines/core")
 
 @pytest.mark.parametrize(
     ("held", "told"),
-    [(BOTH[:1], {}), (BOTH[1:], {}), (BOTH, {"suites": ["babi"]}), (BOTH, {"worlds": ["n_facts=8"]}), (BOTH, {"profile": "hard"})],
+    [(BOTH[:1], {}), (BOTH[1:], {}), (BOTH, {"suites": ["babi"]}), (BOTH, {"worlds": ["n_facts=8"]}), (BOTH, {"profiles": ["hard"]})],
     ids=str,
 )
 def test_a_run_is_not_asked_what_it_does_not_hold(held, told):

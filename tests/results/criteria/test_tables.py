@@ -32,7 +32,7 @@ TABLE = TableRows(MINE, "test", "layer", "text", rows(), ("loss",))
 
 def judged(*told, table=TABLE):
     """The verdicts on criteria that say this besides what all of them say."""
-    usual = {"question": "Q", "text": "t", "experiment": MINE}
+    usual = {"question": "Q", "text": "t", "about": "claim", "experiment": MINE}
     criteria = [TableCriterion.model_validate({"id": f"c{number}", **usual, **one}) for number, one in enumerate(told)]
     return judge_tables(Criteria(groups={}, criteria=(), tables=tuple(criteria)), [table])
 

@@ -14,7 +14,7 @@ def taught(actions: str, asked: str, scores=None, **columns) -> pd.DataFrame:
     """A line a fact: i(nsert), a(ggregate) or r(efuse); 1 where it is asked for."""
     names = {"i": "insert", "a": "aggregate", "r": "refuse"}
     told = {"action": [names[one] for one in actions], "asked": [float(one) for one in asked], "ms": 2.0}
-    return pd.DataFrame({**told, "S": scores or [math.nan] * len(actions), **columns})
+    return pd.DataFrame({**told, "S": scores or [math.nan] * len(actions), "world": "w0", **columns})
 
 
 def gate(rows: pd.DataFrame) -> dict:
@@ -43,6 +43,18 @@ def test_what_was_evicted_is_not_kept():
     found = gate(taught("iiii", "1100", [4.0, 3.0, 2.0, 1.0], evicted=[0.0, 1.0, 0.0, 1.0]))
     assert (found["evicted"], found["write_rate"]) == (2, 1.0)
     assert (found["precision"], found["recall"]) == (0.5, 0.5)
+
+
+def test_false_drops_are_of_what_was_asked_and_false_keeps_of_what_was_not():
+    """Twelve worlds of two facts asked about and three that are not; one of the two is refused, one of the three is kept."""
+    found = gate(taught("irirr" * 12, "11000" * 12, world=[f"w{place // 5}" for place in range(60)]))
+    drops, keeps = found["false_drops"], found["false_keeps"]
+    assert (drops["mean"], drops["n"], drops["n_clusters"]) == (0.5, 24, 12)
+    assert (keeps["mean"], keeps["n"]) == (pytest.approx(1 / 3), 36)
+    assert drops["low"] < 0.5 < drops["high"] and keeps["low"] < 1 / 3 < keeps["high"]
+    evicted = gate(taught("ii", "10", evicted=[1.0, 1.0]))
+    assert (evicted["false_drops"]["mean"], evicted["false_keeps"]["mean"], evicted["false_drops"]["low"]) == (1.0, 0.0, None)
+    assert gate(taught("i", "1"))["false_keeps"]["mean"] is None
 
 
 def test_without_a_gate_nothing_was_weighed_and_all_is_kept():

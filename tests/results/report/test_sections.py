@@ -17,7 +17,7 @@ from hippo_core.results.records import Table, begin_record, finish_record, read_
 from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report import Block, Group, Part, write_report
 from hippo_core.results.report.sections import Section, view
-from hippo_core.results.verdicts import GROUPS, rivals_of_met
+from hippo_core.results.verdicts import GROUPS, by_group, rivals_of_claims
 from tests.results import fake_records
 
 LOSSES = Table(columns=("layer", "text", "loss"), unit="layer", cluster="text", measures=("loss",), text=("text",), step="a")
@@ -139,14 +139,22 @@ def test_the_command_line_counts_the_verdicts_that_the_page_counts(tmp_path, mon
     assert "6 not judged" in tables[1] and counts(tables[:1])["met"] > 0
 
 
-def test_claims_that_are_met_are_counted_by_what_they_were_compared_with():
-    def claim(rival, mean, about="memory", verdict="met"):
-        return {"about": about, "verdict": verdict, "b": rival, "mean_b": mean}
+def test_claims_are_counted_by_their_rivals_and_nothing_else_is():
+    def one(rival, verdict="met", about="claim"):
+        return {"about": about, "verdict": verdict, "b": rival}
 
-    told = [claim("baselines/core", 0.0), claim("baselines/rag_sum", 0.6), claim("baselines/rag_bm25", 0.05), claim("", None)]
-    others = [claim("baselines/core", 0.0, "control"), claim("baselines/core", 0.0, verdict="not met")]
-    assert rivals_of_met(told + others) == "of the 4 met, 2 compare with a condition that scores at most 0.05, 2 with a rag"
-    assert rivals_of_met(others) == ""
+    told = [one("baselines/rag_sum"), one("baselines/rag_bm25 (k=1)", "not shown"), one("baselines/longctx_helped", "not met"), one("")]
+    told += [one("controls/oracle"), one("memory/smpd (spatial.macros=false)", "not met"), one("ablations/gate_random")]
+    others = [one("baselines/rag_sum", about="control"), one("baselines/core", "not judged"), one("baselines/core", about="instrument")]
+    assert rivals_of_claims(told + others) == (
+        "claims met: 1 of 2 against a rag, 0 of 1 against all facts in the prompt, 1 of 1 against the right facts in the prompt, "
+        "1 of 2 against the memory with other settings, 1 of 1 without a rival"
+    )
+    assert rivals_of_claims(others) == ""
+    counts = by_group(told + others)
+    assert list(counts) == ["claims", "controls", "checks of the instrument"]
+    assert counts["claims"] == {"met": 4, "not met": 2, "not shown": 1, "not judged": 1}
+    assert counts["controls"]["met"] == counts["checks of the instrument"]["met"] == 1
 
 
 def own_pages(run, out):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hippo_core.files import LabError
-from hippo_core.results.statistics import compare, permutation_test
+from hippo_core.results.statistics import cluster_interval, compare, permutation_test
 from hippo_core.results.statistics.paired import needed
 from tests.results.invented import random_pair, table
 
@@ -45,7 +45,8 @@ def test_swapping_the_sides_mirrors_the_comparison(seed):
     a, b = random_pair(seed)
     there, back = compare(a, b, draws=500), compare(b, a, draws=500)
     assert (back.difference, back.low, back.high) == pytest.approx((-there.difference, -there.high, -there.low), abs=1e-12)
-    assert (back.p_permutation, back.p_mcnemar, back.n_needed) == (there.p_permutation, there.p_mcnemar, there.n_needed)
+    assert (back.p_permutation, back.p_mcnemar, back.p_mid) == (there.p_permutation, there.p_mcnemar, there.p_mid)
+    assert back.n_needed == there.n_needed
     assert (back.only_a, back.only_b, back.mean_a, back.mean_b) == (there.only_b, there.only_a, there.mean_b, there.mean_a)
 
 
@@ -55,6 +56,15 @@ def test_a_comparison_counts_what_it_says():
     assert (found.n, found.n_worlds, found.only_a, found.only_b) == (24, 12, 8, 4)
     assert (found.mean_a, found.mean_b, found.difference) == pytest.approx((4 / 6, 3 / 6, 1 / 6))
     assert found.low <= found.difference <= found.high
+
+
+def test_what_is_harmed_is_right_with_the_second_side_alone():
+    a, b = table([1.0, 1, 1, 0, 0, 1] * 4, per_world=2), table([1.0, 0, 0, 1, 0, 1] * 4, per_world=2)
+    found, mirror = compare(a, b), compare(b, a)
+    assert (found.harmed, mirror.harmed) == pytest.approx((4 / 24, 8 / 24))
+    worse = np.array([0.0, 0, 0, 1, 0, 0] * 4)
+    own = cluster_interval(worse, np.repeat(np.arange(12), 2))
+    assert (found.harmed_low, found.harmed_high) == (own.low, own.high) and own.low < found.harmed < own.high
 
 
 def test_shuffled_rows_pair_by_their_ids():

@@ -11,7 +11,7 @@ from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from hippo_core.results.statistics import cluster_interval, holm, mcnemar, permutation_test, wilson
+from hippo_core.results.statistics import cluster_interval, holm, mcnemar, mcnemar_mid, permutation_test, wilson
 from hippo_core.results.statistics.paired import coins
 
 P = st.floats(0, 1, allow_nan=False)
@@ -29,6 +29,21 @@ def test_wilson_is_statsmodels(k_n):
 def test_mcnemar_is_statsmodels(only_a, only_b):
     theirs = their_mcnemar([[7, only_a], [only_b, 3]], exact=True).pvalue if only_a + only_b else 1.0
     assert mcnemar(only_a, only_b) == pytest.approx(theirs, abs=1e-10)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_mid_p_is_what_is_more_extreme_and_half_of_what_is_as_extreme(only_a, only_b):
+    n = only_a + only_b
+    ways = [math.comb(n, k) for k in range(n + 1)]  # whole numbers: nothing is rounded
+    extreme = sum(one for one in ways if one < ways[only_a]) + sum(one for one in ways if one == ways[only_a]) / 2
+    assert mcnemar_mid(only_a, only_b) == pytest.approx(extreme / 2**n if n else 1.0, abs=1e-12)
+
+
+def test_mid_p_of_published_counts():
+    """Fagerland, Lydersen & Laake (2013): 1 against 7 discordant pairs, exact .070, mid-p .039."""
+    assert (round(mcnemar(1, 7), 3), round(mcnemar_mid(1, 7), 3)) == (0.070, 0.039)
+    assert mcnemar_mid(1, 9) == mcnemar_mid(9, 1) == pytest.approx(12 / 1024)
 
 
 @settings(max_examples=10, deadline=None)  # theirs takes .15 s a call
@@ -68,3 +83,24 @@ def test_signs_are_drawn_as_one_generator_draws_them(size):
     random = np.random.default_rng(3)
     signs = np.concatenate([random.integers(0, 2, (1000, size)).ravel() for _ in range(3)]) * 2 - 1
     assert (coins(3000 * size, 3) == signs).all()
+
+
+def test_errors_of_type_one_of_the_tests_that_a_claim_shows():
+    """Two conditions that are equally good: worlds' signs flipped (2,000 draws of 14 worlds of items that go together), and mid-p over all
+    counts of 80 to 120 discordant pairs."""
+    random = np.random.default_rng(7)
+    worlds = np.repeat(np.arange(14), 10)
+
+    def scores():
+        chance = 1 / (1 + np.exp(-hard - random.normal(size=14)[worlds]))
+        return (random.random(140) < chance).astype(float)
+
+    p = []
+    for _ in range(2000):
+        hard = random.normal(size=14)[worlds]
+        p.append(permutation_test(scores() - scores(), worlds))
+    assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.05, abs=0.01)
+    for n in range(80, 121, 10):
+        errs = sum(stats.binom.pmf(k, n, 0.5) for k in range(n + 1) if mcnemar_mid(k, n - k) <= 0.05)
+        assert errs == pytest.approx(0.05, abs=0.01)
+        assert sum(stats.binom.pmf(k, n, 0.5) for k in range(n + 1) if mcnemar(k, n - k) <= 0.05) <= min(errs, 0.05)

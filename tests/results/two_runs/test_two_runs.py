@@ -138,6 +138,7 @@ def test_where_less_is_better_the_side_with_less_is_the_better(tmp_path, metric,
     assert found.higher_is_better != lower and found.metric == metric
     counts, due = (found.result.only_a, found.result.only_b), (plain.result.only_a, plain.result.only_b)
     assert counts == (due if lower else due[::-1])
+    assert found.result.harmed == pytest.approx(counts[1] / len(A)) and found.result.harmed_low <= found.result.harmed
     assert list(found.discordant["better"]).count("a") == counts[0]
     text = as_markdown(found)
     assert f"{metric}: {'lower is better; A' if lower else 'higher is better; B'} has the better mean." in text

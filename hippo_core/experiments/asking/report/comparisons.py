@@ -5,7 +5,7 @@ from typing import Any
 from hippo_core.experiments.asking.report.pages import Links
 from hippo_core.results import summaries
 from hippo_core.results.figures.palette import INK, QUIET, look, ordered
-from hippo_core.results.formatting import count, probability, share, span
+from hippo_core.results.formatting import count, probability, share, share_and_span, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.svg import dot_and_bar
 from hippo_core.results.report.verdicts import needed
@@ -74,7 +74,9 @@ def numbers(result: Comparison) -> dict[str, str]:
         "interval": span(result.low, result.high, sign=True),
         "p": probability(result.p_permutation),
         "p_mcnemar": probability(result.p_mcnemar),
+        "p_mid": probability(result.p_mid),
         "only_a": count(result.only_a),
         "only_b": count(result.only_b),
+        "harmed": share_and_span(result.harmed, result.harmed_low, result.harmed_high),
         "needed": needed(result.n_needed),
     }

@@ -18,7 +18,7 @@ from hippo_core.results.figures.headline import BEST_RAG, Lead, headline_figure
 from hippo_core.results.figures.palette import Look, base, look, ordered
 from hippo_core.results.formatting import percent, share, span
 from hippo_core.results.frames import Frame
-from hippo_core.results.verdicts import rivals_of_met
+from hippo_core.results.verdicts import rivals_of_claims
 
 FILE = "figures/found.png"
 PLAIN = "baselines/span_short"
@@ -188,7 +188,7 @@ def _held(verdicts: Sequence[Verdict], one: str, several: str, of: str = "") -> 
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
     """The third sentence: what of the claims about the memory is met, what is not, and what is not shown."""
-    claims = [verdict for verdict in verdicts if verdict.about == "memory"]
+    claims = [verdict for verdict in verdicts if verdict.about == "claim"]
     counts = Counter(verdict.verdict for verdict in claims)
     judged = len(claims) - counts["not judged"]
     if not judged:
@@ -204,7 +204,7 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
             example = next(verdict.question for verdict in claims if verdict.verdict == name)
             parts.append(f"{counts[name]} {'is' if counts[name] == 1 else 'are'} {name}{words[name]} (“{example}”)")
     parts += [f"{counts['not judged']} could not be judged"] if counts["not judged"] else []
-    parts += [rivals] if (rivals := rivals_of_met(map(vars, verdicts))) else []
+    parts += [rivals] if (rivals := rivals_of_claims(map(vars, verdicts))) else []
     return "; ".join(parts) + "."
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from hippo_core.experiments.asking.report.runs import LISTED, Run
 from hippo_core.results.figures.palette import condition_name, look, ordered, suite_position
-from hippo_core.results.formatting import NONE, count, missing, percent, quantity, share
+from hippo_core.results.formatting import NONE, count, missing, percent, quantity, share, share_and_span
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.records import read_meta, read_metrics, records_with
 from hippo_core.results.summaries import pair, regimes_of
@@ -91,8 +91,14 @@ def _gate(telemetry: dict[str, Any]) -> dict[str, str]:
         "write_rate": percent(telemetry["write_rate"]),
         "spread": NONE if missing(spread["50%"]) else f"{ends[1]} ({ends[0]} to {ends[2]})",
         **{name: share(telemetry[name]) for name in ("precision", "recall", "pr_auc", "asked_rate")},
+        **{name: _rate(telemetry.get(name)) for name in ("false_drops", "false_keeps")},
         "ms": quantity(telemetry["ms_mean"]),
     }
+
+
+def _rate(found: dict[str, Any] | None) -> str:
+    """A rate with its interval; a dash of records that were written before it was measured."""
+    return share_and_span(found["mean"], found["low"], found["high"]) if found else NONE
 
 
 def _replay(telemetry: dict[str, Any]) -> dict[str, str]:

@@ -19,10 +19,24 @@ from hippo_core.results.summaries import OWN_VECTORS
 from hippo_core.results.verdicts import counted
 from hippo_core.spoken import number_of
 
-SHARES = ("score", "em_raw", "em_norm", "success", "recall_1", "recall_5")  # of which an item has more on one side where that is right
+SHARES = (
+    "score",
+    "score_may",
+    "score_never",
+    "score_calibrated",
+    "em_raw",
+    "em_norm",
+    "success",
+    "recall_1",
+    "recall_5",
+)  # of which an item has more on one side where that is right
 SECTIONS = (
-    ("memory", "Claims about the memory", "What a memory must be better at than what it is compared with."),
-    ("control", "Controls", "That the answers come from what was stored, and that the memory took part at all."),
+    (
+        "claim",
+        "Claims",
+        "What a memory must be worth beside what it is compared with. A rival at chance proves nothing, so against it nothing is judged.",
+    ),
+    ("control", "Controls", "That the memory reaches the model at all, and that the answers come from what was stored."),
     (
         "instrument",
         "The instrument",
@@ -32,11 +46,11 @@ SECTIONS = (
 
 
 def claims(verdicts: Frame) -> Frame:
-    """What a reader looks for first, a line each, of verdicts as `read_criteria` gives them: the claims about the memory that were judged,
+    """What a reader looks for first, a line each, of verdicts as `read_criteria` gives them: the claims that were judged,
     then controls, and expectations of the instrument, that are not met or not shown."""
-    told = verdicts[(verdicts["verdict"] != "not judged") & ((verdicts["about"] == "memory") | (verdicts["verdict"] != "met"))]
+    told = verdicts[(verdicts["verdict"] != "not judged") & ((verdicts["about"] == "claim") | (verdicts["verdict"] != "met"))]
     lines = []
-    for about in ("memory", "control", "instrument"):
+    for about in ("claim", "control", "instrument"):
         for one in told[told["about"] == about].to_dict("records"):
             values: dict[str, Any] = {str(name): tuple(value) if isinstance(value, list) else value for name, value in one.items()}
             row = verdict_row(Verdict(**values))

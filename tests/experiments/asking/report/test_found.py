@@ -59,7 +59,7 @@ def test_the_three_sentences_say_what_the_numbers_say(run, out):
     assert f"hei_nw answers {100 * means['memory/hei_nw']:.0f}% of the questions on episodic right" in first
     rag = max(means[name] for name in means.index if "rag" in name)
     assert f"{100 * rag:.0f}%: {means['memory/hei_nw'] - rag:+.2f}, " in first
-    counts = {name: sum(one.verdict == name for one in judged if one.about == "memory") for name in ("met", "not met", "not shown")}
+    counts = {name: sum(one.verdict == name for one in judged if one.about == "claim") for name in ("met", "not met", "not shown")}
     assert f"Of {sum(counts.values())} claims about the memory {counts['met']} " in third
     assert all(f"{count} {'is' if count == 1 else 'are'} {name}" in third for name, count in counts.items() if name != "met" and count)
     assert "expectations of the instrument hold" in second
@@ -71,7 +71,7 @@ def test_the_three_sentences_say_what_the_numbers_say(run, out):
 def test_a_notebook_shows_claims_about_the_memory_and_what_else_does_not_hold(run, out):
     judged = [one for one in verdicts_of(load_run(run)) if one.verdict != "not judged"]
     shown = claims(read_criteria(out / "criteria.json"))
-    memory, others = ([one for one in judged if (one.about == "memory") == mine] for mine in (True, False))
+    memory, others = ([one for one in judged if (one.about == "claim") == mine] for mine in (True, False))
     failed = [one.question for about in ("control", "instrument") for one in others if one.about == about and one.verdict != "met"]
     assert shown["question"].tolist() == [one.question for one in memory] + failed and memory and failed
     assert shown["value"].tolist()[0] == verdict_row(memory[0])["value"]
@@ -80,7 +80,7 @@ def test_a_notebook_shows_claims_about_the_memory_and_what_else_does_not_hold(ru
 
 def test_one_claim_is_the_one_claim(run):
     judged = verdicts_of(load_run(run))
-    one = next(verdict for verdict in judged if verdict.about == "memory" and verdict.verdict == "met")
+    one = next(verdict for verdict in judged if verdict.about == "claim" and verdict.verdict == "met")
     assert sentences(load_run(run), "hippo-tiny", [one])[2].startswith(f"The one claim about the memory is met (“{one.question}”); ")
 
 
@@ -107,8 +107,8 @@ def test_the_legend_has_every_condition_in_the_words_of_its_preset(run, out):
 def test_what_is_expected_of_the_instrument_stands_apart_from_claims(out):
     page, rows = (out / "index.html").read_text(encoding="utf-8"), read_criteria(out / "criteria.json")
     rows = rows[rows["verdict"] != "not judged"]
-    assert set(rows["about"]) == {"memory", "control", "instrument"}
-    heads = {about: page.index(f">{title} <span>") for about, title in (("memory", "Claims about the memory"), ("control", "Controls"))}
+    assert set(rows["about"]) == {"claim", "control", "instrument"}
+    heads = {about: page.index(f">{title} <span>") for about, title in (("claim", "Claims"), ("control", "Controls"))}
     heads["instrument"] = page.index(">The instrument <span>")
     for _, row in rows.iterrows():
         there = page.index(f'<tr id="{row["id"]}"')
