@@ -13,6 +13,7 @@ GROUPS = {"claim": "claims", "control": "controls", "instrument": "checks of the
 RIVALS = {  # of a claim, by how its side b begins
     "baselines/rag_": "against a rag",
     "baselines/longctx": "against all facts in the prompt",
+    "helped/": "against a rag or long context with the same program",
     "controls/oracle": "against the right facts in the prompt",
     "memory/": "against the memory with other settings",
     "ablations/": "against the memory with other settings",

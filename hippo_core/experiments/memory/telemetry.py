@@ -7,7 +7,6 @@ import math
 from typing import Any
 
 from hippo_core.results.frames import Frame
-from hippo_core.results.records.table import mean_by_cluster
 
 # Columns that the rows of a memory's test have besides those of every test: how often it was asked, what its codes brought, what was
 # put before the question, how many traces of the item's world there are, the time of each part, and what of it a replay touched.
@@ -41,8 +40,12 @@ def teach_telemetry(rows: Frame) -> dict[str, Any]:
 
 
 def _by_world(rows: Frame, among: Any, counted: Any) -> dict[str, Any]:
-    """The share of `counted` among these facts, with its interval clustered by world."""
-    return mean_by_cluster(rows.assign(counted=counted.astype(float))[among], "counted", "world")
+    """The share of `counted` among these facts, with its 95% interval clustered by world."""
+    from hippo_core.results.statistics.interval import cluster_interval
+
+    found = cluster_interval(counted[among].astype(float), rows["world"][among])
+    shown = {name: _known(getattr(found, name)) for name in ("mean", "low", "high")}
+    return {**shown, "n": found.n, "n_worlds": found.n_worlds}
 
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)

@@ -214,7 +214,7 @@ def mcnemar_mid(only_a: int, only_b: int) -> float:
     discordant pairs."""
     if not (n := only_a + only_b):
         return 1.0
-    alike = float(scipy.stats.binom.pmf(only_a, n, 0.5)) * (1 if only_a == only_b else 2)
+    alike = float(scipy.stats.binom.pmf(min(only_a, only_b), n, 0.5)) * (1 if only_a == only_b else 2)
     return mcnemar(only_a, only_b) - alike / 2
 
 

@@ -130,9 +130,8 @@ def test_claims_with_a_rival_at_chance_do_not_count_in_their_family():
 def test_a_side_may_be_judged_by_a_column_of_its_own():
     rows = cell("memory/hei_nw", 0.6)
     rows = rows.assign(score_may=rows["score"], score_never=cell("memory/hei_nw", 0.7)["score"])
-    told = {
-        "difference": {"a": {"preset": "memory/hei_nw", "metric": "score_may"}, "b": {"preset": "memory/hei_nw", "metric": "score_never"}}
-    }
+    a, b = ({"preset": "memory/hei_nw", "metric": metric} for metric in ("score_may", "score_never"))
+    told = {"difference": {"a": a, "b": b}, "not_below": -0.2}
     found = verdict(told, rows)
     assert found.value == pytest.approx(-0.1)
     assert (found.a, found.b) == ("memory/hei_nw, score_may", "memory/hei_nw, score_never")

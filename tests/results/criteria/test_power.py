@@ -10,7 +10,8 @@ from hippo_core.results.statistics import permutation_test
 from hippo_core.results.statistics.paired import least_p
 from tests.results.invented import A_OVER_B, HEAD, cell
 
-CLAIM = {"question": "?", "text": "t", "family": "f", "about": "claim", "difference": A_OVER_B["difference"], "at_least": 0.01}
+# a control, so that its rival may score nothing
+CLAIM = {"question": "?", "text": "t", "family": "f", "about": "control", "difference": A_OVER_B["difference"], "at_least": 0.01}
 WORLDS = {"semantic": 14, "episodic": 13, "episodic_cross": 13, "babi": 11, "spatial": 11}
 ALPHA = 0.05 / 32  # so that ten worlds can be too few
 

@@ -49,7 +49,7 @@ def test_false_drops_are_of_what_was_asked_and_false_keeps_of_what_was_not():
     """Twelve worlds of two facts asked about and three that are not; one of the two is refused, one of the three is kept."""
     found = gate(taught("irirr" * 12, "11000" * 12, world=[f"w{place // 5}" for place in range(60)]))
     drops, keeps = found["false_drops"], found["false_keeps"]
-    assert (drops["mean"], drops["n"], drops["n_clusters"]) == (0.5, 24, 12)
+    assert (drops["mean"], drops["n"], drops["n_worlds"]) == (0.5, 24, 12)
     assert (keeps["mean"], keeps["n"]) == (pytest.approx(1 / 3), 36)
     assert drops["low"] < 0.5 < drops["high"] and keeps["low"] < 1 / 3 < keeps["high"]
     evicted = gate(taught("ii", "10", evicted=[1.0, 1.0]))

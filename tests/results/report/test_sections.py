@@ -143,17 +143,24 @@ def test_claims_are_counted_by_their_rivals_and_nothing_else_is():
     def one(rival, verdict="met", about="claim"):
         return {"about": about, "verdict": verdict, "b": rival}
 
-    told = [one("baselines/rag_sum"), one("baselines/rag_bm25 (k=1)", "not shown"), one("baselines/longctx_helped", "not met"), one("")]
+    told = [
+        one("baselines/rag_sum"),
+        one("baselines/rag_bm25 (k=1)", "not shown"),
+        one("baselines/longctx", "not met"),
+        one("helped/rag_paths"),
+        one(""),
+    ]
     told += [one("controls/oracle"), one("memory/smpd (spatial.macros=false)", "not met"), one("ablations/gate_random")]
     others = [one("baselines/rag_sum", about="control"), one("baselines/core", "not judged"), one("baselines/core", about="instrument")]
     assert rivals_of_claims(told + others) == (
-        "claims met: 1 of 2 against a rag, 0 of 1 against all facts in the prompt, 1 of 1 against the right facts in the prompt, "
+        "claims met: 1 of 2 against a rag, 0 of 1 against all facts in the prompt, "
+        "1 of 1 against a rag or long context with the same program, 1 of 1 against the right facts in the prompt, "
         "1 of 2 against the memory with other settings, 1 of 1 without a rival"
     )
     assert rivals_of_claims(others) == ""
     counts = by_group(told + others)
     assert list(counts) == ["claims", "controls", "checks of the instrument"]
-    assert counts["claims"] == {"met": 4, "not met": 2, "not shown": 1, "not judged": 1}
+    assert counts["claims"] == {"met": 5, "not met": 2, "not shown": 1, "not judged": 1}
     assert counts["controls"]["met"] == counts["checks of the instrument"]["met"] == 1
 
 
