@@ -86,18 +86,18 @@ def test_signs_are_drawn_as_one_generator_draws_them(size):
 
 
 def test_errors_of_type_one_of_the_tests_that_a_claim_shows():
-    """Two conditions that are equally good: worlds' signs flipped (2,000 draws of 12 worlds of items that go together), and mid-p over all
+    """Two conditions that are equally good: worlds' signs flipped (2,000 draws of 14 worlds of items that go together), and mid-p over all
     counts of 80 to 120 discordant pairs."""
     random = np.random.default_rng(7)
-    worlds = np.repeat(np.arange(12), 10)
+    worlds = np.repeat(np.arange(14), 10)
 
     def scores():
-        chance = 1 / (1 + np.exp(-hard - random.normal(size=12)[worlds]))
-        return (random.random(120) < chance).astype(float)
+        chance = 1 / (1 + np.exp(-hard - random.normal(size=14)[worlds]))
+        return (random.random(140) < chance).astype(float)
 
     p = []
     for _ in range(2000):
-        hard = random.normal(size=12)[worlds]
+        hard = random.normal(size=14)[worlds]
         p.append(permutation_test(scores() - scores(), worlds))
     assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.05, abs=0.01)
     for n in range(80, 121, 10):
