@@ -191,7 +191,13 @@ def add_prepared(run: Path, suite: str, step: str, n: int = 50, seed: int = 1337
     """An invented record of a cell that taught or replayed."""
     random = Random(f"{suite}/{step}/{seed}")
     scores = [random.gauss(0, 1) for _ in range(64)]
-    taught = {"fact_id": range(64), "S": scores, "asked": [float(one > 0.3) for one in scores], "ms": 0.2}
+    taught = {
+        "fact_id": range(64),
+        "world": [f"w{one // 4}" for one in range(64)],
+        "S": scores,
+        "asked": [float(one > 0.3) for one in scores],
+        "ms": 0.2,
+    }
     taught |= {"action": ["insert" if one > 0 else "refuse" for one in scores]}
     replayed = {"cycle": 1, "trace_id": range(64), "recalled": [float(one > -1) for one in scores], "ms": 1.0}
     replayed |= {"salience_before": scores, "salience_after": [one + 0.1 for one in scores]}

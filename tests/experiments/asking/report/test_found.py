@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -80,7 +81,7 @@ def test_a_notebook_shows_claims_about_the_memory_and_what_else_does_not_hold(ru
 
 def test_one_claim_is_the_one_claim(run):
     judged = verdicts_of(load_run(run))
-    one = next(verdict for verdict in judged if verdict.about == "claim" and verdict.verdict == "met")
+    one = replace(next(verdict for verdict in judged if verdict.about == "claim" and verdict.verdict != "not judged"), verdict="met")
     assert sentences(load_run(run), "hippo-tiny", [one])[2].startswith(f"The one claim about the memory is met (“{one.question}”); ")
 
 

@@ -1,6 +1,7 @@
 """The report of a run with a memory: what it did stands in tables, sleep is a regime of its own, and criteria find their sides."""
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -50,10 +51,14 @@ def test_what_a_memory_did_stands_in_three_tables(run, out):
         ("episodic", "hei_nw", "after_sleep"),
     ]
     assert found["recall"][0]["requests"] == "200" and found["recall"][0]["trace_tokens"] == "14.0"
+    gate = found["gate"][0]
+    rates = [gate[name] for name in ("false_drops", "false_keeps")]
+    assert all(re.fullmatch(r"[01]\.\d+( \([01]\.\d+ to [01]\.\d+\))?|–", one) for one in rates), rates
+    assert f"| {rates[0]} | {rates[1]} | {gate['pr_auc']} |" in (out / "index.md").read_text(encoding="utf-8")
     assert found["gate"][0]["attempts"] == "64" and found["replay"][0]["cycles"] == "1"
     for page in ("index.html", "index.md"):
         text = (out / page).read_text(encoding="utf-8")
-        for word in ("Memory at work", "PR-AUC", "requests", "salience"):
+        for word in ("Memory at work", "PR-AUC", "false drops", "false keeps", "requests", "salience"):
             assert word in text, (page, word)
 
 
