@@ -9,6 +9,7 @@ import pandas as pd
 
 from hippo_core.results.criteria.criterion import Criteria, Criterion, Side
 from hippo_core.results.criteria.sides import NotJudged, Pool, because, options_of, pick
+from hippo_core.results.policies import SCORES
 from hippo_core.results.statistics.interval import LEAST_WORLDS, Interval, cluster_interval, ratio_interval
 from hippo_core.results.statistics.paired import Comparison, compare, paired
 
@@ -45,12 +46,22 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
             confidence = 1 - 0.05 / picked.among
             remarks.append(f"interval at {confidence:.1%}, for the best of {picked.among} is claimed")
     sides = common(sides)
+    if criterion.metric in SCORES:
+        remarks += [_policy(criterion, name, side) for name, side in zip(names, sides, strict=True)]
     known = sides[0]["world"][sides[0][criterion.metric].notna()]
     check_size(criteria, criterion, len(known), len(set(known)))
     evidence = _measure(criterion, sides, confidence)
     cells = tuple(dict.fromkeys(str(cell) for side in sides for cell in sorted(side["cell"].unique())))
     a, b = [*names, ""][:2]
     return replace(evidence, cells=cells, remarks=tuple(remarks), rival_shows=rival_shows if criterion.difference else math.nan, a=a, b=b)
+
+
+def _policy(criterion: Criterion, name: str, side: pd.DataFrame) -> str:
+    """When a side says "unknown", in words. Raises NotJudged where no row of it has a score under the policy."""
+    said = "; ".join(sorted(set(side["calibrated_on"])))
+    if side[criterion.metric].isna().all():
+        raise NotJudged(because(criterion, f"no {criterion.metric} of {name}: {said}"))
+    return f"{name}: {said if criterion.metric == 'score_calibrated' else criterion.metric}"
 
 
 def _conservative(criterion: Criterion, side: Side) -> bool:

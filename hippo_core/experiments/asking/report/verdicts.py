@@ -12,6 +12,7 @@ from hippo_core.results.criteria import VERDICTS, Verdict, load_criteria
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import missing, share
 from hippo_core.results.frames import Frame
+from hippo_core.results.policies import SCORES
 from hippo_core.results.report.svg import strip
 from hippo_core.results.report.verdicts import COLOURS, MARKS, verdict_row
 from hippo_core.results.statistics.interval import LEAST_WORLDS
@@ -19,7 +20,15 @@ from hippo_core.results.summaries import OWN_VECTORS
 from hippo_core.results.verdicts import counted
 from hippo_core.spoken import number_of
 
-SHARES = ("score", "em_raw", "em_norm", "success", "recall_1", "recall_5")  # of which an item has more on one side where that is right
+SHARES = (
+    "score",
+    *SCORES,
+    "em_raw",
+    "em_norm",
+    "success",
+    "recall_1",
+    "recall_5",
+)  # of which an item has more on one side where that is right
 SECTIONS = (
     ("memory", "Claims about the memory", "What a memory must be better at than what it is compared with."),
     ("control", "Controls", "That the answers come from what was stored, and that the memory took part at all."),
