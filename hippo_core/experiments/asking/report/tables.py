@@ -63,7 +63,8 @@ def policies(rows: Frame) -> dict[str, Any] | None:
     keys = ["condition", "regime"]
     scores = {name: summaries.estimate(rows, keys, f"score_{name}").set_index(keys) for name in POLICIES}
     means = rows.groupby(keys)[[*ABSTAINED]].mean()
-    reasons = rows.groupby(keys)["calibrated_on"].agg(lambda one: "; ".join(sorted(set(one))))
+    said = rows["calibrated_on"] if "calibrated_on" in rows else rows["condition"].map(lambda _: "")
+    reasons = said.groupby([rows[key] for key in keys]).agg(lambda one: "; ".join(sorted(set(one))))
     lines = [
         {"name": look(name).label, "look": look(name), "regime": _both(rows, name, regime), "on": reasons[name, regime]}
         | {policy: _at(table.loc[name, regime] if (name, regime) in table.index else None) for policy, table in scores.items()}
