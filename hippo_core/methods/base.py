@@ -57,7 +57,7 @@ class Retrieved:
     Args:
         shown: the traces that reach the model, in order of telling unless `together`.
         ranking: all traces that were ranked, best first; None where nothing is ranked.
-        scores: the scores of the ranking, best first; may be fewer than the ranking or none.
+        scores: the scores of the ranking, in its order; may be fewer than the ranking or none.
         terms: what the scores are made of, by name (a channel, a rule, a completion), each as long as `scores`; none where it is not known.
         recall_ms, completion_ms: milliseconds of the query's two stages, without building indexes; NaN where nothing is searched.
         encode_ms: milliseconds in which keys and values were made of traces that had none yet; no part of the other two times.

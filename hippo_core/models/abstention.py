@@ -35,6 +35,16 @@ def _spellings(lm: LanguageModel) -> Iterator[tuple[int, ...]]:
                 yield tuple(behind)
 
 
+def unknown_margins(lm: LanguageModel, logprobs: Tensor) -> Tensor:
+    """How much likelier an answer begins with "unknown" than with anything else, [B], in nats: the log-probability of the likeliest token
+    that begins it, less the penalty of the model's spec, minus that of the likeliest other token. Above 0 the model says "unknown" where
+    it has the choice; below, another answer. `logprobs` [B, V] as in `first_tokens`."""
+    first = list((lm.unknown or unknown_tokens(lm)).first)
+    others = logprobs.clone()
+    others[:, first] = -math.inf
+    return logprobs[:, first].amax(-1) - lm.spec.abstention_penalty - others.amax(-1)
+
+
 def first_tokens(
     lm: LanguageModel, logprobs: Tensor, penalties: Sequence[float | None] | None = None
 ) -> tuple[Tensor, list[tuple[int, ...]]]:

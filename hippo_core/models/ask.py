@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from hippo_core.files import LabError
-from hippo_core.models.generate import BatchState, Generation, continue_greedily, prefill, to_generation
+from hippo_core.models.generate import BatchState, First, Generation, continue_greedily, prefill, to_generation
 from hippo_core.models.kv import HeldKV, tokens_of
 from hippo_core.models.language_model import LanguageModel
 
@@ -71,23 +71,22 @@ def ask(
         batch = order[first : first + batch_size]
         begin = time.perf_counter()
         with batch_context(batch) as batch_state:
-            logprobs, produced, decided = _answer(lm, [asks[number] for number in batch], max_new_tokens, stop, batch_state)
+            begun, produced = _answer(lm, [asks[number] for number in batch], max_new_tokens, stop, batch_state)
         latency = (time.perf_counter() - begin) * 1000 / len(batch)
-        for number, tokens, logprob, of_others in zip(batch, produced, logprobs, decided, strict=True):
-            costs = asks[number].seen, len(asks[number].tail), latency
-            answers[number] = to_generation(lm, tokens, logprob, stop, *costs, decided=bool(of_others))
+        for number, tokens, first_token in zip(batch, produced, begun, strict=True):
+            answers[number] = to_generation(lm, tokens, first_token, stop, asks[number].seen, len(asks[number].tail), latency)
     return [answers[number] for number in range(len(asks))]
 
 
 def _answer(
     lm: LanguageModel, asks: Sequence[Ask], max_new_tokens: int, stop: Sequence[str], batch_state: BatchState | None
-) -> tuple[list[float], list[list[int]], Sequence[tuple[int, ...]]]:
-    """The log-probability of each answer's first token, its tokens, and those of answers that were decided from outside."""
+) -> tuple[list[First], list[list[int]]]:
+    """How each answer began, and its tokens."""
     tails, before = [one.tail for one in asks], [one.before for one in asks]
     starts, hidden, penalties = [one.start for one in asks], [one.hidden for one in asks], [one.penalty for one in asks]
     running = prefill(lm, tails, before, starts, max_new_tokens, hidden, penalties)
     running.batch_state = batch_state
-    return running.first_logprob.tolist(), continue_greedily(lm, running, max_new_tokens, stop), running.decided
+    return running.first, continue_greedily(lm, running, max_new_tokens, stop)
 
 
 def _check_window(lm: LanguageModel, tokens: int) -> None:

@@ -1,16 +1,17 @@
 """Greedy generation. A shared beginning of prompts is run once, keys and values are cached, logits are made for the last position only."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 from transformers import DynamicCache
 
 from hippo_core.files import LabError
-from hippo_core.models.abstention import first_tokens
+from hippo_core.models.abstention import first_tokens, unknown_margins
 from hippo_core.models.kv import HeldKV, inputs
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prefix import Shared
@@ -31,6 +32,8 @@ class Generation:
             same text, it still shows whether the model saw the same prompt.
         cut: whether the limit of new tokens stopped it, and not the model.
         decided: whether it was decided from outside, so that the model chose none of its tokens.
+        unknown_margin: how much likelier it began with "unknown" than with anything else, whatever was held back or decided (nats; see
+            `unknown_margins` in models/abstention.py). NaN where nothing says so.
     """
 
     text: str
@@ -42,6 +45,7 @@ class Generation:
     first_logprob: float
     cut: bool = field(default=False, kw_only=True)
     decided: bool = field(default=False, kw_only=True)
+    unknown_margin: float = field(default=math.nan, kw_only=True)
 
 
 class BatchState(Protocol):
@@ -50,6 +54,14 @@ class BatchState(Protocol):
     def keep(self, index: Tensor) -> None:
         """Keep only the rows `index`, `(rows,)`, int64."""
         ...
+
+
+class First(NamedTuple):
+    """How an answer began: see the fields of `Generation`."""
+
+    logprob: float
+    unknown_margin: float
+    decided: bool
 
 
 @dataclass
@@ -62,6 +74,7 @@ class Running:
         token: the token to feed next, `(batch,)`.
         position: the position of that token, `(batch,)`.
         first_logprob: the log-probability of each answer's first token, for all rows of the start, `(start_batch,)`.
+        unknown_margin: how much likelier each begins with "unknown" than with anything else, for all rows of the start, `(start_batch,)`.
         decided: the tokens of each answer that was decided from outside, empty for the others, for all rows of the start.
         batch_state: further state of the rows, or None.
     """
@@ -71,8 +84,15 @@ class Running:
     token: Tensor
     position: Tensor
     first_logprob: Tensor
+    unknown_margin: Tensor
     decided: Sequence[tuple[int, ...]]
     batch_state: BatchState | None = None
+
+    @property
+    def first(self) -> list["First"]:
+        """How each answer began, for all rows of the start."""
+        decided = [bool(tokens) for tokens in self.decided]
+        return list(map(First, self.first_logprob.tolist(), self.unknown_margin.tolist(), decided))
 
     def keep(self, rows: list[int]) -> None:
         """Keep only these rows."""
@@ -117,9 +137,8 @@ def generate(
         running = prefill(lm, tails, before, room=max_new_tokens, penalties=penalties and [penalties[row] for row in batch.rows])
         produced = continue_greedily(lm, running, max_new_tokens, stop)
         latency = for_all + (time.perf_counter() - begin) * 1000 / len(batch.rows)
-        for row, tokens, logprob, decided in zip(batch.rows, produced, running.first_logprob.tolist(), running.decided, strict=True):
-            costs = len(rows[row]), shared.computed(batch, row), latency
-            answers[row] = to_generation(lm, tokens, logprob, stop, *costs, decided=bool(decided))
+        for row, tokens, first in zip(batch.rows, produced, running.first, strict=True):
+            answers[row] = to_generation(lm, tokens, first, stop, len(rows[row]), shared.computed(batch, row), latency)
     return [answers[row] for row in range(len(rows))]
 
 
@@ -140,7 +159,8 @@ def prefill(
     token, decided = first_tokens(lm, logprobs, penalties)
     logprob = logprobs.gather(1, token[:, None])[:, 0]
     position = arguments["position_ids"][:, -1] + 1
-    return Running(arguments["past_key_values"], arguments["attention_mask"], token, position, logprob, decided)
+    margin = unknown_margins(lm, logprobs)
+    return Running(arguments["past_key_values"], arguments["attention_mask"], token, position, logprob, margin, decided)
 
 
 @torch.inference_mode()
@@ -176,20 +196,20 @@ def continue_greedily(lm: LanguageModel, running: Running, max_new_tokens: int, 
 def to_generation(
     lm: LanguageModel,
     tokens: list[int],
-    first_logprob: float,
+    first: First,
     stop: Sequence[str],
     prompt_tokens: int,
     computed_tokens: float,
     latency_ms: float,
-    decided: bool = False,
 ) -> Generation:
     """The answer of these tokens: their text without special tokens, up to the first stop string that follows words."""
     text = _decode(lm, tokens)
     cut = _cut(text, stop)
     words = (text if cut is None else cut).strip()
-    ended = decided or cut is not None or tokens[-1] in lm.stop_ids
+    ended = first.decided or cut is not None or tokens[-1] in lm.stop_ids
     counts = prompt_tokens, computed_tokens, len(tokens)
-    return Generation(words, tuple(tokens), *counts, latency_ms, first_logprob, cut=not ended, decided=decided)
+    said = {"decided": first.decided, "unknown_margin": first.unknown_margin}
+    return Generation(words, tuple(tokens), *counts, latency_ms, first.logprob, cut=not ended, **said)
 
 
 def kv_cache_mb(config: Any, tokens: int, bytes_per_value: int) -> float:

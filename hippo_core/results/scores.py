@@ -7,7 +7,8 @@ them. An empty prediction scores 0. For every item `em_raw <= em_norm <= f1`: no
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -163,8 +164,22 @@ def _check_row(suite: Suite, world: World, item: Item, row: dict) -> None:
     gold = " | ".join(item.answers)
     if str(row["answer"]) != gold:
         raise LabError(f"row table: item {item.id!r} has the answer {row['answer']!r}, the suite says {gold!r}")
-    prediction = row["pred"] if isinstance(row["pred"], str) else ""  # an empty cell of a CSV file is read as NaN
-    for column, due in score_item(suite, world, item, prediction).items():
+    prediction = _text(row["pred"])
+    _check_scores(item, row, prediction, score_item(suite, world, item, prediction))
+    if "forced" in row:
+        forced = _text(row["forced"])
+        if forced != prediction and not abstained(prediction):
+            raise LabError(f"row table: item {item.id!r} was answered {prediction!r}, which is no unknown, and forced to {forced!r}")
+        _check_scores(item, row, forced, {"score_forced": score_item(suite, world, item, forced)["score"]})
+
+
+def _text(cell: object) -> str:
+    """A cell of text; an empty one of a CSV file is read as NaN."""
+    return cell if isinstance(cell, str) else ""
+
+
+def _check_scores(item: Item, row: Mapping[str, Any], prediction: str, scores: Mapping[str, float]) -> None:
+    for column, due in scores.items():
         got = float(row[column])
         if not ((math.isnan(got) and math.isnan(due)) or math.isclose(got, due, abs_tol=1e-6)):
             raise LabError(f"row table: item {item.id!r} has {column} {got:g}, its prediction {prediction!r} earns {due:g}")

@@ -43,7 +43,7 @@ rows = pd.DataFrame([
      "distance": item.distance, "slices": ";".join(item.slices),
      "question": item.question, "answer": " | ".join(item.answers), "pred": said, **score_item(cell.suite, world, item, said), **told}
     for place, ((world, item), said) in enumerate(zip(items, says))
-]).reindex(columns=ITEMS.columns)
+]).assign(forced=lambda rows: rows["pred"], score_forced=lambda rows: rows["score"]).reindex(columns=ITEMS.columns)
 metrics = lab.finish(cell, rows)
 '''  # fmt: skip
 MEMORY = '''
@@ -92,6 +92,8 @@ else:
          **{name: float(set(item.gold_facts) <= set(uses)) for name in RANKING_COLUMNS}}
         for place, (world, item) in enumerate((world, item) for world in worlds for item in world.items)
     ])
+if step == "test":
+    rows = rows.assign(forced=rows["pred"], score_forced=rows["score"])
 rows = rows.reindex(columns={"teach": TEACH, "replay": REPLAY, "test": TEST}[step].columns)
 metrics = lab.finish(cell, rows)
 print(lab.sentence(cell, metrics))

@@ -89,6 +89,15 @@ def test_the_margin_is_where_the_answer_turns(tiny):
         assert (below.tokens, above.tokens) == (one.tokens, other.tokens)
 
 
+def test_an_answer_says_how_near_unknown_was_whatever_was_held_back(tiny):
+    free, forbidden, held_back = (in_both_ways(with_penalty(tiny, nats), of) for nats, of in ((0.0, None), (0.0, [NEVER] * 4), (1.5, None)))
+    for way in range(2):
+        due = [one.first_logprob - other.first_logprob for one, other in zip(free[way], forbidden[way], strict=True)]
+        assert min(due) > 0
+        for found, less in ((free, 0.0), (forbidden, 0.0), (held_back, 1.5)):
+            assert [one.unknown_margin + less for one in found[way]] == pytest.approx(due, abs=1e-4)
+
+
 def test_each_row_has_its_own_penalty_and_the_model_s_where_none_is_given(tiny):
     mixed = [NEVER, None, ALWAYS, 0.0]
     for free, held_back, found in zip(

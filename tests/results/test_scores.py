@@ -199,6 +199,16 @@ def test_scores_of_a_lenient_scorer_are_caught_in_the_rows():
         scores.check_rows(_suite(), [WORLD], rows)
 
 
+def test_a_forced_answer_is_the_answer_but_for_unknown_and_is_scored_as_it():
+    said, forced = ("unknown", *GOLDS[1:]), ("Alice", *GOLDS[1:])
+    rows = _rows(said).assign(forced=forced, score_forced=1.0)
+    scores.check_rows(_suite(), [WORLD], rows)
+    with pytest.raises(LabError, match="has score_forced 1, its prediction 'Bob' earns 0"):
+        scores.check_rows(_suite(), [WORLD], rows.assign(forced=("Bob", *GOLDS[1:])))
+    with pytest.raises(LabError, match="item 'w/q1' was answered 'the harbour', which is no unknown, and forced to 'Mia'"):
+        scores.check_rows(_suite(), [WORLD], rows.assign(forced=("Alice", "Mia", *GOLDS[2:])))
+
+
 def test_a_row_of_an_unknown_item_is_caught():
     with pytest.raises(LabError, match="not in the suite"):
         scores.check_rows(_suite(), [WORLD], _rows().assign(item_id="elsewhere"))

@@ -3,13 +3,13 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
 from hippo_core.delivery import BESIDE_PROMPT
-from hippo_core.delivery.types import Delivered, Once
+from hippo_core.delivery.types import Delivered, Once, Question
 from hippo_core.experiments.asking.parameters import Regime
 from hippo_core.experiments.asking.table import COLUMNS
 from hippo_core.files import LabError
@@ -17,10 +17,11 @@ from hippo_core.live.answer import Read
 from hippo_core.live.asking import asked_of, composed_by, left_of, read_of
 from hippo_core.methods.base import Method, Observation, Query, Retrieved
 from hippo_core.methods.controls import CHOOSING, controlled
+from hippo_core.models.abstention import NEVER, unknown_tokens
 from hippo_core.models.generate import kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.results.rankings import score_ranking
-from hippo_core.results.scores import score_item
+from hippo_core.results.scores import abstained, score_item
 from hippo_core.store.trace import Trace
 from hippo_core.suites.lookup import Texts
 from hippo_core.suites.types import Item, Suite, World
@@ -29,8 +30,9 @@ from hippo_core.suites.types import Item, Suite, World
 @dataclass(frozen=True)
 class AnsweredItem:
     """An item with what was retrieved for it, the passages that there were, and, once it is asked, the answer. `read`: what the model
-    read of the item's own, and who wrote it. `once`: its share of what is run once for what its world holds: milliseconds in which
-    passages were run to keys and values, and the tokens of that and of the codes by which passages are found."""
+    read of the item's own, and who wrote it. `forced`: the answer where "unknown" may not be said. `once`: its share of what is run once
+    for what its world holds: milliseconds in which passages were run to keys and values, and the tokens of that and of the codes by which
+    passages are found."""
 
     world: World
     item: Item
@@ -38,6 +40,7 @@ class AnsweredItem:
     passages: Sequence[Trace]
     answer: Delivered
     read: tuple[Read, ...]
+    forced: str
     once: Once
 
 
@@ -45,9 +48,10 @@ def answer(
     lm: LanguageModel, suite: Suite, worlds: Sequence[World], method: Method, regime: Regime = "delayed", batch_size: int = 32
 ) -> pd.DataFrame:
     """The row table of the items of `worlds`, in their order: prompt, answer (greedy, within the suite's budget), scores, recall of the
-    gold facts, cost. `first_logprob` is the log-probability (nats) of the answer's first token; `computed_tokens` are all that were run for
-    an item, what was run once for several divided among them and the index of the facts left out. LabError for a regime that the suite does
-    not have, and where a fact's text stands in a prompt that must not hold it."""
+    gold facts, cost. `first_logprob` is the log-probability (nats) of the answer's first token; `forced` is the answer where "unknown"
+    may not be said; `computed_tokens` are all that were run for an item, what was run once for several divided among them and the index of
+    the facts left out. LabError for a regime that the suite does not have, and where a fact's text stands in a prompt that must not hold
+    it."""
     passages = {world.id: passages_of(world) for world in worlds}
     asked = ask(suite, worlds, method, regime, passages, batch_size)
     rows = [row_of(lm, suite, one) | method.own_columns("test", one.retrieved.columns) for one in asked]
@@ -77,13 +81,25 @@ def ask(
         share = Once(ready.ms / max(1, len(drawn)), once / max(1, len(drawn)))
         masked = method.settings.control == "empty"
         answers = method.delivery.ask(questions, suite.answer_budget, batch_size, masked=masked)
+        forced = _forced(method, suite, questions, answers, batch_size, masked)
         texts = {worlds[number].id: texts_of(worlds[number]) for number in together}
-        for (world, item, result), delivered in zip(drawn, answers, strict=True):
+        for (world, item, result), delivered, other in zip(drawn, answers, forced, strict=True):
             read = read_of(item.question, result, delivered, masked)
-            answered = AnsweredItem(world, item, result, passages.get(world.id, ()), delivered, read, share)
+            answered = AnsweredItem(world, item, result, passages.get(world.id, ()), delivered, read, other, share)
             check_no_leak(answered, texts[world.id], method, regime)
             yield answered
         method.forget()
+
+
+def _forced(
+    method: Method, suite: Suite, questions: Sequence[Question], answers: Sequence[Delivered], batch_size: int, masked: bool
+) -> list[str]:
+    """The answers where "unknown" may not be said: those that said it are asked for once more. What that takes counts to no question."""
+    said = [number for number, one in enumerate(answers) if abstained(one.text)]
+    held_back = [replace(questions[number], penalty=NEVER) for number in said]
+    again = method.delivery.ask(held_back, suite.answer_budget, batch_size, masked=masked) if said else []
+    others = {number: one.text for number, one in zip(said, again, strict=True)}
+    return [others.get(number, one.text) for number, one in enumerate(answers)]
 
 
 def groups(worlds: Sequence[World], batch_size: int | None) -> Iterator[list[int]]:
@@ -141,6 +157,11 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "answer": " | ".join(item.answers),
         "pred": delivered.text,
         **score_item(suite, answered.world, item, delivered.text),
+        "forced": answered.forced,
+        "score_forced": score_item(suite, answered.world, item, answered.forced)["score"],
+        "unknown_margin": _margin(lm, delivered),
+        "confidence": math.nan if retrieved.confidence is None else retrieved.confidence,
+        "evidence": _evidence(retrieved),
         "shown": ";".join(trace.source for trace in shown),
         "recalled_texts": _recalled_texts(retrieved, shown),
         "read": json.dumps(answered.read, ensure_ascii=False),
@@ -156,6 +177,20 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "retrieval_ms": retrieved.retrieval_ms,
         "flags": ";".join(_flags(lm, delivered)),
     }
+
+
+def _margin(lm: LanguageModel, delivered: Delivered) -> float:
+    """How much likelier the answer began with "unknown" than with anything else, in nats; minus infinity where it did and went on to be
+    another answer, for then the beginning does not say that it is "unknown"."""
+    margin = round(delivered.unknown_margin, 6)
+    if margin > 0 and not abstained(delivered.text) and delivered.tokens[0] in (lm.unknown or unknown_tokens(lm)).first:
+        return -math.inf
+    return margin
+
+
+def _evidence(retrieved: Retrieved) -> float:
+    """How well what was retrieved fits the question, as far as the method can tell: its confidence, else its best score, else NaN."""
+    return max(retrieved.scores, default=math.nan) if retrieved.confidence is None else retrieved.confidence
 
 
 def _found(shown: Sequence[Trace], item: Item) -> float:

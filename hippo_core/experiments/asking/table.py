@@ -35,6 +35,7 @@ STAGES = ("pre", "post_1", "post_2", "post_3")
 COLUMNS = (
     *("idx", "item_id", "world", "stage", "kind", "rung", "hops", "distance", "slices", "question", "prompt"),
     *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
+    *("forced", "score_forced", "unknown_margin", "confidence", "evidence"),
     *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained", "refuted"),
     *("shown", "recalled_texts", "read", "composed_by", "n_shown", "n_dropped", "found", *RANKING_COLUMNS),
     *("prompt_tokens", "generated_tokens", "first_logprob", "trace_tokens", "computed_tokens", "once_tokens", "kv_mb"),
@@ -91,6 +92,7 @@ ITEMS = Table(
         "prompt",
         "answer",
         "pred",
+        "forced",
         "shown",
         "recalled_texts",
         "read",

@@ -5,7 +5,7 @@ the conditional logit of retrieval/fusion.py over the same features. What they d
 behind stored keys and values: `FittedRerank` reads its candidates as text. Without recency; the memory's own rule needs the key.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,7 @@ class Fitted(Rag):
     def order(self, index: WorldIndex, query: Query) -> Ordered:
         recall = self._recall(index, query)
         positions = self._positions(index, query, recall.traces, np.array(recall.scores))
-        return Ordered(positions, recall.computed_tokens, recall.confidence)
+        return Ordered(positions, recall.computed_tokens, recall.confidence, in_order_of(query, positions, recall.traces, recall.scores))
 
     def _recall(self, index: WorldIndex, query: Query) -> "Recall":
         from hippo_core.retrieval.text_encoder import each
@@ -111,6 +111,12 @@ class Fitted(Rag):
         return latest_first(index, query.taught, query.text, ranked(every), every, self.settings.recency)
 
 
+def in_order_of(query: Query, positions: Sequence[int], traces: Sequence[Trace], scores: Iterable[float]) -> list[float]:
+    """The scores of the first positions among the taught passages, which are those of `traces`."""
+    known = {trace.source: float(score) for trace, score in zip(traces, scores, strict=True)}
+    return [known[query.taught[position]] for position in positions[: len(traces)]]
+
+
 class FittedRerank(Fitted):
     """The best of those by the fitted sum of the same and of the question's log-likelihood after each passage as text (rerank.py)."""
 
@@ -129,4 +135,6 @@ class FittedRerank(Fitted):
         first = self._positions(index, query, best, scores)[: len(best)]
         rest = self._positions(index, query, recall.traces, np.array(recall.scores))
         tokens = recall.computed_tokens + sum(one.computed_tokens for one in judged)
-        return Ordered([*first, *(position for position in rest if position not in {*first})], tokens)
+        return Ordered(
+            [*first, *(position for position in rest if position not in {*first})], tokens, scores=in_order_of(query, first, best, scores)
+        )

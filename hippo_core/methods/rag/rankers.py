@@ -39,12 +39,13 @@ class DenseSettings(RagSettings):
 
 @dataclass(frozen=True)
 class Ordered:
-    """Positions among the taught passages, best first; how many tokens a model ran for that, those of the encoder left out; and how sure
-    it is that the best one answers the question, from 0 to 1, or None."""
+    """Positions among the taught passages, best first; how many tokens a model ran for that, those of the encoder left out; how sure it
+    is that the best one answers the question, from 0 to 1, or None; and the scores of the positions, perhaps of the first ones alone."""
 
     positions: Sequence[int]
     tokens: float = 0.0
     confidence: float | None = None
+    scores: Sequence[float] = ()
 
 
 class Rag(Method):
@@ -59,7 +60,8 @@ class Rag(Method):
     def order(self, index: WorldIndex, query: Query) -> Ordered:
         """The ranking of the taught passages."""
         scores = self.scores(index, query)
-        return Ordered(latest_first(index, query.taught, query.text, ranked(scores), standardised(scores), self.settings.recency))
+        best = latest_first(index, query.taught, query.text, ranked(scores), standardised(scores), self.settings.recency)
+        return Ordered(best, scores=scores[best].tolist())
 
     def prepare(self, index: WorldIndex, query: Query) -> None:
         """Build what is built once for all questions with the same taught passages."""
@@ -83,7 +85,8 @@ class Rag(Method):
             tokens = order.tokens + query_tokens(index, query.text, getattr(self.settings, "encoder", None))
             best = {trace.source for trace in ranking[: self.settings.k]}
             shown = tuple(index.passages[source] for source in query.taught if source in best)
-            return Retrieved(shown, ranking, recall_ms=elapsed, computed_tokens=tokens, confidence=order.confidence)
+            of_query = {"recall_ms": elapsed, "computed_tokens": tokens}
+            return Retrieved(shown, ranking, tuple(order.scores), **of_query, confidence=order.confidence)
 
         return retrieve
 

@@ -41,7 +41,9 @@ class Rerank(Rag):
         nats = np.full(len(query.taught), -np.inf)
         nats[candidates] = standardised(np.array([one.nats for one in judged]))
         best = latest_first(index, query.taught, query.text, ranked(nats)[: len(candidates)], nats, self.settings.recency)
-        return Ordered([*best, *first[len(best) :]], sum(one.computed_tokens for one in judged))
+        likelihoods = dict(zip(candidates, (one.nats for one in judged), strict=True))
+        tokens = sum(one.computed_tokens for one in judged)
+        return Ordered([*best, *first[len(best) :]], tokens, scores=[likelihoods[position] for position in best])
 
     def _first(self, index: WorldIndex, query: Query) -> list[int]:
         lexical = [bm25_scores(index, query.taught, query.text), bm25_scores(index, query.taught, query.text, grams)]

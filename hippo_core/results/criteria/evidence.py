@@ -11,6 +11,7 @@ from hippo_core.results.criteria.criterion import Criteria, Criterion, Rule, Sid
 from hippo_core.results.criteria.sides import NotJudged, Pool, because, options_of, pick
 from hippo_core.results.formatting import share
 from hippo_core.results.frames import Frame
+from hippo_core.results.policies import SCORES
 from hippo_core.results.statistics.interval import LEAST_WORLDS, Interval, cluster_interval, ratio_interval
 from hippo_core.results.statistics.paired import Comparison, compare, paired
 
@@ -50,6 +51,8 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
             confidence = 1 - 0.05 / picked.among
             remarks.append(f"interval at {confidence:.1%}, for the best of {picked.among} is claimed")
     sides = common(sides)
+    if criterion.metric in SCORES:
+        remarks += [_policy(criterion, name, side) for name, side in zip(names, sides, strict=True)]
     known = sides[0]["world"][sides[0][criterion.metric].notna()]
     check_size(criteria, criterion, len(known), len(set(known)))
     evidence = _measure(criterion, sides, confidence)
@@ -78,6 +81,14 @@ def at_chance(criterion: Rule, rival: Frame, name: str) -> str:
     scored = rival[rival[column].notna()]
     mean, chance = float(scored[column].mean()), float(scored["chance"].mean()) if "chance" in scored else 0.0
     return f"the rival {name} is at chance ({share(mean)}; a guess: {share(chance)})" if mean <= chance + LEAST_ABOVE_CHANCE + 1e-9 else ""
+
+
+def _policy(criterion: Criterion, name: str, side: pd.DataFrame) -> str:
+    """When a side says "unknown", in words. Raises NotJudged where no row of it has a score under the policy."""
+    said = "; ".join(sorted(set(side["calibrated_on"])))
+    if side[criterion.metric].isna().all():
+        raise NotJudged(because(criterion, f"no {criterion.metric} of {name}: {said}"))
+    return f"{name}: {said if criterion.metric == 'score_calibrated' else criterion.metric}"
 
 
 def _conservative(criterion: Criterion, side: Side) -> bool:

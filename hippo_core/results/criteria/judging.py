@@ -18,6 +18,7 @@ from hippo_core.results.criteria.evidence import Evidence, gather
 from hippo_core.results.criteria.power import Claim
 from hippo_core.results.criteria.sides import NotAsked, NotJudged, Pool
 from hippo_core.results.criteria.tables import TableRows, gather_table, tables_of
+from hippo_core.results.policies import SCORES, with_policies
 from hippo_core.results.statistics.paired import holm
 from hippo_core.results.verdicts import VERDICTS, Word
 
@@ -82,14 +83,16 @@ def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | Non
     a run with the columns of its cells (NEEDED; optional: encoder, preset_overrides, suite_overrides). Seeds are pooled, worlds of
     different seeds are different clusters. `validation` are rows of the same form on validation worlds: they decide which rag is the best
     one; without them the highest on the test rows stands for it, with the interval widened (Bonferroni) where that would make a claim
-    easier. `declared` are the claims that were said before the run to rest on too few worlds: one of them that only its p stands
-    against is not judged."""
+    easier. They calibrate "unknown", too (results/policies.py), unless the rows have its columns already. `declared` are the claims that
+    were said before the run to rest on too few worlds: one of them that only its p stands against is not judged."""
     missing = [column for column in NEEDED if column not in rows]
     if missing:
         raise LabError(f"the rows of a run need the columns {', '.join(missing)}")
     if "split" in rows and len(rows["split"].unique()) > 1:
         raise LabError("criteria are judged on the rows of one split; pass test rows and validation rows apart")
     tuning = rows.iloc[:0] if validation is None else validation
+    if not {*SCORES} <= set(rows):
+        rows, tuning = with_policies(rows, tuning), with_policies(tuning, tuning)
     verdicts = []
     for model in sorted(rows["model"].unique()) or [""]:
         excused = {claim.id: claim for claim in declared if claim.model == model}

@@ -10,6 +10,7 @@ import pandas as pd
 from hippo_core.results.criteria.criterion import Criteria, Criterion, Side, Where
 from hippo_core.results.figures.palette import ignores_window
 from hippo_core.results.frames import Frame
+from hippo_core.results.policies import SCORES
 from hippo_core.results.summaries import OWN_VECTORS, rivals
 
 VALIDATION_WORLDS = 16  # by which a rival may be chosen; with fewer it is the highest on test worlds, which is harder to beat
@@ -109,11 +110,11 @@ def _shown(rows: Frame) -> float:
 
 
 def _by_validation(criteria: Criteria, criterion: Criterion, options: Sequence[Side], validation: Pool) -> int | None:
-    """The option with the highest score on all validation worlds of the suite, under the policy that the criterion judges where it names
-    one; None where one of them has no rows of enough worlds."""
+    """The option with the highest score on all validation worlds of the suite, under the policy of the criterion; None where one of them
+    has no rows of enough worlds."""
     whole = criterion.model_copy(update={"where": Where()})
     tables = [validation.of(criteria, whole, one) for one in options]
-    metric = criterion.metric if all(criterion.scored and criterion.metric in table for table in tables) else "score"
+    metric = criterion.metric if criterion.metric in SCORES else "score"
     return _highest(tables, metric) if all(_n_worlds(table) >= VALIDATION_WORLDS for table in tables) else None
 
 

@@ -13,10 +13,11 @@ import pandas as pd
 from hippo_core.experiments.asking.report.runs import Run
 from hippo_core.files import write_bytes
 from hippo_core.results.frames import Frame
+from hippo_core.results.policies import ABSTAINED, SCORES
 from hippo_core.results.summaries import ANSWERED_BY
 
 KEYS = ["model", "suite", "place", "setting", "split", "condition", "regime", "seed", "world", "rung", "kind", "slices", "control"]
-SHARES = ["score", "em_raw", "em_norm", "f1", "success", "recall_1", "recall_5"]  # 0 to 1 for each answer
+SHARES = ["score", *SCORES, "abstained", *ABSTAINED, "em_raw", "em_norm", "f1", "success", "recall_1", "recall_5"]  # 0 to 1 for each answer
 RETRIEVAL = ["recall_2", "recall_20", "all_gold_5", "answer_recall_1", "answer_recall_5", "n_shown", "retrieval_ms"]
 COSTS = ["prompt_tokens", "generated_tokens", "computed_tokens", "once_tokens", "latency_ms"]
 MEASURES = [*SHARES, *RETRIEVAL, "chance", *COSTS, *ANSWERED_BY]

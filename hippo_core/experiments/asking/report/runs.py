@@ -19,6 +19,7 @@ from hippo_core.files import LabError
 from hippo_core.results.criteria.power import DECLARED, Claim, read_declared
 from hippo_core.results.figures.palette import condition_name, suite_position
 from hippo_core.results.frames import Frame
+from hippo_core.results.policies import with_policies
 from hippo_core.results.records import DONE, folders_with, read_meta, read_rows
 from hippo_core.results.summaries import with_answered_by
 
@@ -87,7 +88,7 @@ class Run:
     @cached_property
     def numbers(self) -> Frame:
         """The rows without their long texts: all that tables, figures and verdicts need."""
-        return self.rows.drop(columns=["prompt", "pred", "shown", "recalled_texts"], errors="ignore")
+        return self.rows.drop(columns=["prompt", "pred", "forced", "shown", "recalled_texts"], errors="ignore")
 
     @cached_property
     def models(self) -> list[str]:
@@ -125,6 +126,7 @@ def load_run(folder: Path) -> Run:
     cells = rows.drop_duplicates("record")[CELL]
     cells = cells.assign(listed=cells.groupby("setting")["seed"].rank("dense") <= LISTED)
     test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "val"]
+    test, validation = with_policies(test, validation), with_policies(validation, validation)
     asked, beside, split = (validation, test, "val") if test.empty else (test, validation, "test")
     records = tuple(
         Cell(**cell, id=Path(cell["record"]).name, meta=read_meta(folder / cell["record"])) for cell in cells.to_dict("records")

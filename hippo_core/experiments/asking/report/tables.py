@@ -1,4 +1,4 @@
-"""The tables of a setting, as rows of ready words and links: conditions, retrieval, rungs and kinds, expected ranges."""
+"""The tables of a setting, as rows of ready words and links: conditions, policies, retrieval, rungs and kinds, expected ranges."""
 
 from typing import Any
 
@@ -9,10 +9,15 @@ from hippo_core.results.figures.palette import ignores_window, look, ordered
 from hippo_core.results.figures.sweep_plot import MEASURES
 from hippo_core.results.formatting import NONE, count, quantity, share, span
 from hippo_core.results.frames import Frame, Row
+from hippo_core.results.policies import ABSTAINED, POLICIES
 from hippo_core.results.report.svg import dot_and_bar
 from hippo_core.results.sweeps import Sweep, on_axis
 
 UNIT = (0.0, 1.0)
+POLICIES_NOTE = (
+    "Calibrated: “unknown” where its margin or the evidence passes thresholds that the validation questions of each condition choose, all "
+    "by the same rule. May abstain: where the model says it. May not: nowhere. The scores above follow each preset's own policy."
+)
 SHARES_FOUND = ["recall_2", "recall_5", "recall_20", "all_gold_5", "answer_recall_1", "answer_recall_5"]
 
 
@@ -48,6 +53,26 @@ def conditions(rows: Frame, links: Links) -> list[dict[str, Any]]:
         said = any(line["answered_by"] != NONE for line in lines)  # not of rows that were written before they had it
         tables.append({"regime": regime, "lines": lines, "answered_by": said, **notes})
     return tables
+
+
+def policies(rows: Frame) -> dict[str, Any] | None:
+    """The scores of the same answers under three policies of saying "unknown", and how often it is said: a line a condition and regime.
+    None where no row says what would have been answered."""
+    if rows["score_never"].isna().all():
+        return None
+    keys = ["condition", "regime"]
+    scores = {name: summaries.estimate(rows, keys, f"score_{name}").set_index(keys) for name in POLICIES}
+    means = rows.groupby(keys)[[*ABSTAINED]].mean()
+    said = rows["calibrated_on"] if "calibrated_on" in rows else rows["condition"].map(lambda _: "")
+    reasons = said.groupby([rows[key] for key in keys]).agg(lambda one: "; ".join(sorted(set(one))))
+    lines = [
+        {"name": look(name).label, "look": look(name), "regime": _both(rows, name, regime), "on": reasons[name, regime]}
+        | {policy: _at(table.loc[name, regime] if (name, regime) in table.index else None) for policy, table in scores.items()}
+        | {column: share(means.loc[(name, regime), column]) for column in ABSTAINED}
+        for name in ordered(rows["condition"])
+        for regime in summaries.regimes_of(rows[rows["condition"] == name])
+    ]
+    return {"lines": lines, "note": POLICIES_NOTE}
 
 
 def _replaced(rows: Frame) -> set[str]:

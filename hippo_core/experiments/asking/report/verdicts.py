@@ -12,6 +12,7 @@ from hippo_core.results.criteria import VERDICTS, Verdict, load_criteria
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import missing, share
 from hippo_core.results.frames import Frame
+from hippo_core.results.policies import SCORES
 from hippo_core.results.report.svg import strip
 from hippo_core.results.report.verdicts import COLOURS, MARKS, verdict_row
 from hippo_core.results.statistics.interval import LEAST_WORLDS
@@ -21,9 +22,7 @@ from hippo_core.spoken import number_of
 
 SHARES = (
     "score",
-    "score_may",
-    "score_never",
-    "score_calibrated",
+    *SCORES,
     "em_raw",
     "em_norm",
     "success",

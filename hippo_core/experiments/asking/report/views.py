@@ -81,6 +81,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "figures": [figure_view(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
         "drawings": shown,
         "conditions": tables.conditions(rows, links),
+        "policies": tables.policies(rows),
         "retrieval": tables.retrieval(rows),
         "groups": list(filter(None, (tables.groups(rows, by, links) for by in ("rung", "kind")))),
         "slices": slices(rows),

@@ -61,6 +61,8 @@ def tables_of(run: Run) -> Iterator[tuple[str, str]]:
 def _of_setting(rows: Frame, links: Links) -> Iterator[tuple[str, dict[str, Any]]]:
     for table in tables.conditions(rows, links):
         yield "conditions.md.j2", table
+    if table := tables.policies(rows):
+        yield "policies.md.j2", table
     if table := tables.retrieval(rows):
         yield "retrieval.md.j2", table
     for column in ("rung", "kind"):
