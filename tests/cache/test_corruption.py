@@ -88,6 +88,18 @@ def test_what_the_cache_lacks_is_refused(axes, said):
         broken("gaussian", 0.5, **axes)
 
 
+def test_a_sparse_flip_changes_signs_or_jumps_up_or_down_alike():
+    x = torch.cat([cache(1), torch.zeros_like(cache(1))], 3).repeat(1, 1, 1, 10, 1)
+    away = corrupt(x, Corruption("bitflipish_sparse", 1.0), 7, "a/0").kv - x
+    jump = 8 * x.abs().clamp(min=1e-3)
+    turned, up, down = ((away - other).abs() < 1e-3 * jump for other in (-2 * x, jump, -jump))
+    turned = turned & (x != 0)
+    assert (turned | up | down | (away == 0)).all()
+    hit = x != 0  # of what is 0 a change of sign shows nothing
+    for kind, share in ((turned, 0.05), (up, 0.025), (down, 0.025)):
+        assert abs(kind[hit].float().mean() - share) < 0.005
+
+
 def test_an_overwrite_needs_another_text():
     with pytest.raises(LabError, match="donor"):
         corrupt(cache(1), Corruption("contiguous_overwrite", 1.0), 7, "a/0")

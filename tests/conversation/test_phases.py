@@ -58,6 +58,13 @@ def test_each_phase_can_be_run_again_from_its_file(tmp_path, dialogue, setting):
     assert oracle.loc["d/0", "distance"] == 3 and oracle.loc["d/0", "stale"] == 0
 
 
+def test_the_distance_counts_from_the_last_evidence(dialogue, setting):
+    both = dialogue.questions[0].model_copy(update={"evidence": ("0", "4")})
+    told = dialogue.model_copy(update={"questions": (both, dialogue.questions[1].model_copy(update={"evidence": ()}))})
+    distances = [row["distance"] for row in evaluate(asked(told, setting, "recency"), [told])]
+    assert distances == [3, None]
+
+
 def test_an_answer_that_failed_has_no_score(dialogue, setting):
     rows = table_of(evaluate(asked(dialogue, setting, "none"), [dialogue]))
     assert rows["em"].isna().all() and rows["entity_recall"].isna().all() and rows["presence"].tolist() == [0.0, 0.0]

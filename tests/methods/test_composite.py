@@ -3,13 +3,14 @@
 import math
 import sys
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
 from hippo_core.files import LabError
 from hippo_core.methods import composite
 from hippo_core.methods.base import Query, Retrieved
-from hippo_core.methods.composite import put_together
+from hippo_core.methods.composite import put_together, surest_answer
 from hippo_core.methods.presets import load_preset, settings_of
 from hippo_core.methods.self_ask import Said
 from hippo_core.store.trace import Trace
@@ -264,6 +265,15 @@ def test_a_part_is_believed_as_far_as_it_was_right(asked):
     sure = {"What?": brought("first", "f1", confidence=0.9)}
     assert asked("What?", sure).confidence == 0.9
     assert asked("What?", sure, trust={"first": {"bias": -2.0, "confidence": 1.0}}).confidence == pytest.approx(1 / (1 + math.exp(1.1)))
+
+
+def test_of_several_answers_the_surest_counts():
+    unsure, sure, silent = (brought(name, confidence=confidence, answer=answer) for name, confidence, answer in (
+        ("a", 0.2, "Rome"), ("b", 0.4, "Oslo"), ("c", 0.9, "")
+    ))  # fmt: skip
+    assert {surest_answer(order) for order in permutations((unsure, sure, silent))} == {"Oslo"}
+    assert surest_answer([brought("a", answer="Rome"), sure]) == "Oslo"  # who says nothing of it is not sure
+    assert surest_answer([silent]) == ""
 
 
 def test_the_traces_of_one_part_or_none(presets):

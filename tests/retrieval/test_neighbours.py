@@ -116,6 +116,18 @@ def test_more_units_and_more_rows_find_more(filled):
     assert found[0] < found[1] < found[2]
 
 
+def test_rows_that_win_a_second_unit_are_found_more_often(monkeypatch):
+    random = np.random.default_rng(4)  # in no families, so that most rows lie between units
+    rows, cues = quantised(random.standard_normal((module.LEARN, WIDTH))), quantised(random.standard_normal((100, WIDTH)))
+    found = []
+    for wins in (module.WINS, 1):
+        monkeypatch.setattr(module, "WINS", wins)
+        index = NeighbourIndex(WIDTH)
+        index.add(rows)
+        found.append(share(index, cues))
+    assert found[0] > found[1] + 0.05
+
+
 def test_two_fill_it_alike_at_once_and_by_and_by():
     rows, cues = families(module.LEARN + 3000, seed=3)
     at_once, by_and_by = NeighbourIndex(WIDTH), NeighbourIndex(WIDTH)

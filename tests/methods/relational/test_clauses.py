@@ -105,3 +105,9 @@ def test_what_most_hold_to_wins_though_each_says_it_in_other_words():
     one = [text.replace("Tom", "Ida") for text in DISPUTE] + ["Tom maintains that the Silk winds past Larkhill."]
     assert "Silk" in path(asked, *one)[-1]  # Ida's two statements are one voice
     assert "Ost" in path(asked, *one, resolve=False)[-1]
+
+
+def test_what_is_said_of_another_matter_has_no_voice_however_many_say_it():
+    asked = "Which river runs by the place where Tarn Rovers train?"
+    other = [f"{who} maintains that Larkhill lends its goalposts to Moss Rangers." for who in ("Lea", "Max", "Kim")]
+    assert path(asked, *DISPUTE, *other)[-1] == DISPUTE[2]

@@ -91,6 +91,23 @@ def test_a_path_leads_from_the_names_to_what_is_asked_for(question, path):
     assert asked(question, *CHAIN) == [CHAIN[number] for number in path]
 
 
+def test_a_detour_that_says_a_little_more_does_not_win():
+    told = ("At the Finch shop, Omar bought a brass lamp.", "The Finch shop is in Lima.", "The Finch shop is a dealer of the Marlow shop.")
+    question = "In which city did Omar order a brass lamp?"  # "dealer" is a little likelier to "order" than "bought" is
+    assert asked(question, *told, "The Marlow shop is in Oslo.") == [*told[:2]]
+    assert asked(question, told[0], told[2], "The Marlow shop is in Oslo.") == [told[0], told[2], "The Marlow shop is in Oslo."]
+
+
+def test_a_path_is_as_sure_as_it_says_what_is_asked():
+    def sure(question, *told):
+        return Search(Graph.of(traces(*told))).best(question)[0].confidence
+
+    lamp, zeppelin = (sure(f"In which city did Omar buy a {thing}?", *CHAIN) for thing in ("lamp", "zeppelin"))
+    assert 1 > lamp > zeppelin
+    assert sure("In which city did Omar buy a lamp?", *CHAIN[:2], "The Vance company is in Bern.") > 0.5  # it ends in a city
+    assert sure("In which city did Omar buy a lamp?", "Omar is a friend of Lea.", "The Vance company is in Bern.") < 0.5
+
+
 def test_the_path_follows_what_is_stored():
     altered = [text.replace("Finch shop is in Lima", "Finch shop is in Kyiv") for text in CHAIN]
     assert asked("In which city did Omar buy a lamp?", *altered)[-1] == "The Finch shop is in Kyiv."
@@ -103,6 +120,11 @@ def test_a_contested_statement_is_replaced_by_the_one_that_holds_unless_that_is_
     assert asked("In which city did Omar buy a lamp?", *told)[-1] == told[-1]
     both = {asked("In which city did Omar buy a lamp?", *order, resolve=False)[-1] for order in (told, [told[-1], *told[:-1]])}
     assert both != {told[-1]}
+
+
+@pytest.mark.parametrize("name", ["Oman", "Omah", "Vancouver", "Marlene", "Leander"])
+def test_another_name_that_begins_alike_is_not_taken_for_one_that_is_known(name):
+    assert asked(f"In which city did {name} buy a lamp?", *CHAIN) is None
 
 
 def test_nothing_is_found_where_no_name_is_known():

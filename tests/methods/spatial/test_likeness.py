@@ -147,6 +147,19 @@ def test_what_is_a_little_liker_to_no_link_is_one():
     assert one("The fen outshines the inn.", even) is None
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_of_two_ways_as_long_the_one_without_a_doubtful_link_is_planned(first):
+    even = Likeness({"told": np.zeros((4481, 3)), "asked": np.zeros((4481, 1)), "begins": np.zeros((4481, 1))}, of_words)
+    even.weights["told"][-1] = (0.0, -1.0, 0.3)  # a link, by a little
+    lane = "A lane goes by the shop from the {} to the {}.".format
+    told = [lane("mill", "inn"), lane("fen", "kiln"), lane("kiln", "inn")]
+    told.insert(0 if first else 3, "The fen outshines the mill.")
+    atlas = Atlas(told, likeness=even)
+    way = atlas.planner.way("fen", "inn")
+    assert way and way.places == ("fen", "kiln", "inn")
+    assert "mill" in atlas.map.steps["fen"]
+
+
 def test_no_weights_is_an_error_that_says_what_makes_them(tmp_path, monkeypatch):
     monkeypatch.setattr(likeness_module, "home", lambda: tmp_path)
     fitted.cache_clear()

@@ -9,7 +9,7 @@ from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.localise import integrate, localise
 from hippo_core.methods.spatial.place_map import told_map
 from hippo_core.methods.spatial.planner import Planner
-from hippo_core.methods.spatial.reading import Link, read
+from hippo_core.methods.spatial.reading import Link, Visit, read
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.suites.datasets.build import worlds
 
@@ -34,6 +34,14 @@ def test_a_closed_link_changes_the_way_and_an_opened_one_changes_it_back():
     assert answer(closed, WAY) == "east, north"
     assert answer([*SQUARE, "The lane between the mill and the pier is closed."], WAY) == "north, east"
     assert answer([*closed, SQUARE[0], "The lane between the mill and the pier is closed."], WAY) == "north, east"
+
+
+def test_what_is_said_rests_on_the_statement_that_holds():
+    closed = "The lane between the mill and the well is closed."
+    atlas = Atlas([closed, *SQUARE[:3], "Lea starts at the mill.", "Lea walks north."])
+    for question in (WAY, "What does the mill have in the north?", "Where is Lea now, having left the mill?"):
+        said = atlas.say(question)
+        assert said and 1 in said.told and 0 not in said.told, question
 
 
 def test_what_was_told_more_often_loses_to_what_is_told_last():
@@ -92,6 +100,25 @@ def test_an_explorer_finds_itself_where_moves_are_told_wrong(walked):
     true = Atlas(walked[0]).map
     assert len(set(found.cells)) == len(true.steps) < len(set(alone.cells))  # alone, one place is drawn several times
     assert max(found.spread) > 0
+
+
+def explored(*steps):
+    """The cells of a walk of steps: the told move, the label, the open sides."""
+    return localise([Visit(number, move, "", place, frozenset(sides.split())) for number, (move, place, sides) in enumerate(steps)]).cells
+
+
+HOME = ("", "mill", "north east"), ("north", "well", "south east"), ("east", "barn", "west south"), ("south", "pier", "north west south")
+
+
+def test_a_known_label_is_the_known_place_though_the_move_there_was_told_wrong():
+    assert explored(*HOME, ("south", "mill", "north east"))[-1] == (0, 0)  # it went west
+    assert explored(*HOME, ("south", "ford", "north east"))[-1] == (1, 1)
+
+
+def test_a_told_move_is_believed_sooner_than_that_no_side_has_changed():
+    start = ("", "", "north east"), ("north", "", "south"), ("south", "", "north east")
+    assert explored(*start, ("north", "", "south west"))[-1] == (-1, 0)  # its west has opened; by the sides alone it went east
+    assert explored(*start, ("north", "", "west"))[-1] == (0, 1)  # no way leads back to where it came from: too much to have changed
 
 
 def test_without_path_integration_places_of_one_label_are_one(walked):

@@ -4,6 +4,7 @@ import errno
 import os
 from collections import Counter
 from dataclasses import replace
+from random import Random
 from types import SimpleNamespace
 from typing import get_args
 
@@ -15,7 +16,7 @@ from hippo_core import files
 from hippo_core.experiments.consolidation.table import ABOUT_STORE, ROWS, SPENT
 from hippo_core.files import MARK, LabError, read_object
 from hippo_core.methods.episodic.settings import Policy
-from hippo_core.training.consolidation import make_way, run
+from hippo_core.training.consolidation import Sleep, kept, make_way, run
 from hippo_core.training.consolidation.ledger import FILE as LEDGER
 from hippo_core.training.consolidation.ledger import Ledger
 from hippo_core.training.consolidation.sleep import PASSES, Spent
@@ -87,6 +88,18 @@ def test_a_cycle_that_loses_too_much_is_taken_back(cell, monkeypatch, way):
     assert (here.slept["cycles"], here.slept["rolled_back"]) == (0, 1)
     assert "rolled back" in here.warnings[0]
     assert scores(rows, "pre").equals(scores(rows, "post_1"))
+
+
+def test_reading_is_judged_by_lessons_that_no_sleep_trains_on(cell, lm, told, monkeypatch):
+    drawn, judged = kept.lessons, []
+    monkeypatch.setattr(kept, "lessons", lambda *asked: judged.append(drawn(*asked)) or judged[-1])
+    way = make_way("lora", lm, 1, 2)
+    recipe = run.recipe_of(cell().parameters, lm, len(told)).model_copy(update={"lessons": 0, "texts": 1})
+    run.reading(Sleep(recipe, lm, way, told, [[0]]), True)
+    way.detach()
+    trained = {text for seed in ("kept/validation", 1) for one in drawn(Random(seed), 30) for text, _ in one.facts}
+    [lessons] = judged
+    assert not {text for one in lessons for text, _ in one.facts} & trained
 
 
 def test_the_store_of_another_model_is_refused(cell):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -236,6 +237,41 @@ def test_what_holds_back_without_strength_is_nothing(course, method):
     same(plain, rows_of(course("weak", method=method, strength=0.0)), 1e-4)
     held = rows_of(course("held", method=method, strength=1e6))
     assert not np.allclose(plain["loss"], held["loss"], atol=1e-3)
+
+
+@pytest.fixture
+def lwf(course):
+    """LwF that has learnt two tasks and then changed a little; what it adds for 8 items of the third, and under which cues these are
+    asked."""
+    here = course(method="lwf", tasks=["majority", "copy", "reverse"], inits=1)
+    vectors = here.method.vectors(1)
+    here.method.tensors["before"] = vectors + 0.01 * torch.randn(vectors.shape, generator=torch.Generator().manual_seed(1))
+    items, cues = torch.from_numpy(here.corpus.items(2, "train")[:8])[None], []
+
+    def penalty():
+        return here.method.penalty(vectors, 2, items, [0]).item()
+
+    def asked(vectors, batch):
+        cues.append(batch.tokens[..., here.corpus.tasks[2].cue_at].flatten().tolist())
+        return type(here.learner).logits(here.learner, vectors, batch)
+
+    here.learner.logits = asked
+    return SimpleNamespace(penalty=penalty, cues=cues, tasks=here.corpus.tasks)
+
+
+def test_lwf_asks_new_items_as_each_earlier_task_equally_often(lwf):
+    assert lwf.penalty() > 0
+    majority, copied, reversed_ = (task.cue for task in lwf.tasks)
+    assert all((one.count(majority), one.count(copied), one.count(reversed_)) == (4, 4, 0) for one in lwf.cues)
+
+
+def test_lwf_pulls_as_much_at_a_high_temperature_as_at_a_higher_one(lwf, monkeypatch):
+    """Its gradients shrink as 1 / temperature ** 2 but for the factor (Hinton et al. 2015, arXiv 1503.02531, section 2)."""
+    found = []
+    for temperature in (10.0, 20.0):
+        monkeypatch.setattr("hippo_core.training.forgetting.methods.lwf.TEMPERATURE", temperature)
+        found.append(lwf.penalty())
+    assert found[0] == pytest.approx(found[1], rel=0.1)
 
 
 def test_a_task_is_learnt_and_the_learning_stops(course):
