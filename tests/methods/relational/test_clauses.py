@@ -54,6 +54,8 @@ def test_the_path_follows_what_is_told():
 def test_it_has_as_many_statements_as_the_parts_ask_for():
     assert len(path("Where does the team of Ulla train?", *TOLD)) == 2
     assert len(path("What is the team of Ulla?", *TOLD)) == 1
+    more = ("Tarn Rovers train Brackendale.", "Ulla trains at Moss.")
+    assert path("Where does Ulla train?", TOLD[0], *more) == [more[1]]
 
 
 @pytest.mark.parametrize(

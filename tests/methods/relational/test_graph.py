@@ -98,6 +98,22 @@ def test_a_detour_that_says_a_little_more_does_not_win():
     assert asked(question, told[0], told[2], "The Marlow shop is in Oslo.") == [told[0], told[2], "The Marlow shop is in Oslo."]
 
 
+def test_a_word_more_of_the_question_is_worth_a_statement_more():
+    told = (
+        "Lea bought a small old brass lamp at the Finch shop.",
+        "The Finch shop is in Lima.",
+        "Omar is a friend of Lea.",
+        "Omar bought a small old brass lamp at the Marlow shop.",
+        "The Marlow shop is in Oslo.",
+    )
+    assert asked("In which city did the friend of Lea buy a small old brass lamp?", *told) == [*told[2:]]
+
+
+def test_of_paths_that_say_as_much_the_one_whose_statements_are_told_of_others_likewise_is_best():
+    told = (CHAIN[2], CHAIN[7], CHAIN[4], "Lea bought a vase at the Finch shop.", CHAIN[3])  # letters to Lima are told of first
+    assert asked("In which city did Omar buy a vase?", *told) == [CHAIN[2], CHAIN[4]]
+
+
 def test_a_path_is_as_sure_as_it_says_what_is_asked():
     def sure(question, *told):
         return Search(Graph.of(traces(*told))).best(question)[0].confidence
