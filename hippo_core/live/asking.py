@@ -66,6 +66,8 @@ class OpenWorld:
 def penalty_of(method: Method, retrieved: Retrieved) -> float | None:
     """How far "unknown" is held back in an answer: as a method says that decides and knows, else as the model's spec says (None)."""
     decides = method.settings.abstention
+    if retrieved.confidence is not None and retrieved.confidence < method.settings.unknown_below:
+        return ALWAYS
     if decides == "model" or retrieved.confidence is None:
         return None
     if retrieved.confidence >= 0.5:

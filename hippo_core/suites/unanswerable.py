@@ -12,7 +12,7 @@ UNANSWERABLE = "unanswerable"  # the slice, the setting, and the end of a profil
 
 
 def drawn_as(profile: str) -> str:
-    """The profile of whose worlds an unanswerable one leaves facts out: `explore_unanswerable` of `explore`, `unanswerable` of `default`."""
+    """The profile whose worlds these are without some facts: `explore` of `explore_unanswerable`, `default` of `unanswerable`."""
     return profile.removesuffix(UNANSWERABLE).rstrip("_") or "default"
 
 
