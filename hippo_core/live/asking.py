@@ -64,8 +64,8 @@ class OpenWorld:
 
 
 def penalty_of(method: Method, retrieved: Retrieved) -> float | None:
-    """How far "unknown" is held back in an answer: as a method says that decides and knows, else as the model's spec says (None). Where either
-    decides, the model has nothing to judge by where a program wrote the answer into what it reads."""
+    """How far "unknown" is held back in an answer: as a method says that decides and knows, else as the model's spec says (None). Where
+    either decides and a program wrote the answer into what the model reads, the model has nothing to judge by."""
     decides = method.settings.abstention
     if retrieved.confidence is not None and retrieved.confidence < method.settings.unknown_below:
         return ALWAYS
