@@ -40,6 +40,7 @@ KINDS: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = {
     "semantic, hedged": ("semantic", "hedged", {}, 40),
     "semantic, 100 facts": ("semantic", "default", {"n_facts": 100}, 20),
     "chains": ("folder:data/chains", "default", {}, 120),
+    "episodic": ("episodic", "default", {}, 100),  # where no path leads to the answer
 }
 
 
