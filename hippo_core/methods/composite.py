@@ -15,7 +15,6 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from hippo_core.files import LabError
 from hippo_core.methods.base import OFF, Count, Memory, MethodSettings, Query, Retrieve, Retrieved, SettingsModel, in_order
-from hippo_core.methods.encoded import UNKNOWN_BELOW, Share
 from hippo_core.methods.presets import Preset, load_preset, method_of, read_preset
 from hippo_core.methods.self_ask import Said, by_steps, costs, read
 from hippo_core.models.kv_storage import KVStorage, StoreKV
@@ -55,7 +54,6 @@ class CompositeSettings(MethodSettings):
     trust: dict[Name, Trust] = Field(default_factory=dict)
     traces: Annotated[str, OFF] = "all"
     k: Count = 1
-    unknown_below: Share = UNKNOWN_BELOW
 
     @field_validator("parts")
     @classmethod
