@@ -64,11 +64,15 @@ class OpenWorld:
 
 
 def penalty_of(method: Method, retrieved: Retrieved) -> float | None:
-    """How far "unknown" is held back in an answer: as a method says that decides and knows, else as the model's spec says (None)."""
+    """How far "unknown" is held back in an answer: as a method says that decides and knows, else as the model's spec says (None). Where
+    either decides and a program wrote the answer into what the model reads, the model has nothing to judge by."""
     decides = method.settings.abstention
+    if retrieved.confidence is not None and retrieved.confidence < method.settings.unknown_below:
+        return ALWAYS
     if decides == "model" or retrieved.confidence is None:
         return None
-    if retrieved.confidence >= 0.5:
+    copies = decides == "either" and retrieved.restates and not retrieved.reworded
+    if retrieved.confidence >= 0.5 or copies:
         return NEVER
     return ALWAYS if decides == "method" else None
 

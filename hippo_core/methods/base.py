@@ -176,12 +176,13 @@ class MethodSettings(SettingsModel):
     """The settings that every method has: how the model is asked, how passages reach it (a module of `hippo_core.delivery`, or a module
     path), which control replaces what was retrieved, and who decides whether an answer is "unknown": the model, or a method that says how
     sure it is (then "unknown" is the answer below a confidence of .5, and never from there on), or either of them (the method where it is
-    sure, the model elsewhere)."""
+    sure, the model elsewhere). Whoever decides, "unknown" is the answer below a confidence of `unknown_below`."""
 
     decoding: Decoding = "short"
     delivery: str = "text"
     control: Control = "none"
     abstention: Abstention = "model"
+    unknown_below: Annotated[float, Field(ge=0, le=1)] = 0.0
 
     @property
     def calibrates(self) -> bool:
@@ -295,7 +296,13 @@ class Memory(Method):
 
     Settings: ClassVar[type[MethodSettings]] = MemorySettings
     steps: ClassVar[tuple[Step, ...]] = ("teach",)
-    test_settings: ClassVar[tuple[str, ...]] = ("delivery", "control", "abstention", "k")  # that matter to a test alone, by dotted key
+    test_settings: ClassVar[tuple[str, ...]] = (
+        "delivery",
+        "control",
+        "abstention",
+        "unknown_below",
+        "k",
+    )  # that matter to a test alone, by dotted key
     replay_settings: ClassVar[tuple[str, ...]] = ()  # those that matter from a replay on
 
     @property

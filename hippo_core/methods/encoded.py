@@ -11,6 +11,8 @@ from hippo_core.models.packages.pins import available
 
 Encoder = Literal["own", "minilm"]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
+UNKNOWN_BELOW = 0.1  # a confidence: chosen on validation worlds, where hardly any right answer is lost (docs/relational.md)
 ENCODER = "HIPPO_ENCODER"  # the environment variable that says what `encoder: auto` stands for
 
 
@@ -31,11 +33,13 @@ class EncodedSettings(MemorySettings):
 
     encoder: AutoEncoder = Field(default="auto", validate_default=True)  # type: ignore[assignment]
     delivery: str = "kv"
+    unknown_below: Share = UNKNOWN_BELOW
 
 
 class StructuredSettings(EncodedSettings):
-    """The settings of a memory that reads statements into a structure, a graph or a map. Where that answers, "unknown" is not the model's
-    to say (`abstention`); where it does not, the `k` likest statements are shown."""
+    """The settings of a memory that reads statements into a structure, a graph or a map. Where that is sure of an answer, "unknown" is not
+    the model's to say (`abstention`); where it is sure that it has none, "unknown" is the answer (`unknown_below`); where it does not say,
+    the `k` likest statements are shown and the model decides."""
 
     abstention: Abstention = "either"
     k: Count = 3

@@ -138,6 +138,8 @@ def load_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Preset
     if settings.abstention != "model" and not method.says_confidence:
         needs = f"abstention={settings.abstention} needs a method that says how sure it is"
         raise LabError(f"preset {name}: {needs}, {path} does not; use abstention=model")
+    if settings.unknown_below and not method.says_confidence:
+        raise LabError(f"preset {name}: unknown_below needs a method that says how sure it is, {path} does not; leave it at 0")
     return Preset(name, path, method, settings, overlaid.origin)
 
 

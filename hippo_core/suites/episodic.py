@@ -22,6 +22,7 @@ from hippo_core.suites import lexicon, wording
 from hippo_core.suites.lexicon import Group
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import RUNGS, Fact, Item, Settings, Suite, World, WorldSpec
+from hippo_core.suites.unanswerable import hide_named, tells_named
 from hippo_core.suites.wording import Event, Words
 
 
@@ -326,8 +327,11 @@ def make_capacity_world(random: Random, settings: CapacitySettings, spec: WorldS
     return make_world(random, settings.model_copy(update={"n_facts": n_facts}), spec, whole_window=True)
 
 
-EPISODIC = Suite("episodic", "who did what, where and when", EpisodicSettings, make_world)
-EPISODIC_CROSS = Suite("episodic_cross", "journeys told in earlier sessions", EpisodicSettings, make_cross_world, has_window=False)
+DECISIVE = {"hide": hide_named, "tells": tells_named}
+EPISODIC = Suite("episodic", "who did what, where and when", EpisodicSettings, make_world, **DECISIVE)
+EPISODIC_CROSS = Suite(
+    "episodic_cross", "journeys told in earlier sessions", EpisodicSettings, make_cross_world, has_window=False, **DECISIVE
+)
 EPISODIC_CAPACITY = Suite(
-    "episodic_capacity", "a story longer than the context", CapacitySettings, make_capacity_world, uses_context_limit=True
+    "episodic_capacity", "a story longer than the context", CapacitySettings, make_capacity_world, uses_context_limit=True, **DECISIVE
 )

@@ -14,6 +14,7 @@ from hippo_core.files import LabError
 from hippo_core.suites import lexicon
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
+from hippo_core.suites.unanswerable import hide_named, tells_named
 from hippo_core.suites.wording import add_noise
 
 
@@ -228,4 +229,11 @@ def _facts(random: Random, statements: list[Statement], spec: WorldSpec, asked: 
     return tuple(facts)
 
 
-EPISODIC_MULTI = Suite("episodic_multi", "statements and corrections: the last mention wins", MultiSettings, make_world)
+EPISODIC_MULTI = Suite(
+    "episodic_multi",
+    "statements and corrections: the last mention wins",
+    MultiSettings,
+    make_world,
+    hide=hide_named,
+    tells=tells_named,
+)

@@ -87,6 +87,7 @@ class Settings(BaseModel):
     n_facts: int = 8  # facts in a world
     n_items: int = 5  # questions about a world
     n_competitors: int = 3  # facts of the world that share a slot with a question's cue, at least
+    unanswerable: bool = False  # whether what decides a question is never told, so that "unknown" is right (unanswerable.py)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,9 @@ class PathScore:
     suboptimality: float
 
 
+Hide = Callable[[Fact], Fact | None]  # a fact as it is told where something must not be known; None: not at all
+
+
 @dataclass(frozen=True)
 class Suite:
     """One suite. `make_world(random, settings, spec)` draws a world; all its randomness comes from `random`.
@@ -117,8 +121,10 @@ class Suite:
     Of material that can run out (public files, a folder of the user's own), `stream(settings, split, seed, n)` yields the worlds of a split
     in the order of this seed, with at least n items in all where the material allows it (n None: all of them). A suite has one of both.
     `measures` are functions of a world, an item and a prediction, by the name of the column that each fills; by the first of them the suite
-    is judged in place of `primary`. It raises LabError where
-    it does not, or ends early where that is no mistake. `files(settings)` are the names of the files of params/data.yaml that it reads.
+    is judged in place of `primary`. It raises LabError where it does not, or ends early where that is no mistake.
+    `hide(world, item, number)` leaves out what decides the item of this number, with all that tells the same; `tells(facts, item)` is
+    whether facts tell what is needed for the answer. A suite without them has no unanswerable worlds. `files(settings)` are the names of
+    the files of params/data.yaml that it reads.
     """
 
     name: str
@@ -132,6 +138,8 @@ class Suite:
     score_path: Callable[[World, Item, str], PathScore | None] | None = None  # for items whose answer is a path, else None
     measures: Mapping[str, Callable[[World, Item, str], float]] = field(default_factory=dict)  # of a prediction, 0 to 1
     stream: Callable[[Any, Split, int, int | None], Iterator[World]] | None = None
+    hide: Callable[[World, Item, int], Hide] | None = None
+    tells: Callable[[Sequence[Fact], Item], bool] | None = None
     files: Callable[[Any], Sequence[str]] = lambda settings: ()
     reads: Callable[[], Sequence[Path]] = lambda: ()  # files of the repository that it is made of
     split_rule: str = ""  # what is in which split, of suites that read files

@@ -23,6 +23,7 @@ from hippo_core.results.scores import abstained, normalise, score_item
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import Fact, Item, Suite, World
+from hippo_core.suites.unanswerable import named_by
 from hippo_core.text_files import why_missing
 from hippo_core.training.memory_parts import provenance
 from hippo_core.training.recall_weights import SEED
@@ -99,11 +100,6 @@ def others_of(world: World, item: Item) -> tuple[Fact, ...]:
     count = min(max(1, len(item.gold_facts)), len(others))
     drawn = Random(f"{PART}/{item.world}/{item.id}").sample(range(len(others)), count)
     return tuple(others[number] for number in sorted(drawn))
-
-
-def named_by(item: Item, fact: Fact) -> bool:
-    """Whether a fact has all slots that a question names, so that it answers it, if only as it once was."""
-    return bool(item.cue) and all(fact.slots.get(role) == words for role, words in item.cue.items())
 
 
 def outcomes(lm: LanguageModel, asked: Sequence[Case]) -> list[Outcome]:

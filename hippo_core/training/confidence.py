@@ -29,8 +29,8 @@ from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets.build import CONTEXT_LIMIT, worlds
 from hippo_core.suites.types import World
+from hippo_core.suites.unanswerable import named_by
 from hippo_core.text_files import why_missing
-from hippo_core.training.abstention import named_by
 from hippo_core.training.memory_parts import provenance
 from hippo_core.training.recall_weights import SEED
 

@@ -47,7 +47,7 @@ def test_the_encoder_is_the_model_itself_unless_told_otherwise(name):
         ("baselines/rag", {}, "unknown preset 'baselines/rag'; legal: .*baselines/core, .*controls/random_facts"),
         ("../grids/smoke", {}, "unknown preset"),
         (f"{root()}/params/presets/baselines/core", {}, "unknown preset"),
-        ("baselines/rag_bm25", {"kk": 3}, "kk: unknown key; legal: decoding, delivery, control, abstention, k, recency"),
+        ("baselines/rag_bm25", {"kk": 3}, "kk: unknown key; legal: decoding, delivery, control, abstention, unknown_below, k, recency"),
         ("baselines/rag_bm25", {"k": 0}, "k: .*got 0"),
         ("baselines/rag_bm25", {"k": "many"}, "k: .*got 'many'"),
         ("baselines/rag_dense", {"encoder": "glove"}, "encoder: .*'own' or 'minilm'.*got 'glove'"),

@@ -39,6 +39,7 @@ class SgcRss(Memory):
     Settings = SgcRssSettings
     steps = ("teach", "replay")
     says_confidence = True
+    weights = ("relational/confidence.json",)
     columns: ClassVar = {"test": ("path_hops", "duplicate_rate")}
     test_settings = (*Memory.test_settings, "relational.search", "relational.resolve", "relational.wording", "relational.passages")
     replay_settings = ("replay",)
@@ -90,9 +91,11 @@ class SgcRss(Memory):
         if ranked := self._passages(traces, questions):
             none = {"path_hops": 0.0, "duplicate_rate": 0.0}
             return lambda query: replace(ranked(kept(query)), columns=none, together=bool(query.taught))
-        search = self._search(traces)
+        from hippo_core.methods.relational.confidence import fitted
+
+        search = self.search(traces)
         repeated = search.graph.repeated
-        index, episodic = WorldIndex(self.lm, traces, tuple(questions)), self._episodic()
+        index, episodic, sure = WorldIndex(self.lm, traces, tuple(questions)), self._episodic(), fitted(self.settings.encoder)
 
         def retrieve(query: Query) -> Retrieved:
             begin, query = time.perf_counter(), kept(query)
@@ -108,7 +111,7 @@ class SgcRss(Memory):
                 shown,
                 ranking,
                 recall_ms=(time.perf_counter() - begin) * 1e3,
-                confidence=best.confidence if best else None,
+                confidence=sure[search.known(query.text)].of(best.evidence) if best else None,
                 columns={"path_hops": float(len(best.statements)) if best else 0.0, "duplicate_rate": repeated},
                 together=best is not None,
                 restated=self._restated(search, best, shown, query.text),
@@ -125,7 +128,7 @@ class SgcRss(Memory):
 
         return Meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else Likeness()
 
-    def _search(self, traces: Sequence[Trace]) -> "Search":
+    def search(self, traces: Sequence[Trace]) -> "Search":
         from hippo_core.methods.relational.graph import Graph
         from hippo_core.methods.relational.paths import Search
 
@@ -139,7 +142,7 @@ class SgcRss(Memory):
             return ()
         from hippo_core.methods.relational.pictures import drawn
 
-        search = self._search(traces)
+        search = self.search(traces)
         return [drawn(search.graph, path) for path in search.best(question)[:1]]
 
     def _restated(self, search: "Search", best: "Path | None", shown: Sequence[Trace], question: str) -> str:

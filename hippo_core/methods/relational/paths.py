@@ -2,19 +2,20 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hippo_core.methods.relational.clauses import NONE, SOMETHING, Clauses, blank
 from hippo_core.methods.relational.graph import Claim, Graph, Told
-from hippo_core.methods.relational.likeness import Likeness
+from hippo_core.methods.relational.likeness import Likeness, spelling
 from hippo_core.methods.relational.mentions import COMMON, Mention, mentions
 from hippo_core.methods.relational.relations import TYPES
 from hippo_core.methods.relational.times import When, asked_of
 from hippo_core.retrieval.lexicon import words
 
+SAYS = 0.5  # how alike a statement's word is to one that is asked, at least, to say it
 KINDS = {kind for pair in TYPES.values() for kind in pair} - {""}  # that patterns tell of names
 ASKED = re.compile(
     r"\b(?:which|what) (?P<a>[a-z]+)|\bthe (?P<b>[a-z]+) (?:where|in which|that|who|which)\b|\b(?P<c>where|who|whom|when)\b", re.IGNORECASE
@@ -40,31 +41,23 @@ class Weights:
     asked: float = 1.0
     near: float = 0.5
 
-    @property
-    def most(self) -> float:
-        """The largest score that there is where patterns tell the kind."""
-        return self.covered + self.fits + self.seen + self.schema - self.hop
-
 
 @dataclass(frozen=True, slots=True)
 class Path:
     """Statements by number, in the order in which they lead from a name of the question to `end`; `score` says how well they fit, `worth`
-    what parts of the question they say (`Clauses`); `lost` are statements that say otherwise in other words, and do not hold."""
+    what parts of the question they say (`Clauses`); `lost` are statements that say otherwise in other words, and do not hold; `evidence`
+    is what speaks for the first one that is found (`Search`)."""
 
     statements: tuple[int, ...]
     nodes: tuple[str, ...]
     score: float
     worth: np.ndarray = field(compare=False, repr=False)
     lost: tuple[int, ...] = ()
+    evidence: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def end(self) -> str:
         return self.nodes[-1]
-
-    @property
-    def confidence(self) -> float:
-        """How sure it is that this is the way to the answer: the score as a share of the largest one that there is."""
-        return min(1.0, max(0.0, self.score / Weights().most))
 
 
 class Search:
@@ -157,7 +150,52 @@ class Search:
             best, lost = self._settled(found, clauses)
             found.remove(best)
             found.insert(0, replace(best, lost=lost))
+        if found:
+            found[0] = replace(found[0], evidence=self._evidence(found, clauses, rows, idf, kind, names, told_by_patterns))
         return found
+
+    def _evidence(
+        self,
+        found: Sequence[Path],
+        clauses: Mapping[str, Clauses],
+        rows: "Rows",
+        idf: np.ndarray,
+        kind: str,
+        names: Sequence[Mention],
+        told_by_patterns: bool,
+    ) -> dict[str, float]:
+        """What speaks for the first of these paths, and against it.
+
+        `covered`: the share of the question's words that it says, in its own words or those of another form of its relations; `least`,
+        `most`: how alike the words are that it says least and most; `forms`: the share of its statements that tell a relation in a form
+        that is known; `met`: the share of the question's names that it meets; `lead`: its score less that of the best path with another
+        end; `typed`, `fits`: whether its last statement, and anything, says that the end is of the kind that is asked for; `schema`: that
+        others are told of likewise; `idle`: statements before the last that say no word that is asked; `off`: how many more or fewer
+        there are than the parts of the question; `clauses`: how well these parts are said, a statement. Where nothing is asked but names,
+        all words are said.
+        """
+        best = found[0]
+        parts, told = clauses[best.nodes[0]], [self.graph.told[number] for number in best.statements]
+        known = [one.relation.words if one.relation else frozenset[str]() for one in told]
+        alike = np.maximum(rows.of(best.statements), [[_among(word, words) for word in rows.asked] for words in known])
+        rivals = [path.score for path in found if path.end != best.end]
+        said = {key for number in best.statements for key in self.said[number]}
+        saying = set(alike.argmax(0)[alike.max(0) >= SAYS].tolist()) if idf.size else set[int]()
+        kinds = (told[-1].relation.head_type, told[-1].relation.tail_type) if told[-1].relation else ()
+        return {
+            "covered": float(alike.max(0) @ idf / idf.sum()) if idf.size else 1.0,
+            "least": float(alike.max(0).min()) if idf.size else 1.0,
+            "most": float(alike.max()) if idf.size else 1.0,
+            "forms": sum(map(bool, known)) / len(known),
+            "met": sum(self.graph.nodes.nearest(mention.key) in said for mention in names) / len(names),
+            "lead": min(1.0, best.score - max(rivals)) if rivals else 1.0,
+            "typed": float(kind in kinds),
+            "fits": float(kind in self.graph.types.get(best.end, ())),
+            "schema": min(self.graph.fit(number) for number in best.statements),
+            "idle": float(len(set(range(len(best.statements) - 1)) - saying)),
+            "off": float(abs(len(best.statements) - parts.hops)),
+            "clauses": 0.0 if told_by_patterns else max(0.0, float(best.worth[parts.end])) / len(best.statements),
+        }
 
     def known(self, question: str) -> bool:
         """Whether a question asks for something of a kind that patterns tell of names here."""
@@ -238,6 +276,11 @@ def wanted(question: str) -> str:
     """The noun that a question asks for ("city" of "in which city ..."), or its question word; "" where it has neither."""
     match = ASKED.search(question)
     return next((group.lower() for group in match.groups() if group), "") if match else ""
+
+
+def _among(word: str, words: Set[str]) -> float:
+    """1 where a word, or one that is spelt much like it, is among these; else 0."""
+    return float(any(spelling(word, other) >= SAYS for other in words))
 
 
 def _text(told: Told) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hippo_core.methods.relational.mentions import Mention
+from hippo_core.methods.relational.mentions import COMMON, Mention
 
 # H is the head, T the tail, both with an article before and a noun behind them where there are such ("the Marlow shop").
 FORMS: Mapping[str, tuple[str, ...]] = {
@@ -57,6 +57,10 @@ TYPES: Mapping[str, tuple[str, str]] = {  # what heads and tails of a relation a
     "studies at": ("person", "college"),
     "bought": ("person", "shop"),
 }
+SAID = {  # words with which a relation is told, in any of its forms
+    name: frozenset(word for form in forms for word in re.findall(r"[a-z]{3,}", re.sub(r"\?P<\w+>\S+", "", form))) - COMMON
+    for name, forms in FORMS.items()
+}
 NUMBER = re.compile(r" (?:in|on|at) (?P<when>\w+)$")
 
 
@@ -68,6 +72,11 @@ class Relation(NamedTuple):
     tail: int
     head_type: str = ""
     tail_type: str = ""
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Those with which it is told in any form that is known; none where its form is not."""
+        return next((words for name, words in SAID.items() if f"{self.name} ".startswith(f"{name} ")), frozenset())
 
 
 def blanked(core: str, found: Sequence[Mention]) -> tuple[str, list[str]]:

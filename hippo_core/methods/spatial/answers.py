@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from scipy.cluster.hierarchy import DisjointSet
 
+from hippo_core.methods.relational.mentions import mentions
 from hippo_core.methods.spatial.asked import Asked, Place, asked
 from hippo_core.methods.spatial.gate import Edges
 from hippo_core.methods.spatial.likely import likely, likely_way
@@ -160,6 +161,17 @@ class Atlas:
                 return replace(said, told=(*said.told, number)) if said else None
         return self._say(question)
 
+    def lacks(self, question: str, said: Said | None) -> bool:
+        """Whether a question, to which the map says this, asks what it does not hold: a way, a side, a walk, what is at a place, or where
+        somebody is of whom nothing was told. Where no link was told there is no map to ask."""
+        plain = mark(question, self.names)
+        wanted = asked(plain, self.walks.keys(), self.routes.keys())
+        if wanted is None or not self.map.links or (said and said.answer):
+            return False
+        if wanted.kind == "there" and not wanted.thing:
+            return any(not any(name.key in text.casefold() for text in self.texts) for name in mentions(plain))
+        return said is None and (wanted.kind != "there" or self._place(wanted.start) is not None)
+
     def _say(self, question: str) -> Said | None:
         wanted = self.asked(question)
         if wanted is None:
@@ -214,6 +226,8 @@ class Atlas:
         way, trip = planned or (None, None)
         labels = [self.called(place) for place in (way.places if way else (origin, end))]
         start, goal = labels[0], labels[-1]
+        if way is None and not self.map.ever_joined(origin, end):
+            return None
         if way is None:  # what bars it was told of the places, if it was
             told = tuple(dict.fromkeys(number for place in (origin, end) for number in self.map.told[place][-1:]))
             return Said(*route(goal, start, NO_PATH[0]), NO_PATH[0], told)

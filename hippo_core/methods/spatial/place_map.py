@@ -50,6 +50,10 @@ class PlaceMap:
         near = [place for place in found if not next_to or next_to in (self.labels[other] for other in self.steps[place].values())]
         return next(iter([*near, *found]), None)
 
+    def ever_joined(self, a: str, b: str) -> bool:
+        """Whether links joined two places once, which may be closed now; a walk joins all of its places."""
+        return True
+
     @property
     def is_weighed(self) -> bool:
         """Whether some steps cost other than one."""
@@ -89,6 +93,14 @@ class ToldMap(PlaceMap):
         self._words: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._barred: set[tuple[str, str]] = set()
         self._near: dict[str, dict[str, None]] = defaultdict(dict)  # of a place all that a link to it was told of, open or not
+
+    def ever_joined(self, a: str, b: str) -> bool:
+        known, waiting = {a}, [a]
+        while waiting and b not in known:
+            new = self._near.get(waiting.pop(), {}).keys() - known
+            known |= new
+            waiting += new
+        return b in known
 
     def hear(self, number: int, one: Observation) -> tuple[str, ...]:
         """One more statement; the places that it tells of, of which alone the steps may be others now."""

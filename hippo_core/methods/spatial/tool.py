@@ -25,9 +25,11 @@ class SpatialTool:
         self.atlas = Atlas(texts, settings)
 
     def plan(self, start: str, goal: str) -> str:
-        """A best way between two places, in the wording of a told route; "none" where none leads there, "stay" to where one is."""
+        """A best way between two places, in the wording of a told route; "none" where what led there is closed, "stay" to where one is."""
         said = self.atlas.way(self._noun(start), self._noun(goal))
-        return said.sentence if said else self._unknown(start, goal)
+        if said:
+            return said.sentence
+        return self._unknown(start, goal) or f"No way from the {start.removeprefix('the ')} to the {goal.removeprefix('the ')} was told."
 
     def read(self, place: str) -> str:
         """What lies around a place, a sentence each."""

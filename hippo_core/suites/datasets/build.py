@@ -25,6 +25,7 @@ from hippo_core.suites.datasets.jsonl import read_worlds, write_worlds
 from hippo_core.suites.folder import has_split
 from hippo_core.suites.splits import SPLITS
 from hippo_core.suites.types import Settings, Split, World, WorldSpec
+from hippo_core.suites.unanswerable import drawn_as, untold
 
 CONTEXT_LIMIT = 512  # of hippo-tiny
 
@@ -61,12 +62,15 @@ def drawn_worlds(suite_name: str, profile: str, n: int | None, seed: int, split:
     """Worlds with at least n items, as long as the suite has any."""
     suite = get_suite(suite_name)
     if suite.stream:
-        yield from suite.stream(settings, split, seed, n)
+        stream = suite.stream(settings, split, seed, n)
+        yield from (untold(suite, world) for world in stream) if settings.unanswerable else stream
         return
     if not suite.make_world:
         raise LabError(f"suite {suite_name} neither draws worlds (make_world) nor has any (stream); give it one of both")
+    drawn = drawn_as(profile) if settings.unanswerable else profile
     for index in count():
-        yield suite.make_world(Random(f"{suite_name}/{profile}/{seed}/{split}/{index}"), settings, WorldSpec(split, seed, index))
+        world = suite.make_world(Random(f"{suite_name}/{drawn}/{seed}/{split}/{index}"), settings, WorldSpec(split, seed, index))
+        yield untold(suite, world) if settings.unanswerable else world
 
 
 def cut(stream: Iterator[World], n: int) -> Iterator[World]:

@@ -12,6 +12,7 @@ of those that decide; what the others say is `retold`. Some facts are told again
 times (`timed`), and there are near misses: relations that sound like the right one and are not.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import floor
@@ -35,7 +36,7 @@ from hippo_core.suites.semantic.words import (
     STATEMENTS,
 )
 from hippo_core.suites.splits import attempts, belongs
-from hippo_core.suites.types import Fact, Item, Settings, Suite, World, WorldSpec
+from hippo_core.suites.types import Fact, Hide, Item, Settings, Suite, World, WorldSpec
 
 TELLERS = 6  # people who say where firms are
 PER_CONFLICT = 12  # facts of a world for each firm that people disagree about
@@ -400,4 +401,36 @@ def timed(question: str, when: str) -> str:
     return f"{question.removesuffix(end)} {when}{end}" if question.endswith(end) else f"{question[:-1]} {when}{question[-1]}"
 
 
-SEMANTIC = Suite("semantic", "chains of two and three facts, contradictions, near misses", SemanticSettings, make_world, primary="em_raw")
+def hide(world: World, item: Item, number: int) -> Hide:
+    """Never tell one step of the chain, which the number draws: all that anybody says of where the firm is, or a link between two names
+    in any words. What is told of the other steps, and what sounds like it, stays."""
+    left_out = item.gold_facts[number % len(item.gold_facts)]
+    [slots] = (fact.slots for fact in world.facts if fact.id == left_out)
+    if "city" not in slots:
+        return lambda fact: None if fact.slots == slots else fact
+    return lambda fact: None if _is_site(fact, slots["firm"]) else fact
+
+
+def _is_site(fact: Fact, firm: str) -> bool:
+    return {"relation", "city"} <= fact.slots.keys() and fact.slots["firm"] == firm
+
+
+def tells(facts: Sequence[Fact], item: Item) -> bool:
+    """Whether facts lead from the person, or the friend, whom a question names to a city."""
+    cue, links = item.cue, [fact for fact in facts if "relation" in fact.slots]
+    friends = {fact.slots["who"] for fact in links if "friend" in cue and fact.slots.get("friend") == cue["friend"]}
+    people = {cue["who"]} if "who" in cue else friends
+    named = {slot: cue[slot] for slot in ("relation", "what", "when") if slot in cue}
+    firms = {fact.slots.get("firm") for fact in links if fact.slots.get("who") in people and named.items() <= fact.slots.items()}
+    return any(_is_site(fact, firm) for fact in links for firm in firms if firm)
+
+
+SEMANTIC = Suite(
+    "semantic",
+    "chains of two and three facts, contradictions, near misses",
+    SemanticSettings,
+    make_world,
+    primary="em_raw",
+    hide=hide,
+    tells=tells,
+)

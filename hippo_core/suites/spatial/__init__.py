@@ -20,6 +20,7 @@ from hippo_core.suites.spatial.facts import SpatialSettings, Telling, tell_world
 from hippo_core.suites.spatial.items import draw_items
 from hippo_core.suites.spatial.map import Map, build_walls, draw_graph, draw_grid, name_places
 from hippo_core.suites.spatial.path import score_path
+from hippo_core.suites.spatial.untold import hide, tells
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import Split, Suite, World, WorldSpec
 
@@ -85,4 +86,6 @@ SPATIAL = Suite(
     primary="success",
     answer_budget=40,
     score_path=score_path,
+    hide=hide,
+    tells=tells,
 )

@@ -7,6 +7,7 @@ from hippo_core.spoken import MOVES, NO_PATH
 from hippo_core.suites.spatial.map import Map, read_links, read_map
 from hippo_core.suites.spatial.words import WAYS
 from hippo_core.suites.types import Item, PathScore, World
+from hippo_core.suites.unanswerable import UNANSWERABLE, UNKNOWN
 
 PATH_KINDS = ("grid_path", "graph_path", "procedure")
 # Words that say nothing about the way. Any other word that is no step makes the answer something else than a path.
@@ -34,11 +35,13 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
 
     A path succeeds when every step is legal and the last one ends on the goal; a procedure when its steps are exactly the taught
     ones. suboptimality = steps / steps of a shortest route (for a procedure 1), NaN without success. On a graph the start may be
-    named first. To a goal that no way leads to the answer is "none", or "no path". Where links have labels, these may stand beside
-    the steps or in their place.
+    named first. To a goal that no way leads to the answer is "none", or "no path"; where what decides was never told, "unknown". Where
+    links have labels, these may stand beside the steps or in their place.
     """
     if item.kind not in PATH_KINDS:
         return None
+    if UNANSWERABLE in item.slices:
+        return PathScore(float(prediction.lower().strip(" .\n") == UNKNOWN), math.nan)
     true_map, start, goal = true_path(world, item)
     step_words = frozenset(MOVES) if true_map.is_grid else frozenset(true_map.places)
     steps = read_steps(prediction, step_words, FILLER | WAY_WORDS if "ways" in item.truth else FILLER)

@@ -3,7 +3,9 @@
 import pytest
 
 from hippo_core.delivery.types import Question
+from hippo_core.live.asking import penalty_of
 from hippo_core.methods.base import Query
+from hippo_core.models.abstention import ALWAYS, NEVER
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from tests.methods.asking import bound
@@ -43,6 +45,26 @@ def test_what_was_not_taught_for_a_question_is_not_shown(lm):
     method = bound("memory/sgc_rss", lm, encoder="own")
     found = method.open(told)(Query(LAMP, tuple(trace.source for trace in told if trace.text != CHAIN[3])))
     assert CHAIN[3] not in [trace.text for trace in found.shown]
+
+
+UNTOLD = {
+    "where the firm is": (CHAIN[3], "The Finch shop sends letters to Lima."),
+    "the link": (CHAIN[1], "Omar bought a ring at the Finch shop."),
+    "a like event in its place": (CHAIN[1], "Omar looked at a lamp at the Finch shop."),
+}
+
+
+@pytest.mark.parametrize(("told", "instead"), UNTOLD.values(), ids=UNTOLD)
+def test_a_path_around_what_was_never_told_is_unsure_and_unknown(lm, told, instead):
+    method, whole = brought(lm, CHAIN)
+    _, found = brought(lm, [instead if text == told else text for text in CHAIN])
+    assert whole.confidence > 0.5 > found.confidence
+    assert [penalty_of(method, one) for one in (whole, found)] == [NEVER, ALWAYS]
+
+
+def test_a_name_that_the_path_does_not_meet_makes_it_less_sure(lm):
+    here, elsewhere = (brought(lm, CHAIN, question)[1] for question in (LAMP, LAMP.replace("Omar", "the friend of Omar and Zuleika")))
+    assert elsewhere.confidence < here.confidence
 
 
 def test_without_a_path_the_likest_statements_are_shown_and_the_model_decides(lm):

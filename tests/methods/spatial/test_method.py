@@ -3,8 +3,10 @@
 import pytest
 
 from hippo_core.delivery.types import Question
+from hippo_core.live.asking import penalty_of
 from hippo_core.methods.base import Query
 from hippo_core.methods.controls import controlled
+from hippo_core.models.abstention import ALWAYS
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.types import Item
@@ -58,8 +60,33 @@ def test_the_answer_follows_what_is_stored(lm):
 @pytest.mark.parametrize(("goal", "answer"), [("fen", "none"), ("mill", "stay")])
 def test_the_model_says_that_no_way_leads_there_and_that_one_is_there(lm, goal, answer):
     question = f"Which directions lead from the mill to the {goal}?"
-    method, found = brought(lm, [*SQUARE, "The fen is north of the dune."], question)
+    method, found = brought(lm, [*SQUARE, "The fen is north of the barn.", "The lane between the fen and the barn is closed."], question)
     assert asked(method, found, question) == answer
+
+
+LACKING = {
+    "a place that was never named": "Which directions lead from the mill to the lodge?",
+    "a way that was never told": "Which directions lead from the mill to the fen?",
+    "how far it is there": "How many steps is it from the mill to the fen?",
+    "a side of which nothing was told": "Which place is west of the mill?",
+    "a thing that was never told": "What is there at the pier?",
+    "a route that was never told": "How does the bread round go from the mill?",
+    "somebody who was never told of": "Where is Nora now, having left the mill?",
+}
+
+
+@pytest.mark.parametrize("question", LACKING.values(), ids=LACKING)
+def test_what_the_map_is_asked_for_and_does_not_hold_is_unknown(lm, question):
+    method, found = brought(lm, [*TOLD, "The fen is north of the dune."], question)
+    assert found.confidence == 0
+    assert penalty_of(method, found) == ALWAYS
+    told = ("The lodge is east of the barn.", "The fen is east of the barn.", "The cave is west of the mill.", "The pier holds a ring.")
+    walk = ("The bread round goes from the mill: east.", "Nora sets out from the mill.", "Nora walks east.")
+    assert brought(lm, [*TOLD, *told, *walk], question)[1].confidence == 1
+
+
+def test_where_no_link_was_told_the_map_is_not_asked(lm):
+    assert brought(lm, ["There is a lamp at the mill."], WAY)[1].confidence is None
 
 
 def test_statements_are_shown_as_they_are_where_the_map_has_nothing_to_say(lm):

@@ -20,7 +20,7 @@ CLOSED = "The lane between the mill and the well is closed."
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("Which directions lead from the mill to the fen?", "none"),  # a part that does not hang together with the rest
+        ("Which directions lead from the mill to the fen?", None),  # a part to which no way was told
         ("Which directions lead from the mill to the mill?", "stay"),
         ("How many steps lead from the mill to the mill?", "zero"),
         ("Which directions lead from the mill to the abbey?", None),  # nobody told of it
@@ -30,6 +30,13 @@ def test_what_cannot_be_planned_is_said(question, answer):
     said = Atlas([*SQUARE, "The fen is north of the dune."]).say(question)
     assert (said.answer if said else None) == answer
     assert said is None or said.told  # it rests on statements
+
+
+def test_a_way_that_was_told_and_is_closed_is_none():
+    told = [*SQUARE, "The fen is north of the barn.", "The lane between the fen and the barn is closed."]
+    assert Atlas(told).say("Which directions lead from the mill to the fen?").answer == "none"
+    assert SpatialTool(told).plan("mill", "fen") == "The fen walk goes from the mill: none."
+    assert SpatialTool([*SQUARE, "The fen is north of the dune."]).plan("the mill", "fen") == "No way from the mill to the fen was told."
 
 
 def test_a_one_way_step_is_gone_one_way():

@@ -1,0 +1,27 @@
+"""How sure it is that a path leads to the answer: the logistic function of what speaks for it (`Search`), fitted on validation worlds with
+and without what decides their questions (training/path_confidence.py). Where patterns tell of what is asked for, it is another function
+than elsewhere; and another one for each encoder, which says how alike words are."""
+
+from functools import cache
+
+from hippo_core.files import LabError, read_object, root
+from hippo_core.retrieval.confidence import Confidence
+
+FILE = "data/weights/relational/confidence.json"
+FIT = "python -m hippo_core.training.path_confidence"
+
+
+def regime(by_patterns: bool) -> str:
+    """The name of a function in the file."""
+    return "patterns" if by_patterns else "words"
+
+
+@cache
+def fitted(encoder: str) -> dict[bool, Confidence]:
+    """The functions of an encoder by whether patterns tell of what is asked for. LabError where there are none."""
+    path = root() / FILE
+    try:
+        of = read_object(path)["fitted"][encoder]
+        return {one: Confidence(of[regime(one)]["weights"], of[regime(one)]["bias"]) for one in (True, False)}
+    except (KeyError, TypeError):
+        raise LabError(f"{path} has no confidence of paths with the encoder {encoder}; fit it again: `{FIT}`") from None

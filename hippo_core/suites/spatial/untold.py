@@ -1,0 +1,82 @@
+"""What decides a question about a map, and the map without it: a place that is never named, a place that no told link leads to, a thing,
+a procedure or a walk that is never told."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isinf
+
+from hippo_core.suites.spatial.map import read_map
+from hippo_core.suites.spatial.words import UNLABELED_PLACES
+from hippo_core.suites.types import Fact, Hide, Item, World
+from hippo_core.suites.unanswerable import once_right
+
+ROUTES = ("grid_path", "graph_path", "step_count")
+
+
+def hide(world: World, item: Item, number: int) -> Hide:
+    """Never tell what decides; the number draws which, where there are two. Of a way between two places, the goal is never named, or no
+    told link leads to it and to one neighbour. An explorer meets the place without a label, so that its walk stays whole."""
+    cue, odd = item.cue, number % 2 == 1
+    if any("step" in fact.slots for fact in world.facts):
+        label = once_right(item) if item.kind == "neighbor" else cue["from"] if odd or "to" not in cue else cue["to"]
+        return lambda fact: without_label(fact, label)
+    if item.kind == "neighbor" or (item.kind == "trajectory" and odd):
+        return without_place(once_right(item))
+    if item.kind == "trajectory":
+        return lambda fact: None if fact.slots.get("who") == cue["who"] else fact
+    if item.kind in ROUTES:
+        return cut_off(world, cue["from"], cue["to"]) if odd else without_place(cue["to"])
+    return lambda fact: None if fact.id in item.gold_facts else fact
+
+
+def without_place(place: str) -> Hide:
+    """Nothing is told that names the place."""
+    return lambda fact: None if place in fact.slots.values() else fact
+
+
+def cut_off(world: World, start: str, goal: str) -> Hide:
+    """No link is told that leads to the goal, or to one neighbour of it, from anywhere but these two."""
+    near = next(place for place in sorted(read_map(world.facts).steps[goal].values()) if place != start)
+    island = {goal, near}
+
+    def hidden(fact: Fact) -> Fact | None:
+        ends = ends_of(fact)
+        return None if ends and len(ends & island) == 1 else fact
+
+    return hidden
+
+
+def ends_of(fact: Fact) -> set[str]:
+    """The two places of a told link; none of another fact."""
+    pairs = (("from", "to"), ("a", "b"))
+    return next(({fact.slots[one], fact.slots[other]} for one, other in pairs if {one, other} <= fact.slots.keys()), set())
+
+
+def without_label(fact: Fact, label: str) -> Fact:
+    """A step of an explorer that says nothing of this label: the place that it came to has no sign, and from afar it was not seen."""
+    if label not in fact.slots.values():
+        return fact
+    came, *others = re.split(r"(?<=\.) ", fact.text)
+    name = re.compile(rf"\bthe {label}\b", re.IGNORECASE)
+    text = " ".join([name.sub(UNLABELED_PLACES[0], came), *(other for other in others if not name.search(other))])
+    return replace(fact, text=text, slots={slot: value for slot, value in fact.slots.items() if value != label})
+
+
+def tells(facts: Sequence[Fact], item: Item) -> bool:
+    """Whether facts tell what the answer needs: the places by name and a way between them, the thing, the procedure, the walk."""
+    cue, named = item.cue, {value for fact in facts for value in fact.slots.values()}
+    if any("step" in fact.slots for fact in facts):
+        needed = {cue["from"], cue.get("to", cue["from"])} | ({once_right(item)} if item.kind == "neighbor" else set())
+        return needed <= named
+    if item.kind in ROUTES:
+        near = read_map(facts).distances
+        return not isinf(near.get(cue["from"], {}).get(cue["to"], float("inf")))
+    if item.kind == "trajectory":
+        return once_right(item) in named and any(fact.slots.get("who") == cue["who"] and "direction" in fact.slots for fact in facts)
+    if item.kind == "neighbor":
+        return once_right(item) in named
+    if item.kind == "edge_label":
+        return any("by" in fact.slots and ends_of(fact) == {cue["from"], cue["to"]} for fact in facts)
+    by, holds = ("name", "steps") if item.kind == "procedure" else ("place", "object")
+    return any(holds in fact.slots and fact.slots.get(by) == cue[by] for fact in facts)

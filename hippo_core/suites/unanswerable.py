@@ -1,0 +1,64 @@
+"""Worlds in which what decides each question was never told: the same facts but for these, the same questions, and "unknown" is right."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from hippo_core.files import LabError
+from hippo_core.suites.lookup import cached_by_identity
+from hippo_core.suites.types import Fact, Hide, Item, Suite, World
+
+UNKNOWN = "unknown"
+UNANSWERABLE = "unanswerable"  # the slice, the setting, and the end of a profile's name
+
+
+def drawn_as(profile: str) -> str:
+    """The profile whose worlds these are without some facts: `explore` of `explore_unanswerable`, `default` of `unanswerable`."""
+    return profile.removesuffix(UNANSWERABLE).rstrip("_") or "default"
+
+
+def untold(suite: Suite, world: World) -> World:
+    """The world without what decides its questions; `refuted` is then the answer that was right. LabError where the suite does not say
+    which facts decide (`Suite.hide`)."""
+    if suite.hide is None:
+        raise LabError(f"suite {suite.name} does not say which facts decide its questions; leave out unanswerable")
+    facts: Sequence[Fact] = world.facts
+    for number, item in enumerate(world.items):
+        hide = suite.hide(world, item, number)
+        facts = [left for fact in facts if (left := hide(fact))]
+    told = {fact.id for fact in facts}
+    left_of = cached_by_identity(lambda ids: tuple(one for one in ids if one in told))
+    return World(world.id, tuple(facts), tuple(_unanswerable(item, left_of(item.window), left_of(item.taught)) for item in world.items))
+
+
+def _unanswerable(item: Item, window: tuple[str, ...], taught: tuple[str, ...]) -> Item:
+    known = {"window": window, "taught": taught, "slices": (*item.slices, UNANSWERABLE), "refuted": item.answers}
+    return replace(item, answers=(UNKNOWN,), gold_facts=(), distance=0, chance=0.0, retold={}, truth={}, **known)
+
+
+def once_right(item: Item) -> str:
+    """The answer that was right before what decides was left out, or is right."""
+    return item.refuted[0] if UNANSWERABLE in item.slices else item.answers[0]
+
+
+def named_by(item: Item, fact: Fact) -> bool:
+    """Whether a fact has all slots that a question names, so that it answers it, if only as it once was."""
+    return bool(item.cue) and all(fact.slots.get(role) == words for role, words in item.cue.items())
+
+
+def hide_named(world: World, item: Item, number: int) -> Hide:
+    """Never tell the gold facts, nor what has all slots that the question names."""
+    gold = {*item.gold_facts, *item.retold}
+    return lambda fact: None if fact.id in gold or named_by(item, fact) else fact
+
+
+def tells_named(facts: Sequence[Fact], item: Item) -> bool:
+    """Whether a fact has all slots that the question names."""
+    return any(named_by(item, fact) for fact in facts)
+
+
+def still_told(suite: Suite, world: World) -> Iterator[Item]:
+    """The unanswerable items of a world that what was told answers, by what the suite knows of its facts."""
+    for item in world.items:
+        taught = set(item.taught)
+        if suite.tells and UNANSWERABLE in item.slices and suite.tells([fact for fact in world.facts if fact.id in taught], item):
+            yield item

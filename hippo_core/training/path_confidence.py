@@ -1,0 +1,123 @@
+"""Fit how sure the relational memory is of a path, on validation worlds of many kinds.
+
+Every question is asked with all facts of its world, and once more without one step of what decides it. Right is a path that ends where the
+answer is told; each kind counts the same, and in it those with and those without an answer. Nothing of a test world is seen.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, get_args
+
+import pandas as pd
+
+from hippo_core.experiments.memory.run import teach
+from hippo_core.files import read_object, require_checkout, root, write_json
+from hippo_core.methods.composite import SURE
+from hippo_core.methods.encoded import UNKNOWN_BELOW, Encoder
+from hippo_core.methods.presets import load_preset
+from hippo_core.methods.relational.confidence import FILE, FIT, regime
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
+from hippo_core.results.scores import em_norm
+from hippo_core.retrieval.confidence import Confidence
+from hippo_core.store import TraceStore, store_path
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.build import CONTEXT_LIMIT, worlds
+from hippo_core.suites.types import Item, World
+from hippo_core.suites.unanswerable import UNANSWERABLE, untold
+from hippo_core.training.confidence import Judged, fitted
+from hippo_core.training.memory_parts import provenance
+from hippo_core.training.recall_weights import SEED
+
+PRESET = "memory/sgc_rss"
+# kind: suite, profile, settings, questions
+KINDS: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = {
+    "semantic": ("semantic", "default", {}, 120),
+    "semantic, hard": ("semantic", "hard", {}, 80),
+    "semantic, hedged": ("semantic", "hedged", {}, 40),
+    "semantic, 100 facts": ("semantic", "default", {"n_facts": 100}, 20),
+    "chains": ("folder:data/chains", "default", {}, 120),
+    "episodic": ("episodic", "default", {}, 100),  # where no path leads to the answer
+}
+
+
+@dataclass(frozen=True)
+class JudgedPath(Judged):
+    """A path as it was judged, and by which function."""
+
+    by_patterns: bool = True
+
+
+def judged(encoder: Encoder, kinds: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = KINDS) -> Iterator[JudgedPath]:
+    """The best paths to the questions of all kinds."""
+    lm = load(load_spec("hippo-tiny"), threads=1)
+    preset = load_preset(PRESET, {"encoder": encoder})
+    method: Any = preset.method(lm, preset.settings)
+    for kind, (name, profile, overrides, n) in kinds.items():
+        suite = get_suite(name)
+        told = list(worlds(name, profile, n, SEED, "val", CONTEXT_LIMIT, dict(overrides)))
+        left = [untold(suite, world) for world in told] if suite.hide else [one for world in told for one in without_a_gold(world)]
+        for asked in (told, left):
+            with TemporaryDirectory() as folder:
+                teach(method, suite, asked, told[:1], Path(folder), "fit")
+                with TraceStore.open(
+                    store_path(Path(folder), "fit", method.algorithm()), "fit", method.identity(), read_only=True
+                ) as store:
+                    traces = {world.id: store.traces(world.id) for world in asked}
+            for world in asked:
+                search = method.search(traces[world.id])
+                for item in world.items:
+                    for path in search.best(item.question)[:1]:
+                        answerable = UNANSWERABLE not in item.slices
+                        right = answerable and em_norm(search.graph.names[path.end], item.answers) == 1
+                        yield JudgedPath(kind, path.evidence, right, answerable, search.known(item.question))
+
+
+def without_a_gold(world: World) -> Iterator[World]:
+    """For each question of which nothing false was told, the world with it alone and without one of its gold facts, drawn by its number."""
+    for number, item in enumerate(world.items):
+        if not item.gold_facts or item.refuted:
+            continue
+        gone = item.gold_facts[number % len(item.gold_facts)]
+        facts = tuple(fact for fact in world.facts if gone not in (fact.id, item.retold.get(fact.id)))
+        yield World(f"{world.id}.{number}", tuple(replace(fact, world=f"{world.id}.{number}") for fact in facts), (_left(item, number),))
+
+
+def _left(item: Item, number: int) -> Item:
+    return replace(item, world=f"{item.world}.{number}", gold_facts=(), slices=(*item.slices, UNANSWERABLE))
+
+
+def table_of(of: Sequence[JudgedPath], function: Confidence) -> pd.DataFrame:
+    """One row a kind, and whether its questions have an answer: the shares of paths that are right, right and not "unknown" (`kept`), right
+    and sure, "unknown", and how many there are."""
+    rows = pd.DataFrame([{"kind": one.kind, "answerable": one.answerable, "right": one.right} for one in of])
+    sure = pd.Series([function.of(one.evidence) for one in of])
+    rows = rows.assign(kept=rows["right"] & (sure >= UNKNOWN_BELOW), sure=rows["right"] & (sure >= SURE), unknown=sure < UNKNOWN_BELOW)
+    means = rows.groupby(["kind", "answerable"], sort=False).mean().round(4)
+    return means.assign(n=rows.groupby(["kind", "answerable"], sort=False).size()).reset_index()
+
+
+def fit_paths(encoders: Sequence[Encoder] = get_args(Encoder), say: Callable[[str], None] = print) -> None:
+    """Fit and write the functions of these encoders; those of others stay."""
+    require_checkout("fitting")
+    path = root() / FILE
+    made = read_object(path) if path.is_file() else {}
+    found, tables = dict(made.get("fitted", {})), dict(made.get("validation", {}))
+    for encoder in encoders:
+        of = list(judged(encoder))
+        found[encoder], tables[encoder] = {}, {}
+        for by_patterns in (True, False):
+            own = [one for one in of if one.by_patterns == by_patterns]
+            function = fitted(own)
+            table = table_of(own, function)
+            say(f"{encoder}, {regime(by_patterns)}\n{table.to_string(index=False)}")
+            found[encoder][regime(by_patterns)] = asdict(function)
+            tables[encoder][regime(by_patterns)] = table.to_dict("records")
+    write_json(path, {"fitted": found, "seed": SEED, **provenance(FIT), "validation": tables})
+
+
+if __name__ == "__main__":
+    fit_paths(tuple(sys.argv[1:]) or get_args(Encoder))  # type: ignore[arg-type]

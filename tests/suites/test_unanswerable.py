@@ -1,0 +1,117 @@
+"""Unanswerable worlds: those of the same seed without what decides each question, where "unknown" is right and the old answer is false."""
+
+from dataclasses import replace
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.results.scores import score_item
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.datasets.validate import rules, shared_facts
+
+NEAR = {"semantic": 0.9, "spatial": 0.5}  # the least share of questions of whose names something is still told; of others .9
+OF = {
+    ("semantic", "unanswerable"): "default",
+    ("spatial", "unanswerable"): "default",
+    ("spatial", "paths_5_unanswerable"): "paths_5",
+    ("spatial", "explore_unanswerable"): "explore",
+    ("episodic", "unanswerable"): "default",
+    ("episodic_multi", "unanswerable"): "default",
+    ("episodic_cross", "unanswerable"): "default",
+    ("episodic_capacity", "unanswerable"): "default",
+}
+
+
+@pytest.fixture(scope="module", params=OF, ids=lambda place: " ".join(place))
+def both(request):
+    """A suite, its unanswerable worlds, and the worlds that these are without what decides."""
+    suite, profile = request.param
+    return get_suite(suite), *(list(worlds(suite, one, 40, 1337, "val")) for one in (profile, OF[request.param]))
+
+
+def pairs(without, whole):
+    return [(a, b, one, other) for a, b in zip(without, whole, strict=True) for one, other in zip(a.items, b.items, strict=True)]
+
+
+def test_the_worlds_keep_the_rules(both):
+    suite, without, _ = both
+    assert rules(without, suite) == []
+    assert shared_facts(suite, val=without, test=worlds(suite.name, "unanswerable", 40, 1337, "test")) == []
+
+
+def test_it_is_the_world_of_the_same_seed_and_nothing_is_told_that_was_not(both):
+    _, without, whole = both
+    for world, other in zip(without, whole, strict=True):
+        facts = {fact.id: fact for fact in other.facts}
+        assert all((fact.time, fact.provenance) == (facts[fact.id].time, facts[fact.id].provenance) for fact in world.facts)
+        assert all(fact.slots.items() <= facts[fact.id].slots.items() for fact in world.facts)
+        assert [fact.text for fact in world.facts] != [fact.text for fact in other.facts]
+
+
+def test_the_questions_stay_and_unknown_is_right(both):
+    suite, without, whole = both
+    for world, _, item, other in pairs(without, whole):
+        assert (item.id, item.question, item.kind, item.rung) == (other.id, other.question, other.kind, other.rung)
+        assert (item.answers, item.gold_facts, item.refuted) == (("unknown",), (), other.answers)
+        assert item.slices == (*other.slices, "unanswerable")
+        right, false = (score_item(suite, world, item, said) for said in ("unknown", other.answers[0]))
+        assert (right["score"], right["abstained"], right["refuted"]) == (1, 1, 0)
+        assert (false["score"], false["abstained"], false["refuted"]) == (0, 0, 1)
+
+
+def test_what_decides_is_told_in_the_one_and_not_in_the_other(both):
+    suite, without, whole = both
+    for world, before, item, other in pairs(without, whole):
+        assert not suite.tells(world.facts, item)
+        assert suite.tells(before.facts, other)
+
+
+def test_a_world_in_which_it_is_told_is_found(both):
+    suite, without, whole = both
+    told = [
+        replace(before, items=tuple(replace(item, taught=other.taught) for item, other in zip(world.items, before.items, strict=True)))
+        for world, before in zip(without, whole, strict=True)
+    ]
+    found = {finding.item for finding in rules(told, suite) if finding.rule == "never told"}
+    assert found == {item.id for world in told for item in world.items}
+
+
+def test_something_is_still_told_of_the_names(both):
+    suite, without, _ = both
+    near = [
+        any(value in fact.slots.values() for value in item.cue.values() for fact in world.facts)
+        for world in without
+        for item in world.items
+    ]
+    assert sum(near) >= NEAR.get(suite.name, 0.9) * len(near)
+
+
+def test_relations_lose_a_link_or_a_site_and_both_occur():
+    suite, lost = get_suite("semantic"), set()
+    for world, before, _, other in pairs(*(list(worlds("semantic", one, 40, 1337, "val")) for one in ("unanswerable", "default"))):
+        gone = {fact.id for fact in before.facts} - {fact.id for fact in world.facts}
+        [*links, site] = other.gold_facts
+        lost |= {name for name, one in (("site", site), ("link", links[-1])) if one in gone}
+        told = {fact.id: fact for fact in before.facts}
+        assert not [one for one, first in other.retold.items() if first in gone and one not in gone], "what tells it again is told"
+        assert gone & set(other.gold_facts), suite.name
+        if site in gone:
+            firm = told[site].slots["firm"]
+            assert not any(fact.schema_fit and fact.slots.get("firm") == firm and "city" in fact.slots for fact in world.facts)
+    assert lost == {"site", "link"}
+
+
+def test_an_explorer_still_walks_step_by_step_and_never_says_the_name():
+    without, whole = (list(worlds("spatial", one, 20, 1337, "val")) for one in ("explore_unanswerable", "explore"))
+    for world, before, item, _ in pairs(without, whole):
+        assert [fact.slots["step"] for fact in world.facts] == [fact.slots["step"] for fact in before.facts]
+        named = [label for role, label in item.cue.items() if role in ("from", "to")] + (
+            [item.refuted[0]] if item.kind == "neighbor" else []
+        )
+        assert any(all(f"the {label}" not in fact.text.lower() for fact in world.facts) for label in named)
+
+
+def test_a_suite_that_does_not_say_what_decides_has_none():
+    with pytest.raises(LabError, match="leave out unanswerable"):
+        next(worlds("babi", "default", 5, overrides={"unanswerable": True}))
