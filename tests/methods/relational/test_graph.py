@@ -114,16 +114,6 @@ def test_of_paths_that_say_as_much_the_one_whose_statements_are_told_of_others_l
     assert asked("In which city did Omar buy a vase?", *told) == [CHAIN[2], CHAIN[4]]
 
 
-def test_a_path_is_as_sure_as_it_says_what_is_asked():
-    def sure(question, *told):
-        return Search(Graph.of(traces(*told))).best(question)[0].confidence
-
-    lamp, zeppelin = (sure(f"In which city did Omar buy a {thing}?", *CHAIN) for thing in ("lamp", "zeppelin"))
-    assert 1 > lamp > zeppelin
-    assert sure("In which city did Omar buy a lamp?", *CHAIN[:2], "The Vance company is in Bern.") > 0.5  # it ends in a city
-    assert sure("In which city did Omar buy a lamp?", "Omar is a friend of Lea.", "The Vance company is in Bern.") < 0.5
-
-
 def test_the_path_follows_what_is_stored():
     altered = [text.replace("Finch shop is in Lima", "Finch shop is in Kyiv") for text in CHAIN]
     assert asked("In which city did Omar buy a lamp?", *altered)[-1] == "The Finch shop is in Kyiv."
