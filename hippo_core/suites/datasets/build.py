@@ -23,6 +23,7 @@ from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.jsonl import read_worlds, write_worlds
 from hippo_core.suites.folder import has_split
+from hippo_core.suites.reworded import drawn_as
 from hippo_core.suites.splits import SPLITS
 from hippo_core.suites.types import Settings, Split, World, WorldSpec
 
@@ -65,8 +66,9 @@ def drawn_worlds(suite_name: str, profile: str, n: int | None, seed: int, split:
         return
     if not suite.make_world:
         raise LabError(f"suite {suite_name} neither draws worlds (make_world) nor has any (stream); give it one of both")
+    name = f"{suite_name}/{drawn_as(profile)}/{seed}/{split}"
     for index in count():
-        yield suite.make_world(Random(f"{suite_name}/{profile}/{seed}/{split}/{index}"), settings, WorldSpec(split, seed, index))
+        yield suite.make_world(Random(f"{name}/{index}"), settings, WorldSpec(split, seed, index))
 
 
 def cut(stream: Iterator[World], n: int) -> Iterator[World]:

@@ -13,7 +13,7 @@ times (`timed`), and there are near misses: relations that sound like the right 
 """
 
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, starmap
 from math import floor
 from random import Random
 from typing import Annotated, Literal, NamedTuple
@@ -21,7 +21,9 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from hippo_core.suites import lexicon
+from hippo_core.suites.reworded import Wording, path_of
 from hippo_core.suites.semantic.conflict import disagree, disagree_surely, last_words, surest
+from hippo_core.suites.semantic.other_words import Rewording
 from hippo_core.suites.semantic.words import (
     FRAMES,
     FRIENDS,
@@ -54,6 +56,7 @@ class SemanticSettings(Settings):
     timed: Annotated[int, Field(ge=0)] = 0  # people who bought the same at two firms, at two times
     near_misses: Annotated[int, Field(ge=0)] = 1  # facts that do not fit any schema
     new_names: Annotated[float, Field(ge=0, le=1)] = 0.25
+    wording: Wording = "own"  # of what is told; questions are in the lab's own words
 
 
 class Row(NamedTuple):
@@ -300,11 +303,14 @@ def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> W
     order = sorted(range(len(draft.rows)), key=lambda row: (draft.rows[row].late, places[row]))
     asked = {row for chain, gold, *_ in plan for row in (*gold, *chain.firm.said)}
     number_of = {row: number for number, row in enumerate(order)}
+    texts = [row.text for row in draft.rows]
+    if settings.wording == "reworded":
+        texts = list(starmap(Rewording(spec), ((row.form, row.words) for row in draft.rows)))
     facts = tuple(
         Fact(
             f"{spec.id}.f{number}",
             spec.id,
-            draft.rows[row].text,
+            texts[row],
             draft.rows[row].slots,
             number,
             schema_fit=draft.rows[row].fit,
@@ -400,4 +406,11 @@ def timed(question: str, when: str) -> str:
     return f"{question.removesuffix(end)} {when}{end}" if question.endswith(end) else f"{question[:-1]} {when}{question[-1]}"
 
 
-SEMANTIC = Suite("semantic", "chains of two and three facts, contradictions, near misses", SemanticSettings, make_world, primary="em_raw")
+SEMANTIC = Suite(
+    "semantic",
+    "chains of two and three facts, contradictions, near misses",
+    SemanticSettings,
+    make_world,
+    primary="em_raw",
+    reads=lambda: (path_of("semantic"),),
+)
