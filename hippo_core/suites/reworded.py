@@ -16,8 +16,8 @@ from hippo_core.suites.types import WorldSpec
 
 Wording = Literal["own", "reworded"]
 FROZEN = {
-    "semantic": "1072ed9c6258367b19ce44d9fafbe605e8d1953b4ec0f9fff5d2dcc6e28c77d3",
-    "spatial": "b6f1b8d82f95e2728d70b50f49beb3d066aa5d1d10a03ac832d5d3d705e169e2",
+    "semantic": "28aecccea12567b8d3cd7c601c2be592c7008fd1b09cdff118c7bef5d2d64ab8",
+    "spatial": "539e7950bf82041795a72b21a9e02b532cf2d02779c3a2e220c8f16b183c7a52",
 }
 
 
