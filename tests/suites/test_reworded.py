@@ -1,9 +1,11 @@
 """Reworded profiles: the same worlds in frozen wordings that nothing of the lab has, neither the suites' words nor any training text."""
 
+import ast
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from shutil import copytree
 
 import pytest
@@ -123,3 +125,61 @@ def test_a_file_that_was_changed_is_refused(suite, tmp_path, monkeypatch):
         file.write("# fitted\n")
     with pytest.raises(LabError, match=f"{suite}.yaml: expected the wordings that were frozen"):
         reworded.wordings(suite)
+
+
+# Nothing of the lab has these frames
+
+
+FILLER = {"the", "a", "an", "shop", "company", "college", "firm"}
+SOURCES = ("hippo_core/suites/**/*.py", "hippo_core/training/**/*.py", "hippo_core/methods/**/*.py", "data/chains/**/*.yaml", "data/ways*/*.yaml")
+
+
+def bare(text):
+    """A frame's words in small letters, its names and other blanks as one sign; no article and no kind of firm."""
+    text = re.sub(r"\{[^{}]*\}(?:'s)?", " _ ", text)
+    text = re.sub(r"(?<!^)(?<![.?!:] )\b(?!I\b)[A-Z]\w+", "_", text.strip())
+    words = [word for word in re.findall(r"_|\d+|[a-z]+", text.lower()) if word not in FILLER]
+    return tuple(word for number, word in enumerate(words) if word != "_" or words[number - 1 : number] != ["_"])
+
+
+def strings(path):
+    """All texts in a file of code or of data; what an f-string fills in is a blank."""
+    if path.suffix == ".yaml":
+        yield from re.findall(r"[^\n\"'|\[\]]+", path.read_text(encoding="utf-8"))
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+            yield from re.split(r"\n|[.?!] ", node.value)
+
+
+def of_the_lab():
+    paths = {path for pattern in SOURCES for path in root().glob(pattern)}
+    assert len(paths) > 100
+    return {bare(text): f"{path.relative_to(root())}: {text.strip()[:120]}" for path in sorted(paths) for text in strings(path)}
+
+
+def test_no_wording_is_a_frame_of_the_lab():
+    """Equal up to names, articles and kinds of firm. The nearest are printed: `pytest -s -k no_wording`."""
+    lab = of_the_lab()
+    with_pair = defaultdict(set)
+    for frame in lab:
+        for pair in pairs(frame) - {("_", ""), ("", "_")}:
+            with_pair[pair].add(frame)
+    equal, nearest = [], []
+    for name, form in frames():
+        own, parts = bare(form), pairs(bare(form))
+        if len(own) > 2 and own in lab and name != "spatial marker":
+            equal.append((name, form, lab[own]))
+        for frame in set().union(*(with_pair.get(pair, ()) for pair in parts)):
+            nearest.append((len(parts & pairs(frame)) / len(parts | pairs(frame)), name, form, lab[frame]))
+    for like, name, form, other in sorted(nearest, reverse=True)[:40]:
+        print(f"{like:.2f} {name}: {form}   |   {other}")
+    assert equal == []
+
+
+def pairs(frame):
+    """What two frames that are alike have in common: the words that follow each other."""
+    return frozenset(pairwise(("", *frame, "")))
