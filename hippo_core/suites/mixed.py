@@ -20,7 +20,10 @@ from pydantic import Field
 
 from hippo_core.suites import episodic, lexicon, semantic, spatial
 from hippo_core.suites.episodic import EpisodicSettings
+from hippo_core.suites.reworded import path_of
 from hippo_core.suites.semantic import FRAMES, SemanticSettings
+from hippo_core.suites.semantic.other_words import Rewording
+from hippo_core.suites.semantic.words import AT
 from hippo_core.suites.spatial.facts import SpatialSettings
 from hippo_core.suites.spatial.map import read_map, write_links
 from hippo_core.suites.splits import attempts, belongs
@@ -31,7 +34,6 @@ Part = TypeVar("Part", bound=Settings)
 KINDS: tuple[Kind, ...] = ("event", "relation", "way", "event_relation", "relation_way", "event_way")
 PATHS = ("grid_path", "graph_path")
 JOBS = {"work": "employer", "study": "college"}  # what people have one of, by frame: what the place of it is called in a question
-AT = ("The {name} {firm} is at the {place}.", "You find the {name} {firm} at the {place}.")
 PLAIN = ("relation", "direction", "action", "when", "steps", "name")  # slots whose words may stand in several parts
 
 
@@ -79,11 +81,13 @@ class Draft:
     firms: list[Firm] = field(default_factory=list)
     people: list[Item] = field(default_factory=list)  # questions of which somebody is the answer
     joins: list[Fact] = field(default_factory=list)
+    rewording: Rewording | None = None  # of the joins
     used: set[str] = field(default_factory=set)  # questions that are asked, in one way or another, and firms that have a place
 
-    def tell(self, text: str, slots: Mapping[str, str]) -> str:
+    def tell(self, form: str, words: Mapping[str, str], slots: Mapping[str, str]) -> str:
         """One more join; returns its id."""
         name = f"join.{len(self.joins)}"
+        text = self.rewording(form, words) if self.rewording else form.format(**words)
         self.joins.append(Fact(name, self.spec.id, text, dict(slots), 0, provenance="told"))
         return name
 
@@ -117,6 +121,7 @@ def draw_parts(random: Random, settings: MixedSettings, spec: WorldSpec, kinds: 
     events, relations, ways = parts
     draft = Draft(spec, labelled(events, "event"), labelled(relations, "relation"), labelled(ways, "way"))
     draft.firms = uncontested(draft.relations)
+    draft.rewording = Rewording(spec) if settings.relations.wording == "reworded" else None
     return draft
 
 
@@ -154,7 +159,7 @@ def uncontested(relations: World) -> list[Firm]:
             told.setdefault(fact.slots["firm"], []).append(fact)
     found = []
     for name, facts in told.items():
-        frame = next((frame for frame in JOBS if f"{name} {FRAMES[frame].firm}" in facts[0].text), "")
+        frame = next((frame for frame in JOBS if FRAMES[frame].firm in facts[0].text), "")
         if frame and len({fact.slots["city"] for fact in facts}) == 1 and all(fact.schema_fit for fact in facts):
             found.append(Firm(name, frame, facts[0].slots["city"], facts[0].id, tuple(fact.id for fact in facts[1:])))
     return found
@@ -204,8 +209,8 @@ def employees(random: Random, draft: Draft, firm: Firm, named: bool) -> Iterator
     for event in () if named else random.sample(draft.people, len(draft.people)):
         who = event.answers[0]
         if event.id not in draft.used and belongs(f"{who}|{firm.frame}||{firm.name}", draft.spec.split):
-            text = random.choice(frame.link).format(who=who, name=firm.name)
-            link = draft.tell(text, {"who": who, "relation": frame.relation, "firm": firm.name})
+            slots = {"who": who, "relation": frame.relation, "firm": firm.name}
+            link = draft.tell(random.choice(frame.link), {"who": who, "name": firm.name}, slots)
             draft.used.add(event.id)
             yield Employee(f"the one w{event.question[1:-1]}", (*event.gold_facts, link), event.cue, event.slices)
             return
@@ -233,8 +238,8 @@ def way_to_one(random: Random, draft: Draft, path: Item, kind: Kind) -> Item | N
             continue
         for who in employees(random, draft, firm, named=kind == "relation_way"):
             draft.used |= {firm.name, path.id}
-            text = random.choice(AT).format(name=firm.name, firm=FRAMES[firm.frame].firm, place=goal)
-            at = draft.tell(text, {"firm": firm.name, "relation": "is at", "place": goal})
+            words = {"name": firm.name, "firm": FRAMES[firm.frame].firm, "place": goal}
+            at = draft.tell(random.choice(AT), words, {"firm": firm.name, "relation": "is at", "place": goal})
             return replace(
                 path,
                 id=f"{kind}.{path.id}",
@@ -289,4 +294,5 @@ MIXED = Suite(
     answer_budget=40,
     has_window=False,
     score_path=score_path,
+    reads=lambda: (path_of("semantic"), path_of("spatial")),
 )

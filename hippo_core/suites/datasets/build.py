@@ -19,13 +19,12 @@ from random import Random
 from typing import Any
 
 from hippo_core.files import LabError, held_folder, home, new_folder, remove_left, unknown
-from hippo_core.suites import get_suite, settings_for
+from hippo_core.suites import get_suite, reworded, settings_for, unanswerable
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.jsonl import read_worlds, write_worlds
 from hippo_core.suites.folder import has_split
 from hippo_core.suites.splits import SPLITS
 from hippo_core.suites.types import Settings, Split, World, WorldSpec
-from hippo_core.suites.unanswerable import drawn_as, untold
 
 CONTEXT_LIMIT = 512  # of hippo-tiny
 
@@ -63,14 +62,15 @@ def drawn_worlds(suite_name: str, profile: str, n: int | None, seed: int, split:
     suite = get_suite(suite_name)
     if suite.stream:
         stream = suite.stream(settings, split, seed, n)
-        yield from (untold(suite, world) for world in stream) if settings.unanswerable else stream
+        yield from (unanswerable.untold(suite, world) for world in stream) if settings.unanswerable else stream
         return
     if not suite.make_world:
         raise LabError(f"suite {suite_name} neither draws worlds (make_world) nor has any (stream); give it one of both")
-    drawn = drawn_as(profile) if settings.unanswerable else profile
+    told = reworded.drawn_as(profile)
+    drawn = unanswerable.drawn_as(told) if settings.unanswerable else told
     for index in count():
         world = suite.make_world(Random(f"{suite_name}/{drawn}/{seed}/{split}/{index}"), settings, WorldSpec(split, seed, index))
-        yield untold(suite, world) if settings.unanswerable else world
+        yield unanswerable.untold(suite, world) if settings.unanswerable else world
 
 
 def cut(stream: Iterator[World], n: int) -> Iterator[World]:

@@ -14,7 +14,7 @@ times (`timed`), and there are near misses: relations that sound like the right 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, starmap
 from math import floor
 from random import Random
 from typing import Annotated, Literal, NamedTuple
@@ -22,7 +22,9 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from hippo_core.suites import lexicon
+from hippo_core.suites.reworded import Wording, path_of
 from hippo_core.suites.semantic.conflict import disagree, disagree_surely, last_words, surest
+from hippo_core.suites.semantic.other_words import Rewording
 from hippo_core.suites.semantic.words import (
     FRAMES,
     FRIENDS,
@@ -55,6 +57,7 @@ class SemanticSettings(Settings):
     timed: Annotated[int, Field(ge=0)] = 0  # people who bought the same at two firms, at two times
     near_misses: Annotated[int, Field(ge=0)] = 1  # facts that do not fit any schema
     new_names: Annotated[float, Field(ge=0, le=1)] = 0.25
+    wording: Wording = "own"  # of what is told; questions are in the lab's own words
 
 
 class Row(NamedTuple):
@@ -301,11 +304,14 @@ def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> W
     order = sorted(range(len(draft.rows)), key=lambda row: (draft.rows[row].late, places[row]))
     asked = {row for chain, gold, *_ in plan for row in (*gold, *chain.firm.said)}
     number_of = {row: number for number, row in enumerate(order)}
+    texts = [row.text for row in draft.rows]
+    if settings.wording == "reworded":
+        texts = list(starmap(Rewording(spec), ((row.form, row.words) for row in draft.rows)))
     facts = tuple(
         Fact(
             f"{spec.id}.f{number}",
             spec.id,
-            draft.rows[row].text,
+            texts[row],
             draft.rows[row].slots,
             number,
             schema_fit=draft.rows[row].fit,
@@ -433,4 +439,5 @@ SEMANTIC = Suite(
     primary="em_raw",
     hide=hide,
     tells=tells,
+    reads=lambda: (path_of("semantic"),),
 )

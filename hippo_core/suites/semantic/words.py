@@ -61,4 +61,5 @@ HEDGED = {  # how sure a teller is -> ways to say so
 }  # fmt: skip
 SITE_NEAR_MISSES = ("The {name} {firm} sends letters to {city}.", "The {name} {firm} was once praised in {city}.")
 FRIENDS = ("{friend} is a friend of {who}.", "{who} has {friend} as a friend.")
+AT = ("The {name} {firm} is at the {place}.", "You find the {name} {firm} at the {place}.")  # on the map of a mixed world
 FRIENDS_AGAIN = ("{friend} and {who} are friends.", "A friend of {who} is {friend}.")

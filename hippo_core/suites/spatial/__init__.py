@@ -14,11 +14,13 @@ from functools import cache
 from random import Random
 
 from hippo_core.files import LabError
+from hippo_core.suites.reworded import path_of
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.explore import explore
 from hippo_core.suites.spatial.facts import SpatialSettings, Telling, tell_world
 from hippo_core.suites.spatial.items import draw_items
 from hippo_core.suites.spatial.map import Map, build_walls, draw_graph, draw_grid, name_places
+from hippo_core.suites.spatial.other_words import reword
 from hippo_core.suites.spatial.path import score_path
 from hippo_core.suites.spatial.untold import hide, tells
 from hippo_core.suites.splits import belongs
@@ -71,7 +73,8 @@ def make_world(random: Random, settings: SpatialSettings, spec: WorldSpec) -> Wo
         items = draw_items(random, settings, spec, telling) if telling else None
         if telling and items:
             gold = {fact for item in items for fact in item.gold_facts}
-            return World(spec.id, tuple(replace(fact, asked=fact.id in gold) for fact in telling.facts), items)
+            facts = reword(telling.facts, settings, spec) if settings.wording == "reworded" else telling.facts
+            return World(spec.id, tuple(replace(fact, asked=fact.id in gold) for fact in facts), items)
     raise LabError(
         f"spatial: {ATTEMPTS} draws gave no world that carries {settings.n_items} questions under these settings; "
         "lower n_items, n_competitors, dead_ends or obstacles, or enlarge the map"
@@ -88,4 +91,5 @@ SPATIAL = Suite(
     score_path=score_path,
     hide=hide,
     tells=tells,
+    reads=lambda: (path_of("spatial"),),
 )

@@ -10,6 +10,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from hippo_core.suites import lexicon
+from hippo_core.suites.reworded import Wording
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.map import Link, Map
 from hippo_core.suites.splits import belongs
@@ -55,6 +56,7 @@ class SpatialSettings(Settings):
     step_count_share: float = Field(0.0, ge=0)
     neighbor_share: float = Field(0.0, ge=0)  # in a graph, where there are no directions, these are path questions
     exits_share: float = Field(0.0, ge=0)  # of explorers, who tell all sides of a place at once
+    wording: Wording = "own"  # of what is told; questions are in the lab's own words
 
     @model_validator(mode="after")
     def _go_together(self) -> Self:

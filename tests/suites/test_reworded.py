@@ -1,0 +1,188 @@
+"""Reworded profiles: the same worlds in frozen wordings that nothing of the lab has, neither the suites' words nor any training text."""
+
+import ast
+import re
+from collections import Counter, defaultdict
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from shutil import copytree
+
+import pytest
+
+from hippo_core.files import LabError, root
+from hippo_core.suites import get_suite, lexicon, reworded, settings_for
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.datasets.validate import rules, shared_facts
+from hippo_core.suites.spatial import words as places
+from hippo_core.suites.spatial.other_words import ordinal
+
+PROFILES = [
+    ("semantic", "reworded"),
+    ("semantic", "reworded_hard"),
+    ("spatial", "reworded"),
+    ("spatial", "reworded_paths_5"),
+    ("spatial", "reworded_explore"),
+    ("spatial", "reworded_explore_hard"),
+    ("mixed", "reworded"),
+]
+
+
+@cache
+def drawn(suite, profile, n=60, split="test", seed=7):
+    return list(worlds(suite, profile, n, seed, split))
+
+
+def texts(suite, profile):
+    return [[fact.text for fact in world.facts] for world in drawn(suite, profile)]
+
+
+@pytest.mark.parametrize(("suite", "profile"), PROFILES)
+def test_the_same_seed_gives_the_same_world_in_other_words(suite, profile):
+    for own, new in zip(drawn(suite, reworded.drawn_as(profile)), drawn(suite, profile), strict=True):
+        assert new.items == own.items
+        assert [replace(fact, text="") for fact in new.facts] == [replace(fact, text="") for fact in own.facts]
+        told = [one for one, other in zip(new.facts, own.facts, strict=True) if "action" not in one.slots]  # events stay as they are
+        assert not {fact.text for fact in told} & {fact.text for fact in own.facts}
+        for fact in told:
+            said = {slot: value for slot, value in fact.slots.items() if slot not in ("relation", "step", "who")}
+            assert all(re.search(rf"\b{re.escape(value)}\b", fact.text) for value in said.values()), fact
+            assert "step" in fact.slots or fact.slots.get("who", "") in fact.text
+
+
+@pytest.mark.parametrize(("suite", "profile"), PROFILES)
+def test_reworded_worlds_keep_the_rules_and_splits_share_no_fact(suite, profile):
+    n = 60 if "explore" in profile or suite == "mixed" else 200
+    settings = settings_for(suite, profile)
+    assert rules(drawn(suite, profile), get_suite(suite), settings.n_competitors) == []
+    assert shared_facts(get_suite(suite), **{split: drawn(suite, profile, n, split) for split in ("val", "test", "train")}) == []
+
+
+def test_a_world_has_the_same_words_whatever_was_drawn_before_it():
+    first = texts("semantic", "reworded")
+    assert [[fact.text for fact in world.facts] for world in worlds("semantic", "reworded", 60, 7)] == first
+    later = list(worlds("semantic", "reworded", 60, 8))
+    assert [fact.text for fact in later[0].facts] != first[0]
+
+
+def test_what_is_told_again_is_told_in_other_words():
+    again = 0
+    for world in drawn("semantic", "reworded", 100):
+        told = Counter(fact.text for fact in world.facts)
+        assert max(told.values()) == 1
+        again += sum(len(item.retold) for item in world.items)
+    assert again > 20
+
+
+def test_an_explorer_marks_all_steps_in_one_way_and_explorers_differ():
+    ways = set()
+    for world in drawn("spatial", "reworded_explore", 100):
+        known = [
+            marker
+            for marker in reworded.wordings("spatial")["marker"]
+            if all(
+                fact.text.startswith(marker[number > 1].format(step=number, nth=ordinal(number)))
+                for number, fact in enumerate(world.facts, 1)
+            )
+        ]
+        assert len(known) == 1
+        ways.add(known[0][1])
+    assert len(ways) > 5
+    assert [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 13, 21, 22, 103, 111)] == (
+        ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "103rd", "111th"]
+    )
+
+
+def frames():
+    """Every wording, with what it tells; an explorer's parts one by one."""
+    for suite in reworded.FROZEN:
+        for name, forms in reworded.wordings(suite).items():
+            if name not in ("verb", "unlabeled"):
+                yield from ((f"{suite} {name}", form) for some in forms for form in ([some] if isinstance(some, str) else some))
+
+
+@pytest.mark.parametrize("suite", reworded.FROZEN)
+def test_each_relation_has_six_wordings(suite):
+    assert {name: len(forms) for name, forms in reworded.wordings(suite).items() if len({*map(str, forms)}) < 6} == {}
+
+
+def test_no_fixed_word_is_a_place_a_thing_or_a_city():
+    fixed = {word for _, form in frames() for word in re.findall(r"[A-Za-z]+", re.sub(r"\{\w+\}", " ", form))}
+    taken = {*places.PLACES, *places.OBJECTS, *places.OBSTACLES, *places.WAYS, *lexicon.CITIES, *lexicon.SURNAMES}
+    taken |= {word for groups in (lexicon.THINGS, lexicon.PLACES) for group in groups for word in group}
+    assert fixed & taken == {"shop"}  # of the lab's own forms as well: "the Marlow shop"
+
+
+@pytest.mark.parametrize("suite", reworded.FROZEN)
+def test_a_file_that_was_changed_is_refused(suite, tmp_path, monkeypatch):
+    copytree(root() / "data/reworded", tmp_path / "data/reworded")
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+    assert reworded.wordings(suite)
+    changed = tmp_path / "copy"
+    copytree(tmp_path / "data", changed / "data")
+    monkeypatch.setenv("HIPPO_ROOT", str(changed))
+    with (changed / f"data/reworded/{suite}.yaml").open("a") as file:
+        file.write("# fitted\n")
+    with pytest.raises(LabError, match=f"{suite}.yaml: expected the wordings that were frozen"):
+        reworded.wordings(suite)
+
+
+# Nothing of the lab has these frames
+
+
+FILLER = {"the", "a", "an", "shop", "company", "college", "firm"}
+SOURCES = (
+    *(f"hippo_core/{part}/**/*.py" for part in ("suites", "training", "methods")),
+    *(f"data/{part}/*.yaml" for part in ("chains", "chains/val", "reading", "ways", "ways_second", "ways_third")),
+)
+
+
+def bare(text):
+    """A frame's words in small letters, its names and other blanks as one sign; no article and no kind of firm."""
+    text = re.sub(r"\{[^{}]*\}(?:'s)?", " _ ", text)
+    text = re.sub(r"(?<!^)(?<![.?!:] )\b(?!I\b)[A-Z]\w+", "_", text.strip())
+    words = [word for word in re.findall(r"_|\d+|[a-z]+", text.lower()) if word not in FILLER]
+    return tuple(word for number, word in enumerate(words) if word != "_" or words[number - 1 : number] != ["_"])
+
+
+def strings(path):
+    """All texts in a file of code or of data; what an f-string fills in is a blank."""
+    if path.suffix == ".yaml":
+        yield from re.findall(r"[^\n\"'|\[\]]+", path.read_text(encoding="utf-8"))
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+            yield from re.split(r"\n|[.?!] ", node.value)
+
+
+def of_the_lab():
+    paths = {path for pattern in SOURCES for path in root().glob(pattern)}
+    assert len(paths) > 100
+    return {bare(text): f"{path.relative_to(root())}: {text.strip()[:120]}" for path in sorted(paths) for text in strings(path)}
+
+
+def test_no_wording_is_a_frame_of_the_lab():
+    """Equal up to names, articles and kinds of firm. The nearest are printed: `pytest -s -k no_wording`."""
+    lab = of_the_lab()
+    with_pair = defaultdict(set)
+    for frame in lab:
+        for pair in pairs(frame) - {("_", ""), ("", "_")}:
+            with_pair[pair].add(frame)
+    equal, nearest = [], []
+    for name, form in frames():
+        own, parts = bare(form), pairs(bare(form))
+        if len(own) > 2 and own in lab and name != "spatial marker":
+            equal.append((name, form, lab[own]))
+        for frame in set().union(*(with_pair.get(pair, ()) for pair in parts)):
+            nearest.append((len(parts & pairs(frame)) / len(parts | pairs(frame)), name, form, lab[frame]))
+    for like, name, form, other in sorted(nearest, reverse=True)[:40]:
+        print(f"{like:.2f} {name}: {form}   |   {other}")
+    assert equal == []
+
+
+def pairs(frame):
+    """What two frames that are alike have in common: the words that follow each other."""
+    return frozenset(pairwise(("", *frame, "")))
