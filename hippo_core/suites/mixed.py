@@ -20,7 +20,6 @@ from pydantic import Field
 
 from hippo_core.suites import episodic, lexicon, semantic, spatial
 from hippo_core.suites.episodic import EpisodicSettings
-from hippo_core.suites.reworded import path_of
 from hippo_core.suites.semantic import FRAMES, SemanticSettings
 from hippo_core.suites.semantic.other_words import Rewording
 from hippo_core.suites.semantic.words import AT
@@ -294,5 +293,5 @@ MIXED = Suite(
     answer_budget=40,
     has_window=False,
     score_path=score_path,
-    reads=lambda: (path_of("semantic"), path_of("spatial")),
+    reads=lambda settings: [*semantic.SEMANTIC.reads(settings.relations), *spatial.SPATIAL.reads(settings.ways)],
 )

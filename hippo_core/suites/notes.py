@@ -166,6 +166,6 @@ NOTES = Suite(
     NotesSettings,
     answer_budget=16,
     stream=stream,
-    reads=lambda: [root() / FOLDER / f"{name}.yaml" for name in names()],
+    reads=lambda settings: [root() / FOLDER / f"{name}.yaml" for name in names()],
     split_rule=f"val: {', '.join(sorted(VALIDATION))}; test: the other files of {FOLDER}; train: none",
 )

@@ -5,6 +5,7 @@ anew, with a generator that the world's id seeds: facts, questions, answers and 
 so that nobody fits them to a memory or a memory's patterns to them without a trace.
 """
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -24,6 +25,11 @@ FROZEN = {
 def path_of(suite: str) -> Path:
     """Where the wordings of a suite stand."""
     return root() / f"data/reworded/{suite}.yaml"
+
+
+def files_of(suite: str) -> Callable[[Any], Sequence[Path]]:
+    """What a suite reads (`Suite.reads`): its wordings, where it is told in these."""
+    return lambda settings: [path_of(suite)] if settings.wording == "reworded" else []
 
 
 def wordings(suite: str) -> dict[str, list[Any]]:

@@ -141,7 +141,7 @@ class Suite:
     hide: Callable[[World, Item, int], Hide] | None = None
     tells: Callable[[Sequence[Fact], Item], bool] | None = None
     files: Callable[[Any], Sequence[str]] = lambda settings: ()
-    reads: Callable[[], Sequence[Path]] = lambda: ()  # files of the repository that it is made of
+    reads: Callable[[Any], Sequence[Path]] = lambda settings: ()  # files of the repository that it is made of
     split_rule: str = ""  # what is in which split, of suites that read files
     folder: Path | None = None  # of the user's own, where the suite is one
     module: str = ""  # from which it was taken, written by `get_suite`

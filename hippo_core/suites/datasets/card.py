@@ -38,7 +38,7 @@ def source(suite: Suite, settings: Settings) -> str:
     files = suite.files(settings)
     text_files.require(*files)
     own = {name: text_files.text_file(name).sha256 for name in files}
-    own |= {path.relative_to(root()).as_posix(): sha256(path) for path in suite.reads()}
+    own |= {path.relative_to(root()).as_posix(): sha256(path) for path in suite.reads(settings)}
     if suite.folder:
         own = {str(path.relative_to(suite.folder)): sha256(path) for path in files_of(suite.folder)}
     return digest([VERSION, code(suite.module), version("faker"), own, settings.model_dump(mode="json")])
@@ -64,7 +64,7 @@ def family(suite: Suite, settings: Settings) -> str:
     """What a suite's worlds come from: public files, the user's own folder, files of the repository, or a draw."""
     if suite.folder:
         return "own"
-    return "public" if suite.files(settings) else "written" if suite.reads() else "drawn"
+    return "public" if suite.files(settings) else "written" if suite.stream else "drawn"
 
 
 Drawn = tuple[str, str, int, int, int, dict[str, Any]]  # the arguments of `write_dataset`

@@ -22,7 +22,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from hippo_core.suites import lexicon
-from hippo_core.suites.reworded import Wording, path_of
+from hippo_core.suites.reworded import Wording, files_of
 from hippo_core.suites.semantic.conflict import disagree, disagree_surely, last_words, surest
 from hippo_core.suites.semantic.other_words import Rewording
 from hippo_core.suites.semantic.words import (
@@ -439,5 +439,5 @@ SEMANTIC = Suite(
     primary="em_raw",
     hide=hide,
     tells=tells,
-    reads=lambda: (path_of("semantic"),),
+    reads=files_of("semantic"),
 )

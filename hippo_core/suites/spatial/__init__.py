@@ -14,7 +14,7 @@ from functools import cache
 from random import Random
 
 from hippo_core.files import LabError
-from hippo_core.suites.reworded import path_of
+from hippo_core.suites.reworded import files_of
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.explore import explore
 from hippo_core.suites.spatial.facts import SpatialSettings, Telling, tell_world
@@ -91,5 +91,5 @@ SPATIAL = Suite(
     score_path=score_path,
     hide=hide,
     tells=tells,
-    reads=lambda: (path_of("spatial"),),
+    reads=files_of("spatial"),
 )
