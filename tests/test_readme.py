@@ -1,6 +1,7 @@
 """README and docs quote only what the reference reports say, these say only what their rows give, and they name only what exists."""
 
 import re
+from collections import Counter
 
 import pandas as pd
 import pytest
@@ -12,11 +13,12 @@ from hippo_core.files import LabError, root
 from hippo_core.results import quoted
 from hippo_core.results.figures.sides import described
 from hippo_core.results.formatting import span
-from hippo_core.results.quoted import REGION, Quoted, filled, pages, tables
+from hippo_core.results.quoted import REGION, Quoted, current, filled, pages, tables
+from hippo_core.results.sentences import number, sentences, tables_named, with_numbers
 from tests.experiments.asking.report.rows_again import contradicted, rows_file
+from tests.unbacked import listed, unbacked, unbacked_in
 
-WRITTEN = sorted((root() / "docs").glob("*.md"))
-PAGES = {path: path.read_text(encoding="utf-8") for path in (root() / "README.md", *WRITTEN)}
+PAGES = {path: path.read_text(encoding="utf-8") for path in pages().values()}
 REFERENCE = root() / "reports" / "reference"
 REPORTS = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
 WITHOUT_ROWS = {  # no report of a run
@@ -63,16 +65,83 @@ def test_a_reference_of_consolidation_says_what_its_rows_give(name, told, cells)
             assert f"| {round(change['difference'], 3):.3g} | {span(change['low'], change['high'])} |" in shown
 
 
-def test_every_table_that_is_quoted_is_as_the_references_give_it():
-    known = tables()
-    assert {path.name for path in pages() if filled(text := path.read_text(encoding="utf-8"), known) != text} == set()
-    assert {hit["name"] for text in PAGES.values() for hit in REGION.finditer(text)} == set(known)
+def test_every_table_and_number_that_is_quoted_is_as_the_references_give_it():
+    assert {name for name, path in pages().items() if current(name) != path.read_text(encoding="utf-8")} == set()
+    shown = {hit["name"] for text in PAGES.values() for hit in REGION.finditer(text)}
+    assert shown | tables_named(sentences()) == set(tables())
+
+
+@pytest.mark.parametrize("page", pages())
+def test_a_number_comes_from_a_reference_or_is_listed_as_a_debt(page):
+    found, debt = Counter(unbacked(page)), Counter(listed()["debt"].get(page, []))
+    assert sorted((found - debt).elements()) == [], "new numbers: quote them in docs/sentences.yaml, or leave them out"
+    assert sorted((debt - found).elements()) == [], "no longer in the page: strike them out in tests/unbacked.yaml"
 
 
 def test_the_first_figure_shows_what_its_table_says():
     with Image.open(root() / quoted.FIGURE) as picture:
         assert picture.info["Description"] == described(*quoted.drawn(tables()["readme"]))
     assert quoted.FIGURE in PAGES[root() / "README.md"]
+
+
+TABLE = [
+    "| way | steps | kept | gone |",
+    "|---|--:|--:|---|",
+    "| a | 1 | 0.25 [0.10 to 0.40] | −3.50 |",
+    "| a, b | 1 | 1.00 | +0.50 |",
+    "| a | 2 | 1,250 | 0 |",
+]
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("t | a | 1 | kept", ".25"),
+        ("t | a | 1 | kept #3", ".40"),
+        ("t | a | 1 | gone", "−3.50"),
+        ("t | a | 1 | gone ±", "3.50"),
+        ("t | a, | gone", "+.50"),
+        ("t | a | 2 | kept", "1,250"),
+        ("t | a, | kept − t | a | 1 | kept", ".75"),
+        ("t | a | 1 | kept − t | a, | kept", "−.75"),
+    ],
+)
+def test_a_number_of_a_sentence_is_that_of_its_cell(place, text):
+    assert number(place, {"t": TABLE}.__getitem__) == text
+
+
+def test_a_sentence_takes_the_numbers_of_its_cells_and_leaves_the_rest_of_a_page():
+    page = "Of .99 it keeps .99\n(.99), not .99."
+    told = ["it keeps {t | a | 1 | kept} ({t | a | 1 | kept #2}), not"]
+    assert with_numbers(page, told, {"t": TABLE}.__getitem__) == "Of .99 it keeps .25\n(.10), not .99."
+
+
+@pytest.mark.parametrize(
+    ("page", "told", "why"),
+    [
+        ("It keeps .25.", "It loses {t | a | 1 | kept}.", "expected a page to hold this once, it does 0 times: It loses"),
+        ("It keeps .25. It keeps .25.", "It keeps {t | a | 1 | kept}.", "it does 2 times"),
+        ("It keeps .25.", "It keeps {t | a | kept}.", r"expected one row of the table t to begin with \['a'\], 2 do"),
+        ("It keeps .25.", "It keeps {t | a | 1 | left}.", "unknown column of the table t 'left'; legal: gone, kept, steps, way"),
+        ("It keeps .25.", "It keeps {t | a | 1 | kept #4}.", r"expected 4 numbers in the cell .*, it says '0.25 \[0.10 to 0.40\]'"),
+    ],
+)
+def test_a_sentence_that_a_page_or_table_does_not_hold_is_refused(page, told, why):
+    with pytest.raises(LabError, match=why):
+        with_numbers(page, [told], {"t": TABLE}.__getitem__)
+
+
+def test_numbers_that_nothing_generates_are_found():
+    text = "It answers .94 (0.90 to 1.00) of 200 questions, 12 % more, in 30 ms and 1,200 tokens: 7 of 12.\n\n| a | 0.50 | **3** |"
+    assert unbacked_in(text) == [".94", "0.90", "1.00", "12", "30", "1,200", "7 of 12", "0.50", "3"]
+
+
+def test_what_is_no_result_is_not_taken_for_one():
+    text = (
+        "`x=.5` at k=3, a 95% interval, asked at .05, Python 3.11, 2026-11-27, `make models` (176 MB: a model), R@5, smollm2-135m,\n"
+        "```\ny = .7\n```\n<!-- table: a -->\n| 0.50 |\n<!-- end -->\n![c](a-0.5.png). Theirs was .74 ([paper](https://x.org/2.5))."
+    )
+    assert unbacked_in(text) == []
 
 
 def test_every_table_of_results_is_quoted():
@@ -129,9 +198,18 @@ def test_a_quoted_table_says_who_computed_the_answers_where_the_rows_know(monkey
     assert list(told.lines()) == ["| asked | the memory |", "|---|--:|", "| one | 0.75 |", "| two | 0.75 |", "| three | – |"]
 
 
+def test_a_copied_table_may_be_the_second_of_its_head_and_show_some_rows():
+    seeds = {"copied": "consolidation-seeds/index.md", "head": "| model | n | steps |", "only": ["steps", "questions"]}
+    first, second = (list(Quoted(**seeds, under=heading).lines()) for heading in ("## Steps", "## What sleep brings"))
+    assert len(first) == 6 and second == [*first[:2], "| 1000 | 150 |"]
+    assert list(Quoted(**seeds, having={"steps": "250"}).lines()) == [*first[:2], "| 250 | 100 |"]
+    with pytest.raises(LabError, match=r"has no table that begins with .* below '## Nothing'"):
+        list(Quoted(**seeds, under="## Nothing").lines())
+
+
 def test_a_quoted_table_that_no_report_holds_is_refused():
     with pytest.raises(LabError, match=r"unknown table of docs/tables\.yaml 'nothing'; legal: "):
-        filled("<!-- table: nothing -->\n<!-- end -->", tables())
+        filled("<!-- table: nothing -->\n<!-- end -->")
     with pytest.raises(LabError, match="has no table that begins with"):
         list(Quoted(head="| nothing |", copied="rivals/index.md").lines())
     with pytest.raises(LabError, match=r"unknown column of rivals/index\.md 'nothing'; legal: .*condition"):

@@ -1,7 +1,8 @@
-"""The tables and the first figure of README and docs, filled from the reference reports: `python -m hippo_core.results.quoted`.
+"""Tables, numbers and the first figure of README and docs, filled from the reference reports: `python -m hippo_core.results.quoted`.
 
 A page marks where a table stands, `<!-- table: NAME -->` to `<!-- end -->`; docs/tables.yaml says what it holds. Either a table of a report
-(`copied`, the page of the report, `head`, how its first line begins, and perhaps `only`, which columns), or means of the rows beside one:
+(`copied`, the page of the report, `head`, how its first line begins, and perhaps `under`, a line before it, `only`, which columns, and
+`having`, what rows must say in a column), or means of the rows beside one:
 
     ways:
       head: condition
@@ -14,15 +15,15 @@ A page marks where a table stands, `<!-- table: NAME -->` to `<!-- end -->`; doc
 
 A column that says {by}, who computed the answers, is left out where no reference knows it.
 
-The figure is drawn from the first two columns of the table `readme`.
+The figure is drawn from the first two columns of the table `readme`. Numbers in sentences are cells of the same tables (sentences.py).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from re import DOTALL, Match, compile
+from re import DOTALL, compile
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -32,6 +33,7 @@ from hippo_core.results.figures.palette import INVALID, is_invalid, unmarked
 from hippo_core.results.figures.sides import Side, sides_figure
 from hippo_core.results.formatting import NONE, share
 from hippo_core.results.frames import Frame
+from hippo_core.results.sentences import sentences, with_numbers
 from hippo_core.results.statistics import cluster_interval
 from hippo_core.results.summaries import ANSWERED_BY, answered_by
 
@@ -49,7 +51,9 @@ class Quoted(BaseModel):
 
     head: str
     copied: str = ""  # below reports/reference
+    under: str = ""  # how the line begins that comes before the table, where several tables have one head
     only: list[str] = []
+    having: dict[str, str] = {}
     where: Where = {}
     columns: dict[str, Where] = {}
     rows: dict[str, Where] = {}
@@ -70,7 +74,7 @@ class Quoted(BaseModel):
             LabError: a report does not hold the table, or what a cell asks of the rows fits more than one condition of a row, or none.
         """
         if self.copied:
-            yield from _copied(self.copied, self.head, self.only)
+            yield from _copied(self)
             return
         said = {label: self.shown | self.text.get(label, {}) for label in self.rows}
         told = {name: [self.cell(label, name).said(said[label].get(name, "{}")) for label in self.rows] for name in self.columns}
@@ -139,21 +143,22 @@ def _line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _copied(page: str, head: str, only: Sequence[str]) -> list[str]:
-    """The lines of the first table of a page that begins so, of these columns; of all where none is named."""
-    path = root() / "reports/reference" / page
+def _copied(told: Quoted) -> list[str]:
+    """The lines of the first table of a page that begins as is told, of the columns that are named; of all where none is."""
+    path = root() / "reports/reference" / told.copied
     lines = path.read_text(encoding="utf-8").splitlines()
-    begin = next((number for number, line in enumerate(lines) if line.startswith(head)), None)
+    after = next((number for number, line in enumerate(lines) if line.startswith(told.under)), len(lines))
+    begin = next((number for number, line in enumerate(lines) if number >= after and line.startswith(told.head)), None)
     if begin is None:
-        raise LabError(f"{path} has no table that begins with {head!r}")
+        raise LabError(f"{path} has no table that begins with {told.head!r}" + (f" below {told.under!r}" if told.under else ""))
     end = next(number for number, line in enumerate([*lines[begin:], ""]) if not line.startswith("|"))
     table = lines[begin : begin + end]
-    if not only:
-        return table
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
-    if strange := [name for name in only if name not in cells[0]]:
-        raise unknown(f"column of {page}", strange[0], cells[0])
-    return [_line([row[cells[0].index(name)] for name in only]) for row in cells]
+    head, rule, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in table)
+    if strange := [name for name in (*told.only, *told.having) if name not in head]:
+        raise unknown(f"column of {told.copied}", strange[0], head)
+    rows = [row for row in rows if all(row[head.index(name)] == value for name, value in told.having.items())]
+    kept = [head.index(name) for name in told.only or head]
+    return table if len(kept) == len(head) and not told.having else [_line([row[at] for at in kept]) for row in (head, rule, *rows)]
 
 
 @cache
@@ -187,19 +192,27 @@ def tables() -> dict[str, Quoted]:
     return {name: Quoted.model_validate(told) for name, told in read_yaml(root() / "docs/tables.yaml").items()}
 
 
-def filled(page: str, known: Mapping[str, Quoted]) -> str:
+@cache
+def table_lines(name: str) -> tuple[str, ...]:
+    """A table's lines in Markdown.
+
+    Raises:
+        UnknownName: docs/tables.yaml has no such table.
+        LabError: as of `Quoted.lines`.
+    """
+    known = tables()
+    if name not in known:
+        raise unknown("table of docs/tables.yaml", name, known)
+    return tuple(known[name].lines())
+
+
+def filled(page: str) -> str:
     """A page with its tables as the references give them.
 
     Raises:
         UnknownName: the page names a table that is not known.
     """
-
-    def table(hit: Match[str]) -> str:
-        if hit["name"] not in known:
-            raise unknown("table of docs/tables.yaml", hit["name"], known)
-        return hit[1] + "\n".join(("", *known[hit["name"]].lines(), "", hit[3]))
-
-    return REGION.sub(table, page)
+    return REGION.sub(lambda hit: hit[1] + "\n".join(("", *table_lines(hit["name"]), "", hit[3])), page)
 
 
 def drawn(table: Quoted) -> tuple[list[str], list[tuple[str, list[Side]]]]:
@@ -219,20 +232,23 @@ def _plain(text: str) -> str:
     return LINK.sub("", text).replace(" ()", "").strip()
 
 
-def pages() -> list[Path]:
-    """README and docs."""
-    return [root() / "README.md", *sorted((root() / "docs").glob("*.md"))]
+def pages() -> dict[str, Path]:
+    """README and docs, by their paths from the root."""
+    return {str(path.relative_to(root())): path for path in (root() / "README.md", *sorted((root() / "docs").glob("*.md")))}
+
+
+def current(page: str) -> str:
+    """A page, by its path from the root, with its tables and the numbers of its sentences as the references give them."""
+    return with_numbers(filled(pages()[page].read_text(encoding="utf-8")), sentences().get(page, []), table_lines)
 
 
 def main() -> None:
-    """Write the tables of all pages anew."""
-    known = tables()
-    for path in pages():
-        text = path.read_text(encoding="utf-8")
-        if (new := filled(text, known)) != text:
+    """Write the tables and numbers of all pages anew."""
+    for page, path in pages().items():
+        if (new := current(page)) != path.read_text(encoding="utf-8"):
             write_text(path, new)
-            print(f"written: {path.relative_to(root())}")
-    write_bytes(root() / FIGURE, sides_figure(TITLE, *drawn(known["readme"])))
+            print(f"written: {page}")
+    write_bytes(root() / FIGURE, sides_figure(TITLE, *drawn(tables()["readme"])))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,90 @@
+"""Sentences of README and docs whose numbers are cells of tables.
+
+A page holds its sentences as any other text. docs/sentences.yaml repeats them, with a cell in the place of each number that was measured:
+
+    docs/results.md:
+    - "the memory answers {natural | hei_nw (minilm, k=1) | notes · n=192}, a rag {natural | rag_sum (minilm, k=1) | notes · n=192}"
+
+A cell is the name of a table (docs/tables.yaml), how its row begins (its first cell, or more where several rows begin alike) and its
+column; `#2` is the second number in the cell, `±` drops its sign, and `{one − other}` is the difference of two. Numbers are written as in
+prose, .38 for 0.38. Where the page breaks its lines does not matter.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+
+from hippo_core.files import LabError, read_yaml, root, unknown
+
+PLACE = re.compile(r"\{([^{}]+)\}")
+NUMBER = r"(?:(?<![\w.)])[+−-])?(?:\d+(?:,\d{3})+|\d*\.?\d+)(?:\.\d+)?"
+Lines = Callable[[str], Sequence[str]]  # a table's lines in Markdown by its name
+
+
+def sentences() -> dict[str, list[str]]:
+    """The sentences of each page, by its path from the root."""
+    return read_yaml(root() / "docs/sentences.yaml")
+
+
+def tables_named(known: Mapping[str, Sequence[str]]) -> set[str]:
+    """The tables that sentences of these pages quote."""
+    places = (place for told in known.values() for sentence in told for place in PLACE.findall(sentence))
+    return {one.split(" | ")[0] for place in places for one in place.split(" − ")}
+
+
+def quoted_numbers(page: str, told: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Where the numbers of these sentences stand in a page, and the cell of each.
+
+    Raises:
+        LabError: a sentence does not stand in the page exactly once.
+    """
+    for sentence in told:
+        literals = PLACE.split(sentence)[::2]
+        pattern = f"({NUMBER})".join(r"\s+".join(map(re.escape, re.split(r"\s+", literal))) for literal in literals)
+        hits = list(re.finditer(pattern, page))
+        if len(hits) != 1:
+            raise LabError(f"docs/sentences.yaml: expected a page to hold this once, it does {len(hits)} times: {sentence}")
+        for group, place in enumerate(PLACE.findall(sentence), start=1):
+            yield *hits[0].span(group), place
+
+
+def with_numbers(page: str, told: Sequence[str], lines: Lines) -> str:
+    """A page with the numbers of these sentences as the tables give them."""
+    for begin, end, place in sorted(quoted_numbers(page, told), reverse=True):
+        page = page[:begin] + number(place, lines) + page[end:]
+    return page
+
+
+def number(place: str, lines: Lines) -> str:
+    """The number of a cell, or the difference of two, as prose writes it."""
+    first, *others = (_of_cell(one, lines) for one in place.split(" − "))
+    if not others:
+        return _prose(first)
+    return _prose(str(_decimal(first) - sum(map(_decimal, others))))
+
+
+def _of_cell(place: str, lines: Lines) -> str:
+    place, *options = re.split(r" (?=#|±)", place)
+    name, *begins, column = place.split(" | ")
+    head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines(name))
+    if column not in head:
+        raise unknown(f"column of the table {name}", column, head)
+    found = [row for row in rows if row[: len(begins)] == begins] or [
+        row for row in rows if all(cell.startswith(one) for cell, one in zip(row, begins, strict=False))
+    ]
+    if len(found) != 1:
+        raise LabError(f"docs/sentences.yaml: expected one row of the table {name} to begin with {begins}, {len(found)} do")
+    cell = found[0][head.index(column)]
+    numbers = re.findall(NUMBER, cell)
+    at = next((int(option[1:]) for option in options if option[0] == "#"), 1) - 1
+    if at >= len(numbers):
+        raise LabError(f"docs/sentences.yaml: expected {at + 1} numbers in the cell {place} of the table {name}, it says {cell!r}")
+    return numbers[at].lstrip("+−-") if "±" in options else numbers[at]
+
+
+def _decimal(text: str) -> Decimal:
+    return Decimal(text.replace("−", "-").replace(",", ""))
+
+
+def _prose(text: str) -> str:
+    return re.sub(r"^([+−]?)0\.", r"\1.", text.replace("-", "−"))
