@@ -118,7 +118,8 @@ class Suite:
     in the order of this seed, with at least n items in all where the material allows it (n None: all of them). A suite has one of both.
     `measures` are functions of a world, an item and a prediction, by the name of the column that each fills; by the first of them the suite
     is judged in place of `primary`. It raises LabError where
-    it does not, or ends early where that is no mistake. `files(settings)` are the names of the files of params/data.yaml that it reads.
+    it does not, or ends early where that is no mistake. `altered(world, others)` is the world with other facts under the same ids, its
+    items with the answers of these (altering.py), where exchanging the word that answers is not enough; `others`: the other worlds. `files(settings)` are the names of the files of params/data.yaml that it reads.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Suite:
     score_path: Callable[[World, Item, str], PathScore | None] | None = None  # for items whose answer is a path, else None
     measures: Mapping[str, Callable[[World, Item, str], float]] = field(default_factory=dict)  # of a prediction, 0 to 1
     stream: Callable[[Any, Split, int, int | None], Iterator[World]] | None = None
+    altered: Callable[[World, Sequence[World]], World] | None = None
     files: Callable[[Any], Sequence[str]] = lambda settings: ()
     reads: Callable[[], Sequence[Path]] = lambda: ()  # files of the repository that it is made of
     split_rule: str = ""  # what is in which split, of suites that read files

@@ -36,7 +36,7 @@ COLUMNS = (
     *("idx", "item_id", "world", "stage", "kind", "rung", "hops", "distance", "slices", "question", "prompt"),
     *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
     *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained", "refuted"),
-    *("shown", "recalled_texts", "read", "composed_by", "n_shown", "n_dropped", "found", *RANKING_COLUMNS),
+    *("shown", "recalled_texts", "read", "inner_read", "composed_by", "n_shown", "n_dropped", "found", *RANKING_COLUMNS),
     *("prompt_tokens", "generated_tokens", "first_logprob", "trace_tokens", "computed_tokens", "once_tokens", "kv_mb"),
     *("latency_ms", "retrieval_ms", "flags"),
 )
@@ -94,6 +94,7 @@ ITEMS = Table(
         "shown",
         "recalled_texts",
         "read",
+        "inner_read",
         "composed_by",
         "flags",
     ),

@@ -21,6 +21,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from hippo_core.suites import lexicon
+from hippo_core.suites.semantic.altering import altered
 from hippo_core.suites.semantic.conflict import disagree, disagree_surely, last_words, surest
 from hippo_core.suites.semantic.words import (
     FRAMES,
@@ -400,4 +401,11 @@ def timed(question: str, when: str) -> str:
     return f"{question.removesuffix(end)} {when}{end}" if question.endswith(end) else f"{question[:-1]} {when}{question[-1]}"
 
 
-SEMANTIC = Suite("semantic", "chains of two and three facts, contradictions, near misses", SemanticSettings, make_world, primary="em_raw")
+SEMANTIC = Suite(
+    "semantic",
+    "chains of two and three facts, contradictions, near misses",
+    SemanticSettings,
+    make_world,
+    primary="em_raw",
+    altered=altered,
+)

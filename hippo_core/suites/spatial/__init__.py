@@ -15,6 +15,7 @@ from random import Random
 
 from hippo_core.files import LabError
 from hippo_core.suites.spatial import words as words
+from hippo_core.suites.spatial.altering import altered
 from hippo_core.suites.spatial.explore import explore
 from hippo_core.suites.spatial.facts import SpatialSettings, Telling, tell_world
 from hippo_core.suites.spatial.items import draw_items
@@ -85,4 +86,5 @@ SPATIAL = Suite(
     primary="success",
     answer_budget=40,
     score_path=score_path,
+    altered=altered,
 )
