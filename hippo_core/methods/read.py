@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hippo_core.methods.base import Read, Retrieved
 from hippo_core.store.trace import Trace
+from hippo_core.text import on_one_line
 
 if TYPE_CHECKING:
     from hippo_core.delivery.types import Delivered
@@ -22,7 +23,7 @@ def read_of(question: str, retrieved: Retrieved, delivered: "Delivered", masked:
     line."""
     lines = () if masked else retrieved.delivered[delivered.dropped :]
     asked = Read(retrieved.rephrased, "program") if retrieved.rephrased not in ("", question) else Read(question, "asker")
-    return (*(Read(trace.text, "program" if retrieved.restates else "teller") for trace in lines), asked)
+    return (*(Read(on_one_line(trace.text), "program" if retrieved.restates else "teller") for trace in lines), asked)
 
 
 def composed_by(read: Sequence[Read], retrieved: Retrieved, delivered: "Delivered") -> ComposedBy:

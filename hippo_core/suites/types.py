@@ -117,9 +117,9 @@ class Suite:
     Of material that can run out (public files, a folder of the user's own), `stream(settings, split, seed, n)` yields the worlds of a split
     in the order of this seed, with at least n items in all where the material allows it (n None: all of them). A suite has one of both.
     `measures` are functions of a world, an item and a prediction, by the name of the column that each fills; by the first of them the suite
-    is judged in place of `primary`. It raises LabError where
-    it does not, or ends early where that is no mistake. `altered(world, others)` is the world with other facts under the same ids, its
-    items with the answers of these (altering.py), where exchanging the word that answers is not enough; `others`: the other worlds. `files(settings)` are the names of the files of params/data.yaml that it reads.
+    is judged in place of `primary`. It raises LabError where it does not, or ends early where that is no mistake. `altered(world, others)`
+    is the world with other facts under the same ids, its items with the answers of these (altering.py), where exchanging the word that
+    answers is not enough; `others`: the other worlds. `files(settings)` are the names of the files of params/data.yaml that it reads.
     """
 
     name: str

@@ -29,8 +29,9 @@ from hippo_core.suites.types import Item, Suite, World
 @dataclass(frozen=True)
 class AnsweredItem:
     """An item with what was retrieved for it, the passages that there were, and, once it is asked, the answer. `opened`: the passages that
-    the method had, which its control may have chosen. `read`: what the model read of the item's own, and who wrote it. `once`: its share of what is run once for what its world holds: milliseconds in which
-    passages were run to keys and values, and the tokens of that and of the codes by which passages are found."""
+    the method had, which its control may have chosen. `read`: what the model read of the item's own, and who wrote it. `once`: its share of
+    what is run once for what its world holds: milliseconds in which passages were run to keys and values, and the tokens of that and of the
+    codes by which passages are found."""
 
     world: World
     item: Item

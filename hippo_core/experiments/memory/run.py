@@ -128,7 +128,10 @@ def test(
     told = {world.id: world for world in told_worlds(method, suite, worlds)}
     asked = ask(suite, worlds, method, regime, stored, batch_size)
     rows = [
-        row_of(method.lm, suite, one) | memory_columns(suite, one, told[one.world.id]) | slept | method.own_columns("test", one.retrieved.columns)
+        row_of(method.lm, suite, one)
+        | memory_columns(suite, one, told[one.world.id])
+        | slept
+        | method.own_columns("test", one.retrieved.columns)
         for one in asked
     ]
     columns = [*TEST.columns, *suite.measures, *method.columns.get("test", ())]

@@ -1,8 +1,8 @@
 """Another map of the same places: the places change theirs, and what happens on the map is told anew. The questions stay.
 
-    links, obstacles, an explorer's steps    each place stands where another one stood
-    things                                   each is where another one was
-    procedures, walkers                      they begin where they began, and go otherwise, on the other map
+links, obstacles, an explorer's steps    each place stands where another one stood
+things                                   each is where another one was
+procedures, walkers                      they begin where they began, and go otherwise, on the other map
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ def altered(world: World, others: Sequence[World]) -> World:
 
 @dataclass(frozen=True)
 class Ground:
-    """A map, the labels of its links, and the places that a question can name; `labels`: for each of these the one that now stands there."""
+    """A map, the labels of its links, and the places that a question can name: for each of these the one that now stands there."""
 
     map: Map
     ways: Mapping[Link, str]
