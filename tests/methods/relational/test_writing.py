@@ -149,8 +149,9 @@ def test_the_oracle_finds_what_was_added_to_another_telling(lm, tmp_path):
     lab = Lab(lm, tmp_path, control="oracle")
     lab.teach(CHAIN[3], AGAIN, CHAIN[1])
     item = Item("q", "w", LAMP, ("Lima",), ("f1", "f2"), "hops_2", taught=("f0", "f1", "f2"), retold={"f0": "f1"})
-    shown = open_controlled(lab.method, lab.store.traces("w"), ())(item, Query(LAMP, item.taught)).retrieved.shown
-    assert [trace.text for trace in shown] == [CHAIN[3], CHAIN[1]]
+    found = open_controlled(lab.method, lab.store.traces("w"), ())(item, Query(LAMP, item.taught))
+    assert [trace.text for trace in found.opened] == [CHAIN[3], CHAIN[1]]
+    assert [trace.text for trace in found.retrieved.shown] == [CHAIN[1], CHAIN[3]]  # along the path
 
 
 def test_a_store_that_was_cut_is_one_line(lm, tmp_path):
