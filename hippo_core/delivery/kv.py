@@ -17,7 +17,7 @@ from hippo_core.models.kv import HeldKV
 from hippo_core.models.kv_storage import MB, KVStorage
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
-from hippo_core.models.prompt import Decoding, lines_of, render, split, stops
+from hippo_core.models.prompt import Decoding, blocks_of, render, split, stops
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ class KVDelivery:
         begin, tokens = time.perf_counter(), 0
         if self.passage_kv.storage.store != "none" and (parts := self._parts(questions)):
             texts = list(dict.fromkeys(text for question in parts[0] for text in question.blocks))
-            tokens = self.passage_kv.get(lines_of(self.lm, texts, self.decoding)).computed_tokens if texts else 0
+            tokens = self.passage_kv.get(blocks_of(self.lm, texts, self.decoding)).computed_tokens if texts else 0
         return Once((time.perf_counter() - begin) * 1000, tokens)
 
     def _parts(self, questions: Sequence[Question]) -> list[list[Question]]:
         """The questions, in order and in as few parts as let the KV of a part's traces together fit into memory."""
         texts = list(dict.fromkeys(text for question in questions for text in question.blocks))
-        sizes = [self.passage_kv.bytes_of([row]) for row in lines_of(self.lm, texts, self.decoding)] if texts else []
+        sizes = [self.passage_kv.bytes_of([row]) for row in blocks_of(self.lm, texts, self.decoding)] if texts else []
         bytes_of, most = dict(zip(texts, sizes, strict=True)), self.passage_kv.storage.memory_mb * MB
         parts: list[list[Question]] = []
         held, size = set[str](), 0

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
-from hippo_core.methods.base import Retrieved
+from hippo_core.methods.base import Read, Retrieved
+from hippo_core.methods.read import ComposedBy
 from hippo_core.retrieval.lexicon import words
 from hippo_core.store.trace import Action, Trace
 
@@ -19,17 +19,6 @@ FUNCTION_WORDS = frozenset(  # of questions and sentences: all else is content
         "when where which who whom whose why will with would you your",
     )
 )
-
-
-ComposedBy = Literal["model", "program, model copies", "program"]
-
-
-class Read(NamedTuple):
-    """A part of what the model read: a line before the question, or the question; and who wrote it, whoever told the sentence, whoever
-    asked the question, or a program."""
-
-    text: str
-    by: Literal["teller", "asker", "program"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +131,7 @@ class Answer:
         ms: milliseconds of all stages, `answer` for the model, `total`.
         consolidated: whether what sleep has put into the model had a say in it.
         read: the lines that the model read, in order, and the question as it was put to the model; each with who wrote it.
+        inner_read: the same of each question that was asked first, since it stood in this one, with what the model said to it.
         composed_by: who composed it: the model, which read facts; a program, whose words the model copied; a program alone.
         cut: whether the limit of new tokens stopped it, so that its end is missing.
     """
@@ -155,6 +145,7 @@ class Answer:
     ms: Mapping[str, float]
     consolidated: bool = False
     read: tuple[Read, ...] = ()
+    inner_read: tuple[Read, ...] = ()
     composed_by: ComposedBy = "model"
     cut: bool = False
 
@@ -170,6 +161,8 @@ class Answer:
         sentences = [self.recall.why]
         if self.recall.traces and not self.traces:
             sentences.append("None of them reached the model.")
+        if self.inner_read:
+            sentences.append(f"First the model read, and said: {', '.join(map(_quoted, self.inner_read))}.")
         if len(self.read) > 1 or any(part.by == "program" for part in self.read):
             sentences.append(f"The model read: {', '.join(map(_quoted, self.read))}.")
         if self.composed_by != "model":
@@ -182,8 +175,11 @@ class Answer:
         return self.text
 
 
+MARKED = {"program": " (written by a program)", "model": " (said by the model)"}
+
+
 def _quoted(part: Read) -> str:
-    return f'"{part.text}"{" (written by a program)" if part.by == "program" else ""}'
+    return f'"{part.text}"{MARKED.get(part.by, "")}'
 
 
 def recalled(question: str, retrieved: Retrieved, size: int, listed: int = LISTED) -> Recall:

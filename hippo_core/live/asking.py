@@ -4,10 +4,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hippo_core.delivery.types import Delivered, Question
-from hippo_core.live.answer import LISTED, Answer, ComposedBy, Read, Recall, number_of, recalled
-from hippo_core.methods.base import Method, Query, Retrieve, Retrieved
-from hippo_core.methods.controls import controlled
+from hippo_core.delivery.types import Question
+from hippo_core.live.answer import LISTED, Answer, Recall, number_of, recalled
+from hippo_core.methods.base import Method, Query, Retrieved
+from hippo_core.methods.controls import open_controlled
+from hippo_core.methods.read import composed_by, left_of, read_of
 from hippo_core.models.abstention import ALWAYS, NEVER
 from hippo_core.retrieval.encoded import private
 from hippo_core.store.trace import Trace
@@ -23,7 +24,7 @@ class OpenWorld:
         self.method, self.traces, self.others = method, list(traces), others
         self.sources = tuple(dict.fromkeys(trace.source for trace in sorted(traces, key=lambda trace: (trace.time, trace.id))))
         with private():
-            self._retrieve: Retrieve = method.open(self.traces)
+            self._retrieve = open_controlled(method, self.traces, others)
 
     def recall(self, question: str, listed: int = LISTED, gold: Sequence[str] = ()) -> Recall:
         """What is recalled for a question. `gold`: sources of the right traces, which the controls oracle and random read."""
@@ -50,17 +51,24 @@ class OpenWorld:
         ms = {**found.ms, "answer": delivered.latency_ms, "total": total}
         by = composed_by(read, retrieved, delivered)
         return Answer(
-            delivered.text, question, tuple(shown), found, delivered.prompt, counts, ms, read=read, composed_by=by, cut=delivered.cut
+            delivered.text,
+            question,
+            tuple(shown),
+            found,
+            delivered.prompt,
+            counts,
+            ms,
+            read=read,
+            inner_read=retrieved.inner_read,
+            composed_by=by,
+            cut=delivered.cut,
         )
 
     def _retrieved(self, question: str, gold: Sequence[str]) -> Retrieved:
-        with private():
-            retrieved = self._retrieve(Query(question, self.sources))
-        if self.method.settings.control == "none":
-            return retrieved
         world = self.traces[0].world if self.traces else ""
         item = Item("asked", world, question, ("",), tuple(gold), "asked", taught=self.sources)
-        return controlled(self.method, item, retrieved, self.traces, self.others)
+        with private():
+            return self._retrieve(item, Query(question, self.sources)).retrieved
 
 
 def penalty_of(method: Method, retrieved: Retrieved) -> float | None:
@@ -80,26 +88,6 @@ def penalty_of(method: Method, retrieved: Retrieved) -> float | None:
 def asked_of(method: Method, question: str, retrieved: Retrieved) -> Question:
     """What a delivery is asked: a question with what was retrieved for it."""
     return Question(retrieved.rephrased or question, retrieved.delivered, penalty_of(method, retrieved), retrieved.together)
-
-
-def left_of(retrieved: Retrieved, delivered: Delivered) -> tuple[Trace, ...]:
-    """The traces whose words reached the model, or stood behind the method's own words that did."""
-    return retrieved.shown[len(retrieved.shown) if retrieved.restates and delivered.dropped else delivered.dropped :]
-
-
-def read_of(question: str, retrieved: Retrieved, delivered: Delivered, masked: bool) -> tuple[Read, ...]:
-    """What the model read of a question's own, in order, each part with who wrote it. `masked`: the model saw no line."""
-    lines = () if masked else retrieved.delivered[delivered.dropped :]
-    asked = Read(retrieved.rephrased, "program") if retrieved.rephrased not in ("", question) else Read(question, "asker")
-    return (*(Read(trace.text, "program" if retrieved.restates else "teller") for trace in lines), asked)
-
-
-def composed_by(read: Sequence[Read], retrieved: Retrieved, delivered: Delivered) -> ComposedBy:
-    """Who composed an answer: a program alone, a program whose words the model copies, or the model that read facts."""
-    if delivered.decided or not delivered.generated_tokens:
-        return "program"
-    told = any(one.by == "program" for one in read[:-1])
-    return "program, model copies" if told and not retrieved.reworded else "model"
 
 
 def as_part(traces: Sequence[Trace], name: str) -> list[Trace]:

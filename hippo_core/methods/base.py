@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -50,6 +50,14 @@ class Query:
     window: tuple[str, ...] = ()
 
 
+class Read(NamedTuple):
+    """A part of what the model read: a line before the question, or the question; and who wrote it: whoever told the sentence, whoever
+    asked the question, a program, or the model itself, which answered an inner question."""
+
+    text: str
+    by: Literal["teller", "asker", "program", "model"]
+
+
 @dataclass(frozen=True)
 class Retrieved:
     """What a method retrieved for a question.
@@ -71,6 +79,7 @@ class Retrieved:
             `restated` says the answer, and the model copies it.
         rephrased: the question as the model is asked it, in words that go with `restated`; "": as it was put.
         answer: what the method itself takes for the answer, such as the name where a path ends; "" where it leaves that to the model.
+        inner_read: what the model read and said on the way to `rephrased`, in order; none where it was not asked.
     """
 
     shown: tuple[Trace, ...]
@@ -89,6 +98,7 @@ class Retrieved:
     reworded: bool = False
     rephrased: str = ""
     answer: str = ""
+    inner_read: tuple[Read, ...] = ()
 
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0 <= self.confidence <= 1:
@@ -110,10 +120,6 @@ class Retrieved:
         if not self.restates:
             return self.shown
         return (replace(self.shown[0], text=self.restated, id=0, source="", payload=None),)
-
-    def with_shown(self, shown: tuple[Trace, ...], confidence: float | None) -> Self:
-        """The same with other traces in the place of what it shows, in their own words, to the question as it was put."""
-        return replace(self, shown=shown, confidence=confidence, restated="", rephrased="", answer="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,67 +1,104 @@
-"""Controls: what stands in the place of what a method retrieved. Each wraps any method, which runs as ever before it.
+"""Controls: other traces in the place of those that a method opens, or nothing of what it brings. The method computes as ever on what it
+gets: its search, its paths, its planner, the words and the question that it puts in the place of others.
 
-empty      the same passages, none of them seen by the model: the answers must be those without any
-shuffled   what passages of another world say, in the places of those that were retrieved
-oracle     the gold passages: the ceiling
-random     passages that are not gold, as many as the method shows (`k`; where it has none, as many as there are gold ones): the floor
+empty      what it brings is run and hidden, and the question is asked as it was put: the answers must be those of the model alone
+shuffled   it opens what another world holds; nothing that it computes may be true of the right one
+oracle     it opens the gold traces alone: the ceiling
+random     it opens traces that are not gold, as many as it shows (`k`; where it has none, as many as there are gold ones): the floor
 
-What a method said of its confidence goes with what it retrieved: empty, oracle and random drop it, and the model decides.
+What oracle and random choose is shown whole where the method says nothing of its own of it. It is then not asked how sure it is, and the
+model decides; so it is with empty.
 
 A control reads the labels of an item; a method never does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
+from typing import NamedTuple
 
 from hippo_core.files import LabError
-from hippo_core.methods.base import Method, Retrieved, in_order
+from hippo_core.methods.base import Method, Query, Retrieved, in_order
 from hippo_core.store.trace import Trace
 from hippo_core.suites.types import Item
 
-CHOOSING = ("oracle", "random")  # of these, controls that choose among all passages, whatever was retrieved
+CHOOSING = ("oracle", "random")  # of these, controls that choose for each question what is opened
 
 
-def controlled(method: Method, item: Item, retrieved: Retrieved, own: Sequence[Trace], others: Sequence[Trace]) -> Retrieved:
-    """What is shown under the method's control.
+class Controlled(NamedTuple):
+    """What a method retrieved, and the traces that it had opened for that."""
+
+    retrieved: Retrieved
+    opened: Sequence[Trace]
+
+
+def open_controlled(
+    method: Method, own: Sequence[Trace], others: Sequence[Trace], questions: Sequence[str] = ()
+) -> Callable[[Item, Query], Controlled]:
+    """A function that retrieves for an item under the method's control.
 
     Args:
-        own: the passages of the item's world, of which those count that were taught for it.
+        own: the traces of a world, in order of telling.
         others: those of another world, for `shuffled`. LabError where there is none.
+        questions: those that will be asked.
     """
     control = method.settings.control
-    if control == "empty":
-        return replace(retrieved, confidence=None)
-    if control == "oracle":
-        gold = _gold(item, own)
-        return retrieved.with_shown(gold, None)
-    if control == "random":
-        return retrieved.with_shown(_random(method, item, own), None)
+    if control in CHOOSING:
+        return lambda item, query: _of_chosen(method, _gold(item, own) if control == "oracle" else _random(method, item, own), query)
     if control == "shuffled":
-        if not others or others[0].world == item.world:
+        if not others or (own and others[0].world == own[0].world):
             raise LabError("control shuffled needs a second world to take the contents from; give more questions (n)")
-        return retrieved.with_shown(in_order(others[trace.id % len(others)] for trace in retrieved.shown), retrieved.confidence)
-    return retrieved
+        retrieve, there = method.open(others, questions), tuple(dict.fromkeys(trace.source for trace in others))
+        return lambda item, query: Controlled(retrieve(_asked_there(query, there)), others)
+    retrieve = method.open(own, questions)
+    if control == "empty":
+        return lambda item, query: Controlled(replace(retrieve(query), confidence=None, rephrased=""), own)
+    return lambda item, query: Controlled(retrieve(query), own)
+
+
+def _asked_there(query: Query, sources: tuple[str, ...]) -> Query:
+    """The question in another world: as much is taught for it, and the window is as long."""
+    taught = sources[: len(query.taught)]
+    return replace(query, taught=taught, window=taught[max(0, len(taught) - len(query.window)) :])
+
+
+def _of_chosen(method: Method, chosen: Sequence[Trace], query: Query) -> Controlled:
+    there = {trace.source for trace in chosen}
+    window = tuple(source for source in query.window if source in there)
+    asked = replace(query, taught=tuple(dict.fromkeys(trace.source for trace in in_order(chosen))), window=window)
+    retrieved = method.open(chosen, [query.text])(asked)
+    if not (retrieved.restates or retrieved.rephrased or retrieved.together):
+        first: dict[str, Trace] = {}
+        for trace in chosen:
+            first.setdefault(trace.source, trace)  # of what several memories hold, as the first of them does
+        retrieved = replace(retrieved, shown=in_order(first.values()), confidence=None)
+    return Controlled(retrieved, chosen)
 
 
 def _taught(item: Item, own: Sequence[Trace]) -> list[Trace]:
-    """Those of what was taught for the item; what several memories hold, as the first of them does."""
-    taught, first = set(item.taught), dict[str, str]()
-    return [trace for trace in own if trace.source in taught and first.setdefault(trace.source, trace.memory) == trace.memory]
+    """Those of what was taught for the item."""
+    return [trace for trace in own if trace.source in item.taught]
 
 
-def _gold(item: Item, own: Sequence[Trace]) -> tuple[Trace, ...]:
-    """The gold passages; of one that a memory has added to another telling of the same, the first that tells it."""
+def _gold(item: Item, own: Sequence[Trace]) -> list[Trace]:
+    """The gold traces of each memory; of one that a memory has added to another telling of the same, the first that tells it."""
+    first: dict[tuple[str, str], Trace] = {}
     taught = _taught(item, own)
-    first: dict[str, Trace] = {trace.source: trace for trace in taught if trace.source in item.gold_facts}
+    for trace in taught:
+        if trace.source in item.gold_facts:
+            first.setdefault((trace.memory, trace.source), trace)
     for trace in taught:
         if (gold := item.retold.get(trace.source)) in item.gold_facts:
-            first.setdefault(gold, trace)
-    return in_order(first.values())
+            first.setdefault((trace.memory, gold), trace)
+    return [trace for trace in own if any(trace is one for one in first.values())]
 
 
-def _random(method: Method, item: Item, own: Sequence[Trace]) -> tuple[Trace, ...]:
-    wrong = [trace for trace in _taught(item, own) if trace.source not in item.gold_facts and trace.source not in item.retold]
+def _random(method: Method, item: Item, own: Sequence[Trace]) -> list[Trace]:
+    """Wrong traces, each as all memories hold it that do."""
+    wrong: dict[str, list[Trace]] = {}
+    for trace in _taught(item, own):
+        if trace.source not in item.gold_facts and trace.source not in item.retold:
+            wrong.setdefault(trace.source, []).append(trace)
     count = getattr(method.settings, "k", None) or max(1, len(item.gold_facts))
-    drawn = Random(f"random/{item.world}/{item.id}").sample(range(len(wrong)), min(count, len(wrong)))
-    return in_order(wrong[number] for number in drawn)
+    drawn = sorted(Random(f"random/{item.world}/{item.id}").sample(sorted(wrong), min(count, len(wrong))))
+    return [trace for trace in own if trace.source in drawn and trace in wrong[trace.source]]

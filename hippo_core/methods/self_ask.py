@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
-from hippo_core.methods.base import Query, Retrieved
+from hippo_core.methods.base import Query, Read, Retrieved
+from hippo_core.methods.read import read_of
 
 if TYPE_CHECKING:
     from hippo_core.delivery.types import Delivery
@@ -56,14 +57,15 @@ def costs(searches: Iterable[Retrieved]) -> Costs:
 
 class Steps(NamedTuple):
     """What was retrieved at each step, for the question as it was put first, each with its question as `rephrased`; and what all of it
-    took, the inner questions and their answers too."""
+    took, the inner questions and their answers too. `inner_read`: what the model read and said of these."""
 
     retrieved: list[Retrieved]
     costs: Costs
+    inner_read: tuple[Read, ...]
 
     def at(self, number: int) -> Retrieved:
         """What one step retrieved, at the cost of all."""
-        return replace(self.retrieved[number], **self.costs)
+        return replace(self.retrieved[number], **self.costs, inner_read=self.inner_read)
 
 
 def by_steps(query: Query, retrieve: Callable[[Query], Retrieved], answered: Callable[[Query, bool], Said]) -> Steps:
@@ -78,7 +80,7 @@ def by_steps(query: Query, retrieve: Callable[[Query], Retrieved], answered: Cal
                 asked = f"{asked[: hit.start()]}{said.answer}?"
                 step = retrieve(replace(query, text=asked))
                 steps.append(replace(step, rephrased=step.rephrased or asked))
-    return Steps(steps, costs([*steps, *inner_costs]))
+    return Steps(steps, costs([*steps, *inner_costs]), tuple(one for cost in inner_costs for one in cost.inner_read))
 
 
 def read(delivery: "Delivery", question: str, found: Retrieved) -> Said:
@@ -89,4 +91,6 @@ def read(delivery: "Delivery", question: str, found: Retrieved) -> Said:
     asked = Question(found.rephrased or question, found.delivered, NEVER, found.together)
     [answer] = delivery.ask([asked], ANSWER_TOKENS)
     tokens = found.computed_tokens + answer.computed_tokens + answer.generated_tokens
-    return Said(answer.text.strip(), replace(found, completion_ms=found.completion_ms + answer.latency_ms, computed_tokens=tokens))
+    seen = (*read_of(question, found, answer, False), Read(answer.text.strip(), "model"))
+    cost = replace(found, completion_ms=found.completion_ms + answer.latency_ms, computed_tokens=tokens, inner_read=seen)
+    return Said(answer.text.strip(), cost)

@@ -79,7 +79,12 @@ def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: De
 
 def lines_of(lm: LanguageModel, texts: Sequence[str], decoding: Decoding) -> list[list[int]]:
     """Each text's tokens as a line of its own before a question; any question that begins with a letter."""
-    return [split(lm, [on_one_line(text)], "What?", decoding).blocks[0] for text in texts]
+    return blocks_of(lm, [on_one_line(text) for text in texts], decoding)
+
+
+def blocks_of(lm: LanguageModel, blocks: Sequence[str], decoding: Decoding) -> list[list[int]]:
+    """The tokens of each block of lines, which may be several, before such a question."""
+    return [split(lm, [block], "What?", decoding).blocks[0] for block in blocks]
 
 
 def stops(lm: LanguageModel, decoding: Decoding) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from pydantic import Field
 
 from hippo_core.suites import episodic, lexicon, semantic, spatial
+from hippo_core.suites.altering import other_answers
 from hippo_core.suites.episodic import EpisodicSettings
 from hippo_core.suites.semantic import FRAMES, SemanticSettings
 from hippo_core.suites.semantic.other_words import Rewording
@@ -284,6 +285,18 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
     return spatial.score_path(world, replace(item, kind=item.truth.get("path", item.kind)), prediction)
 
 
+def altered(world: World, others: Sequence[World]) -> World:
+    """The world with other cities, another map, and other events where these alone are asked for."""
+    cities = semantic.altered(world, others)
+    there = spatial.altered(replace(cities, items=world.items), others)
+    asked = [item for item in world.items if item.id not in {one.id for one in (*cities.items, *there.items)}]
+    joined = {gold for item in world.items if item not in asked for gold in item.gold_facts}
+    alone = tuple(item for item in asked if not joined & set(item.gold_facts))
+    events = other_answers(replace(there, items=alone), others)
+    items = {item.id: item for item in (*cities.items, *there.items, *events.items)}
+    return replace(events, items=tuple(items[item.id] for item in world.items if item.id in items))
+
+
 MIXED = Suite(
     "mixed",
     "events, relations and ways in one world, and questions that need several of them",
@@ -294,4 +307,5 @@ MIXED = Suite(
     has_window=False,
     score_path=score_path,
     reads=lambda settings: [*semantic.SEMANTIC.reads(settings.relations), *spatial.SPATIAL.reads(settings.ways)],
+    altered=altered,
 )

@@ -123,8 +123,9 @@ class Suite:
     `measures` are functions of a world, an item and a prediction, by the name of the column that each fills; by the first of them the suite
     is judged in place of `primary`. It raises LabError where it does not, or ends early where that is no mistake.
     `hide(world, item, number)` leaves out what decides the item of this number, with all that tells the same; `tells(facts, item)` is
-    whether facts tell what is needed for the answer. A suite without them has no unanswerable worlds. `files(settings)` are the names of
-    the files of params/data.yaml that it reads.
+    whether facts tell what is needed for the answer. A suite without them has no unanswerable worlds. `altered(world, others)` is the world
+    with other facts under the same ids, its items with the answers of these (altering.py), where exchanging the word that answers is not
+    enough; `others`: the other worlds. `files(settings)` are the names of the files of params/data.yaml that it reads.
     """
 
     name: str
@@ -140,6 +141,7 @@ class Suite:
     stream: Callable[[Any, Split, int, int | None], Iterator[World]] | None = None
     hide: Callable[[World, Item, int], Hide] | None = None
     tells: Callable[[Sequence[Fact], Item], bool] | None = None
+    altered: Callable[[World, Sequence[World]], World] | None = None
     files: Callable[[Any], Sequence[str]] = lambda settings: ()
     reads: Callable[[Any], Sequence[Path]] = lambda settings: ()  # files of the repository that it is made of
     split_rule: str = ""  # what is in which split, of suites that read files

@@ -6,8 +6,8 @@ import pytest
 
 from hippo_core.experiments.answer.run import answer
 from hippo_core.files import LabError
-from hippo_core.methods.base import Memory, Method, MethodSettings, Retrieved
-from hippo_core.methods.controls import controlled
+from hippo_core.methods.base import Memory, Method, MethodSettings, Query, Retrieved
+from hippo_core.methods.controls import open_controlled
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
@@ -59,11 +59,12 @@ def test_where_it_does_not_say_or_may_not_decide_the_model_does(tiny):
 
 
 def test_a_control_that_shows_something_else_drops_the_confidence(tiny):
-    world = worlds()[0]
-    said = Retrieved((), confidence=0.2)
+    item = worlds()[0].items[0]
     for control in ("none", "empty", "oracle", "random"):
         method = Sure(tiny, MethodSettings(control=control))
-        assert controlled(method, world.items[0], said, (), ()).confidence == (0.2 if control == "none" else None)
+        method.confidences = (0.2,) * N
+        found = open_controlled(method, (), ())(item, Query(item.question, ())).retrieved
+        assert found.confidence == (0.2 if control == "none" else None)
     assert asked(tiny, [0.0] * N, control="empty") == asked(tiny, [1.0] * N, control="empty")
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from hippo_core.experiments.answer.run import passages_of
 from hippo_core.methods.base import Query, Retrieved
-from hippo_core.methods.controls import controlled
+from hippo_core.methods.controls import open_controlled
 from hippo_core.methods.presets import load_preset
 from hippo_core.retrieval.world_index import WorldIndex
 
@@ -45,11 +45,10 @@ def query_of(item, regime="delayed"):
 def asker(name, lm, world, others=(), **overrides):
     """A function from an item (and a regime) to what the preset brings, with one index for all."""
     method, traces = bound(name, lm, **overrides), passages_of(world)
-    retrieve = method.open(traces)
+    retrieve = open_controlled(method, traces, others)
 
     def ask(item, regime="delayed"):
-        own = [trace for trace in traces if trace.source in item.taught]
-        return Found(controlled(method, item, retrieve(query_of(item, regime)), own, others))
+        return Found(retrieve(item, query_of(item, regime)).retrieved)
 
     return ask
 

@@ -252,9 +252,8 @@ def test_controls_wrap_any_method(loaded, name):
     assert found["oracle"].shown == ITEM.gold_facts
     assert not set(found["random"].shown) & set(ITEM.gold_facts)
     assert len(found["random"].shown) == (getattr(load_preset(name).settings, "k", None) or len(ITEM.gold_facts))
-    assert len(found["shuffled"].shown) == len(plain.shown)
+    assert len(found["shuffled"].shown) == min(len(plain.shown), len(others))
     assert all(trace.world == SMALL.id for trace in found["shuffled"].retrieved.shown)
-    assert {one.ranking for one in found.values()} == {plain.ranking}
 
 
 def test_contents_of_another_world_need_another_world(loaded):

@@ -13,10 +13,10 @@ from hippo_core.delivery.types import Delivered, Once, Question
 from hippo_core.experiments.asking.parameters import Regime
 from hippo_core.experiments.asking.table import COLUMNS
 from hippo_core.files import LabError
-from hippo_core.live.answer import Read
-from hippo_core.live.asking import asked_of, composed_by, left_of, read_of
-from hippo_core.methods.base import Method, Observation, Query, Retrieved
-from hippo_core.methods.controls import CHOOSING, controlled
+from hippo_core.live.asking import asked_of
+from hippo_core.methods.base import Method, Observation, Query, Read, Retrieved
+from hippo_core.methods.controls import CHOOSING, Controlled, open_controlled
+from hippo_core.methods.read import composed_by, left_of, read_of
 from hippo_core.models.abstention import NEVER, unknown_tokens
 from hippo_core.models.generate import kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
@@ -29,15 +29,16 @@ from hippo_core.suites.types import Item, Suite, World
 
 @dataclass(frozen=True)
 class AnsweredItem:
-    """An item with what was retrieved for it, the passages that there were, and, once it is asked, the answer. `read`: what the model
-    read of the item's own, and who wrote it. `forced`: the answer where "unknown" may not be said. `once`: its share of what is run once
-    for what its world holds: milliseconds in which passages were run to keys and values, and the tokens of that and of the codes by which
-    passages are found."""
+    """An item with what was retrieved for it, the passages that there were, and, once it is asked, the answer. `opened`: the passages that
+    the method had, which its control may have chosen. `read`: what the model read of the item's own, and who wrote it. `forced`: the answer
+    where "unknown" may not be said. `once`: its share of what is run once for what its world holds: milliseconds in which passages were run
+    to keys and values, and the tokens of that and of the codes by which passages are found."""
 
     world: World
     item: Item
     retrieved: Retrieved
     passages: Sequence[Trace]
+    opened: Sequence[Trace]
     answer: Delivered
     read: tuple[Read, ...]
     forced: str
@@ -74,18 +75,18 @@ def ask(
     keeps = bool(method.steps) or method.settings.delivery != "text"
     for together in groups(worlds, batch_size if keeps else None):
         drawn = [one for number in together for one in _retrieved(worlds, number, method, regime, passages)]
-        questions = [asked_of(method, item.question, result) for _, item, result in drawn]
+        questions = [asked_of(method, item.question, result) for _, item, (result, _) in drawn]
         ready = method.delivery.make_ready(questions) if method.steps else Once()
         once = math.fsum(method.index_tokens(passages.get(worlds[number].id, ())) for number in together)
-        once += math.fsum(result.once_tokens for _, _, result in drawn) + ready.tokens
+        once += math.fsum(result.once_tokens for _, _, (result, _) in drawn) + ready.tokens
         share = Once(ready.ms / max(1, len(drawn)), once / max(1, len(drawn)))
         masked = method.settings.control == "empty"
         answers = method.delivery.ask(questions, suite.answer_budget, batch_size, masked=masked)
         forced = _forced(method, suite, questions, answers, batch_size, masked)
         texts = {worlds[number].id: texts_of(worlds[number]) for number in together}
-        for (world, item, result), delivered, other in zip(drawn, answers, forced, strict=True):
+        for (world, item, (result, opened)), delivered, other in zip(drawn, answers, forced, strict=True):
             read = read_of(item.question, result, delivered, masked)
-            answered = AnsweredItem(world, item, result, passages.get(world.id, ()), delivered, read, other, share)
+            answered = AnsweredItem(world, item, result, passages.get(world.id, ()), opened, delivered, read, other, share)
             check_no_leak(answered, texts[world.id], method, regime)
             yield answered
         method.forget()
@@ -116,13 +117,13 @@ def groups(worlds: Sequence[World], batch_size: int | None) -> Iterator[list[int
 
 def _retrieved(
     worlds: Sequence[World], number: int, method: Method, regime: Regime, passages: Mapping[str, Sequence[Trace]]
-) -> Iterator[tuple[World, Item, Retrieved]]:
+) -> Iterator[tuple[World, Item, Controlled]]:
     world = worlds[number]
     own, others = passages.get(world.id, ()), passages.get(worlds[number - 1].id, ())
-    retrieve = method.open(own, [item.question for item in world.items])
+    retrieve = open_controlled(method, own, others, [item.question for item in world.items])
     for item in world.items:
-        retrieved = retrieve(Query(item.question, item.taught, item.window if regime == "immediate" else ()))
-        yield world, item, controlled(method, item, retrieved, own, others)
+        query = Query(item.question, item.taught, item.window if regime == "immediate" else ())
+        yield world, item, retrieve(item, query)
 
 
 def texts_of(world: World) -> Texts:
@@ -165,6 +166,7 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "shown": ";".join(trace.source for trace in shown),
         "recalled_texts": _recalled_texts(retrieved, shown),
         "read": json.dumps(answered.read, ensure_ascii=False),
+        "inner_read": json.dumps(retrieved.inner_read, ensure_ascii=False) if retrieved.inner_read else "",
         "composed_by": composed_by(answered.read, retrieved, delivered),
         "found": _found(shown, item),
         "n_shown": len(shown),

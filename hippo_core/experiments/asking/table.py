@@ -37,7 +37,7 @@ COLUMNS = (
     *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
     *("forced", "score_forced", "unknown_margin", "confidence", "evidence"),
     *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained", "refuted"),
-    *("shown", "recalled_texts", "read", "composed_by", "n_shown", "n_dropped", "found", *RANKING_COLUMNS),
+    *("shown", "recalled_texts", "read", "inner_read", "composed_by", "n_shown", "n_dropped", "found", *RANKING_COLUMNS),
     *("prompt_tokens", "generated_tokens", "first_logprob", "trace_tokens", "computed_tokens", "once_tokens", "kv_mb"),
     *("latency_ms", "retrieval_ms", "flags"),
 )
@@ -96,6 +96,7 @@ ITEMS = Table(
         "shown",
         "recalled_texts",
         "read",
+        "inner_read",
         "composed_by",
         "flags",
     ),

@@ -12,12 +12,12 @@ import pandas as pd
 from hippo_core.experiments.answer.run import AnsweredItem, ask, row_of
 from hippo_core.experiments.asking.parameters import Regime
 from hippo_core.experiments.memory.tables import REPLAY, TEACH, TEST
-from hippo_core.methods.altering import altered, answering
 from hippo_core.methods.base import Memory, Observation
 from hippo_core.models.prompt import too_long
-from hippo_core.results.scores import normalise
+from hippo_core.results.scores import score_item
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Decision, Trace
+from hippo_core.suites.altering import altered
 from hippo_core.suites.types import Fact, Suite, World
 
 LISTED = 5  # recalled traces whose scores a row keeps
@@ -39,16 +39,16 @@ def teach(
     with TraceStore.create(store_dir, session_id, method.identity()) as store:
         if calibration is not None:
             store.note("calibration", calibration)
-        for world in told_worlds(method, worlds):
+        for world in told_worlds(method, suite, worlds):
             short, long = _parted(method, suite, world)
             rows += _taught(method, store, short, calibration) if method.writes else _untaught(short)
             rows += _untaught(long)
     return pd.DataFrame(rows, columns=[*TEACH.columns, *method.columns.get("teach", ())])
 
 
-def told_worlds(method: Memory, worlds: Sequence[World]) -> Sequence[World]:
-    """The worlds as the method is told them: with other answers where its settings say so."""
-    return altered(worlds) if method.alters_answers else worlds
+def told_worlds(method: Memory, suite: Suite, worlds: Sequence[World]) -> Sequence[World]:
+    """The worlds as the method is told them: where its settings say so with other contents, and the items that these answer otherwise."""
+    return altered(suite, worlds) if method.alters_answers else worlds
 
 
 def _parted(method: Memory, suite: Suite, world: World) -> tuple[World, World]:
@@ -120,15 +120,18 @@ def test(
     else. `stores`: the file of each of its parts, "" of a memory that has none. `encode_ms`, the time in which traces that were met for the
     first time were run to keys and values, is apart from `latency_ms` where these are kept, as are these tokens from `computed_tokens`.
     `store_written`: the item's world has traces; `replayed`: each store that is replayed was; `replay_contribution`: the share of rehearsed
-    traces among what is shown; `replay_cycles_missing`: the share of the cycles that did not run; `follows_store`: the answer is what the
-    store's gold trace says, true or not (NaN without one)."""
+    traces among what is shown; `replay_cycles_missing`: the share of the cycles that did not run; `follows_store`: the score of the answer
+    by what the store was told, true or not (NaN where the method has not opened the gold facts as they were told)."""
     method.warm_up()
     stored, noted = read(method, worlds, stores)
     slept = _sleep(method, noted) if regime == "after_sleep" else {"replayed": 0.0, "replay_cycles_missing": math.nan}
-    told = {world.id: {fact.id: fact for fact in world.facts} for world in told_worlds(method, worlds)}
+    told = {world.id: world for world in told_worlds(method, suite, worlds)}
     asked = ask(suite, worlds, method, regime, stored, batch_size)
     rows = [
-        row_of(method.lm, suite, one) | memory_columns(one, told[one.world.id]) | slept | method.own_columns("test", one.retrieved.columns)
+        row_of(method.lm, suite, one)
+        | memory_columns(suite, one, told[one.world.id])
+        | slept
+        | method.own_columns("test", one.retrieved.columns)
         for one in asked
     ]
     columns = [*TEST.columns, *suite.measures, *method.columns.get("test", ())]
@@ -157,13 +160,13 @@ def _sleep(method: Memory, noted: Mapping[str, Mapping[str, int]]) -> dict[str, 
     return {"replayed": float(min(rehearsed, default=False)), "replay_cycles_missing": missing / cycles if cycles else math.nan}
 
 
-def memory_columns(answered: AnsweredItem, told: Mapping[str, Fact]) -> dict[str, object]:
-    """What rows of a memory have besides those of every method. `told`: the facts of the item's world by id, as they were told."""
+def memory_columns(suite: Suite, answered: AnsweredItem, told: World) -> dict[str, object]:
+    """What rows of a memory have besides those of every method. `told`: the item's world as it was told."""
     retrieved = answered.retrieved
     searched = not math.isnan(retrieved.recall_ms)
     scored = zip((retrieved.ranking or ())[:LISTED], retrieved.scores, strict=False)
     return {
-        "follows_store": follows_store(answered, told),
+        "follows_store": follows_store(suite, answered, told),
         "requests": float(searched),
         "candidates": len(retrieved.ranking or ()),
         "k_used": len(retrieved.shown),
@@ -177,12 +180,12 @@ def memory_columns(answered: AnsweredItem, told: Mapping[str, Fact]) -> dict[str
     }
 
 
-def follows_store(answered: AnsweredItem, told: Mapping[str, Fact]) -> float:
-    """Whether an answer is what the gold trace of its question says in the store: 1 or 0, NaN where there is no such trace. What a text
-    says in a slot is read from the fact that was `told` in the same words."""
-    held = answering(answered.item, {fact.id: fact for fact in answered.world.facts})
-    if held is None:
+def follows_store(suite: Suite, answered: AnsweredItem, told: World) -> float:
+    """The score of an answer by the world as it was `told`, as by the true one where nothing is altered. NaN where that world does not
+    answer the question, or not otherwise than the true one, and where the method has not opened its gold facts in these words."""
+    item = next((one for one in told.items if one.id == answered.item.id), None)
+    if item is None or not item.gold_facts:
         return math.nan
-    gold, slot = told[held[0]], held[1]
-    stored = any(trace.source == gold.id and trace.text == gold.text for trace in answered.passages)
-    return float(normalise(answered.answer.text) == normalise(gold.slots[slot])) if stored else math.nan
+    texts = {fact.id: fact.text for fact in told.facts}
+    held = {item.retold.get(trace.source, trace.source) for trace in answered.opened if trace.text == texts.get(trace.source)}
+    return score_item(suite, told, item, answered.answer.text)["score"] if held >= set(item.gold_facts) else math.nan

@@ -69,7 +69,7 @@ class Scene:
     observations: tuple[Observation, ...]
     suite: Suite | None = None
     world: World | None = None
-    others: tuple[Trace, ...] = ()  # what another world says, for the control `shuffled`
+    other: "Scene | None" = None  # another world, for the control `shuffled`
 
     def item(self, question: str) -> Item | None:
         """The suite's own item of a question, where it is one of its world's."""
@@ -91,11 +91,8 @@ def own_sentences(text: str) -> Scene:
 def scenes_of(suite: str, count: int, profile: str = "default", split: Any = "test") -> list[Scene]:
     """The first worlds of a suite, with so many questions in all; each with the one before it for the control `shuffled`."""
     drawn = list(draw_worlds(suite, profile, count, SEED, split))
-    scenes = []
-    for number, world in enumerate(drawn):
-        others = tuple(Observation.of(fact).trace(id=place) for place, fact in enumerate(drawn[number - 1].facts, start=1))
-        scenes.append(Scene(world.id, tuple(map(Observation.of, world.facts)), get_suite(suite), world, others if len(drawn) > 1 else ()))
-    return scenes
+    scenes = [Scene(world.id, tuple(map(Observation.of, world.facts)), get_suite(suite), world) for world in drawn]
+    return [replace(scene, other=scenes[number - 1]) for number, scene in enumerate(scenes)] if len(scenes) > 1 else scenes
 
 
 @dataclass(frozen=True)
@@ -194,8 +191,17 @@ class Bench:
             memory = self._memories[stored]
             method = preset.method(memory.language_model, preset.settings)
             method.warm_up()
-            self._opened[key] = OpenWorld(method, memory.traces(), scene.others)
+            others = self._elsewhere(scene.other, setup) if scene.other and preset.settings.control == "shuffled" else ()
+            self._opened[key] = OpenWorld(method, memory.traces(), others)
         return self._opened[key]
+
+    def _elsewhere(self, scene: Scene, setup: Setup) -> list[Trace]:
+        """What another scene's store holds, which is told first where it is not yet."""
+        asked_about = self.decisions
+        for _ in self.teach(scene, setup):
+            pass
+        self.decisions = asked_about
+        return [replace(trace, world=scene.name) for trace in self._memories[_digest(scene), setup.stored].traces()]
 
     def sleep(self, scene: Scene, setup: Setup, way: str, steps: int) -> Iterator[int]:
         """Rehearse a scene, told first where it is not yet, into the model; yields how many steps are done, from 0. Left before its end,
@@ -323,5 +329,5 @@ def _digest(scene: Scene) -> str:
 def _require_known(scene: Scene, control: str) -> None:
     if scene.world is None and control in ("oracle", "random"):
         raise LabError(f"control {control} needs to know the right facts: choose a suite's world, or control none or empty")
-    if control == "shuffled" and not scene.others:
+    if control == "shuffled" and scene.other is None:
         raise LabError("control shuffled needs a second world: choose a suite's world")

@@ -23,6 +23,7 @@ from pydantic import Field
 
 from hippo_core.suites import lexicon
 from hippo_core.suites.reworded import Wording, files_of
+from hippo_core.suites.semantic.altering import altered
 from hippo_core.suites.semantic.conflict import disagree, disagree_surely, last_words, surest
 from hippo_core.suites.semantic.other_words import Rewording
 from hippo_core.suites.semantic.words import (
@@ -440,4 +441,5 @@ SEMANTIC = Suite(
     hide=hide,
     tells=tells,
     reads=files_of("semantic"),
+    altered=altered,
 )

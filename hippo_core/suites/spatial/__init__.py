@@ -16,6 +16,7 @@ from random import Random
 from hippo_core.files import LabError
 from hippo_core.suites.reworded import files_of
 from hippo_core.suites.spatial import words as words
+from hippo_core.suites.spatial.altering import altered
 from hippo_core.suites.spatial.explore import explore
 from hippo_core.suites.spatial.facts import SpatialSettings, Telling, tell_world
 from hippo_core.suites.spatial.items import draw_items
@@ -92,4 +93,5 @@ SPATIAL = Suite(
     hide=hide,
     tells=tells,
     reads=files_of("spatial"),
+    altered=altered,
 )

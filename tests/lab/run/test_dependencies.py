@@ -29,6 +29,7 @@ SHARING = ["controls/empty_store", "controls/shuffled_store", "controls/oracle_s
 SHARING += ["ablations/predictive", "ablations/hopfield", "ablations/no_replay", "memory/hei_nw_text"]
 TAUGHT_APART = ["memory/hei_nw_gated", "ablations/no_sparsity", "ablations/no_writes", "ablations/traces_off"]
 TAUGHT_APART += ["ablations/gate_random", "ablations/gate_unflagged", "controls/altered_store"]
+ALTERED = ("controls/altered_sgc_rss", "controls/altered_smpd")
 
 
 def checked(**changes) -> MemoryParameters:
@@ -48,8 +49,14 @@ def of_step(grid, step) -> list[Cell]:
 
 
 def test_every_preset_of_a_memory_is_in_one_of_the_lists():
-    together = {"memory/all", *(f"ablations/all_{traces}" for traces in ("off", "episodic", "semantic", "spatial"))}
-    assert {*SHARING, *TAUGHT_APART, *MEMORIES, *together} == {name for name in preset_names() if load_preset(name).taught}
+    together = {"memory/all", "controls/altered_all", *(f"ablations/all_{traces}" for traces in ("off", "episodic", "semantic", "spatial"))}
+    assert {*SHARING, *TAUGHT_APART, *MEMORIES, *ALTERED, *together} == {name for name in preset_names() if load_preset(name).taught}
+
+
+def test_an_altered_composite_is_taught_as_each_altered_memory_is_alone(place):
+    taught = {cell.id for cell in chain(preset="controls/altered_all", suite="mixed") if cell.parameters.get("step") == "teach"}
+    alone = {chain(preset=name, suite="mixed")[1].id for name in ("controls/altered_store", *ALTERED)}
+    assert taught == alone and taught.isdisjoint(chain(preset=name, suite="mixed")[1].id for name in MEMORIES)
 
 
 @pytest.mark.parametrize("preset", SHARING)

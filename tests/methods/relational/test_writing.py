@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hippo_core.files import LabError
-from hippo_core.methods.base import Observation, Query, Retrieved
-from hippo_core.methods.controls import controlled
+from hippo_core.methods.base import Observation, Query
+from hippo_core.methods.controls import open_controlled
 from hippo_core.methods.relational.edge import Edge, EdgeCodec, Telling, retold, sureness
 from hippo_core.methods.relational.gate import HUB, Terms, recency
 from hippo_core.methods.relational.graph import Graph
@@ -149,8 +149,9 @@ def test_the_oracle_finds_what_was_added_to_another_telling(lm, tmp_path):
     lab = Lab(lm, tmp_path, control="oracle")
     lab.teach(CHAIN[3], AGAIN, CHAIN[1])
     item = Item("q", "w", LAMP, ("Lima",), ("f1", "f2"), "hops_2", taught=("f0", "f1", "f2"), retold={"f0": "f1"})
-    shown = controlled(lab.method, item, Retrieved(()), lab.store.traces("w"), ()).shown
-    assert [trace.text for trace in shown] == [CHAIN[3], CHAIN[1]]
+    found = open_controlled(lab.method, lab.store.traces("w"), ())(item, Query(LAMP, item.taught))
+    assert [trace.text for trace in found.opened] == [CHAIN[3], CHAIN[1]]
+    assert [trace.text for trace in found.retrieved.shown] == [CHAIN[1], CHAIN[3]]  # along the path
 
 
 def test_a_store_that_was_cut_is_one_line(lm, tmp_path):

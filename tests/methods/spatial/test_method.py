@@ -5,7 +5,7 @@ import pytest
 from hippo_core.delivery.types import Question
 from hippo_core.live.asking import penalty_of
 from hippo_core.methods.base import Query
-from hippo_core.methods.controls import controlled
+from hippo_core.methods.controls import open_controlled
 from hippo_core.models.abstention import ALWAYS
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
@@ -121,14 +121,23 @@ def test_it_says_nothing_where_it_is_switched_off_or_was_told_nothing(lm):
     assert brought(lm, [])[1].shown == ()
 
 
-def test_a_control_takes_the_sentence_away_with_what_it_replaces(lm):
+def under(control, lm, gold, **overrides):
     own = traces(*TOLD)
-    item = Item("i", own[0].world, WAY, ("east, north",), (own[0].source,), "grid_path", taught=tuple(trace.source for trace in own))
-    for control in ("oracle", "random"):
-        method, found = brought(lm, control=control)
-        shown = controlled(method, item, found, own, ())
-        assert (shown.restated, shown.rephrased, shown.confidence) == ("", "", None)
-        assert shown.delivered == shown.shown
+    sources = tuple(trace.source for trace in own)
+    item = Item("i", own[0].world, WAY, ("east, north",), tuple(sources[number] for number in gold), "grid_path", taught=sources)
+    method = bound("memory/smpd", lm, encoder="own", control=control, **overrides)
+    return open_controlled(method, own, ())(item, Query(WAY, sources))
+
+
+def test_a_control_plans_on_the_traces_that_it_chose_and_on_no_others(lm):
+    oracle = under("oracle", lm, (3, 2))
+    assert oracle.retrieved.restated == "The barn walk goes from the mill: east, north."
+    assert [trace.text for trace in oracle.opened] == [SQUARE[2], SQUARE[3]]
+    part = under("oracle", lm, (3,)).retrieved  # which does not lead to the barn
+    assert (part.restated, part.confidence, [trace.text for trace in part.shown]) == ("", None, [SQUARE[3]])
+    wrong = under("random", lm, (3, 2), k=len(TOLD))
+    assert wrong.retrieved.restated == "The barn walk goes from the mill: none."  # by the well a hedge blocks the way
+    assert not {SQUARE[2], SQUARE[3]} & {trace.text for trace in wrong.opened}
 
 
 def test_the_drawing_shows_the_way_on_the_map(lm):

@@ -1,0 +1,231 @@
+"""Another map of the same places: the places change theirs, and what happens on the map is told anew. The questions stay.
+
+links, obstacles, an explorer's steps    each place stands where another one stood
+things                                   each is where another one was
+procedures, walkers                      they begin where they began, and go otherwise, on the other map
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import permutations
+from random import Random
+from typing import Self
+
+from hippo_core.spoken import MOVES, NUMBERS
+from hippo_core.suites.altering import exchanged, told_instead
+from hippo_core.suites.spatial import words as words
+from hippo_core.suites.spatial.map import Link, Map, read_links, read_map, write_links
+from hippo_core.suites.spatial.path import PATH_KINDS
+from hippo_core.suites.types import Fact, Item, World
+
+DRAWS = 2000  # of where places stand, at most
+SHORTEST, LONGEST = 2, 4  # steps of a way that is asked for; the longest one that the world asks for may be longer
+STROLLS = 100  # draws of another walk
+
+
+def altered(world: World, others: Sequence[World]) -> World:
+    """The world on another map. Its items are those that this map answers, and otherwise than the true one does."""
+    random = Random(f"altered/{world.id}")
+    facts = {fact.id: fact for fact in world.facts}
+    true = Ground.of(world)
+    other = _drawn(random, world, true) if true else None
+    if true and other:
+        told = (fact for fact in world.facts if _tells_map(fact))
+        facts |= {fact.id: exchanged(fact, other.labels) for fact in told}
+        facts |= dict(_other_walks(random, world, true.map, other.map))
+    facts |= dict(_other_things(random, world))
+    items = (_other_item(item, facts, true, other) for item in world.items)
+    return replace(world, facts=tuple(facts.values()), items=tuple(item for item in items if item))
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A map, the labels of its links, and the places that a question can name: for each of these the one that now stands there."""
+
+    map: Map
+    ways: Mapping[Link, str]
+    labels: Mapping[str, str]
+
+    @classmethod
+    def of(cls, world: World) -> Self | None:
+        """The true one: what the facts tell, or, of an explored world, what an item keeps of it. None where neither is there."""
+        if not any("step" in fact.slots for fact in world.facts):
+            drawn = read_map(world.facts)
+            ends = [(fact.slots, fact.slots.get("by", "")) for fact in world.facts if _tells_link(fact)]
+            ways = {frozenset((slots.get("from", slots.get("a")), slots.get("to", slots.get("b")))): by for slots, by in ends}
+            return cls(drawn, ways, {place: place for place in drawn.places}) if drawn.places else None
+        truth = next((item.truth for item in world.items if "links" in item.truth), None)
+        if truth is None:
+            return None
+        ways = read_links(truth["ways"], is_grid=False).steps if "ways" in truth else {}
+        seen = sorted({label for fact in world.facts for slot, label in fact.slots.items() if slot in ("place", *MOVES)})
+        by = {frozenset((a, b)): way for a, near in ways.items() for way, b in near.items()}
+        return cls(read_links(truth["links"], is_grid=True), by, {label: label for label in seen})
+
+    def moved(self, labels: Mapping[str, str]) -> "Ground":
+        """The same with these labels in the places of the others."""
+
+        def there(place: str) -> str:
+            return labels.get(place, place)
+
+        drawn = self.map
+        steps = {
+            there(a): {word if drawn.is_grid else there(word): there(b) for word, b in near.items()} for a, near in drawn.steps.items()
+        }
+        return Ground(Map(steps, drawn.is_grid), {frozenset(map(there, link)): way for link, way in self.ways.items()}, labels)
+
+    @cached_property
+    def truth(self) -> dict[str, str]:
+        """What items keep of the map."""
+        steps = {a: {self.ways[frozenset((a, b))]: b for b in near.values()} for a, near in self.map.steps.items()} if self.labelled else {}
+        return {"links": write_links(self.map), **({"ways": write_links(Map(steps, is_grid=False))} if steps else {})}
+
+    @property
+    def labelled(self) -> bool:
+        """Whether its links have labels."""
+        return any(self.ways.values())
+
+
+def _tells_link(fact: Fact) -> bool:
+    return {"from", "direction", "to"} <= fact.slots.keys() or {"a", "b"} <= fact.slots.keys()
+
+
+def _tells_map(fact: Fact) -> bool:
+    return _tells_link(fact) or "obstacle" in fact.slots or "step" in fact.slots
+
+
+def _drawn(random: Random, world: World, true: Ground) -> Ground:
+    """Of several other maps the first one that answers all items that ask for the map, or the one that answers most of them."""
+    asked = [item for item in world.items if _kind(item) in ANSWERS and _named(item) <= true.labels.keys()]
+    longest = max([LONGEST, *(int(true.map.distances[a][b]) for a, b in map(_ends, asked) if b)])
+    best, most = true, -1
+    for _ in range(DRAWS):
+        other = true.moved(dict(zip(true.labels, random.sample(list(true.labels), len(true.labels)), strict=True)))
+        answered = sum(_map_answers(item, true, other, longest) is not None for item in asked)
+        if answered > most:
+            best, most = other, answered
+        if most == len(asked) and other.labels != true.labels:
+            break
+    return best
+
+
+def _kind(item: Item) -> str:
+    return item.truth.get("path", item.kind)
+
+
+def _ends(item: Item) -> tuple[str, str]:
+    """The places that an item asks about; the second is "" where it is one."""
+    return item.truth.get("from", item.cue.get("from", "")), item.truth.get("to", item.cue.get("to", ""))
+
+
+def _named(item: Item) -> set[str]:
+    """The places that an item names; with a neighbour of one whose label several have."""
+    return {*filter(None, _ends(item)), *(f"by {near}" for slot, near in item.cue.items() if slot.endswith("_next_to"))}
+
+
+def _map_answers(item: Item, true: Ground, other: Ground, longest: float = float("inf")) -> tuple[str, ...] | None:
+    """What the other map answers to an item; None where it does not, or as the true one does."""
+    return ANSWERS[_kind(item)](item, true, other, longest) if _named(item) <= true.labels.keys() & other.map.steps.keys() else None
+
+
+def _path(item: Item, true: Ground, other: Ground, longest: float) -> tuple[str, ...] | None:
+    a, b = _ends(item)
+    if not SHORTEST <= other.map.distances[a][b] <= longest or leads_on_both(other.map, true.map, a, b):
+        return None
+    return (", ".join(other.map.route(Random(item.id), a, b)),)
+
+
+def leads_on_both(drawn: Map, other: Map, start: str, goal: str) -> bool:
+    """Whether a shortest way between two places of a map leads from the one to the other on another map as well."""
+    away, reached = drawn.distances, {(start, start)}
+    for _ in range(int(away[start][goal])):
+        reached = {
+            (drawn.steps[here][word], other.steps[there][word])
+            for here, there in reached
+            for word in drawn.steps[here].keys() & other.steps.get(there, {}).keys()
+            if away[drawn.steps[here][word]][goal] < away[here][goal]
+        }
+    return any(there == goal for _, there in reached)
+
+
+def _steps(item: Item, true: Ground, other: Ground, longest: float) -> tuple[str, ...] | None:
+    a, b = _ends(item)
+    count = other.map.distances[a][b]
+    same = count == true.map.distances[a][b]
+    return None if same or not SHORTEST <= count <= longest else (NUMBERS[int(count)], str(int(count)))
+
+
+def _neighbor(item: Item, true: Ground, other: Ground, longest: float) -> tuple[str, ...] | None:
+    a, direction = item.cue["from"], item.cue["direction"]
+    near = other.map.steps[a].get(direction)
+    return (near,) if near in true.labels and near not in item.answers else None
+
+
+def _exits(item: Item, true: Ground, other: Ground, longest: float) -> tuple[str, ...] | None:
+    near = other.map.steps[item.cue["from"]]
+    orders = list(permutations(word for word in MOVES if word in near))
+    answers = [", ".join(order) for order in orders] + [words.listed(order) for order in orders]
+    return tuple(answers) if len(near) > 1 and answers[0] not in item.answers else None
+
+
+def _way(item: Item, true: Ground, other: Ground, longest: float) -> tuple[str, ...] | None:
+    way = other.ways.get(frozenset(_ends(item)), "")
+    return (way, words.way(way)) if way and way not in item.answers else None
+
+
+ANSWERS = {"grid_path": _path, "graph_path": _path, "step_count": _steps, "neighbor": _neighbor, "exits": _exits, "edge_label": _way}
+
+
+def _other_item(item: Item, facts: Mapping[str, Fact], true: Ground | None, other: Ground | None) -> Item | None:
+    """The item with the answers that the other facts give; None where these answer nothing, or the same."""
+    kind, gold = _kind(item), [facts[one] for one in item.gold_facts]
+    answers = None
+    if kind in ANSWERS and true and other:
+        answers = _map_answers(item, true, other)
+    elif kind == "recall":
+        answers = (gold[0].slots["object"],)
+    elif kind == "procedure":
+        answers = (gold[0].slots["steps"],)
+    elif kind == "trajectory" and other:
+        walk = [fact.slots for fact in gold if fact.slots.get("who") == item.cue["who"]]
+        passed = other.map.walk(item.cue["from"], [slots["direction"] for slots in walk[1:]])
+        answers = (passed[-1],) if passed else None
+    if answers is None or answers[0] in item.answers:
+        return None
+    truth = item.truth | other.truth if item.truth and other and kind in PATH_KINDS else item.truth
+    return replace(item, answers=answers, truth=truth)
+
+
+def _other_things(random: Random, world: World) -> Iterator[tuple[str, Fact]]:
+    """The facts that tell where things are, each with the thing of another one."""
+    told = [fact for fact in world.facts if "object" in fact.slots]
+    told = random.sample(told, len(told))
+    for fact, other in zip(told, [*told[1:], *told[:1]], strict=True):
+        was, now = fact.slots["object"], other.slots["object"]
+        if was == now:  # there is one thing alone
+            now = random.choice([thing for thing in words.OBJECTS if thing != was])
+        yield fact.id, told_instead(fact, "object", now, words.article(was), words.article(now))
+
+
+def _other_walks(random: Random, world: World, true: Map, other: Map) -> Iterator[tuple[str, Fact]]:
+    """Procedures and walkers' steps, as many steps as before from the same place, on the other map."""
+    walks: dict[str, list[Fact]] = {}
+    for fact in world.facts:
+        slots = fact.slots
+        if {"name", "from", "steps"} <= slots.keys():
+            drawn = _strolls(random, other, slots["from"], slots["steps"].count(",") + 1)
+            yield fact.id, told_instead(fact, "steps", next((walk for walk in drawn if walk != slots["steps"]), slots["steps"]))
+        elif slots.keys() in ({"who", "from"}, {"who", "direction"}):
+            walks.setdefault(slots["who"], []).append(fact)
+    for start, *moves in walks.values():
+        origin = start.slots["from"]
+        end = (true.walk(origin, [fact.slots["direction"] for fact in moves]) or [""])[-1]
+        drawn = (walk.split(", ") for walk in _strolls(random, other, origin, len(moves)))
+        steps = next((walk for walk in drawn if (other.walk(origin, walk) or [origin])[-1] not in (origin, end)), None)
+        for fact, step in zip(moves, steps or (), strict=bool(steps)):
+            yield fact.id, told_instead(fact, "direction", step)
+
+
+def _strolls(random: Random, drawn: Map, origin: str, length: int) -> Iterator[str]:
+    return (", ".join(drawn.stroll(random, origin, length)) for _ in range(STROLLS))

@@ -1,0 +1,115 @@
+"""The altered store: what is asked for is told otherwise, under the same ids and questions; its answers are right there alone."""
+
+import pytest
+
+from hippo_core.results.scores import score_item
+from hippo_core.suites import get_suite, settings_for
+from hippo_core.suites.altering import altered, answering, exchanged
+from hippo_core.suites.datasets.build import cut, drawn_worlds, worlds
+from hippo_core.suites.semantic.conflict import Said, last_words, settled, settled_surely
+from hippo_core.suites.spatial import mapper
+from hippo_core.suites.spatial.altering import leads_on_both
+from hippo_core.suites.spatial.map import Map, read_map
+from hippo_core.suites.types import Fact
+
+PROFILES = [
+    *(("semantic", profile) for profile in ("base", "default", "hard", "hedged")),
+    *(("spatial", profile) for profile in ("default", "hard", "paths_5", "labeled", "lookups", "explore", "explore_hard")),
+    *(("mixed", profile) for profile in ("default", "hard")),
+    ("episodic", "default"),
+]
+UNANSWERED = 0.25  # share of a profile's questions to which no other map answers: of places that share a label
+
+
+def pairs(suite, profile, n=15):
+    """The drawn worlds with the altered ones."""
+    drawn = list(worlds(suite, profile, n, 7, "val", 512))
+    return list(zip(drawn, altered(get_suite(suite), drawn), strict=True))
+
+
+@pytest.mark.parametrize(("name", "profile"), PROFILES)
+def test_another_answer_is_right_in_the_altered_world_and_wrong_in_the_true_one(name, profile):
+    suite, n, kept = get_suite(name), 0, 0
+    for world, other in pairs(name, profile, 15):
+        assert [(fact.id, fact.time, fact.teller) for fact in world.facts] == [(fact.id, fact.time, fact.teller) for fact in other.facts]
+        items = {item.id: item for item in world.items}
+        n, kept = n + len(items), kept + len(other.items)
+        for item in other.items:
+            true = items[item.id]
+            assert (item.question, item.taught, item.cue, item.chance) == (true.question, true.taught, true.cue, true.chance)
+            assert score_item(suite, other, item, item.answers[0])["score"] == 1
+            assert score_item(suite, world, true, item.answers[0])["score"] == 0
+            assert score_item(suite, other, item, true.answers[0])["score"] == 0
+    assert kept >= (1 - UNANSWERED) * n and (kept == n or profile == "explore_hard")
+
+
+@pytest.mark.parametrize("profile", ["default", "hard", "hedged"])
+def test_of_contradictions_the_last_words_are_of_another_city(profile):
+    contested = 0
+    for world, other in pairs("semantic", profile, 50):
+        told = {fact.slots["city"] for fact in world.facts if "city" in fact.slots}
+        assert told.isdisjoint(fact.slots["city"] for fact in other.facts if "city" in fact.slots)
+        facts = {fact.id: fact for fact in other.facts}
+        for item in (item for item in other.items if item.kind == "contradiction"):
+            deciding = next(facts[one] for one in item.gold_facts if "city" in facts[one].slots)
+            said = [
+                Said(fact.teller, fact.slots["city"], fact.confidence)
+                for fact in other.facts
+                if fact.teller and fact.slots["firm"] == deciding.slots["firm"]
+            ]
+            if said:
+                contested += 1
+                assert (settled_surely(said) if profile == "hedged" else settled(last_words(said))) == item.answers[0]
+                assert set(item.refuted) == {one.city for one in said} - {item.answers[0]}
+    assert contested > 5
+
+
+def test_an_explorer_tells_another_map():
+    """As the reference reader of explorations has it, which sees what is told and nothing else."""
+    suite = get_suite("spatial")
+    scores = [
+        score_item(suite, other, item, mapper.answer(read, item))["score"]
+        for _, other in pairs("spatial", "explore", 10)
+        for read in [mapper.read_walk(other.facts)]
+        for item in other.items
+    ]
+    assert sum(scores) == len(scores) == 10
+
+
+def test_procedures_walks_and_things_go_otherwise_on_the_told_map():
+    for world, other in pairs("spatial", "default", 25):
+        true, drawn = read_map(world.facts), read_map(other.facts)
+        assert drawn.places == true.places and drawn.steps != true.steps
+        for was, now in zip(world.facts, other.facts, strict=True):
+            assert all(value in now.text for slot, value in now.slots.items() if slot != "object") and was.slots.keys() == now.slots.keys()
+            if "steps" in now.slots:
+                assert drawn.walk(now.slots["from"], now.slots["steps"].split(", ")) and now.slots["from"] == was.slots["from"]
+
+
+def test_a_way_that_is_right_on_both_maps_is_seen():
+    line = {"a": {"east": "b"}, "b": {"west": "a", "east": "c"}, "c": {"west": "b"}}
+    bent = {"a": {"east": "c"}, "c": {"west": "a"}, "b": {}}
+    assert leads_on_both(Map(line, True), Map(line, True), "a", "c")
+    assert not leads_on_both(Map(line, True), Map(bent, True), "a", "c")
+
+
+def test_words_are_exchanged_whole_and_at_once():
+    fact = Fact("f", "w", "From the mill to the mills: the inn.", {"from": "mill", "to": "inn"}, 0)
+    other = exchanged(fact, {"mill": "inn", "inn": "mill"})
+    assert (other.text, other.slots) == ("From the inn to the mills: the mill.", {"from": "inn", "to": "mill"})
+
+
+def test_of_several_gold_facts_the_one_that_holds_the_answer_is_altered_and_what_tells_it_again():
+    settings = settings_for("semantic", "default").model_copy(update={"retellings": 0.3, "n_facts": 40})
+    told = list(cut(drawn_worlds("semantic", "default", 20, 3, "val", settings), 20))
+    again = 0
+    for world, other in zip(told, altered(get_suite("semantic"), told), strict=True):
+        was, now = ({fact.id: fact for fact in one.facts} for one in (world, other))
+        for item in world.items:
+            gold, slot = answering(item, was) or ("", "")
+            assert slot == "city"
+            same = [gold, *(one for one, first in item.retold.items() if first == gold)]
+            again += len(same) - 1
+            assert len({now[one].slots[slot] for one in same}) == 1
+            assert all(item.answers[0] not in now[one].text and now[one].slots[slot] in now[one].text for one in same)
+    assert again
