@@ -16,6 +16,7 @@ from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.validate import rules, shared_facts
 from hippo_core.suites.spatial import words as places
 from hippo_core.suites.spatial.other_words import ordinal
+from hippo_core.suites.splits import split_of
 
 PROFILES = [
     ("semantic", "reworded"),
@@ -52,10 +53,21 @@ def test_the_same_seed_gives_the_same_world_in_other_words(suite, profile):
 
 @pytest.mark.parametrize(("suite", "profile"), PROFILES)
 def test_reworded_worlds_keep_the_rules_and_splits_share_no_fact(suite, profile):
-    n = 60 if "explore" in profile or suite == "mixed" else 200
     settings = settings_for(suite, profile)
     assert rules(drawn(suite, profile), get_suite(suite), settings.n_competitors) == []
-    assert shared_facts(get_suite(suite), **{split: drawn(suite, profile, n, split) for split in ("val", "test", "train")}) == []
+    others = {split: drawn(suite, profile, 20 if "explore" in profile else 60, split) for split in ("val", "train")}
+    assert shared_facts(get_suite(suite), test=drawn(suite, profile), **others) == []
+
+
+@pytest.mark.parametrize("profile", ["reworded", "reworded_explore"])
+def test_the_words_of_a_step_say_its_split(profile):
+    steps = [
+        fact.text
+        for world in drawn("spatial", profile)
+        for fact in world.facts
+        if {"who", "direction"} <= {*fact.slots} or "step" in fact.slots
+    ]
+    assert len(steps) > 50 and {split_of(text) for text in steps} == {"test"}
 
 
 def test_a_world_has_the_same_words_whatever_was_drawn_before_it():
