@@ -17,7 +17,7 @@ from hippo_core.text_files import listed
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("setup.py", "pyproject.toml", "hippo_core", "params", "data")
 SHIPPED = "hippo_core/shipped/"
-WEIGHTS = {f"data/weights/{name}" for name in ("hippo-tiny", "minilm", "smollm2-135m-reader")}
+WEIGHTS = {f"data/weights/{name}" for name in ("hippo-tiny", "minilm", "relational", "smollm2-135m-reader")}
 [LINES] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 TINY = LINES.replace("Memory()", 'Memory("hippo-tiny")')  # the reader needs a model that is downloaded
 SCRIPT = """
@@ -87,7 +87,7 @@ def test_it_is_small_and_holds_what_a_library_reads_and_no_text_of_others(wheel)
     shipped = {name.removeprefix(SHIPPED) for name in names if name.startswith(SHIPPED)}
     params = {path.relative_to(ROOT).as_posix() for path in (ROOT / "params").rglob("*.yaml") if path.parent.name != "clusters"}
     weights = {path.relative_to(ROOT).as_posix() for folder in WEIGHTS for path in (ROOT / folder).iterdir()}
-    notes = {path.relative_to(ROOT).as_posix() for path in (ROOT / "data/notes").glob("*.yaml")}
+    notes = {path.relative_to(ROOT).as_posix() for name in ("notes", "reworded") for path in (ROOT / "data" / name).glob("*.yaml")}
     paired = {path.relative_to(ROOT).as_posix() for path in files_of(ROOT / "data/paired") if path.is_file()}
     assert shipped == params | weights | notes | paired
     code = {path.relative_to(ROOT).as_posix() for path in files_of(ROOT / "hippo_core") if path.is_file()}

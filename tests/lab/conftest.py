@@ -170,7 +170,8 @@ def make_lab(place: Path, source: Path = REPOSITORY) -> Path:
         import_less(place / "hippo_core/lab/warm/server.py")
     shutil.copytree(source / "params", place / "params")
     (place / "data").mkdir()
-    (place / "data/paired").symlink_to(REPOSITORY / "data/paired")
+    for folder in ("paired", "reworded"):
+        (place / "data" / folder).symlink_to(REPOSITORY / "data" / folder)
     (place / "params/grids/tiny.yaml").write_text(GRID)
     (place / "params/grids/quick.yaml").write_text(GRID.replace(", episodic_cross", ""))
     (place / "params/grids/sleep.yaml").write_text(SLEEP)

@@ -107,9 +107,9 @@ def test_each_control_and_ablation_says_one_thing_more_than_what_it_extends():
         "ablations/gate_unflagged": gated | {"episodic.gate.gamma", "episodic.gate.delta"},
     }
     usual = load_preset("memory/hei_nw").of_step("test")
-    of_their_own = {"memory/hei_nw", "memory/sgc_rss", "memory/smpd", "memory/all"}
+    of_their_own = {f"memory/{one}" for one in ("hei_nw", "sgc_rss", "smpd", "all")} | {"controls/altered_sgc_rss", "controls/altered_smpd"}
     for name in (name for name in preset_names() if load_preset(name).taught and load_preset(name).origin == "memory/all"):
-        assert name == "memory/all" or name == f"ablations/all_{load_preset(name).settings.traces}"
+        assert name in ("memory/all", "controls/altered_all", f"ablations/all_{load_preset(name).settings.traces}")
         of_their_own.add(name)
     for name in (name for name in preset_names() if load_preset(name).taught and name not in of_their_own):
         told = load_preset(name).of_step("test")

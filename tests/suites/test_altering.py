@@ -61,7 +61,7 @@ def test_of_contradictions_the_last_words_are_of_another_city(profile):
                 contested += 1
                 assert (settled_surely(said) if profile == "hedged" else settled(last_words(said))) == item.answers[0]
                 assert set(item.refuted) == {one.city for one in said} - {item.answers[0]}
-    assert contested > 5
+    assert contested > 2
 
 
 def test_an_explorer_tells_another_map():

@@ -39,7 +39,7 @@ class SgcRss(Memory):
     Settings = SgcRssSettings
     steps = ("teach", "replay")
     says_confidence = True
-    weights = ("relational/confidence.json",)
+    weights = ("relational/path_confidence.json",)
     columns: ClassVar = {"test": ("path_hops", "duplicate_rate")}
     test_settings = (*Memory.test_settings, "relational.search", "relational.resolve", "relational.wording", "relational.passages")
     replay_settings = ("replay",)

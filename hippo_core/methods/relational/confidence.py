@@ -7,7 +7,7 @@ from functools import cache
 from hippo_core.files import LabError, read_object, root
 from hippo_core.retrieval.confidence import Confidence
 
-FILE = "data/weights/relational/confidence.json"
+FILE = "data/weights/relational/path_confidence.json"
 FIT = "python -m hippo_core.training.path_confidence"
 
 

@@ -33,6 +33,9 @@ def head(shown):
     return shown._head.value
 
 
+FIRST = ("a", "b", "difference", "interval", "n", "worlds")
+
+
 def numbers_of(shown):
     """The numbers on the panel, as they are written."""
     text = head(shown)
@@ -49,9 +52,7 @@ def test_every_number_is_the_report_s(runs):
     for block in blocks:
         for line in block["lines"]:
             shown.select("whole", "episodic", by_label[line["name"]], by_label[block["rival"]], regime=block["regime"])
-            told = [
-                line[name] for name in ("a", "b", "difference", "interval", "n", "worlds", "only_a", "only_b", "p", "p_mcnemar", "needed")
-            ]
+            told = [line[name] for name in (*FIRST, "only_a", "only_b", "p", "p_mcnemar", "p_mid", "harmed", "needed")]
             assert numbers_of(shown) == [None if one == "–" and place == 3 else one for place, one in enumerate(told)]
             assert shown.result.difference == line["value"] and shown.result.p_permutation == line["p_value"]
             compared += 1

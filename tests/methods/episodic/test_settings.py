@@ -13,7 +13,8 @@ from hippo_core.methods.presets import leaves, load_preset, settings_of
 from hippo_core.models.kv_storage import KVStorage
 
 OTHER = {  # another legal value of each setting
-    "decoding": "plain", "traces": "off", "control": "empty", "delivery": "text", "k": 3, "memory.runtime.enable_writes": False,
+    "decoding": "plain", "traces": "off", "control": "empty", "delivery": "text", "k": 3, "unknown_below": 0.3,
+    "memory.runtime.enable_writes": False,
     "memory.runtime.alter_answers": True, "episodic.use_sparsity": False, "episodic.use_completion": "predictive", "encoder": "minilm",
     "episodic.use_gate": True, "episodic.code.winners": 5, "episodic.code.expansion": 50, "episodic.code.channels": ["key"],
     "episodic.recall.candidates": 5, "episodic.recall.fusion": "fitted", "episodic.recall.recency": 1.0, "episodic.hopfield.beta": 2.0,
@@ -24,7 +25,7 @@ OTHER = {  # another legal value of each setting
     "episodic.store.kv_memory_mb": 64, "episodic.store.kv_disk_mb": 64, "replay.enabled": False,
     "replay.cycles": 3, "replay.policy": "spaced", "replay.rate": 0.5, "replay.noise_level": 0.3, "replay.max_items": 7,
 }  # fmt: skip
-ONLY_TEST = {"control", "delivery", "k"}
+ONLY_TEST = {"control", "delivery", "unknown_below", "k"}
 RECALL = {
     "use_completion",
     "recall.candidates",

@@ -129,14 +129,14 @@ def test_claims_with_a_rival_at_chance_do_not_count_in_their_family():
 
 def test_a_side_may_be_judged_by_a_column_of_its_own():
     rows = cell("memory/hei_nw", 0.6)
-    rows = rows.assign(score_may=rows["score"], score_never=cell("memory/hei_nw", 0.7)["score"])
-    a, b = ({"preset": "memory/hei_nw", "metric": metric} for metric in ("score_may", "score_never"))
+    rows = rows.assign(mine=rows["score"], yours=cell("memory/hei_nw", 0.7)["score"])
+    a, b = ({"preset": "memory/hei_nw", "metric": metric} for metric in ("mine", "yours"))
     told = {"difference": {"a": a, "b": b}, "not_below": -0.2}
     found = verdict(told, rows)
     assert found.value == pytest.approx(-0.1)
-    assert (found.a, found.b) == ("memory/hei_nw, score_may", "memory/hei_nw, score_never")
-    missing = verdict(told, rows.drop(columns="score_never"))
-    assert missing.verdict == "not judged" and "no measurement of score_never" in missing.reason
+    assert (found.a, found.b) == ("memory/hei_nw, mine", "memory/hei_nw, yours")
+    missing = verdict(told, rows.drop(columns="yours"))
+    assert missing.verdict == "not judged" and "no measurement of yours" in missing.reason
 
 
 def test_a_reason_names_the_bound_that_is_crossed():

@@ -37,17 +37,6 @@ def test_the_best_rag_is_the_one_that_answers_best_whatever_is_compared():
     assert found.value == pytest.approx(2.0) and "rag_dense, chosen on validation worlds" in found.reason
 
 
-def test_the_best_rag_is_chosen_under_the_policy_that_is_compared():
-    told = {"difference": OVER_RAG["difference"] | {"metric": "score_calibrated"}, "at_least": 0.05}
-    rates = {RAGS[0]: (0.5, 0.8), RAGS[1]: (0.7, 0.4), RAGS[2]: (0.6, 0.5)}  # score, and score under the policy
-    rows = [cell(name, one).assign(score_calibrated=cell(name, other)["score"]) for name, (one, other) in rates.items()]
-    memory = cell("memory/hei_nw", 0.9).assign(score_calibrated=lambda own: own["score"])
-    found = verdict(told, memory, *rows, validation=pd.concat(rows, ignore_index=True))
-    assert "best_rag is baselines/rag_bm25, chosen on validation worlds" in found.reason and found.value == pytest.approx(0.1)
-    without = [one.drop(columns="score_calibrated") for one in rows]
-    assert "rag_dense, chosen" in verdict(told, memory, *rows, validation=pd.concat(without, ignore_index=True)).reason
-
-
 @pytest.mark.parametrize(("rule", "widened"), [({"at_least": 0.05}, False), ({"within": [-0.1, 0.1]}, True)], ids=str)
 def test_a_range_is_met_more_easily_by_the_best_so_its_interval_is_wider(rule, widened):
     told = {"difference": OVER_RAG["difference"], **rule}
