@@ -52,7 +52,7 @@ def test_a_broken_clause_is_said_and_fails(monkeypatch, capsys, why, status):
 def test_sizes_and_seeds_are_checked_once_and_a_suite_without_validation_worlds_is_said():
     grid = expand("default", selection=Selection(only=("memory/all",)))
     check = check_of(grid.cells, "checked")
-    assert check.asked == 3 and {cell.parameters["seed"] for cell in check.cells} == {1337}
+    assert check.asked == 6 and {cell.parameters["seed"] for cell in check.cells} == {1337}
     one_seed = check_of(expand("default", selection=Selection(only=("memory/all",), seeds=(1337,))).cells, "checked")
     assert [cell.id for cell in one_seed.cells] == [cell.id for cell in check.cells]
     check = check_of(expand("ways").cells, "checked")
@@ -62,7 +62,7 @@ def test_sizes_and_seeds_are_checked_once_and_a_suite_without_validation_worlds_
 
 @pytest.mark.parametrize(
     ("name", "broken", "preflight", "begins"),
-    [("default", 3, True, False), ("default", 2, True, True), ("default", 3, False, True), ("spatial-real", 2, True, True)],
+    [("default", 6, True, False), ("default", 5, True, True), ("default", 6, False, True), ("spatial-real", 2, True, True)],
 )
 def test_a_large_grid_whose_memories_could_all_show_nothing_is_not_begun(monkeypatch, capsys, name, broken, preflight, begins):
     ran = []
