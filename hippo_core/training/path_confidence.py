@@ -21,6 +21,7 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.methods.relational.confidence import FILE, FIT, regime
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.results.frames import Frame
 from hippo_core.results.scores import em_norm
 from hippo_core.retrieval.confidence import Confidence
 from hippo_core.store import TraceStore, store_path
@@ -96,8 +97,8 @@ def table_of(of: Sequence[JudgedPath], function: Confidence) -> pd.DataFrame:
     rows = pd.DataFrame([{"kind": one.kind, "answerable": one.answerable, "right": one.right} for one in of])
     sure = pd.Series([function.of(one.evidence) for one in of])
     rows = rows.assign(kept=rows["right"] & (sure >= UNKNOWN_BELOW), sure=rows["right"] & (sure >= SURE), unknown=sure < UNKNOWN_BELOW)
-    means = rows.groupby(["kind", "answerable"], sort=False).mean().round(4)
-    return means.assign(n=rows.groupby(["kind", "answerable"], sort=False).size()).reset_index()
+    grouped: Frame = rows.groupby(["kind", "answerable"], sort=False)
+    return grouped.mean().round(4).assign(n=grouped.size()).reset_index()
 
 
 def fit_paths(encoders: Sequence[Encoder] = get_args(Encoder), say: Callable[[str], None] = print) -> None:

@@ -85,8 +85,8 @@ class Rag(Method):
             tokens = order.tokens + query_tokens(index, query.text, getattr(self.settings, "encoder", None))
             best = {trace.source for trace in ranking[: self.settings.k]}
             shown = tuple(index.passages[source] for source in query.taught if source in best)
-            of_query = {"recall_ms": elapsed, "computed_tokens": tokens}
-            return Retrieved(shown, ranking, tuple(order.scores), **of_query, confidence=order.confidence)
+            scores, confidence = tuple(order.scores), order.confidence
+            return Retrieved(shown, ranking, scores, recall_ms=elapsed, computed_tokens=tokens, confidence=confidence)
 
         return retrieve
 

@@ -86,7 +86,7 @@ def at_chance(criterion: Rule, rival: Frame, name: str) -> str:
 def _policy(criterion: Criterion, name: str, side: pd.DataFrame) -> str:
     """When a side says "unknown", in words. Raises NotJudged where no row of it has a score under the policy."""
     said = "; ".join(sorted(set(side["calibrated_on"])))
-    if side[criterion.metric].isna().all():
+    if not len(side[criterion.metric].dropna()):
         raise NotJudged(because(criterion, f"no {criterion.metric} of {name}: {said}"))
     return f"{name}: {said if criterion.metric == 'score_calibrated' else criterion.metric}"
 

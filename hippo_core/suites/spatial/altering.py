@@ -53,7 +53,7 @@ class Ground:
         if not any("step" in fact.slots for fact in world.facts):
             drawn = read_map(world.facts)
             ends = [(fact.slots, fact.slots.get("by", "")) for fact in world.facts if _tells_link(fact)]
-            ways = {frozenset((slots.get("from", slots.get("a")), slots.get("to", slots.get("b")))): by for slots, by in ends}
+            ways = {frozenset((slots.get("from") or slots["a"], slots.get("to") or slots["b"])): by for slots, by in ends}
             return cls(drawn, ways, {place: place for place in drawn.places}) if drawn.places else None
         truth = next((item.truth for item in world.items if "links" in item.truth), None)
         if truth is None:
@@ -159,7 +159,7 @@ def _steps(item: Item, true: Ground, other: Ground, longest: float) -> tuple[str
 def _neighbor(item: Item, true: Ground, other: Ground, longest: float) -> tuple[str, ...] | None:
     a, direction = item.cue["from"], item.cue["direction"]
     near = other.map.steps[a].get(direction)
-    return (near,) if near in true.labels and near not in item.answers else None
+    return (near,) if near and near in true.labels and near not in item.answers else None
 
 
 def _exits(item: Item, true: Ground, other: Ground, longest: float) -> tuple[str, ...] | None:
