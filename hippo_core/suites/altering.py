@@ -32,7 +32,10 @@ def exchanged(fact: Fact, words: Mapping[str, str]) -> Fact:
 
 def told_instead(fact: Fact, slot: str, value: str, was: str = "", now: str = "") -> Fact:
     """The fact with another value of a slot. `was`, `now`: the words that say so in the text, where these are more than the values."""
-    return replace(fact, text=fact.text.replace(was or fact.slots[slot], now or value), slots={**fact.slots, slot: value})
+    was, now = was or fact.slots[slot], now or value
+    if was not in fact.text:  # it begins the sentence
+        was, now = was[0].upper() + was[1:], now[0].upper() + now[1:]
+    return replace(fact, text=fact.text.replace(was, now), slots={**fact.slots, slot: value})
 
 
 def answering(item: Item, facts: Mapping[str, Fact]) -> tuple[str, str] | None:

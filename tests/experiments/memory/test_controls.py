@@ -114,7 +114,9 @@ def test_a_row_says_what_the_model_ran_token_for_token(hippo, told, preset, deli
             [one] = run.ask(kind, [alone], memory, "delayed", stored, 1)
             row = run.row_of(hippo, kind, one)
             parts = [*json.loads(row["inner_read"] or "[]"), *json.loads(row["read"])]
-            assert Counter(map(tuple, ran)) == Counter(map(tuple, due(hippo, parts, one.retrieved.together, delivery)))
+            read = Counter(map(tuple, due(hippo, parts, one.retrieved.together, delivery)))
+            again = row["abstained"]  # it is asked once more, and may not say "unknown"
+            assert set(map(tuple, ran)) == set(read) and (again or Counter(map(tuple, ran)) == read)
 
 
 def due(lm, parts, together, delivery):
