@@ -20,6 +20,7 @@ SHIPPED = Path(__file__).with_name("shipped")  # what a wheel brings of params/ 
 INSTALLED = SHIPPED.is_dir()  # from a wheel
 COMMAND = "hippo" if INSTALLED else ".venv/bin/hippo"  # the lab's command line, as it is typed; in a checkout at its root
 BRING_MODELS = "hippo models" if INSTALLED else "make models"
+PARENT = SHIPPED if INSTALLED else Path(__file__).resolve().parents[1]  # of params/ and data/, where nothing else is set
 YAML_BYTES, YAML_DEPTH, YAML_VALUES = 16 << 20, 100, 1_000_000  # more of it than anybody writes: an attack, or another file
 TAG = "tag:yaml.org,2002:"
 NEVER = re.compile(r"(?!)")
@@ -68,7 +69,7 @@ def mistakes_in_a_line() -> Iterator[None]:
 
 def root() -> Path:
     """Where parameters and weights are read: `$HIPPO_ROOT` where set, else the repository's root, else what a wheel brought."""
-    return Path(os.environ.get("HIPPO_ROOT") or (SHIPPED if INSTALLED else Path(__file__).resolve().parents[1]))
+    return Path(os.environ.get("HIPPO_ROOT") or PARENT)
 
 
 def home() -> Path:

@@ -71,8 +71,8 @@ def _imported(package: tuple[str, ...], text: str) -> frozenset[str]:
 def forget() -> None:
     """Look for modules, and read them, anew when they are asked for next."""
     invalidate_caches()
-    imports.cache_clear()
-    _folder_of.cache_clear()
+    for cached in (imports, _file, _folder_of):
+        cached.cache_clear()
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -85,6 +85,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
             yield from _statements(inner)
 
 
+@cache
 def _file(module: str) -> Path | None:
     """The file of a module, or the `__init__.py` of a package; None for a name that is neither."""
     top = _top(module)

@@ -1,5 +1,6 @@
 """Products at what the processor can: float32 by the faster of two libraries, bfloat16 only where it has instructions for that."""
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -20,11 +21,19 @@ def quicken_products() -> bool:
     """
     if not MKLDNN.is_available():
         return False
-    matmul = MKLDNN.matmul
-    before, plain = matmul.fp32_precision, _errors("ieee")
-    exact = all(quick <= AS_EXACT * slow for quick, slow in zip(_errors("bf16"), plain, strict=True))
-    matmul.fp32_precision = "bf16" if exact else before
+    exact = _is_exact()
+    if exact:
+        MKLDNN.matmul.fp32_precision = "bf16"
     return exact
+
+
+@cache
+def _is_exact() -> bool:
+    """Whether oneDNN's products are float32's where it may round. Tried once a process, and not again in its forks."""
+    before, plain = MKLDNN.matmul.fp32_precision, _errors("ieee")
+    quick = _errors("bf16")
+    MKLDNN.matmul.fp32_precision = before
+    return all(one <= AS_EXACT * other for one, other in zip(quick, plain, strict=True))
 
 
 def half_products(device: torch.device | str, wanted: bool = True) -> torch.autocast:

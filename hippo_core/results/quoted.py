@@ -6,11 +6,11 @@ A page marks where a table stands, `<!-- table: NAME -->` to `<!-- end -->`; doc
 
     ways:
       head: condition
-      where: {reference: spatial, regime: delayed}           # columns of the rows, and whose reference they are
+      where: {reference: spatial, regime: delayed}           # columns of the rows, whose reference they are, and the `measure` (score)
       columns: {default: {setting: spatial · default}}       # what each column adds to that
       rows: {best rag: {condition: baselines/rag_*}}         # and each row; a|b and * match several, of which the best counts
       cells: {best rag: {default: {condition: controls/*}}}  # and a cell, in the place of what its row and column say of the same column
-      shown: {default: "{}, {ms} ms"}                        # what a column says: the score, {k}, {tokens} and {ms} of a question; or {by}
+      shown: {default: "{}, {span}, {k}, {tokens}, {ms}"}      # what a column says: score, interval, a question's costs; or {by}
       text: {best rag: {default: "{}, ten facts"}}           # what a cell says
 
 A column that says {by}, who computed the answers, is left out where no reference knows it.
@@ -31,7 +31,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from hippo_core.files import LabError, read_yaml, root, unknown, write_bytes, write_text
 from hippo_core.results.figures.palette import INVALID, is_invalid, unmarked
 from hippo_core.results.figures.sides import Side, sides_figure
-from hippo_core.results.formatting import NONE, share
+from hippo_core.results.formatting import NONE, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.sentences import sentences, with_numbers
 from hippo_core.results.statistics import cluster_interval
@@ -92,15 +92,16 @@ class Quoted(BaseModel):
 @dataclass(frozen=True)
 class Cell:
     """The rows of the condition that a cell quotes, a row the sums over `items` answers to questions about a world; none where nothing of
-    it was run, or only what is `invalid`."""
+    it was run, or only what is `invalid`. `measure`: the column that is its score."""
 
     rows: Frame | None = None
     invalid: bool = False
+    measure: str = "score"
 
     @property
     def score(self) -> float | None:
         """The mean score of an answer."""
-        return self.mean("score")
+        return self.mean(self.measure)
 
     def mean(self, measure: str) -> float | None:
         """The mean of a measure over the answers; None where it was not measured."""
@@ -109,9 +110,9 @@ class Cell:
         return float(sums.sum() / self.rows["items"].sum())
 
     def said(self, text: str) -> str:
-        """The text with its numbers: `{}` the score, `{k}` the facts in the prompt, `{tokens}` computed and `{ms}` with retrieval, of a
-        question, `{by}` who computed the answers; a dash where none of them was measured, and where the cell breaks the contract of a
-        meaningful run that it does."""
+        """The text with its numbers: `{}` the score, `{span}` its 95% interval by world, `{k}` the facts in the prompt, `{tokens}` computed
+        and `{ms}` with retrieval, of a question, `{by}` who computed the answers; a dash where none of them was measured, and where the
+        cell breaks the contract of a meaningful run that it does."""
         if self.invalid:
             return INVALID
 
@@ -123,14 +124,15 @@ class Cell:
         if self.score is None or (costs["tokens"] is None and "{tokens}" in text):
             return NONE
         by = answered_by({column: self.mean(column) for column in ANSWERED_BY})
-        return text.format(share(self.score), by=by, **{name: written(value) for name, value in costs.items()})
+        within = span(*self.interval()) if "{span}" in text else NONE
+        return text.format(share(self.score), by=by, span=within, **{name: written(value) for name, value in costs.items()})
 
     def interval(self) -> tuple[float, float]:
         """The 95% interval of the score, by world; of shares alone, NaN of others."""
         if self.rows is None:
             return float("nan"), float("nan")
         lines = self.rows.loc[self.rows.index.repeat(self.rows["items"])]  # an answer each: of so many right ones the first
-        right = (_numbers(lines["score"]) - lines.groupby(level=0).cumcount()).clip(0, 1)
+        right = (_numbers(lines[self.measure]) - lines.groupby(level=0).cumcount()).clip(0, 1)
         found = cluster_interval(right.to_numpy(dtype=float), (lines["seed"] + "/" + lines["world"]).to_numpy())
         return found.low, found.high
 
@@ -177,13 +179,14 @@ def _cell(where: Mapping[str, str]) -> Cell:
     rows = _rows(where["reference"])
     rows = rows[rows["split"] == "test"]
     for column, value in where.items():
-        if column == "reference":
+        if column in ("reference", "measure"):
             continue
         if column not in rows:
             raise unknown(f"column of the rows of {where['reference']}", column, rows.columns)
         wanted = [name for name in rows[column].unique() if any(fnmatchcase(unmarked(str(name)), one) for one in value.split("|"))]
         rows = rows[rows[column].isin(wanted)]
-    found = [Cell(one) for name, one in rows.groupby(["condition", "regime"]) if not is_invalid(name[0])]
+    measure = where.get("measure", "score")
+    found = [Cell(one, measure=measure) for name, one in rows.groupby(["condition", "regime"]) if not is_invalid(name[0])]
     return max(found, key=lambda one: one.score or 0.0, default=Cell(invalid=len(rows) > 0))
 
 

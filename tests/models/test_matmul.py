@@ -9,10 +9,12 @@ from hippo_core.models.matmul import half_products, quicken_products
 
 @pytest.fixture(autouse=True)
 def as_before():
-    """The process's setting, put back."""
+    """The process's setting, put back, and what was tried, forgotten."""
+    matmul._is_exact.cache_clear()
     before = torch.backends.mkldnn.matmul.fp32_precision
     yield
     torch.backends.mkldnn.matmul.fp32_precision = before
+    matmul._is_exact.cache_clear()
 
 
 @pytest.mark.parametrize("rows", [1, 7, 300])

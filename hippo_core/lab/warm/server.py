@@ -24,12 +24,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hippo_core import source_code
+
 MODULES = (
     "hippo_core.models",  # before the others: it keeps one of them quiet
     *("torch", "transformers.models.llama.modeling_llama", "peft", "pandas", "scipy.stats", "matplotlib.pyplot", "seaborn", "scrapbook"),
     *("IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
     *("hippo_core.lab.run.notebook", "hippo_core.models.load", "hippo_core.experiments.answer.run", "hippo_core.experiments.memory.run"),
-    *("hippo_core.methods.rag.rerank", "hippo_core.methods.episodic.writing", "hippo_core.methods.episodic.replaying"),
+    *("hippo_core.experiments.answer.experiment", "hippo_core.experiments.memory.experiment", "hippo_core.methods.presets"),
+    *(f"hippo_core.methods.{name}" for name in ("baselines", "controls", "composite", "rag.rerank", "episodic.writing", "episodic.replaying")),
+    *("PIL.BmpImagePlugin", "PIL.GifImagePlugin", "PIL.JpegImagePlugin", "PIL.PpmImagePlugin", "pyarrow.pandas_compat"),
     *("hippo_core.suites.datasets.build", "hippo_core.results.records", "hippo_core.results.figures.plots"),
 )
 PR_SET_PDEATHSIG = 1
@@ -242,6 +246,7 @@ def main(descriptor: int) -> None:
     source = newest_source()
     for name in MODULES:
         importlib.import_module(name)
+    source_code.closure(name for name in MODULES if name.startswith("hippo_core."))  # parsed once, for the checksums of all forks
     gc.collect()
     gc.freeze()
     if order := Server(control, source=source).serve():
