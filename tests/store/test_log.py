@@ -60,7 +60,7 @@ def test_damage_behind_which_commits_stand_is_refused_and_the_log_stays(killed, 
     places = [*range(0, HEADER, 5), *range(HEADER, HEADER + FRAME, 5), HEADER + FRAME, *Random(2).choices(range(lengths[-3]), k=20)]
     for place in places:
         broken = flipped(log, place)
-        with pytest.raises(LabError, match="its log is broken, and commits stand behind that.*; bring back a copy, or teach anew"):
+        with pytest.raises(LabError, match=r"its log is broken, and commits stand behind that.*; bring back a copy, or teach anew"):
             size_with(broken, read_only)
         assert (tmp_path / "hei_nw/s1/traces.sqlite-wal").read_bytes() == broken
 
