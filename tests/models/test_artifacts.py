@@ -33,7 +33,7 @@ DAMAGES = {
 @pytest.fixture
 def folder(tmp_path):
     torch.manual_seed(3)
-    save_part(OWNER, "key", {"settings": {"width": 4}, "weights": {"key": 0.25}}, nn.Linear(4, 4), tmp_path)
+    save_part(OWNER, "head", {"settings": {"width": 4}, "weights": {"key": 0.25}}, nn.Linear(4, 4), tmp_path)
     return tmp_path
 
 
@@ -43,23 +43,24 @@ def damage(path, how):
 
 def test_a_part_is_read_as_it_was_written(folder):
     torch.manual_seed(3)
-    again = load_part(OWNER, "key", lambda told: nn.Linear(told["width"], 4), folder)
-    assert torch.equal(again.weight, nn.Linear(4, 4).weight) and not again.weight.requires_grad
-    assert read_part(OWNER, "key", folder)["weights"] == {"key": 0.25}
+    weight = nn.Linear(4, 4).weight
+    again = load_part(OWNER, "head", lambda told: nn.Linear(told["width"], 4), folder)
+    assert torch.equal(again.weight, weight) and not again.weight.requires_grad
+    assert read_part(OWNER, "head", folder)["weights"] == {"key": 0.25}
 
 
 @pytest.mark.parametrize("how", DAMAGES.values(), ids=DAMAGES)
 def test_damaged_tensors_are_refused(folder, how):
-    damage(folder / "key.safetensors", how)
-    with pytest.raises(LabError, match=r"^\S*key\.safetensors is damaged: .*; fit it again: `python fit\.py`$"):
-        load_part(OWNER, "key", lambda told: nn.Linear(4, 4), folder)
+    damage(folder / "head.safetensors", how)
+    with pytest.raises(LabError, match=r"^\S*head\.safetensors is damaged: .*; fit it again: `python fit\.py`$"):
+        load_part(OWNER, "head", lambda told: nn.Linear(4, 4), folder)
 
 
 @pytest.mark.parametrize(("old", "new"), [("0.25", "0.75"), ('"tensors"', '"tensor5"'), ('"width": 4', '"width": 5')])
 def test_a_damaged_description_is_refused(folder, old, new):
-    damage(folder / "key.json", lambda content: content.replace(old.encode(), new.encode()))
-    for read in (lambda: read_part(OWNER, "key", folder), lambda: load_part(OWNER, "key", lambda told: nn.Linear(4, 4), folder)):
-        with pytest.raises(LabError, match=r"^\S*key\.json is damaged .*; fit it again: `python fit\.py`$"):
+    damage(folder / "head.json", lambda content: content.replace(old.encode(), new.encode()))
+    for read in (lambda: read_part(OWNER, "head", folder), lambda: load_part(OWNER, "head", lambda told: nn.Linear(4, 4), folder)):
+        with pytest.raises(LabError, match=r"^\S*head\.json is damaged .*; fit it again: `python fit\.py`$"):
             read()
 
 
