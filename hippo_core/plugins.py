@@ -5,6 +5,7 @@ The module is any that can be imported, or lies in the lab's root (from a wheel:
 
 import sys
 from importlib import import_module
+from importlib.abc import InspectLoader
 from importlib.util import find_spec
 from typing import Any
 
@@ -38,11 +39,17 @@ def located(path: str, what: str) -> str:
     _see_home()
     try:
         there = find_spec(module) is not None
-    except ModuleNotFoundError:  # of a package that it lies in
+    except (ModuleNotFoundError, ValueError):  # of a package that it lies in; of a program's main module
         there = False
     if not there:
         raise _missing(module, what)
     return module
+
+
+def source_of(path: str) -> str | None:
+    """The text of the module of a module path, which is not run; None where it has none, as one in machine code."""
+    found = find_spec(path.partition(":")[0])
+    return found.loader.get_source(found.name) if found and isinstance(found.loader, InspectLoader) else None
 
 
 def _see_home() -> None:

@@ -15,13 +15,12 @@ from zlib import crc32
 
 import numpy as np
 import yaml
-from safetensors.numpy import save_file
 
 from benchmarks.memory.ways import build
 from hippo_core.files import home
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.asked import asked
-from hippo_core.methods.spatial.encoded import Encode, minilm_kept
+from hippo_core.methods.spatial.encoded import Encode, minilm_kept, write_weights
 from hippo_core.methods.spatial.likely import likely, likely_way
 from hippo_core.methods.spatial.likeness import FILE, KINDS, Blanked, Likeness, between, made_of
 from hippo_core.methods.spatial.reading import Link, directions, read
@@ -175,8 +174,7 @@ def main() -> None:
         show(options.misses)
         return
     path = home() / FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_file(fit(frames()), path)
+    write_weights(fit(frames()), path)
     print(f"{path}: {path.stat().st_size} bytes")
 
 

@@ -16,14 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import yaml
-from safetensors.numpy import save_file
 
 from benchmarks.memory import likeness as frames_of
 from benchmarks.memory.likeness import FOLDS, Frame, frames
 from benchmarks.memory.ways import build
 from hippo_core.files import home
 from hippo_core.methods.spatial.answers import Atlas
-from hippo_core.methods.spatial.encoded import Encode, minilm_kept
+from hippo_core.methods.spatial.encoded import Encode, minilm_kept, write_weights
 from hippo_core.methods.spatial.likely import _named
 from hippo_core.methods.spatial.likeness import Likeness
 from hippo_core.methods.spatial.names import mark
@@ -239,7 +238,7 @@ def main() -> None:
         show(options.misses)
         return
     path = home() / FILE
-    save_file(fit(training(None)), path)
+    write_weights(fit(training(None)), path)
     print(f"{path}: {path.stat().st_size} bytes")
 
 

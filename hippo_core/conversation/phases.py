@@ -21,7 +21,6 @@ from hippo_core.providers import Answer, Provider
 RAW, SCORED = "raw.jsonl", "scored.jsonl"
 KEY = ("provider", "technique", "budget", "dialogue", "question", "max_tokens", "temperature", "prompt_sha256")
 ANSWER_TOKENS = 8  # of an answer about a drawn dialogue, at most
-OWN_ANSWER_TOKENS = 32  # about a user's own; the model stops by itself
 
 
 def key_of(row: Mapping[str, Any]) -> str:

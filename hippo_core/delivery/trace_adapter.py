@@ -224,9 +224,6 @@ def load_adapter(lm: LanguageModel, folder: Path | None = None) -> TraceAdapter:
     """Load the adapter of a loaded model from `folder` (default: the model's folder).
 
     Raises:
-        LabError: there is no adapter, it was fitted on other weights, or its tensors do not fit its settings.
+        LabError: there is no adapter, it is damaged, it was fitted on other weights, or its tensors do not fit its settings.
     """
-    made = artifacts.read_part(lm, PART, folder)
-    adapter = TraceAdapter(lm, validated(AdapterSettings, made.get("settings", {}), f"{PART}.json"))
-    artifacts.fill(adapter, (folder or artifacts.folder_of(lm)) / f"{PART}.safetensors")
-    return adapter.eval().requires_grad_(False)
+    return artifacts.load_part(lm, PART, lambda told: TraceAdapter(lm, validated(AdapterSettings, told, f"{PART}.json")), folder)

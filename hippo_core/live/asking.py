@@ -12,9 +12,7 @@ from hippo_core.methods.read import composed_by, left_of, read_of
 from hippo_core.models.abstention import ALWAYS, NEVER
 from hippo_core.retrieval.encoded import private
 from hippo_core.store.trace import Trace
-from hippo_core.suites.types import Item
-
-ANSWER_TOKENS = 32  # at most; the model stops by itself
+from hippo_core.suites.types import OWN_ANSWER_TOKENS, Item
 
 
 class OpenWorld:
@@ -30,10 +28,10 @@ class OpenWorld:
         """What is recalled for a question. `gold`: sources of the right traces, which the controls oracle and random read."""
         return recalled(question, self._retrieved(question, gold), len(self.traces), listed)
 
-    def ask(self, question: str, tokens: int = ANSWER_TOKENS, gold: Sequence[str] = (), recall: bool = True) -> Answer:
+    def ask(self, question: str, tokens: int = OWN_ANSWER_TOKENS, gold: Sequence[str] = (), recall: bool = True) -> Answer:
         """The answer, of at most so many tokens. `recall` False: nothing is recalled."""
         begin = time.perf_counter()
-        retrieved = self._retrieved(question, gold) if recall else Retrieved(())
+        retrieved = self._retrieved(question, gold, tokens) if recall else Retrieved(())
         masked = self.method.settings.control == "empty"
         [delivered] = self.method.delivery.ask([asked_of(self.method, question, retrieved)], tokens, masked=masked)
         total = (time.perf_counter() - begin) * 1e3
@@ -64,11 +62,11 @@ class OpenWorld:
             cut=delivered.cut,
         )
 
-    def _retrieved(self, question: str, gold: Sequence[str]) -> Retrieved:
+    def _retrieved(self, question: str, gold: Sequence[str], room: int = OWN_ANSWER_TOKENS) -> Retrieved:
         world = self.traces[0].world if self.traces else ""
         item = Item("asked", world, question, ("",), tuple(gold), "asked", taught=self.sources)
         with private():
-            return self._retrieve(item, Query(question, self.sources)).retrieved
+            return self._retrieve(item, Query(question, self.sources, room=room)).retrieved
 
 
 def penalty_of(method: Method, retrieved: Retrieved) -> float | None:

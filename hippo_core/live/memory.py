@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 from hippo_core.files import LabError, in_a_line, read_sealed, remove_unwritten, write_sealed
 from hippo_core.live import arguments
 from hippo_core.live.answer import LISTED, Answer, Recall, Slept, Taught
-from hippo_core.live.asking import ANSWER_TOKENS, OpenWorld, as_part
+from hippo_core.live.asking import OpenWorld, as_part
 from hippo_core.live.consolidation import Consolidated, Consolidation
 from hippo_core.live.lazy_model import LazyModel
 from hippo_core.methods import base
@@ -34,6 +34,7 @@ from hippo_core.retrieval.encoded import private
 from hippo_core.store import TraceStore
 from hippo_core.store.paths import store_path, sync_folder
 from hippo_core.store.trace import Decision, Statement, Trace
+from hippo_core.suites.types import OWN_ANSWER_TOKENS
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
@@ -249,7 +250,7 @@ class Memory:
         observations = arguments.observations(observations)
         told = [arguments.observation(one, f"text {number} of {len(observations)}") for number, one in enumerate(observations, start=1)]
         texts = [one.statement.text for one in told]
-        long = too_long(self._lm, texts, self.preset.settings.decoding, ANSWER_TOKENS) if self.preset.taught else []
+        long = too_long(self._lm, texts, self.preset.settings.decoding, OWN_ANSWER_TOKENS) if self.preset.taught else []
         if long:
             limit = f"the {self._lm.spec.context_limit} tokens of {self._lm.spec.name}"
             raise LabError(f"text {long[0] + 1} of {len(texts)} does not fit into {limit} with a question and an answer; split it")
@@ -275,7 +276,7 @@ class Memory:
             store.note("calibration", writer.calibrate([Observation.of(fact) for fact in world.facts] for world in worlds))
         return store.meta["calibration"]
 
-    def ask(self, question: str, tokens: int = ANSWER_TOKENS, recall: bool = True) -> Answer:
+    def ask(self, question: str, tokens: int = OWN_ANSWER_TOKENS, recall: bool = True) -> Answer:
         """The model's answer, of at most so many tokens, with what the memory brings, and where it comes from. `recall` False: the memory
         is off, and the model answers from what sleep has put into it, if anything."""
         question = arguments.sentence(question, "the question", "a question")

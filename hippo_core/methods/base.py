@@ -18,6 +18,7 @@ from hippo_core.files import LabError, unknown
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.store.codec import NoPayload
 from hippo_core.store.trace import Decision, Statement, Trace
+from hippo_core.suites.types import OWN_ANSWER_TOKENS
 from hippo_core.text import normal
 
 if TYPE_CHECKING:
@@ -43,11 +44,13 @@ class Query:
         text: the question.
         taught: sources of the passages that were taught for it, in order of telling.
         window: sources of those that stand right before it; empty in another session.
+        room: new tokens of an answer, at most.
     """
 
     text: str
     taught: tuple[str, ...]
     window: tuple[str, ...] = ()
+    room: int = OWN_ANSWER_TOKENS
 
 
 class Read(NamedTuple):

@@ -167,7 +167,7 @@ class Composite(Memory):
         def answered(query: Query, from_text: bool) -> Said:
             brought = list(bring(query).values())
             found = put_together(brought, 1)
-            return read(self.delivery, query.text, found) if from_text else Said(surest_answer(brought), found)
+            return read(self.delivery, query, found) if from_text else Said(surest_answer(brought), found)
 
         def retrieve(query: Query) -> Retrieved:
             steps = by_steps(query, put, answered)

@@ -22,7 +22,6 @@ INNER = (  # what may stand at the end of a question in the place of a name, the
     (re.compile(r"\bthe (?:one|person|man|woman) who (?P<rest>[^?]+)\?$"), "Who {rest}?", True),
     (re.compile(r"\b(?P<rest>the [a-z]+ of [A-Z][\w'’-]*)\?$"), "What is {rest}?", False),
 )
-ANSWER_TOKENS = 8  # of an inner question
 
 
 class Said(NamedTuple):
@@ -83,14 +82,15 @@ def by_steps(query: Query, retrieve: Callable[[Query], Retrieved], answered: Cal
     return Steps(steps, costs([*steps, *inner_costs]), tuple(one for cost in inner_costs for one in cost.inner_read))
 
 
-def read(delivery: "Delivery", question: str, found: Retrieved) -> Said:
-    """What the model says to an inner question with what was found for it; its time is that of a completion."""
+def read(delivery: "Delivery", query: Query, found: Retrieved) -> Said:
+    """What the model says to an inner question with what was found for it, in as much room as any answer has; its time is that of a
+    completion."""
     from hippo_core.delivery.types import Question
     from hippo_core.models.abstention import NEVER
 
-    asked = Question(found.rephrased or question, found.delivered, NEVER, found.together)
-    [answer] = delivery.ask([asked], ANSWER_TOKENS)
+    asked = Question(found.rephrased or query.text, found.delivered, NEVER, found.together)
+    [answer] = delivery.ask([asked], query.room)
     tokens = found.computed_tokens + answer.computed_tokens + answer.generated_tokens
-    seen = (*read_of(question, found, answer, False), Read(answer.text.strip(), "model"))
+    seen = (*read_of(query.text, found, answer, False), Read(answer.text.strip(), "model"))
     cost = replace(found, completion_ms=found.completion_ms + answer.latency_ms, computed_tokens=tokens, inner_read=seen)
     return Said(answer.text.strip(), cost)

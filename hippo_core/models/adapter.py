@@ -1,7 +1,7 @@
 """Merge a LoRA adapter into the weights it was trained on, so that what runs is the plain model.
 
 An adapter is a folder as peft writes it (adapter_config.json, adapter_model.safetensors) with a training.json beside them whose "base"
-says which weights it belongs to. LoRA: Hu et al. 2021 (arXiv 2106.09685), W + alpha / r * B A.
+says which weights it belongs to, and whose "weights" seals its own. LoRA: Hu et al. 2021 (arXiv 2106.09685), W + alpha / r * B A.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from safetensors.torch import load_file
 
-from hippo_core.files import LabError, read_object, sha256
+from hippo_core.files import LabError, check_seal, read_object, sha256
 
 if TYPE_CHECKING:
     from peft import LoraConfig
@@ -58,6 +58,17 @@ def check_whole(adapter: Path) -> None:
         raise LabError(f"adapter {adapter} holds pickles, which are not loaded ({', '.join(pickles)}); save it as {WEIGHTS}")
     if lacking := [name for name in (SETTINGS, WEIGHTS, TRAINING) if not (adapter / name).is_file()]:
         raise LabError(f"adapter {adapter} is not whole: no {', '.join(lacking)}")
+    check_weights(adapter)
+
+
+def check_weights(folder: Path) -> None:
+    """LabError where weights that the lab trained, a model's or an adapter's, are not what the training.json beside them says of them.
+
+    One that names no seals, as another program's, is taken as it is.
+    """
+    weights = read_object(folder / TRAINING).get("weights") if (folder / TRAINING).is_file() else None
+    for name, expected in weights.items() if isinstance(weights, dict) else ():
+        check_seal(folder / name, expected, "bring back a copy, or train it again: `make base-model`")
 
 
 def _check_base(adapter: Path, base: Path) -> None:

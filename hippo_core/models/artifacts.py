@@ -1,4 +1,4 @@
-"""What was fitted for a model and lies beside its weights: NAME.safetensors, and NAME.json that says what it belongs to.
+"""What was fitted for a model and lies beside its weights: NAME.safetensors, and NAME.json that says what it belongs to, and seals both.
 
 The functions take a loaded language model, or say of anything else where its parts lie and what it is (`Owner`).
 
@@ -6,19 +6,19 @@ Not to be mixed up with a LoRA that is merged into weights when a model is loade
 this was fitted on the merged model and belongs to both.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from hippo_core.files import LabError, read_object, require_checkout, root, sha256, write_bytes, write_json
+from hippo_core.files import LabError, check_seal, read_sealed, require_checkout, root, seal, sha256, write_bytes, write_sealed
 from hippo_core.models import adapter as merged
 from hippo_core.models.language_model import LanguageModel
 
+Module = TypeVar("Module", bound=nn.Module)
 COMMANDS = {
     "key": "make memory",
     "recall": "make memory",
@@ -55,22 +55,25 @@ def base_of(lm: LanguageModel | Owner) -> dict[str, Any]:
 def save_part(
     lm: LanguageModel | Owner, part: str, values: Mapping[str, Any], module: nn.Module | None = None, folder: Path | None = None
 ) -> None:
-    """Write a part: the module's tensors where it has one, then `values` (its settings, and how it was made) with what it belongs to."""
+    """Write a part: the module's tensors where it has one, then `values` (its settings, and how it was made) with what it belongs to and
+    the seal of its tensors."""
     if folder is None:
         require_checkout(f"fitting the {part} of a model")
         folder = folder_of(lm)
+    sealed = {}
     if module is not None:
-        tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in module.state_dict().items()}
-        write_bytes(folder / f"{part}.safetensors", save(tensors))
-    write_json(folder / f"{part}.json", {"base": base_of(lm), **values})
+        path = folder / f"{part}.safetensors"
+        write_bytes(path, save({name: tensor.detach().contiguous().cpu() for name, tensor in module.state_dict().items()}))
+        sealed = {"tensors": seal(path)}
+    write_sealed(folder / f"{part}.json", {"base": base_of(lm), **values, **sealed})
 
 
 def read_part(lm: LanguageModel | Owner, part: str, folder: Path | None = None) -> dict[str, Any]:
-    """What a part's JSON says. LabError where there is none, and where it was fitted on other weights."""
+    """What a part's JSON says. LabError where there is none, it is not what was written, or it was fitted on other weights."""
     path = (folder or folder_of(lm)) / f"{part}.json"
     if not path.is_file():
         raise LabError(f"model {folder_of(lm).name} has no fitted {part} at {path}; fit one: `{_command(lm, part)}`")
-    made = read_object(path)
+    made = read_sealed(path, f"fit it again: `{_command(lm, part)}`")
     if (own := base_of(lm)) != made.get("base"):
         raise LabError(f"{path} was fitted on {_named(made.get('base'))}, this is {_named(own)}; fit it again: `{_command(lm, part)}`")
     return made
@@ -87,22 +90,25 @@ def digest_of(lm: LanguageModel | Owner, part: str, folder: Path | None = None) 
     return sha256((folder or folder_of(lm)) / f"{part}.safetensors")[:12]
 
 
-def fill(module: nn.Module, path: Path) -> None:
-    """Put the tensors of a file into a module; LabError where the file is damaged or they are not those that the module has."""
-    try:
-        tensors = load(path.read_bytes())
-    except FileNotFoundError:
-        raise LabError(f"there is no {path}; fit it again") from None
-    except SafetensorError as error:
-        raise LabError(f"{path} is damaged: {error}") from None
+def load_part(lm: LanguageModel | Owner, part: str, make: Callable[[dict[str, Any]], Module], folder: Path | None = None) -> Module:
+    """The module that `make` builds of a part's settings, with the part's tensors, to be used and not trained.
+
+    LabError where there is no such part, a file of it is not what was written, it was fitted on other weights, or its tensors are not
+    those that the module has.
+    """
+    made, path = read_part(lm, part, folder), (folder or folder_of(lm)) / f"{part}.safetensors"
+    again = f"fit it again: `{_command(lm, part)}`"
+    check_seal(path, made.get("tensors"), again)
+    module, tensors = make(made.get("settings", {})), load(path.read_bytes())
     shapes = {name: list(tensor.shape) for name, tensor in module.state_dict().items()}
     got = {name: list(tensor.shape) for name, tensor in tensors.items()}
     if wrong := sorted(name for name in shapes.keys() | got.keys() if shapes.get(name) != got.get(name)):
         name = wrong[0]
-        raise LabError(f"{path}: for {name} expected {shapes.get(name, 'nothing')}, got {got.get(name, 'nothing')}; fit it again")
+        raise LabError(f"{path}: for {name} expected {shapes.get(name, 'nothing')}, got {got.get(name, 'nothing')}; {again}")
     if bad := sorted(name for name, tensor in tensors.items() if not _finite(tensor)):
-        raise LabError(f"{path}: {bad[0]} holds numbers that are not finite; fit it again")
+        raise LabError(f"{path}: {bad[0]} holds numbers that are not finite; {again}")
     module.load_state_dict(tensors)
+    return module.eval().requires_grad_(False)
 
 
 def _finite(tensor: Tensor) -> bool:

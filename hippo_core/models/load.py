@@ -16,6 +16,7 @@ from transformers.utils import logging
 from hippo_core.files import LabError, read_yaml, root
 from hippo_core.models import preloaded
 from hippo_core.models.abstention import unknown_tokens
+from hippo_core.models.adapter import check_weights, merge
 from hippo_core.models.language_model import LanguageModel, Shot
 from hippo_core.models.matmul import quicken_products
 from hippo_core.models.packages.pins import missing
@@ -80,8 +81,6 @@ def _adapted(model: Any, adapter: Path, where: dict[str, Any], dtype: torch.dtyp
     """The model with its adapter merged in, then held in `dtype`; "auto" is the type its weights are stored in."""
     with quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # peft's calls of transformers
-        from hippo_core.models.adapter import merge  # it brings peft, which takes a second
-
         merged = merge(model, adapter, Path(where["pretrained_model_name_or_path"], where.get("gguf_file", "")))
         return merged.to(AutoConfig.from_pretrained(**where).dtype if dtype == "auto" else dtype)
 
@@ -115,6 +114,7 @@ def _check(spec: ModelSpec, target: torch.device) -> None:
         pickles = [path.name for pattern in PICKLES for path in spec.path.glob(pattern)]
         actual = f"pickles, which are not loaded ({', '.join(sorted(pickles))}); convert them" if pickles else "not both"
         raise LabError(f"model {spec.name}: expected config.json and *.safetensors in {spec.source}, found {actual}")
+    check_weights(spec.path)
 
 
 def _check_size(spec: ModelSpec, model: Any, tokenizer: Any) -> None:

@@ -1,5 +1,8 @@
 """The memory under test: a preset of this lab, a class of one's own (`package.module:NAME`), or a program (`command:...`)."""
 
+import ast
+import re
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +16,7 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.paired.brought import Brought, Recaller, by_rank
 from hippo_core.paired.program import Program
 from hippo_core.paired.suite import Note
-from hippo_core.plugins import imported, is_path
+from hippo_core.plugins import imported, is_path, located, source_of
 from hippo_core.store.trace import Statement
 
 if TYPE_CHECKING:
@@ -95,6 +98,32 @@ def memory_class(path: str) -> type[Any]:
         got = f"the class {found.__name__}" if isinstance(found, type) else type(found).__name__
         raise LabError(f"{where}: expected a class with recall(question, k), got {got}")
     return found
+
+
+def check_memory(name: str, encoder: str) -> None:
+    """LabError for a name that is no memory's. A module that is not loaded yet is read and not run, so that it may be found wrong later."""
+    if name.startswith(COMMAND) or not is_path(name):
+        opener(name, "", encoder)
+    elif located(name, where := f"memory {name}") in sys.modules:
+        memory_class(name)
+    elif (source := source_of(name)) is not None and (got := _no_class(source, name.partition(":")[2])):
+        raise LabError(f"{where}: expected a class with recall(question, k), got {got}")
+
+
+def _no_class(source: str, name: str) -> str:
+    """What a name of a module is, as far as its text tells, where that is no class with a `recall`; "" where it may be one."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError) as error:
+        return f"a module that cannot be read ({in_a_line(error)})"
+    for node in reversed(body):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            return "a function"
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            own = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+            return "" if own & {"recall"} or node.bases or node.decorator_list else f"the class {name}"
+    made_elsewhere = re.search(rf"\b({name}|__getattr__)\b|import \*", source)
+    return "" if made_elsewhere else "no such name"
 
 
 class ProgramMemory:

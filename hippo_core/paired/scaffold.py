@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from hippo_core.files import LabError, home, new_folder, write_text
+from hippo_core.files import LabError, new_folder, write_text
 
 MANIFEST = """\
 schema_version: 1
@@ -34,10 +34,11 @@ HUMAN = "The ledger's backup runs at 04:30 (02:00 is old). Inga has the spare ke
 
 
 def new_suite(place: str | Path) -> Path:
-    """Make a folder with a manifest, notes, items of each type and a human note. LabError where there is something already."""
+    """Make a folder with a manifest, notes, items of each type and a human note, at a path from the current folder or an absolute one.
+    LabError where there is something already."""
     if "\0" in str(place):
         raise LabError(f"the name of a folder has no NUL character, got {str(place)!r}")
-    folder = (home() / Path(place).expanduser()).resolve()
+    folder = Path(place).expanduser().resolve()
     if folder.exists():
         raise LabError(f"{folder} is there already; name a new folder")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.name).strip("-._") or "suite"

@@ -108,8 +108,8 @@ class Suite:
 
 
 def read_suite(place: str | Path) -> Suite:
-    """The suite in a folder, from the lab's home or absolute; LabError with file and line for the first mistake."""
-    folders = [(base / Path(place).expanduser()).resolve() for base in (home(), root())]  # a wheel brings suites of its own
+    """The suite in a folder, from the current folder, the lab's home, or absolute; LabError with file and line for the first mistake."""
+    folders = [(base / Path(place).expanduser()).resolve() for base in (Path(), home(), root())]  # a wheel brings suites of its own
     folder = next((one for one in folders if (one / MANIFEST).is_file()), folders[0])
     if not (folder / MANIFEST).is_file():
         raise LabError(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import LabError
 from hippo_core.paired.agents.run_suite import Permissions, run_tasks
+from hippo_core.paired.memories import check_memory
 from hippo_core.paired.run import run
 from hippo_core.paired.settings import Settings
 from hippo_core.paired.suite import Suite
@@ -19,7 +20,8 @@ def run_whole(
     suite: Suite, settings: Settings, lm: "str | LanguageModel", tasks: Path, allowed: Permissions, say: Callable[[str], None] = print
 ) -> list[dict[str, Any]]:
     """The rows of all items, in the order in which they were asked. `tasks`: where agents' folders go. LabError where an item runs commands
-    and nobody allowed it. A dry run checks the items that run commands, and has no rows."""
+    and nobody allowed it, and for a memory that is none. A dry run checks the items that run commands, and has no rows."""
+    check_memory(settings.memory, settings.encoder)
     if suite.runs_commands and not (allowed.shell or allowed.dry_run):
         raise LabError(f"{suite.folder} has items that run commands; read them and its scripts, then say --allow-shell (docs/agents.md)")
     rows: list[dict[str, Any]] = []

@@ -157,10 +157,7 @@ def load_head(owner: LanguageModel | artifacts.Owner, part: str = "key", folder:
     Raises:
         LabError: there is no head, it is damaged, or it belongs to other weights.
     """
-    made = artifacts.read_part(owner, part, folder)
-    head = KeyHead(validated(KeySettings, made.get("settings", {}), f"{part}.json"))
-    artifacts.fill(head, (folder or artifacts.folder_of(owner)) / f"{part}.safetensors")
-    return head.eval().requires_grad_(False)
+    return artifacts.load_part(owner, part, lambda told: KeyHead(validated(KeySettings, told, f"{part}.json")), folder)
 
 
 def padded(states: Sequence[Tensor]) -> tuple[Tensor, Tensor]:

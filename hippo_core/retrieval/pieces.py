@@ -75,10 +75,7 @@ def matched(cue: Tensor, table: Tensor, owner: Tensor, count: int) -> Tensor:
 
 def load_pieces(owner: Owner, part: str) -> PieceHead:
     """Load a fitted projection. LabError where there is none, it is damaged, or it belongs to other weights."""
-    made = artifacts.read_part(owner, part)
-    head = PieceHead(validated(PieceSettings, made.get("settings", {}), f"{part}.json"))
-    artifacts.fill(head, artifacts.folder_of(owner) / f"{part}.safetensors")
-    return head.eval().requires_grad_(False)
+    return artifacts.load_part(owner, part, lambda told: PieceHead(validated(PieceSettings, told, f"{part}.json")))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,8 @@
 
 While a writer has it open there is a write-ahead log beside it, with `synchronous = FULL`: a commit is on the disk after one sync, where a
 rollback journal takes four. A writer that closes folds the log into the file, so that a closed store is one file in a rollback journal's
-format, which opens in a read-only folder. After a kill the log stays, readers read it, and the next writer folds it in.
+format, which opens in a read-only folder. After a kill the log stays, readers read it, and the next writer folds it in. A log that is
+broken before its last commit is refused (log.py).
 """
 
 import json
@@ -20,6 +21,7 @@ from hippo_core.files import LabError, remove_unwritten, write_json
 from hippo_core.store import rows, seal
 from hippo_core.store.codec import Codec
 from hippo_core.store.identity import Identity, as_values, check_same, check_version, from_values
+from hippo_core.store.log import loses_commits
 from hippo_core.store.paths import damaged, existing, hold, in_our_words
 from hippo_core.store.schema import APPLICATION
 
@@ -196,6 +198,8 @@ class StoreFile:
             raise
 
     def _check_file(self) -> None:
+        if loses_commits(self.path):  # before SQLite opens the log, which it may fold in and take away
+            raise self.damaged("its log is broken, and commits stand behind that")
         [[application]], [[version]] = self.rows("PRAGMA application_id"), self.rows("PRAGMA user_version")
         if application != APPLICATION:
             raise LabError(f"{self.path} is an SQLite file of another program, not a store of traces; name another folder or session")

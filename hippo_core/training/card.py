@@ -27,7 +27,6 @@ REHEARSED = (
     ("WikiText-2, head of the training split", "`wikitext2-train` of `data/README.md`, Merity et al. 2016", "CC BY-SA 3.0"),
     ("SST-2, the 100 calibration sentences", "`sst2` of `data/README.md`, Socher et al. 2013", "none stated upstream"),
 )
-READ = (("SQuAD 1.1, passages and questions of 30 articles", "`squad` of `data/README.md`, Rajpurkar et al. 2016", "CC BY-SA 4.0"),)
 CANNOT = {
     "hippo-tiny": "It knows no world but its lessons: short English sentences about people, things, places, times, firms, cities, rooms "
     "and maps. It does not chat, write, translate or calculate.",
@@ -246,12 +245,7 @@ def _making(lm: LanguageModel, made: dict[str, Any]) -> list[str]:
             "lessons or more come as blocks. So that it stays the model it was, each step also pulls its predictions on plain text to the "
             "base's. A few heads are told where the right fact stands (`guided` in the recipe)."
         )
-        if before := made.get("before"):
-            description += (
-                f" It goes on from an earlier adapter (SHA-256 {recipe['start'][:8]}...: {before['recipe']['steps']} steps of "
-                f"{before['recipe']['lessons']} lessons, {before['seconds'] / 60:.0f} minutes), which had no passages."
-            )
-        data = OWN + REHEARSED + (READ if before else ())
+        data = OWN + REHEARSED
     else:
         description = (
             f"`{made['command']}`: {recipe['steps']} steps of {recipe['lessons']} lessons and {recipe['stories']} stories from seed "

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from hippo_core.suites.types import Split
-from hippo_core.training import chains, readings, tasks
+from hippo_core.training import tasks
 from hippo_core.training.lessons import UNKNOWN, Lesson, gold_only
 
 # How often each drill comes, in five mixtures:
@@ -37,14 +37,6 @@ TABLE: dict[tasks.Drill, tuple[float, ...]] = {
 SHARES, SHARES_FROM_NOTHING, SHARES_LATER, SHARES_OTHER_WORDS, SHARES_LAST = (
     {drill: shares[mixture] for drill, shares in TABLE.items() if shares[mixture]} for mixture in range(5)
 )
-# The reader's third edition goes on with what people wrote, joined facts in many words, and somewhat less than a third of the last mixture.
-SHARES_THIRD: dict[tasks.Drill, float] = {readings.readings: 0.42, chains.joined_facts: 0.25, tasks.no_shared_word: 0.05} | {
-    drill: 0.28 * share / sum(SHARES_LAST.values()) for drill, share in SHARES_LAST.items()
-}
-# Its fourth, with joined facts from few to many, of which the third edition still learnt most when its steps were over.
-SHARES_FOURTH: dict[tasks.Drill, float] = {
-    readings.readings: 0.32, chains.joined_facts: 0.22, chains.joined_facts_alone: 0.16, tasks.no_shared_word: 0.10
-} | {drill: 0.20 * share / sum(SHARES_LAST.values()) for drill, share in SHARES_LAST.items()}  # fmt: skip
 BLOCKS = 0.68  # of the lessons in which the order of telling does not matter: half of all
 PLAIN, GOLD_ONLY, EMPTY = 0.08, 0.06, 0.01
 

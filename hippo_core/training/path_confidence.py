@@ -14,11 +14,11 @@ from typing import Any, get_args
 import pandas as pd
 
 from hippo_core.experiments.memory.run import teach
-from hippo_core.files import read_object, require_checkout, root, write_json
+from hippo_core.files import read_sealed, require_checkout, root, write_sealed
 from hippo_core.methods.composite import SURE
 from hippo_core.methods.encoded import UNKNOWN_BELOW, Encoder
 from hippo_core.methods.presets import load_preset
-from hippo_core.methods.relational.confidence import FILE, FIT, regime
+from hippo_core.methods.relational.confidence import ANEW, FILE, FIT, regime
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.results.frames import Frame
@@ -105,7 +105,7 @@ def fit_paths(encoders: Sequence[Encoder] = get_args(Encoder), say: Callable[[st
     """Fit and write the functions of these encoders; those of others stay."""
     require_checkout("fitting")
     path = root() / FILE
-    made = read_object(path) if path.is_file() else {}
+    made = read_sealed(path, ANEW) if path.is_file() else {}
     found, tables = dict(made.get("fitted", {})), dict(made.get("validation", {}))
     for encoder in encoders:
         of = list(judged(encoder))
@@ -117,7 +117,7 @@ def fit_paths(encoders: Sequence[Encoder] = get_args(Encoder), say: Callable[[st
             say(f"{encoder}, {regime(by_patterns)}\n{table.to_string(index=False)}")
             found[encoder][regime(by_patterns)] = asdict(function)
             tables[encoder][regime(by_patterns)] = table.to_dict("records")
-    write_json(path, {"fitted": found, "seed": SEED, **provenance(FIT), "validation": tables})
+    write_sealed(path, {"fitted": found, "seed": SEED, **provenance(FIT), "validation": tables})
 
 
 if __name__ == "__main__":

@@ -2,72 +2,34 @@
 
 Low-rank updates of all linear layers (Hu et al. 2021, arXiv 2106.09685, section 4) under bf16 autocast. So that the model stays the
 one it was on other text, each step also distils the base on plain text: the divergence of its predictions from the untouched model's.
-It reads the files DATA of the user's folder (data/README.md): the plain text, and what the lessons hold of stories and passages.
-
-It comes in editions, one going on from the other: the second reads drawn worlds, the third what people wrote and chains in many words,
-the fourth the same with more of the chains, from few facts to many.
+It reads the files DATA of the user's folder (data/README.md): the plain text, and what the lessons hold of stories.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from peft import LoraConfig, get_peft_model, set_peft_model_state_dict
+from peft import LoraConfig, get_peft_model
 from pydantic import BaseModel, ConfigDict
-from safetensors.torch import load_file
 from torch.nn.functional import kl_div
 
-from hippo_core.files import LabError, sha256
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.matmul import half_products
-from hippo_core.suites.natural import squad
 from hippo_core.training import guidance, tasks
-from hippo_core.training.mixture import (
-    SHARES,
-    SHARES_FOURTH,
-    SHARES_LAST,
-    SHARES_LATER,
-    SHARES_OTHER_WORDS,
-    SHARES_THIRD,
-    Curriculum,
-    draw_lesson,
-)
+from hippo_core.training.mixture import SHARES, SHARES_LAST, SHARES_LATER, SHARES_OTHER_WORDS, Curriculum, draw_lesson
 from hippo_core.training.packed_examples import Batch, Encoder
 from hippo_core.training.replay_text import FILES, Rehearsal
 from hippo_core.training.train import Log, answer_loss, set_rates
 from hippo_core.training.validation import examine
 
-DATA = (*FILES, *tasks.FILES["public_stories"], squad.FILE)
-STEPS = 1600  # of the second edition
-MORE_DRILLS = tuple(drill for drill in SHARES_FOURTH if drill not in SHARES_LAST)  # since the third
-
-
-@dataclass(frozen=True)
-class Edition:
-    """What is practised when; `descents` of the rate (steps, and the share of the rate that they begin with); `guided`: from which share
-    of the training on some heads are told where the right fact stands; `examined`: drills of which the log tells besides the usual."""
-
-    curriculum: Curriculum
-    descents: tuple[tuple[int, float], ...]
-    guided: float
-    examined: tuple[tasks.Drill, ...] = ()
-
-
-EDITIONS: Mapping[str, Edition] = {
-    "second": Edition(
-        Curriculum(
-            ((0.025, 4), (0.075, 8), (1.0, 16)), 0.08, 40, SHARES,
-            ((500 / STEPS, SHARES_LATER), (1000 / STEPS, SHARES_OTHER_WORDS), (1350 / STEPS, SHARES_LAST)),
-        ),
-        ((1000, 1.0), (350, 0.5), (250, 0.4)),
-        1350 / STEPS,
-    ),
-    "third": Edition(Curriculum(((1.0, 16),), 0.08, 40, SHARES_THIRD), ((1, 1.0),), 0.0, MORE_DRILLS),
-    "fourth": Edition(Curriculum(((0.3, 4), (0.6, 8), (1.0, 16)), 0.08, 40, SHARES_FOURTH), ((1, 1.0),), 0.0, MORE_DRILLS),
-}  # fmt: skip
+DATA = (*FILES, *tasks.FILES["public_stories"])
+STEPS = 1600
+CURRICULUM = Curriculum(
+    ((0.025, 4), (0.075, 8), (1.0, 16)), 0.08, 40, SHARES,
+    ((500 / STEPS, SHARES_LATER), (1000 / STEPS, SHARES_OTHER_WORDS), (1350 / STEPS, SHARES_LAST)),
+)  # fmt: skip
+DESCENTS = ((1000, 1.0), (350, 0.5), (250, 0.4))  # of the rate: steps, and the share of the rate that they begin with
+GUIDED = 1350 / STEPS  # the share of the training from which on some heads are told where the right fact stands
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
@@ -77,8 +39,6 @@ class ReaderRecipe(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base: str = "smollm2-135m"
-    edition: Literal["second", "third", "fourth"] = "second"
-    start: str = ""  # SHA-256 of the weights of the adapter that it goes on from; empty: of none
     seed: int = 1337
     steps: int = STEPS
     lessons: int = 8  # a batch
@@ -91,40 +51,22 @@ class ReaderRecipe(BaseModel):
     rank: int = 16
     alpha: int = 32
     # The three layers that looked at the right fact most by themselves, and the two heads that did (.32 to .53 of their attention, on 192
-    # questions of training lessons, at step 1,350 of the second edition).
+    # questions of training lessons, at step 1,350).
     guided: tuple[tuple[int, tuple[int, ...]], ...] = ((21, (1, 8)), (22, (4, 7)), (23, (2, 7)))  # layers and heads
     guidance_weight: float = 0.15  # a layer
     threads: int = 2
 
 
-SECOND = ReaderRecipe()
-THIRD = ReaderRecipe(edition="third", steps=560, lessons=6, parts=6, rate=5e-4)
-FOURTH = ReaderRecipe(edition="fourth", steps=450, lessons=8, parts=8, rate=5e-4, threads=1)
-RECIPES = (SECOND, THIRD, FOURTH)  # each goes on from the one before
-PUBLISHED = {  # SHA-256 of the weights of an edition as it was published
-    "6f8ce0bed90af8fc397feb10d5be145f56aa0d7061e36efd41b85cc641041304": "second",
-    "d534be89482931c47c5310364061f5fd592c2bb4bf6057d642b0ffd69d09344a": "third",
-}
-
-
 class Reader:
-    """A LoRA on a loaded base model as a trainee. `start`: the weights of the adapter that it goes on from.
+    """A LoRA on a loaded base model as a trainee."""
 
-    LabError where these are not the ones that the recipe names.
-    """
-
-    def __init__(self, recipe: ReaderRecipe, lm: LanguageModel, start: Path | None = None):
-        self.recipe, self.lm, self.edition = recipe, lm, EDITIONS[recipe.edition]
-        came = sha256(start) if start else ""
-        if came != recipe.start:
-            raise LabError(f"this reader goes on from the adapter of SHA-256 {recipe.start or '(none)'}, got {came or '(none)'} at {start}")
+    def __init__(self, recipe: ReaderRecipe, lm: LanguageModel):
+        self.recipe, self.lm = recipe, lm
         torch.manual_seed(recipe.seed)
         lm.model.set_attn_implementation(guidance.register())
         self.adapted: Any = get_peft_model(
             lm.model, LoraConfig(r=recipe.rank, lora_alpha=recipe.alpha, target_modules=list(LAYERS), task_type="CAUSAL_LM")
         )
-        if start:
-            set_peft_model_state_dict(self.adapted, load_file(start))
         self.model: Any = self.adapted.get_base_model()
         self.heads = tuple(guidance.Head("fact", layer, heads, recipe.guidance_weight, False) for layer, heads in recipe.guided)
         self.encoder = Encoder(lm.tokenizer, lm.template, guided=True)
@@ -139,7 +81,7 @@ class Reader:
     def batch(self, step: int) -> tuple[list[Batch], torch.Tensor]:
         """The lessons of a step in parts of like lengths, and its plain text [texts, tokens]: a function of seed and step alone."""
         random = Random(f"reader/{self.recipe.seed}/{step}")
-        drawn = [draw_lesson(random, self.edition.curriculum, step / self.recipe.steps) for _ in range(self.recipe.lessons)]
+        drawn = [draw_lesson(random, CURRICULUM, step / self.recipe.steps) for _ in range(self.recipe.lessons)]
         return self.encoder.batches(drawn, [], self.recipe.parts), torch.tensor([self._text(random) for _ in range(self.recipe.texts)])
 
     def _text(self, random: Random) -> list[int]:
@@ -151,12 +93,12 @@ class Reader:
 
     def learn(self, step: int) -> Log:
         recipe = self.recipe
-        set_rates(self.optimizers, (recipe.rate,), rate(step, recipe.steps, recipe.warmup, self.edition.descents))
+        set_rates(self.optimizers, (recipe.rate,), rate(step, recipe.steps, recipe.warmup))
         self.adapted.train()
         parts, text = self.batch(step)
         answers = guided = 0.0
         for part in parts:
-            capture = guidance.Attention(self.heads if step >= self.edition.guided * recipe.steps else ())
+            capture = guidance.Attention(self.heads if step >= GUIDED * recipe.steps else ())
             loss, of_answers = answer_loss(self.model, part, capture=capture)
             attention = capture.loss(part.targets, part.mask)
             ((loss + attention) / len(parts)).backward()
@@ -178,18 +120,18 @@ class Reader:
 
     def examine(self) -> Log:
         self.adapted.eval()
-        return examine(self.model, self.encoder, (*SHARES, *self.edition.examined))
+        return examine(self.model, self.encoder)
 
 
-def rate(step: int, steps: int, warmup: int, descents: tuple[tuple[int, float], ...]) -> float:
-    """Share of the full learning rate: up over the warm-up, then down in a line to nothing, once for each of `descents`.
+def rate(step: int, steps: int, warmup: int) -> float:
+    """Share of the full learning rate: up over the warm-up, then down in a line to nothing, once for each of DESCENTS.
 
     Warm restarts (Loshchilov and Hutter 2017, arXiv 1608.03983, section 3), with lines in place of cosines. The descents are
     stretched to the recipe's steps.
     """
-    scale = steps / sum(length for length, _ in descents)
+    scale = steps / sum(length for length, _ in DESCENTS)
     first = 0.0
-    for length, height in descents:
+    for length, height in DESCENTS:
         if step < first + length * scale:
             return min(height, (step + 1) / warmup, height * (1 - (step - first) / (length * scale)) / 0.95)
         first += length * scale

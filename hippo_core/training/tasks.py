@@ -4,7 +4,6 @@ Most come from the suites' own worlds. Those that no suite has yet: yes and no, 
 plans to be copied, dialogue turns, a needle in a story, stories of rooms in bAbI's manner, small open maps.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
@@ -97,53 +96,6 @@ def _in_other_words(random: Random, n_facts: int, split: Split, pools: lexicon.P
             branches.append(Branch(question, words[gold].slots()[drawn.kind], (gold,), True, "paraphrase"))
     facts = tuple((wording.tell(random, w) + random.choice(NOTES), tuple(w.slots().values())) for w in words)
     return Lesson(facts, tuple(branches))
-
-
-def no_shared_word(random: Random, n_facts: int, split: Split) -> Lesson:
-    """Notes of one to three events, and questions of which no content word stands in their note: synonyms for all that they name.
-
-    Names of people and times have no synonyms, so they are asked for and never named.
-    """
-    training = split == "train"
-    settings = episodic.EpisodicSettings(n_facts=max(4, n_facts), n_competitors=0)
-    events = episodic.make_events(random, settings, WorldSpec(split, 0, 0), False, WIDE)[:n_facts]
-    words = [wording.choose_words(random, event) for event in events]
-    notes: list[list[int]] = []
-    for number in range(len(events)):
-        if not notes or len(notes[-1]) == 3 or random.random() < 0.5:
-            notes.append([])
-        notes[-1].append(number)
-    texts = [" ".join(wording.tell(random, words[number]) for number in note) + random.choice(NOTES) for note in notes]
-    note_of = {number: index for index, note in enumerate(notes) for number in note}
-    branches = []
-    for gold in random.choices(range(len(events)), k=3 * N_QUESTIONS):
-        kind = random.choice(wording.SLOTS)
-        cue = tuple(slot for slot in ("what", "where") if slot != kind)
-        if len(branches) == N_QUESTIONS or not episodic.singles_out(events, gold, kind, (*cue, "action")):
-            continue
-        other = wording.synonyms(random, events[gold], words[gold], training=training)
-        form = random.choice((*wording.QUESTION_FORMS[kind], *(form.replace("{kind}", kind) for form in MORE_FORMS)))
-        question = wording.ask(form, kind, {slot: other.slots()[slot] for slot in cue}, other)
-        if not shared_words(question, texts[note_of[gold]]):
-            branches.append(Branch(question, words[gold].slots()[kind], (note_of[gold],), True, "no shared word"))
-    slots = (tuple(value for number in note for value in words[number].slots().values()) for note in notes)
-    return Lesson(tuple(zip(texts, slots, strict=True)), tuple(branches))
-
-
-FUNCTION_WORDS = frozenset(  # of questions and notes: all else is content
-    (
-        *("a", "an", "the", "and", "as", "at", "by", "for", "from", "i", "in", "is", "it", "me", "of", "off", "on", "one", "out", "over"),
-        *("this", "that", "to", "up", "you", "who", "what", "where", "when", "which", "can", "did", "do", "does", "was", "were", "want"),
-        *("know", "name", "say", "tell", "please", "person", "place", "thing", "time", "remember", "success"),
-    )
-)
-STEM = 5  # letters: words that begin with the same ones are taken for one (mail, mailed)
-
-
-def shared_words(question: str, text: str) -> set[str]:
-    """The beginnings of the content words that a question and a text both have."""
-    one, other = ({word[:STEM] for word in re.findall(r"\w+", words.lower()) if word not in FUNCTION_WORDS} for words in (question, text))
-    return one & other
 
 
 def rephrased(random: Random, event: wording.Event, words: wording.Words, drawn: episodic.Drawn) -> str:

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, lay_traces, load_adapter, save_adapter
-from hippo_core.files import LabError
+from hippo_core.files import LabError, read_sealed, seal, write_sealed
 from hippo_core.models.kv import encode, inputs, tokens_of
 from hippo_core.models.prompt import split
 from tests.delivery.test_modes import CUE, FACTS, open_adapter
@@ -121,8 +121,10 @@ def traced_tiny(whole):
 
 
 def spoil(folder, **changes):
+    """Other tensors, sealed as if they were the adapter's own."""
     path = folder / "adapter.safetensors"
     save_file({**load_file(path), **changes}, path)
+    write_sealed(folder / "adapter.json", {**read_sealed(folder / "adapter.json", ""), "tensors": seal(path)})
 
 
 @pytest.fixture
@@ -132,8 +134,8 @@ def saved(whole, tmp_path):
 
 
 def test_of_other_weights_it_is_refused(whole, saved):
-    made = json.loads((saved / "adapter.json").read_text())
-    (saved / "adapter.json").write_text(json.dumps({**made, "base": {"name": "elsewhere", "sha256": "0" * 64}}))
+    made = read_sealed(saved / "adapter.json", "")
+    write_sealed(saved / "adapter.json", {**made, "base": {"name": "elsewhere", "sha256": "0" * 64}})
     with pytest.raises(LabError, match=r"was fitted on elsewhere \(000000000000\.\.\.\), this is hippo-tiny"):
         load_adapter(whole["hippo-tiny"], saved)
 

@@ -1,6 +1,5 @@
 """Retrieval by a head over MiniLM's word pieces: the head decides, it is the one of its seed, and what it cannot be is said."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -9,7 +8,7 @@ from torch.nn.functional import normalize
 
 from hippo_core.experiments import load_experiment
 from hippo_core.experiments.answer.run import passages_of
-from hippo_core.files import LabError, root
+from hippo_core.files import LabError, read_sealed, root, write_sealed
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import cells_of
 from hippo_core.models import artifacts, checksums, minilm
@@ -77,9 +76,9 @@ def test_it_ranks_by_what_the_head_makes_of_the_pieces(tiny, heads):
 def test_weights_of_its_channels_decide(tiny, heads):
     path = root() / artifacts.folder_of(head.owner()) / "head-1337.json"
     usual = choose("baselines/rag_head", tiny, WORLD, ITEM, candidates=100).ranking
-    made = json.loads(path.read_text())
+    made = read_sealed(path, "")
     made["weights"]["key"]["off"]["key"] = -1.0
-    path.write_text(json.dumps(made))
+    write_sealed(path, made)
     assert choose("baselines/rag_head", tiny, WORLD, ITEM, candidates=100).ranking[0] != usual[0]
 
 
@@ -93,7 +92,7 @@ def test_codes_on_disk_are_those_of_the_very_head_and_of_how_it_is_read(tiny, he
         return choose("baselines/rag_head", tiny, WORLD, ITEM, candidates=100).ranking
 
     path = artifacts.folder_of(head.owner()) / "head-1337.json"
-    made = json.loads(path.read_text())
+    made = read_sealed(path, "")
     made |= {"weights": {"key": {"off": made["weights"]["key"]["off"]}}}
     rankings = {"first": ranking()}
     assert ranking() == rankings["first"] and len(list(kept.iterdir())) == 1

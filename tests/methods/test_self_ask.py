@@ -1,13 +1,20 @@
 """A rag that asks step by step: which questions it asks, what it shows, and what that costs."""
 
+from dataclasses import replace
+
 import pytest
 
+from hippo_core.delivery.types import Delivered
+from hippo_core.experiments.answer.run import ask, passages_of
 from hippo_core.files import LabError
+from hippo_core.live.asking import OpenWorld
 from hippo_core.methods.base import Query, Retrieved
 from hippo_core.methods.presets import load_preset
 from hippo_core.methods.rag import steps
 from hippo_core.methods.self_ask import Said, by_steps
 from hippo_core.store.trace import Trace
+from hippo_core.suites import get_suite
+from hippo_core.suites.types import OWN_ANSWER_TOKENS, Fact, Item, World
 
 WHOLE = "Which city is home to the employer of the one who sold a lamp?"
 INNER = ("Who sold a lamp?", "What is the employer of Ann?")
@@ -51,7 +58,7 @@ def test_a_question_without_another_is_asked_once(text):
 
 
 def test_the_rag_shows_what_it_found_for_the_last_step(monkeypatch):
-    monkeypatch.setattr(steps, "read", lambda delivery, question, found: Said(ANSWERS[question], found))
+    monkeypatch.setattr(steps, "read", lambda delivery, query, found: Said(ANSWERS[query.text], found))
     preset = load_preset("baselines/rag_self_ask", {"rag": "baselines/rag_bm25", "k": 1})
     told = ["Ann sold a lamp.", "Ann works for Marlow, an employer.", "Marlow is in the city of Rome.", "Ben sold a city lamp to the one."]
     traces = [Trace("w", f"f{number}", text, time=number, id=number) for number, text in enumerate(told)]
@@ -59,6 +66,39 @@ def test_the_rag_shows_what_it_found_for_the_last_step(monkeypatch):
     assert (shown.shown, shown.rephrased) == ((traces[2],), LAST)
     plain = load_preset("baselines/rag_bm25", {"k": 1})
     assert plain.method(None, plain.settings).open(traces)(Query(WHOLE, tuple(trace.source for trace in traces))).shown != (traces[2],)
+
+
+class Delivery:
+    """Answers "Ann" to everything, and keeps the room that it was given."""
+
+    def __init__(self):
+        self.rooms = []
+
+    def ask(self, questions, max_new_tokens, batch_size=32, *, masked=False):
+        self.rooms.append(max_new_tokens)
+        return [Delivered("Ann", (1,), 5, 5, 1, 1.0, 0.0, prompt="", trace_tokens=0) for _ in questions]
+
+    def forget(self):
+        pass
+
+
+@pytest.mark.parametrize("asker", ["a run", "a live memory", "a live memory as it comes"])
+def test_an_inner_answer_has_as_much_room_as_the_last(asker):
+    preset = load_preset("baselines/rag_self_ask", {"rag": "baselines/rag_bm25", "k": 1})
+    method = preset.method(None, preset.settings)
+    method.delivery = delivery = Delivery()
+    facts = (Fact("f1", "w", "Ann sold a lamp.", {}, 1),)
+    if asker == "a run":
+        suite = replace(get_suite("episodic"), answer_budget=19)
+        world = World(
+            "w", facts, (Item("i", "w", "Which city is home to the one who sold a lamp?", ("Rome",), ("f1",), "k", taught=("f1",)),)
+        )
+        list(ask(suite, [world], method, "delayed", {"w": passages_of(world)}, 2))
+    else:
+        world = OpenWorld(method, [Trace("w", "f1", "Ann sold a lamp.", time=1, id=1)])
+        world.ask("Which city is home to the one who sold a lamp?", **({"tokens": 19} if asker == "a live memory" else {}))
+    assert len(delivery.rooms) == 2
+    assert set(delivery.rooms) == {OWN_ANSWER_TOKENS if asker.endswith("comes") else 19}
 
 
 def test_what_it_needs_is_what_its_rag_needs():

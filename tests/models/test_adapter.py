@@ -9,7 +9,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, seal
 from hippo_core.models.adapter import base_identity
 from hippo_core.models.language_model import describe
 from hippo_core.models.load import load
@@ -93,6 +93,18 @@ def test_an_adapter_may_be_stored_in_bfloat16(adapter, base):
 def test_an_adapter_of_other_weights_is_refused(adapter, base):
     change(adapter / "training.json", base={"name": "elsewhere", "sha256": "0" * 64})
     with pytest.raises(LabError, match=r"was trained on elsewhere \(000000000000\.\.\.\), not on llama \(.*train it again"):
+        load(spec(base, adapter), device="cpu")
+
+
+@pytest.mark.parametrize("place", [9, 2000, -1])
+def test_an_adapter_whose_weights_do_not_fit_their_seal_is_refused(adapter, base, place):
+    path = adapter / "adapter_model.safetensors"
+    change(adapter / "training.json", weights={path.name: seal(path)})
+    load(spec(base, adapter), device="cpu")
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(LabError, match=r"adapter_model\.safetensors is damaged: expected SHA-256 .*; bring back a copy, or train it again"):
         load(spec(base, adapter), device="cpu")
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from hippo_core.files import LabError, read_object, root, write_json
+from hippo_core.files import LabError, read_object, root, seal, write_json
 from hippo_core.models.language_model import describe
 from hippo_core.models.load import load
 from hippo_core.models.spec import ModelSpec, load_spec
@@ -94,6 +94,16 @@ def test_a_cut_file_is_one_line(folders, tmp_path):
     with pytest.raises(LabError, match=r"cannot load .*damaged") as error:
         load(spec(tmp_path / "m"))
     assert "\n" not in str(error.value)
+
+
+def test_a_trained_model_whose_weights_do_not_fit_their_seal_is_refused(folders, tmp_path):
+    path = shutil.copytree(folders["qwen2"], tmp_path / "m") / "model.safetensors"
+    write_json(tmp_path / "m/training.json", {"weights": {path.name: seal(path)}})
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(LabError, match=r"model\.safetensors is damaged: expected SHA-256 .*; bring back a copy, or train it again"):
+        load(spec(tmp_path / "m"))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -11,11 +11,13 @@ import pytest
 
 from hippo_core.files import LabError
 from hippo_core.paired import memories as under_test
+from hippo_core.paired.agents.run_suite import Permissions
 from hippo_core.paired.conditions import CONDITIONS
 from hippo_core.paired.program import Program
 from hippo_core.paired.run import run
 from hippo_core.paired.settings import Settings
 from hippo_core.paired.suite import read_suite
+from hippo_core.paired.whole import run_whole
 from tests.paired import memories, suites
 
 FAST = ("no-memory", "lexical", "full-memory", "full-context", "random-memory", "oracle-memory", "human-note")
@@ -145,6 +147,57 @@ def test_a_class_that_breaks_when_it_is_made_or_returns_no_ids_fails_its_items(t
 def test_what_is_no_memory_class_is_refused_and_never_called(name):
     with pytest.raises(LabError, match=re.escape(f"memory {name}: expected a class with recall")):
         under_test.opener(name, "hippo-tiny", "own")
+
+
+MODULE = """
+from pathlib import Path
+from elsewhere import Other
+Path("ran").touch()
+def make(notes): ...
+class Mine:
+    def recall(self, question, k): ...
+class Heir(Mine): ...
+class Deaf:
+    def ask(self, question): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "got"),
+    [
+        ("os:system", "builtin_function_or_method"),
+        ("subprocess:Popen", "the class Popen"),
+        ("foreign_memory:make", "a function"),
+        ("foreign_memory:Deaf", "the class Deaf"),
+        ("foreign_memory:Minne", "no such name"),
+        ("foreign_memory:Mine", None),
+        ("foreign_memory:Heir", None),
+        ("foreign_memory:Other", None),
+        ("command:PROGRAM", None),
+        ("memory/hei_nw", None),
+    ],
+)
+def test_a_dry_run_refuses_what_is_no_memory_and_imports_nothing(tmp_path, monkeypatch, name, got):
+    (tmp_path / "foreign_memory.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
+
+    def run():
+        return run_whole(suite, Settings(memory=name), "hippo-tiny", tmp_path / "tasks", Permissions(dry_run=True))
+
+    if got:
+        with pytest.raises(LabError, match=re.escape(f"memory {name}: expected a class with recall(question, k), got {got}")):
+            run()
+    else:
+        assert run() == []
+    assert not (tmp_path / "ran").exists() and "foreign_memory" not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["no.such.module:IT", "nowhere:IT", "__main__:nothing", "memory/nothing", "hei_nw"])
+def test_a_memory_that_is_not_there_is_told_in_a_line(name):
+    with pytest.raises(LabError, match=r"there is no module|unknown preset"):
+        under_test.check_memory(name, "own")
 
 
 def test_a_module_that_breaks_is_told_in_a_line(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.files import LabError, root
 from hippo_core.paired.doctor import examined
 from hippo_core.paired.scaffold import new_suite
 from hippo_core.paired.suite import read_suite
@@ -17,6 +17,13 @@ def test_a_new_suite_is_right_as_it_stands(tmp_path):
     assert not [one for one in examined(suite) if one.level == "fail" and "items, the manifest" not in one.what]
     with pytest.raises(LabError, match="is there already"):
         new_suite(tmp_path / "mine")
+
+
+def test_a_path_is_from_the_current_folder_and_then_from_the_lab(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert new_suite("mine") == read_suite("mine").folder == tmp_path / "mine"
+    assert not (root() / "mine").exists()
+    assert read_suite("data/paired/everyday").folder == root() / "data/paired/everyday"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Every drill gives true lessons: an answer is what its facts say, and "unknown" just where they say nothing."""
 
 import os
-import re
 import subprocess
 import sys
 from random import Random
@@ -153,7 +152,7 @@ package = types.ModuleType("hippo_core.training")  # without its __init__, which
 package.__path__ = [sys.argv[1]]
 sys.modules[package.__name__] = package
 tasks = import_module("hippo_core.training.tasks")
-names = [name for name in tasks.DRILLS if name not in tasks.FILES] + ["wide_slots", "wide_other_words", "plainly_unsaid", "no_shared_word"]
+names = [name for name in tasks.DRILLS if name not in tasks.FILES] + ["wide_slots", "wide_other_words", "plainly_unsaid"]
 print([(name, number, getattr(tasks, name)(Random(number), 8, "train")) for name in names for number in range(4)])
 """
 
@@ -165,33 +164,3 @@ def test_a_drill_hangs_on_its_seed_and_not_on_how_python_hashes_words():
     one, other = (process.communicate()[0] for process in running)
     assert "yes or no" in one and all(process.returncode == 0 for process in running)
     assert one == other
-
-
-def test_questions_that_share_no_word_with_their_note_are_answered_by_it():
-    asked = 0
-    for number in range(60):
-        lesson = tasks.no_shared_word(Random(number), 1 + number % 12, "train")
-        assert lesson == tasks.no_shared_word(Random(number), 1 + number % 12, "train")
-        for branch in lesson.branches:
-            text, words = lesson.facts[branch.gold[0]]
-            assert branch.answer in words and branch.answer in text
-            content = {word for word in re.findall(r"\w+", branch.question.lower()) if word not in tasks.FUNCTION_WORDS}
-            assert content and not content & set(re.findall(r"\w+", text.lower()))
-            asked += 1
-    assert asked > 300
-    assert tasks.shared_words("Who mailed a lamp?", "Anna got mail on Friday at the lamp shop.") == {"lamp"}
-    assert tasks.shared_words("Who was measuring it?", "Anna took a measure.") == {"measu"}
-
-
-def test_the_fourth_mixture_has_more_of_the_chains():
-    shares = {drill.__name__: share for drill, share in mixture.SHARES_FOURTH.items()}
-    assert sum(shares.values()) == pytest.approx(1)
-    assert [shares[name] for name in ("readings", "joined_facts", "joined_facts_alone", "no_shared_word")] == [0.32, 0.22, 0.16, 0.10]
-    assert set(mixture.SHARES_THIRD) < set(mixture.SHARES_FOURTH)
-
-
-def test_the_third_mixture_is_passages_chains_and_some_of_the_last_one():
-    shares = {drill.__name__: share for drill, share in mixture.SHARES_THIRD.items()}
-    assert sum(shares.values()) == pytest.approx(1)
-    assert [shares[name] for name in ("readings", "joined_facts", "no_shared_word")] == [0.42, 0.25, 0.05]
-    assert set(mixture.SHARES_LAST) < set(mixture.SHARES_THIRD)

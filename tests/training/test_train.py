@@ -1,18 +1,16 @@
 """A training that is killed goes on to the same weights; a reader changes its adapter and nothing else."""
 
-import json
-
 import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 
-from hippo_core.files import LabError, root, sha256
+from hippo_core.files import LabError, is_marked, read_object, root, seal
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.training import weights
-from hippo_core.training.reader import RECIPES, Reader, ReaderRecipe
+from hippo_core.training.reader import Reader, ReaderRecipe
 from hippo_core.training.tiny import Recipe, Tiny
 from hippo_core.training.train import CHECKPOINT, resume, share_of_rate, train
 
@@ -97,65 +95,67 @@ def test_a_reader_learns_in_its_adapter_alone(tmp_path):
     assert any(not torch.equal(weight, before[name]) for name, weight in reader.weights().items())
 
 
-def test_an_edition_goes_on_from_the_one_before_wherever_it_is_taken_up(tmp_path, monkeypatch):
-    recipes = (READER.model_copy(update={"steps": 2}), READER.model_copy(update={"edition": "third", "parts": 2}))
-    monkeypatch.setattr(weights, "RECIPES", recipes)
-    for name in ("WORKSHOP", "WEIGHTS"):
-        monkeypatch.setattr(weights, name, str(tmp_path / name))
-
+@pytest.fixture
+def made_reader(tmp_path, monkeypatch):
+    """What makes a reader of a few steps below a folder of the test's own."""
+    monkeypatch.setattr(weights, "ReaderRecipe", lambda **told: READER.model_copy(update=told))
     monkeypatch.setattr(weights, "SAVED_EVERY", 2)
-
-    def stop_at_three(line):
-        if line.startswith("step 3/4"):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        weights.make_reader("hippo-tiny", 1337, say=stop_at_three)
-    folder = weights.make_reader("hippo-tiny", 1337, say=silent)
-    second = tmp_path / "WORKSHOP/hippo-tiny-reader/second" / weights.ADAPTER
-    made = json.loads((folder / "training.json").read_text())
-    assert (made["recipe"]["edition"], made["recipe"]["start"]) == ("third", sha256(second))
-    assert (made["before"]["recipe"]["edition"], made["before"]["recipe"]["steps"]) == ("second", 2)
-    recipe = ReaderRecipe(**made["recipe"])
-    lm = load(load_spec("hippo-tiny"), "cpu")
-    again = Reader(recipe, lm, second)
-    begun = load_file(second)
-    assert all(torch.equal(weight, begun[name.replace(".default", "")].float()) for name, weight in again.weights().items())
-    train(again, tmp_path / "whole", silent, every=50)
-    ended = load_file(folder / weights.ADAPTER)
-    assert all(torch.equal(weight.bfloat16(), ended[name.replace(".default", "")]) for name, weight in again.weights().items())
-
-
-def test_another_start_than_the_recipe_names_is_refused(tmp_path):
-    lm = load(load_spec("hippo-tiny"), "cpu")
-    (tmp_path / "other").write_text("other")
-    for start in (None, tmp_path / "other"):
-        with pytest.raises(LabError, match="goes on from the adapter of SHA-256 6f8ce0be"):
-            Reader(READER.model_copy(update={"start": "6f8ce0be"}), lm, start)
-
-
-def test_a_published_edition_is_taken_as_it_is_and_what_it_goes_on_from_is_kept(tmp_path, monkeypatch):
-    place, workshop = tmp_path / "WEIGHTS/hippo-tiny-reader", tmp_path / "WORKSHOP/hippo-tiny-reader"
-    place.mkdir(parents=True)
-    (place / weights.ADAPTER).write_text("published")
-    (place / "training.json").write_text(json.dumps({"recipe": {"steps": 1600}, "seconds": 3}))
     for name in ("WORKSHOP", "WEIGHTS"):
         monkeypatch.setattr(weights, name, str(tmp_path / name))
-    monkeypatch.setattr(weights, "PUBLISHED", {sha256(place / weights.ADAPTER): "second"})
-    made = []
+    return lambda seed=1337: weights.make_reader("hippo-tiny", seed, 2, silent)
 
-    def make(recipe, *args):
-        made.append((recipe, *args))
-        (workshop / recipe.edition).mkdir()
-        (workshop / recipe.edition / weights.ADAPTER).write_text(recipe.edition)
 
-    monkeypatch.setattr(weights, "_make_edition", make)
-    weights.make_reader("hippo-tiny", 3, 9, silent)
-    [(third, _, first_to, _), (fourth, _, then_to, _)] = made
-    assert (workshop / "second" / weights.ADAPTER).read_text() == "published"
-    assert (third.start, third.seed, third.steps) == (sha256(place / weights.ADAPTER), 3, RECIPES[1].steps)
-    assert (fourth.start, fourth.seed, fourth.steps) == (sha256(workshop / "third" / weights.ADAPTER), 3, 9)
-    assert (first_to, then_to) == (workshop / "third", place)
+def test_a_reader_that_is_made_is_what_its_training_ended_with(made_reader, tmp_path):
+    folder = made_reader()
+    ended = load_file(tmp_path / "WORKSHOP/hippo-tiny-reader" / CHECKPOINT)
+    for name, weight in load_file(folder / "adapter_model.safetensors").items():
+        assert torch.equal(ended[name.replace(".weight", ".default.weight")].bfloat16(), weight), name
+    made = read_object(folder / "training.json")
+    assert made["recipe"] == READER.model_copy(update={"steps": 2}).model_dump(mode="json")
+    assert made["weights"] == {"adapter_model.safetensors": seal(folder / "adapter_model.safetensors")}
+
+
+def test_weights_replace_none_but_the_labs_own(made_reader, tmp_path):
+    folder = made_reader()
+    (tmp_path / "WORKSHOP/hippo-tiny-reader" / CHECKPOINT).unlink()
+    before = read_object(folder / "training.json")
+    assert made_reader(7) == folder and read_object(folder / "training.json") != before
+    assert is_marked(folder) and [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "link", "dangling"])
+@pytest.mark.parametrize("name", ["hippo-tiny-reader", "hippo-tiny-reader.new", ".hippo-tiny-reader.old"])
+def test_what_the_lab_did_not_make_is_refused_and_left(tmp_path, kind, name):
+    own, place = tmp_path / "own", tmp_path / "weights" / name
+    own.mkdir()
+    (own / "diary.txt").write_text("mine")
+    place.parent.mkdir()
+    if kind == "folder":
+        own.rename(place)
+    elif kind == "file":
+        place.write_text("mine")
+    else:
+        place.symlink_to(own if kind == "link" else tmp_path / "nowhere")
+    (tmp_path / "log.jsonl").write_text('{"step": 1, "seconds": 2}\n')
+    with pytest.raises(LabError, match=rf"{name} would be replaced, and was not made by the lab .*; move it away"):
+        weights.ship(Tiny.__new__(Tiny), "make", lambda new: None, tmp_path / "log.jsonl", tmp_path / "weights/hippo-tiny-reader")
+    left = place if kind == "folder" else own
+    assert (left / "diary.txt").read_text() == "mine" and [path.name for path in place.parent.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("make", [lambda: weights.make_tiny(RECIPE, silent), lambda: weights.make_reader("hippo-tiny", 1, 2, silent)])
+def test_that_is_said_before_the_training(tmp_path, monkeypatch, make):
+    monkeypatch.setattr(weights, "WEIGHTS", str(tmp_path))
+    monkeypatch.setattr(weights, "train", lambda *_: pytest.fail("trained for nothing"))
+    for name in ("hippo-tiny", "hippo-tiny-reader"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(LabError, match="would be replaced"):
+        make()
+
+
+def test_the_folders_that_are_shipped_are_the_labs():
+    for name in ("hippo-tiny", "smollm2-135m-reader"):
+        weights.require_own(root() / weights.WEIGHTS / name)
 
 
 def test_a_fresh_reader_is_the_base(tmp_path):

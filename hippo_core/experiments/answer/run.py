@@ -74,7 +74,7 @@ def ask(
         raise LabError(f"suite {suite.name} has no window: its facts are taught in another session; use regime=delayed")
     keeps = bool(method.steps) or method.settings.delivery != "text"
     for together in groups(worlds, batch_size if keeps else None):
-        drawn = [one for number in together for one in _retrieved(worlds, number, method, regime, passages)]
+        drawn = [one for number in together for one in _retrieved(suite, worlds, number, method, regime, passages)]
         questions = [asked_of(method, item.question, result) for _, item, (result, _) in drawn]
         ready = method.delivery.make_ready(questions) if method.steps else Once()
         once = math.fsum(method.index_tokens(passages.get(worlds[number].id, ())) for number in together)
@@ -116,13 +116,13 @@ def groups(worlds: Sequence[World], batch_size: int | None) -> Iterator[list[int
 
 
 def _retrieved(
-    worlds: Sequence[World], number: int, method: Method, regime: Regime, passages: Mapping[str, Sequence[Trace]]
+    suite: Suite, worlds: Sequence[World], number: int, method: Method, regime: Regime, passages: Mapping[str, Sequence[Trace]]
 ) -> Iterator[tuple[World, Item, Controlled]]:
     world = worlds[number]
     own, others = passages.get(world.id, ()), passages.get(worlds[number - 1].id, ())
     retrieve = open_controlled(method, own, others, [item.question for item in world.items])
     for item in world.items:
-        query = Query(item.question, item.taught, item.window if regime == "immediate" else ())
+        query = Query(item.question, item.taught, item.window if regime == "immediate" else (), suite.answer_budget)
         yield world, item, retrieve(item, query)
 
 

@@ -4,13 +4,14 @@ from hippo_core.conversation.budget import Budget
 from hippo_core.conversation.dialogue import Dialogue, read
 from hippo_core.conversation.generator import generate
 from hippo_core.conversation.lines import write_lines
-from hippo_core.conversation.phases import ANSWER_TOKENS, OWN_ANSWER_TOKENS, RAW, SCORED, evaluate, execute
+from hippo_core.conversation.phases import ANSWER_TOKENS, RAW, SCORED, evaluate, execute
 from hippo_core.conversation.techniques.base import Setting
 from hippo_core.experiments.cell import OpenCell
 from hippo_core.experiments.conversation.table import table_of
 from hippo_core.files import write_text
 from hippo_core.providers.local import LocalProvider
 from hippo_core.results.frames import Frame
+from hippo_core.suites.types import OWN_ANSWER_TOKENS
 
 DIALOGUES = "dialogues.jsonl"
 

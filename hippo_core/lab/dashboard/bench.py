@@ -19,7 +19,7 @@ from hippo_core.results.scores import score_item
 from hippo_core.store.trace import Statement, Trace
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds as draw_worlds
-from hippo_core.suites.types import Item, Suite, World
+from hippo_core.suites.types import OWN_ANSWER_TOKENS, Item, Suite, World
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,7 +177,7 @@ class Bench:
         learnt = learnt if learnt and learnt.fits(question) else None
         with learnt.on() if learnt else nullcontext():
             world = self._world(scene, setup, learnt.version if learnt else None)
-            answer = world.ask(question, scene.suite.answer_budget if scene.suite else 16, scene.gold(item), setup.recall)
+            answer = world.ask(question, scene.suite.answer_budget if scene.suite else OWN_ANSWER_TOKENS, scene.gold(item), setup.recall)
         return replace(answer, consolidated=learnt is not None)
 
     def _world(self, scene: Scene, setup: Setup, version: tuple[int, ...] | None = None) -> "OpenWorld":

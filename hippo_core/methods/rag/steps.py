@@ -74,7 +74,7 @@ class SelfAsk(Method):
         search = self._rag.open(traces, questions)
 
         def answered(query: Query, from_text: bool) -> Said:
-            return read(self.delivery, query.text, search(query))  # whatever it asks: a rag has no answers of its own
+            return read(self.delivery, query, search(query))  # whatever it asks: a rag has no answers of its own
 
         def retrieve(query: Query) -> Retrieved:
             return by_steps(query, search, answered).at(-1)

@@ -4,11 +4,12 @@ than elsewhere; and another one for each encoder, which says how alike words are
 
 from functools import cache
 
-from hippo_core.files import LabError, read_object, root
+from hippo_core.files import LabError, read_sealed, root
 from hippo_core.retrieval.confidence import Confidence
 
 FILE = "data/weights/relational/path_confidence.json"
 FIT = "python -m hippo_core.training.path_confidence"
+ANEW = f"delete it and fit it again: `{FIT}`"  # what is fitted of other encoders stays in a whole file
 
 
 def regime(by_patterns: bool) -> str:
@@ -18,10 +19,11 @@ def regime(by_patterns: bool) -> str:
 
 @cache
 def fitted(encoder: str) -> dict[bool, Confidence]:
-    """The functions of an encoder by whether patterns tell of what is asked for. LabError where there are none."""
+    """The functions of an encoder by whether patterns tell of what is asked for. LabError where there are none, or
+    the file is damaged."""
     path = root() / FILE
     try:
-        of = read_object(path)["fitted"][encoder]
+        of = read_sealed(path, ANEW)["fitted"][encoder]
         return {one: Confidence(of[regime(one)]["weights"], of[regime(one)]["bias"]) for one in (True, False)}
     except (KeyError, TypeError):
         raise LabError(f"{path} has no confidence of paths with the encoder {encoder}; fit it again: `{FIT}`") from None

@@ -14,14 +14,14 @@ from functools import cache
 from zlib import crc32
 
 import numpy as np
-from safetensors.numpy import load_file
 
 from hippo_core.files import LabError, home
-from hippo_core.methods.spatial.encoded import Encode, minilm_kept
+from hippo_core.methods.spatial.encoded import Encode, minilm_kept, read_weights
 from hippo_core.methods.spatial.reading import DIRECTION, directions
 from hippo_core.methods.spatial.spans import Names, fitted_names
 
 FILE = "data/weights/spatial/likeness.safetensors"
+FIT = "python benchmarks/memory/likeness.py fit"
 KINDS = ("link", "closed", "none")
 BUCKETS = 4096  # of the hashes of runs of words
 WORDS = 0.7  # what the words of a sentence weigh beside its vector
@@ -97,18 +97,13 @@ def fitted() -> Likeness:
     """The one whose weights are in the tree, loaded once a process.
 
     Raises:
-        LabError: there are none, or they are for other sentences than these.
+        LabError: there are none, they are not what was fitted, or they are for other sentences than these.
     """
     path = home() / FILE
-    try:
-        weights = load_file(path)
-    except (OSError, ValueError) as error:
-        raise LabError(f"{path} has no weights that can be read; `python benchmarks/memory/likeness.py fit` makes them") from error
+    weights = read_weights(path, FIT)
     rows = {weight.shape[0] for weight in weights.values()}
     if set(weights) != {"told", "asked", "begins"} or len(rows) != 1:
-        raise LabError(
-            f"{path} has {sorted(weights)}, expected told, asked and begins; `python benchmarks/memory/likeness.py fit` makes them"
-        )
+        raise LabError(f"{path} has {sorted(weights)}, expected told, asked and begins; `{FIT}` makes them")
     return Likeness(weights, names=fitted_names())
 
 

@@ -19,10 +19,9 @@ from itertools import pairwise
 from zlib import crc32
 
 import numpy as np
-from safetensors.numpy import load_file
 
-from hippo_core.files import LabError, home
-from hippo_core.methods.spatial.encoded import Encode, minilm_kept
+from hippo_core.files import home
+from hippo_core.methods.spatial.encoded import Encode, minilm_kept, read_weights
 from hippo_core.methods.spatial.names import CLOSED
 from hippo_core.methods.spatial.reading import GENERIC
 from hippo_core.spoken import MOVES
@@ -286,10 +285,6 @@ def fitted_names() -> Names:
     """The one whose weights are in the tree, loaded once a process.
 
     Raises:
-        LabError: there are none.
+        LabError: there are none, or they are not what was fitted.
     """
-    path = home() / FILE
-    try:
-        return Names(load_file(path))
-    except (OSError, ValueError) as error:
-        raise LabError(f"{path} has no weights that can be read; `python benchmarks/memory/names.py fit` makes them") from error
+    return Names(read_weights(home() / FILE, "python benchmarks/memory/names.py fit"))

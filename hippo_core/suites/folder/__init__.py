@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from random import Random
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from zlib import crc32
 
 from pydantic import Field
@@ -23,18 +23,17 @@ from hippo_core.files import LabError, home
 from hippo_core.suites.folder.lines import FACT_FIELDS, ITEM_FIELDS, mistake, raw_lines, read_lines, some
 from hippo_core.suites.lookup import Ids, cached_by_identity, positions
 from hippo_core.suites.splits import SPLITS
-from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
+from hippo_core.suites.types import OWN_ANSWER_TOKENS, Fact, Item, Settings, Split, Suite, World, WorldSpec
 
 PREFIX = "folder:"
 FILES = ("facts.jsonl", "items.jsonl")
-ANSWER_TOKENS = 32
 
 
 class FolderSettings(Settings):
     """The folder says all but how long an answer may be (`answer_tokens`, at most; the model stops by itself) and what the validator
     expects."""
 
-    answer_tokens: Annotated[int, Field(ge=1)] = ANSWER_TOKENS
+    answer_tokens: Annotated[int, Field(ge=1)] = OWN_ANSWER_TOKENS
     n_facts: Literal[0] = 0
     n_items: Literal[0] = 0
     n_competitors: int = 0
@@ -49,7 +48,8 @@ def folder_suite(name: str) -> Suite:
 
     slug = re.sub(r"\W+", "-", folder.name.lower()).strip("-") or "own"
     name = f"folder-{slug}-{crc32(str(folder).encode()):08x}"
-    return Suite(name, f"your own: {folder}", FolderSettings, stream=stream, answer_budget=ANSWER_TOKENS, folder=folder, module=__name__)
+    own: dict[str, Any] = {"answer_budget": OWN_ANSWER_TOKENS, "folder": folder, "module": __name__}
+    return Suite(name, f"your own: {folder}", FolderSettings, stream=stream, **own)
 
 
 def is_own(suite_name: str) -> bool:

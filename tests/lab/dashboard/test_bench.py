@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from inspect import signature
 
 import pandas as pd
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from hippo_core.experiments.memory import run
 from hippo_core.files import LabError
 from hippo_core.lab.dashboard.bench import Bench, Setup, command, own_sentences, paired, python, scenes_of, upload
+from hippo_core.live.asking import OpenWorld
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.suites import get_suite
@@ -44,6 +46,17 @@ def test_the_answer_follows_the_sentences_and_the_switch(bench):
     assert str(bench.ask(own_sentences(SENTENCES.replace("station", "museum")), Setup(), QUESTION)) == "museum"
     empty = bench.ask(own_sentences(SENTENCES), Setup().changed("control", "empty"), QUESTION)
     assert (str(empty), empty.traces) == ("unknown", ())
+
+
+def test_an_answer_about_ones_own_sentences_has_the_room_of_a_live_memory(bench, monkeypatch):
+    rooms, answered = [], OpenWorld.ask
+    monkeypatch.setattr(
+        OpenWorld, "ask", lambda world, question, tokens, *more: rooms.append(tokens) or answered(world, question, tokens, *more)
+    )
+    bench.ask(own_sentences(SENTENCES), Setup(), QUESTION)
+    [scene, *_] = scenes_of("episodic", 5)
+    bench.ask(scene, Setup(), QUESTION)
+    assert rooms == [signature(answered).parameters["tokens"].default, get_suite("episodic").answer_budget]
 
 
 def test_all_questions_give_the_numbers_of_a_run(bench, tmp_path):
