@@ -99,3 +99,8 @@ def test_a_row_says_what_the_model_ran_token_for_token(hippo, told, preset, deli
             read = Counter(map(tuple, runs_to_read(hippo, parts, one.retrieved.together, delivery)))
             again = row["abstained"]  # it is asked once more, and may not say "unknown"
             assert set(map(tuple, ran)) == set(read) and (again or Counter(map(tuple, ran)) == read)
+            if not row["inner_read"]:
+                *lines, last = runs_to_read(hippo, json.loads(row["read"]), one.retrieved.together, delivery)
+                once = sum(map(len, lines)) * (not one.retrieved.composed)  # of what is stored; a text made for a question is its own
+                assert one.answer.computed_tokens == sum(map(len, lines)) - once + len(last)
+                assert one.once.tokens == memory.index_tokens(stored[world.id]) + one.retrieved.once_tokens + once
