@@ -73,7 +73,7 @@ class Retrieved:
         recall_ms, completion_ms: milliseconds of the query's two stages, without building indexes; NaN where nothing is searched.
         encode_ms: milliseconds in which keys and values were made of traces that had none yet; no part of the other two times.
         computed_tokens: tokens that a model or an encoder ran for the query.
-        once_tokens: tokens of traces that were run for the first time, and are kept; no part of `computed_tokens`.
+        once_tokens: tokens of single traces that were run for the first time, and are kept; no part of `computed_tokens`.
         columns: numbers of the method's own, by the names that it declares for the step test.
         confidence: how sure the method is that what it shows holds the answer, from 0 to 1; None where it does not say.
         together: whether what is shown is one text in the order in which it stands in `shown`, as the statements of a path are.
@@ -116,6 +116,12 @@ class Retrieved:
     def restates(self) -> bool:
         """Whether the model is told words of the method in the place of what is shown."""
         return bool(self.restated and self.shown)
+
+    @property
+    def composed(self) -> bool:
+        """Whether what reaches the model was put together for this question, so that nothing of it can be run before: words of the method,
+        or several traces as one text."""
+        return self.restates or (self.together and len(self.shown) > 1)
 
     @property
     def delivered(self) -> tuple[Trace, ...]:

@@ -30,5 +30,5 @@ def composed_by(read: Sequence[Read], retrieved: Retrieved, delivered: "Delivere
     """Who composed an answer: a program alone, a program whose words the model copies, or the model that read facts."""
     if delivered.decided or not delivered.generated_tokens:
         return "program"
-    told = any(one.by == "program" for one in read[:-1])
-    return "program, model copies" if told and not retrieved.reworded else "model"
+    by_program = any(one.by == "program" for one in read[:-1])
+    return "program, model copies" if by_program and not retrieved.reworded else "model"

@@ -24,7 +24,8 @@ class FromProvider:
         kept = prompt.with_last(len(fitting))
         found = self.provider.answer(kept.text, max_tokens=most)
         cited = cited_in(found.text, kept.passages)
-        return Answer(found.text.strip(), found.tokens_in, found.tokens_out, found.seconds, found.error or "", found.cached_tokens, cited)
+        costs = found.tokens_in, found.tokens_out, found.seconds
+        return Answer(found.text.strip(), *costs, found.error or "", found.cached_tokens, cited, kept.read)
 
 
 def answerer_of(settings: Settings, lm: "str | LanguageModel") -> Answerer:

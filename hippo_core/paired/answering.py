@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from hippo_core.live.answer import content_words
+from hippo_core.live.answer import Read, content_words
 from hippo_core.paired.brought import Passage
 from hippo_core.text import on_one_line
 
@@ -47,6 +47,11 @@ class Prompt:
         wanted = "Sum up what matters." if self.briefing else 'Answer in a few words. If the notes do not say, answer "unknown".'
         return f"Question: {self.question}\n{wanted}"
 
+    @property
+    def read(self) -> tuple[Read, ...]:
+        """Who wrote what of it: the passages, and the question."""
+        return (*(Read(on_one_line(passage.text), "teller") for passage in self.passages), Read(self.question, "asker"))
+
     def with_last(self, count: int) -> "Prompt":
         """The same with the last passages alone."""
         return replace(self, passages=self.passages[len(self.passages) - count :])
@@ -55,7 +60,7 @@ class Prompt:
 @dataclass(frozen=True)
 class Answer:
     """An answer and what it took. Cached tokens are part of `tokens_in`; tokens are None where nobody stated them. `cited`: ids of notes
-    that it cites; None where it cannot cite."""
+    that it cites; None where it cannot cite. `read`: what a model read for it; nothing where none answered."""
 
     text: str
     tokens_in: int | None = 0
@@ -64,6 +69,7 @@ class Answer:
     error: str = ""
     tokens_cached: int | None = 0
     cited: tuple[str, ...] | None = None
+    read: tuple[Read, ...] = ()
 
 
 class Answerer(Protocol):
@@ -150,7 +156,8 @@ class LocalModel:
         begin = time.perf_counter()
         asked = Question.of_texts(prompt.question, [passage.text for passage in prompt.passages])
         [delivered] = TextDelivery(self.lm).ask([asked], BRIEFING_TOKENS if prompt.briefing else TOKENS)
-        return Answer(delivered.text.strip(), delivered.prompt_tokens, delivered.generated_tokens, time.perf_counter() - begin)
+        read = prompt.with_last(len(prompt.passages) - delivered.dropped).read
+        return Answer(delivered.text.strip(), delivered.prompt_tokens, delivered.generated_tokens, time.perf_counter() - begin, read=read)
 
 
 def cited_in(text: str, passages: tuple[Passage, ...]) -> tuple[str, ...] | None:

@@ -1,5 +1,6 @@
 """Run a suite: worlds in random order, in each world its items and, for each item, the conditions in random order; a row an answer."""
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     *("entry", "item", "world", "type", "tags", "condition", "repeat", "place", "success", *SCORES),
-    *("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s", "question", "answer", "ranking", "error"),
+    *("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s", "question", "answer", "read", "ranking", "error"),
 )
 
 
@@ -108,6 +109,7 @@ def asked_once(item: Asking, condition: OpenCondition, repeat: int, answering: A
         "answer_s": spent.seconds,
         "question": asked(item),
         "answer": spent.text,
+        "read": json.dumps(spent.read, ensure_ascii=False),
         "ranking": " ".join((brought.ranking or ())[: item.top_k]),
         "error": brought.error or spent.error,
     }

@@ -33,9 +33,9 @@ RUNS = "executed"  # from the lab's home
 SEALED = "sealed"
 RESTORE = "take the run from its archive, or run again"
 LARGEST = 1e100  # no score, count or time of a run is larger
-TEXTS = ("entry", "item", "world", "type", "tags", "condition", "question", "answer", "ranking", "error")
+TEXTS = ("entry", "item", "world", "type", "tags", "condition", "question", "answer", "read", "ranking", "error")
 NUMBERS = ("repeat", "place", "success", *SCORES, "tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s")
-REQUIRED = (*TEXTS, "repeat", "place", "success")  # an earlier lab had fewer scores
+REQUIRED = (*(name for name in TEXTS if name != "read"), "repeat", "place", "success")  # an earlier lab had no more
 
 
 class _Form(BaseModel):
@@ -170,7 +170,7 @@ def _rows(path: Path) -> Frame:
             if not (value is None or (type(value) in (int, float) and abs(value) <= LARGEST)):
                 raise mistake(where, f"{name} to be a finite number or null", f"{value!r:.40}", RESTORE)
         for name in TEXTS:
-            if not isinstance(row[name], str | None):
+            if not isinstance(row.setdefault(name, None), str | None):
                 raise mistake(where, f"{name} to be a string", type(row[name]).__name__, RESTORE)
         rows.append({name: row[name] for name in (*TEXTS, *NUMBERS)})
     return pd.DataFrame(rows, columns=[*TEXTS, *NUMBERS]).astype(dict.fromkeys(NUMBERS, float)).fillna(dict.fromkeys(TEXTS, ""))

@@ -30,7 +30,7 @@ def exchanged(fact: Fact, words: Mapping[str, str]) -> Fact:
     return replace(fact, text=other(fact.text), slots={slot: other(value) for slot, value in fact.slots.items()})
 
 
-def told_instead(fact: Fact, slot: str, value: str, was: str = "", now: str = "") -> Fact:
+def replaced_value(fact: Fact, slot: str, value: str, was: str = "", now: str = "") -> Fact:
     """The fact with another value of a slot. `was`, `now`: the words that say so in the text, where these are more than the values."""
     was, now = was or fact.slots[slot], now or value
     if was not in fact.text:  # it begins the sentence
@@ -55,7 +55,7 @@ def other_answers(world: World, others: Sequence[World]) -> World:
             if now[gold].slots[slot] == item.answers[0]:
                 value = _other_value(world, item, now[gold], slot, others)
                 for one in (gold, *(again for again, first in item.retold.items() if first == gold)):
-                    now[one] = told_instead(now[one], slot, value)
+                    now[one] = replaced_value(now[one], slot, value)
             items.append(replace(item, answers=(now[gold].slots[slot],), refuted=()))
     return replace(world, facts=tuple(now.values()), items=tuple(items))
 

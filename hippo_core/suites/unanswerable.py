@@ -16,7 +16,7 @@ def drawn_as(profile: str) -> str:
     return profile.removesuffix(UNANSWERABLE).rstrip("_") or "default"
 
 
-def untold(suite: Suite, world: World) -> World:
+def unanswerable_world(suite: Suite, world: World) -> World:
     """The world without what decides its questions; `refuted` is then the answer that was right. LabError where the suite does not say
     which facts decide (`Suite.hide`)."""
     if suite.hide is None:
@@ -25,9 +25,9 @@ def untold(suite: Suite, world: World) -> World:
     for number, item in enumerate(world.items):
         hide = suite.hide(world, item, number)
         facts = [left for fact in facts if (left := hide(fact))]
-    told = {fact.id for fact in facts}
-    left_of = cached_by_identity(lambda ids: tuple(one for one in ids if one in told))
-    return World(world.id, tuple(facts), tuple(_unanswerable(item, left_of(item.window), left_of(item.taught)) for item in world.items))
+    ids = {fact.id for fact in facts}
+    remaining = cached_by_identity(lambda of: tuple(one for one in of if one in ids))
+    return World(world.id, tuple(facts), tuple(_unanswerable(item, remaining(item.window), remaining(item.taught)) for item in world.items))
 
 
 def _unanswerable(item: Item, window: tuple[str, ...], taught: tuple[str, ...]) -> Item:
@@ -56,7 +56,7 @@ def tells_named(facts: Sequence[Fact], item: Item) -> bool:
     return any(named_by(item, fact) for fact in facts)
 
 
-def still_told(suite: Suite, world: World) -> Iterator[Item]:
+def answerable_items(suite: Suite, world: World) -> Iterator[Item]:
     """The unanswerable items of a world that what was told answers, by what the suite knows of its facts."""
     for item in world.items:
         taught = set(item.taught)

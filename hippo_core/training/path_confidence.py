@@ -28,7 +28,7 @@ from hippo_core.store import TraceStore, store_path
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import CONTEXT_LIMIT, worlds
 from hippo_core.suites.types import Item, World
-from hippo_core.suites.unanswerable import UNANSWERABLE, untold
+from hippo_core.suites.unanswerable import UNANSWERABLE, unanswerable_world
 from hippo_core.training.confidence import Judged, fitted
 from hippo_core.training.memory_parts import provenance
 from hippo_core.training.recall_weights import SEED
@@ -60,7 +60,9 @@ def judged(encoder: Encoder, kinds: Mapping[str, tuple[str, str, Mapping[str, An
     for kind, (name, profile, overrides, n) in kinds.items():
         suite = get_suite(name)
         told = list(worlds(name, profile, n, SEED, "val", CONTEXT_LIMIT, dict(overrides)))
-        left = [untold(suite, world) for world in told] if suite.hide else [one for world in told for one in without_a_gold(world)]
+        left = (
+            [unanswerable_world(suite, world) for world in told] if suite.hide else [one for world in told for one in without_a_gold(world)]
+        )
         for asked in (told, left):
             with TemporaryDirectory() as folder:
                 teach(method, suite, asked, told[:1], Path(folder), "fit")

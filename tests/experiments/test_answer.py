@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from hippo_core.experiments.answer.experiment import AnswerParameters, sentence
 from hippo_core.experiments.answer.run import COLUMNS, _found, _recalled_texts, answer
 from hippo_core.experiments.asking.table import asked_metrics, has_flag
 from hippo_core.files import LabError
-from hippo_core.methods.base import Retrieved
+from hippo_core.methods.base import Method, Retrieved
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.results.rankings import RANKING_COLUMNS, answer_recall, score_ranking
@@ -176,6 +177,20 @@ def test_a_row_has_the_text_that_the_model_read_and_who_composed_the_answer(load
     preset = load_preset("controls/oracle", {"delivery": delivery, "control": "empty"})
     hidden = answer(loaded["qwen2"], suite(), worlds(), preset.method(loaded["qwen2"], preset.settings))
     assert [json.loads(read) for read in hidden["read"]] == [[[question, "asker"]] for question in hidden["question"]]
+
+
+class Counted(Method):
+    """A method with a number of its own: of how many passages it chose."""
+
+    columns: ClassVar = {"test": ("held",)}
+
+    def open(self, traces, questions=()):
+        return lambda query: Retrieved(tuple(traces[:1]), columns={"held": len(traces)})
+
+
+def test_the_numbers_of_a_method_s_own_reach_its_rows(loaded):
+    table = answer(loaded["qwen2"], suite(), worlds(), Counted(loaded["qwen2"], Counted.Settings()))
+    assert table["held"].tolist() == [len(world.facts) for world in worlds() for _ in world.items]
 
 
 def test_the_answer_budget_is_the_suites(loaded):

@@ -12,9 +12,9 @@ from hippo_core.methods.base import Retrieved
 from hippo_core.methods.read import composed_by, left_of, read_of
 from hippo_core.models.abstention import ALWAYS, NEVER
 from hippo_core.models.load import load
-from hippo_core.models.prompt import split
 from hippo_core.models.spec import load_spec
 from hippo_core.store.trace import Trace
+from tests.models.running import runs_of, runs_to_read
 
 MET = ("Anna left the bicycle at the station.", "Ben gave the lamp to Carl.")
 CHAIN = ("Carla works for the Marlow company.", "The Marlow company is in Lima.")
@@ -66,45 +66,17 @@ def lm():
     return load(load_spec("hippo-tiny"), threads=1)
 
 
-@pytest.fixture
-def ran(lm, monkeypatch):
-    """The token ids that the model was given for the last question, without those that it said itself."""
-    rows: list[list[int]] = []
-
-    def keep(module, args, given):
-        ids, mask = given["input_ids"], given.get("attention_mask")
-        if ids.shape[1] > 1:
-            seen = ids.new_ones(ids.shape) if mask is None else mask[:, -ids.shape[1] :]
-            rows.extend(row[one.bool()].tolist() for row, one in zip(ids, seen, strict=True))
-
-    def asking(memory):
-        usual = memory.method.delivery.ask
-
-        def ask(*args, **more):
-            rows.clear()
-            with lm.model.register_forward_pre_hook(keep, with_kwargs=True):
-                return usual(*args, **more)
-
-        monkeypatch.setattr(memory.method.delivery, "ask", ask)
-        return rows
-
-    return asking
-
-
 @pytest.mark.parametrize("delivery", ["text", "kv"])
 @pytest.mark.parametrize("case", CASES)
-def test_an_answer_shows_what_the_model_read(lm, ran, case, delivery):
+def test_an_answer_shows_what_the_model_read(lm, case, delivery):
     preset, settings, told, question, read, by = CASES[case]
     with Memory(lm, preset, {**settings, "delivery": delivery}) as memory:
         memory.teach(told)
-        rows = ran(memory)
+        rows = runs_of(lm, memory.method.delivery)
         answer = memory.ask(question)
     assert (answer.read, answer.composed_by) == (read, by)
-    *lines, asked = (part.text for part in answer.read)
-    together = delivery == "kv" and case == "a chain as told"  # one text is run as one
-    pieces = split(lm, ["\n".join(lines)] if together else lines, asked, "short")
-    expected = [token for row in ([pieces.prefix] if delivery == "text" else []) + pieces.blocks + [pieces.tail] for token in row]
-    assert [token for row in rows for token in row] == expected
+    together = case == "a chain as told"  # one text, which is run as one
+    assert list(map(list, rows)) == list(map(list, runs_to_read(lm, answer.read, together, delivery)))
     assert all(f'"{part.text}"{" (written by a program)" * (part.by == "program")}' in answer.why for part in answer.read)
     assert [trace.text for trace in answer.traces] == (list(WAY) if read is ROUTE else list(told) if "chain" in case else [MET[0]])
 

@@ -1,11 +1,14 @@
 """The profile llm: a model of the lab answers, or one behind a provider; its prompt has the notes, a row what it states."""
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 import pytest
 
 from hippo_core.files import LabError
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
 from hippo_core.paired import answerers
 from hippo_core.paired.answering import Prompt
 from hippo_core.paired.brought import Passage
@@ -17,6 +20,7 @@ from hippo_core.paired.suite import read_suite
 from hippo_core.providers import Provider
 from hippo_core.providers import base as providers
 from hippo_core.providers.retry import CallFailed, RetryPolicy
+from tests.models.running import note_runs, runs_to_read
 from tests.paired import suites
 
 TOLD = {"conditions": ("no-memory", "lexical"), "encoder": "own", "profile": "llm", "provider": "openai:fake@http://localhost:1/v1"}
@@ -70,12 +74,18 @@ def test_a_provider_answers_from_the_notes_and_its_tokens_are_kept(tmp_path, mon
     assert rows.loc["lexical", "citation_precision"].eq(1).all() and rows.loc["no-memory", "citation_precision"].isna().all()
     assert rows["tokens_in"].eq(7).all() and rows["tokens_cached"].eq(1).all()
     assert len(fake.prompts) == 6 and sum("Notes:" in prompt for prompt in fake.prompts) == 3
+    for read in map(json.loads, rows["read"]):
+        *notes, [question, by] = read
+        told = "".join(f"[{number}] {text}\n" for number, (text, _) in enumerate(notes, 1))
+        assert any(told in prompt and f"Question: {question}\n" in prompt for prompt in fake.prompts)
+        assert by == "asker" and {by for _, by in notes} <= {"teller"}
 
 
 def test_of_notes_that_do_not_fit_the_last_stay(tmp_path, monkeypatch):
     fake = Fake(holds=1)
-    asked(tmp_path, monkeypatch, fake, conditions=("full-context",))
+    rows = asked(tmp_path, monkeypatch, fake, conditions=("full-context",))
     assert all("[1] The lift was painted" in prompt and "[2]" not in prompt for prompt in fake.prompts)
+    assert all(len(json.loads(read)) == 2 for read in rows["read"])
 
 
 def test_tokens_that_nobody_stated_are_missing_and_counted(tmp_path, monkeypatch):
@@ -95,6 +105,18 @@ def test_a_model_of_the_lab_answers_unless_another_is_named(tmp_path):
     assert isinstance(answerers.answerer_of(settings, "hippo-tiny"), answerers.LocalModel)
     [row] = [row for row in run(suite, settings, "hippo-tiny", say=lambda line: None) if row["type"] == "grounded_answer"]
     assert row["tokens_out"] > 0 and not row["error"] and row["answer"] != "The amber key hangs on shelf amber."
+
+
+@pytest.mark.parametrize(("limit", "left"), [(384, 3), (140, 1)])
+def test_a_row_says_what_the_model_ran_token_for_token(tmp_path, limit, left):
+    tiny = load(load_spec("hippo-tiny"), threads=1)
+    lm, ran = replace(tiny, spec=tiny.spec.model_copy(update={"context_limit": limit})), []
+    suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
+    settings = Settings(conditions=("full-context",), encoder="own", profile="llm")
+    with note_runs(lm, ran):
+        rows = run(suite, settings, lm, say=lambda line: None)
+    [read] = [read for row in rows if (read := json.loads(row["read"]))]  # what is only looked for, no model reads
+    assert ran == runs_to_read(lm, read) and len(read) == left + 1
 
 
 @pytest.mark.parametrize(

@@ -45,10 +45,11 @@ def test_another_answer_is_right_in_the_altered_world_and_wrong_in_the_true_one(
     assert kept >= (1 - UNANSWERED) * n and (kept == n or profile == "explore_hard")
 
 
-@pytest.mark.parametrize("profile", ["default", "hard", "hedged"])
-def test_of_contradictions_the_last_words_are_of_another_city(profile):
-    contested = 0
-    for world, other in pairs("semantic", profile, 50):
+@pytest.mark.parametrize(("profile", "n", "least"), [("default", 50, 1), ("hard", 100, 1 / 6), ("hedged", 50, 1)])
+def test_of_contradictions_the_last_words_are_of_another_city(profile, n, least):
+    """`least`: the share of contradictions that people tell; in `hard` a rumor or a move tells most of them, which name nobody."""
+    asked = contested = 0
+    for world, other in pairs("semantic", profile, n):
         told = {fact.slots["city"] for fact in world.facts if "city" in fact.slots}
         assert told.isdisjoint(fact.slots["city"] for fact in other.facts if "city" in fact.slots)
         facts = {fact.id: fact for fact in other.facts}
@@ -59,11 +60,12 @@ def test_of_contradictions_the_last_words_are_of_another_city(profile):
                 for fact in other.facts
                 if fact.teller and fact.slots["firm"] == deciding.slots["firm"]
             ]
+            asked += 1
             if said:
                 contested += 1
                 assert (settled_surely(said) if profile == "hedged" else settled(last_words(said))) == item.answers[0]
                 assert set(item.refuted) == {one.city for one in said} - {item.answers[0]}
-    assert contested >= 3
+    assert contested >= least * asked > 0
 
 
 def test_an_explorer_tells_another_map():

@@ -49,10 +49,16 @@ def answer(
     lm: LanguageModel, suite: Suite, worlds: Sequence[World], method: Method, regime: Regime = "delayed", batch_size: int = 32
 ) -> pd.DataFrame:
     """The row table of the items of `worlds`, in their order: prompt, answer (greedy, within the suite's budget), scores, recall of the
-    gold facts, cost. `first_logprob` is the log-probability (nats) of the answer's first token; `forced` is the answer where "unknown"
-    may not be said; `computed_tokens` are all that were run for an item, what was run once for several divided among them and the index of
-    the facts left out. LabError for a regime that the suite does not have, and where a fact's text stands in a prompt that must not hold
-    it."""
+    gold facts, cost.
+
+    `first_logprob` is the log-probability (nats) of the answer's first token; `forced` is the answer where "unknown" may not be said.
+    `computed_tokens` and `latency_ms` are what `pred` cost, for every condition: all that was run for the question, what was run for
+    several of them divided among these, and nothing of `forced`. `once_tokens`: the question's share of what is run once for its world,
+    the index and stored traces. What is put together for a question counts to that question.
+
+    Raises:
+        LabError: the suite does not have the regime, or a fact's text stands in a prompt that must not hold it.
+    """
     passages = {world.id: passages_of(world) for world in worlds}
     asked = ask(suite, worlds, method, regime, passages, batch_size)
     rows = [row_of(lm, suite, one) | method.own_columns("test", one.retrieved.columns) for one in asked]
@@ -76,7 +82,8 @@ def ask(
     for together in groups(worlds, batch_size if keeps else None):
         drawn = [one for number in together for one in _retrieved(suite, worlds, number, method, regime, passages)]
         questions = [asked_of(method, item.question, result) for _, item, (result, _) in drawn]
-        ready = method.delivery.make_ready(questions) if method.steps else Once()
+        as_stored = [question for question, (_, _, (result, _)) in zip(questions, drawn, strict=True) if not result.composed]
+        ready = method.delivery.make_ready(as_stored) if method.steps else Once()
         once = math.fsum(method.index_tokens(passages.get(worlds[number].id, ())) for number in together)
         once += math.fsum(result.once_tokens for _, _, (result, _) in drawn) + ready.tokens
         share = Once(ready.ms / max(1, len(drawn)), once / max(1, len(drawn)))

@@ -28,7 +28,7 @@ OTHER_SUITES = ("babi", "spatial")  # no sleep practises their questions
 ABOUT_STORE = ("off", "memory", "rag", "longctx")  # the questions about what was told; the others show what is lost
 SPENT = ("rehearsals", "tokens", "seconds")  # on the traces that a question is about, in all cycles so far
 COLUMNS = (
-    *("question_id", "world", "probe", "stage", "kind", "rung", "question", "answer", "pred", "score", "nats", "abstained"),
+    *("question_id", "world", "probe", "stage", "kind", "rung", "question", "answer", "pred", "read", "score", "nats", "abstained"),
     *("prompt_tokens", "generated_tokens", "latency_ms"),
     *SPENT,
 )
@@ -75,7 +75,7 @@ ROWS = Table(
     cluster="world",
     measures=("score", "nats"),
     step="consolidate",
-    text=("question_id", "world", "probe", "stage", "kind", "rung", "question", "answer", "pred"),
+    text=("question_id", "world", "probe", "stage", "kind", "rung", "question", "answer", "pred", "read"),
     metrics=metrics,
     scraps=("metrics", "changes", "sleep"),
 )

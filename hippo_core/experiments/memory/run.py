@@ -39,14 +39,14 @@ def teach(
     with TraceStore.create(store_dir, session_id, method.identity()) as store:
         if calibration is not None:
             store.note("calibration", calibration)
-        for world in told_worlds(method, suite, worlds):
+        for world in taught_worlds(method, suite, worlds):
             short, long = _parted(method, suite, world)
             rows += _taught(method, store, short, calibration) if method.writes else _untaught(short)
             rows += _untaught(long)
     return pd.DataFrame(rows, columns=[*TEACH.columns, *method.columns.get("teach", ())])
 
 
-def told_worlds(method: Memory, suite: Suite, worlds: Sequence[World]) -> Sequence[World]:
+def taught_worlds(method: Memory, suite: Suite, worlds: Sequence[World]) -> Sequence[World]:
     """The worlds as the method is told them: where its settings say so with other contents, and the items that these answer otherwise."""
     return altered(suite, worlds) if method.alters_answers else worlds
 
@@ -125,11 +125,11 @@ def test(
     method.warm_up()
     stored, noted = read(method, worlds, stores)
     slept = _sleep(method, noted) if regime == "after_sleep" else {"replayed": 0.0, "replay_cycles_missing": math.nan}
-    told = {world.id: world for world in told_worlds(method, suite, worlds)}
+    taught = {world.id: world for world in taught_worlds(method, suite, worlds)}
     asked = ask(suite, worlds, method, regime, stored, batch_size)
     rows = [
         row_of(method.lm, suite, one)
-        | memory_columns(suite, one, told[one.world.id])
+        | memory_columns(suite, one, taught[one.world.id])
         | slept
         | method.own_columns("test", one.retrieved.columns)
         for one in asked
@@ -160,13 +160,13 @@ def _sleep(method: Memory, noted: Mapping[str, Mapping[str, int]]) -> dict[str, 
     return {"replayed": float(min(rehearsed, default=False)), "replay_cycles_missing": missing / cycles if cycles else math.nan}
 
 
-def memory_columns(suite: Suite, answered: AnsweredItem, told: World) -> dict[str, object]:
-    """What rows of a memory have besides those of every method. `told`: the item's world as it was told."""
+def memory_columns(suite: Suite, answered: AnsweredItem, taught: World) -> dict[str, object]:
+    """What rows of a memory have besides those of every method. `taught`: the item's world as the method was taught it."""
     retrieved = answered.retrieved
     searched = not math.isnan(retrieved.recall_ms)
     scored = zip((retrieved.ranking or ())[:LISTED], retrieved.scores, strict=False)
     return {
-        "follows_store": follows_store(suite, answered, told),
+        "follows_store": follows_store(suite, answered, taught),
         "requests": float(searched),
         "candidates": len(retrieved.ranking or ()),
         "k_used": len(retrieved.shown),
@@ -180,12 +180,12 @@ def memory_columns(suite: Suite, answered: AnsweredItem, told: World) -> dict[st
     }
 
 
-def follows_store(suite: Suite, answered: AnsweredItem, told: World) -> float:
-    """The score of an answer by the world as it was `told`, as by the true one where nothing is altered. NaN where that world does not
+def follows_store(suite: Suite, answered: AnsweredItem, taught: World) -> float:
+    """The score of an answer by the world as it was `taught`, as by the true one where nothing is altered. NaN where that world does not
     answer the question, or not otherwise than the true one, and where the method has not opened its gold facts in these words."""
-    item = next((one for one in told.items if one.id == answered.item.id), None)
+    item = next((one for one in taught.items if one.id == answered.item.id), None)
     if item is None or not item.gold_facts:
         return math.nan
-    texts = {fact.id: fact.text for fact in told.facts}
+    texts = {fact.id: fact.text for fact in taught.facts}
     held = {item.retold.get(trace.source, trace.source) for trace in answered.opened if trace.text == texts.get(trace.source)}
-    return score_item(suite, told, item, answered.answer.text)["score"] if held >= set(item.gold_facts) else math.nan
+    return score_item(suite, taught, item, answered.answer.text)["score"] if held >= set(item.gold_facts) else math.nan

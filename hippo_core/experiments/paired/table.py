@@ -11,7 +11,7 @@ SCORES = (
 )
 COLUMNS = (
     *("entry", "item", "world", "type", "tags", "condition", "repeat", "place", "success", *SCORES),
-    *("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s", "question", "answer", "ranking", "error"),
+    *("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s", "question", "answer", "read", "ranking", "error"),
 )
 
 
@@ -35,7 +35,7 @@ ROWS = Table(
     cluster="world",
     measures=("success", "recall_at_k", "mrr", "ndcg", "assertion_recall"),
     step="test",
-    text=("entry", "item", "world", "type", "tags", "condition", "question", "answer", "ranking", "error"),
+    text=("entry", "item", "world", "type", "tags", "condition", "question", "answer", "read", "ranking", "error"),
     whole=("repeat", "place", "tokens_in", "tokens_out", "tokens_cached"),
     metrics=metrics,
     scraps=("metrics", "pairs"),

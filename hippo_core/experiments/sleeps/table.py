@@ -20,7 +20,7 @@ PROBES: Mapping[str, str] = {  # what is asked, and the preset that asks
 }
 DAMAGE = {"in_context": "score", "text": "nats"}
 COLUMNS = (
-    *("question_id", "world", "probe", "sleep", "group", "kind", "rung", "question", "answer", "pred", "score", "f1", "nats"),
+    *("question_id", "world", "probe", "sleep", "group", "kind", "rung", "question", "answer", "pred", "read", "score", "f1", "nats"),
     *("abstained", "prompt_tokens", "generated_tokens", "latency_ms"),
 )
 
@@ -118,7 +118,7 @@ ROWS = Table(
     cluster="world",
     measures=("score", "f1", "nats"),
     step="sleeps",
-    text=("question_id", "world", "probe", "kind", "rung", "question", "answer", "pred"),
+    text=("question_id", "world", "probe", "kind", "rung", "question", "answer", "pred", "read"),
     whole=("sleep", "group"),
     metrics=metrics,
     scraps=("metrics", "matrix", "stream", "damage", "sleep"),

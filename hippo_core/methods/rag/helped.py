@@ -129,7 +129,7 @@ class Helped(Method):
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         """See `Method`. What a trace is kept as is made here, once and untimed, for it rests on its own text alone."""
         _ = self._warmed
-        search, told = self._retriever.open(traces, questions), {trace.source: trace for trace in traces}
+        search, passages = self._retriever.open(traces, questions), {trace.source: trace for trace in traces}
         kept = [replace(trace, memory=name) for name, part in self._helper.parts.items() for trace in part.kept(traces)]
 
         def retrieve(query: Query) -> Retrieved:
@@ -147,7 +147,7 @@ class Helped(Method):
             return replace(
                 best,
                 **costs([found, opening, brought]),
-                shown=tuple(told[trace.source] for trace in best.shown),
+                shown=tuple(passages[trace.source] for trace in best.shown),
                 ranking=found.ranking,
                 scores=found.scores,
                 terms=found.terms,

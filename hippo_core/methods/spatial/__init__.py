@@ -107,7 +107,7 @@ class Smpd(Memory):
                 tuple(found) if said else in_order(others[: self.settings.k]),
                 tuple({trace.id: trace for trace in (*found, *others)}.values()),
                 recall_ms=(time.perf_counter() - begin) * 1e3,
-                confidence=_sure(atlas, query.text, said),
+                confidence=_confidence(atlas, query.text, said),
                 columns={
                     "planned_steps": float(len(said.way.words)) if said and said.way else 0.0,
                     "places": float(len(atlas.map.steps)),
@@ -155,7 +155,7 @@ class Smpd(Memory):
         return Grams(self.lm, Grams.Settings())
 
 
-def _sure(atlas: "Atlas", question: str, said: "Said | None") -> float | None:
+def _confidence(atlas: "Atlas", question: str, said: "Said | None") -> float | None:
     """1 where the map has an answer, 0 where it is asked for what it does not hold, None where it is not asked, or statements may tell."""
     if said and (said.answer or said.question):
         return 1.0

@@ -62,7 +62,7 @@ def drawn_worlds(suite_name: str, profile: str, n: int | None, seed: int, split:
     suite = get_suite(suite_name)
     if suite.stream:
         stream = suite.stream(settings, split, seed, n)
-        yield from (unanswerable.untold(suite, world) for world in stream) if settings.unanswerable else stream
+        yield from (unanswerable.unanswerable_world(suite, world) for world in stream) if settings.unanswerable else stream
         return
     if not suite.make_world:
         raise LabError(f"suite {suite_name} neither draws worlds (make_world) nor has any (stream); give it one of both")
@@ -70,7 +70,7 @@ def drawn_worlds(suite_name: str, profile: str, n: int | None, seed: int, split:
     drawn = unanswerable.drawn_as(told) if settings.unanswerable else told
     for index in count():
         world = suite.make_world(Random(f"{suite_name}/{drawn}/{seed}/{split}/{index}"), settings, WorldSpec(split, seed, index))
-        yield unanswerable.untold(suite, world) if settings.unanswerable else world
+        yield unanswerable.unanswerable_world(suite, world) if settings.unanswerable else world
 
 
 def cut(stream: Iterator[World], n: int) -> Iterator[World]:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from hippo_core.suites.lookup import Ids, Texts, cached_by_identity, positions
 from hippo_core.suites.types import Item, Suite, World
-from hippo_core.suites.unanswerable import UNANSWERABLE, still_told
+from hippo_core.suites.unanswerable import UNANSWERABLE, answerable_items
 
 # Rules that a suite cannot keep, and why.
 EXEMPT: dict[str, dict[str, str]] = {
@@ -77,8 +77,8 @@ def rules(worlds: Sequence[World], suite: Suite, n_competitors: int = 3) -> list
             findings += [Finding(rule, world.id, item.id, message) for rule, check in ITEM_RULES.items() for message in check(item, known)]
             if UNANSWERABLE not in item.slices:  # what is left out for one question may be near to another
                 findings += too_few_competitors(known, item, n_competitors)
-        told = still_told(suite, world)
-        findings += [Finding("never told", world.id, item.id, "what was told answers it, though it has no answer") for item in told]
+        wrong = answerable_items(suite, world)
+        findings += [Finding("never told", world.id, item.id, "what was told answers it, though it has no answer") for item in wrong]
     return [finding for finding in findings if finding.rule not in exempt]
 
 

@@ -13,22 +13,22 @@ from hippo_core.suites.types import World
 def altered(world: World, others: Sequence[World]) -> World:
     """The world with another city in the place of each, in all that is told of it: one that this world does not know, while there are
     enough of these. Its items are those whose answer is a city."""
-    told = sorted({fact.slots["city"] for fact in world.facts if "city" in fact.slots})
-    items = [item for item in world.items if item.answers[0] in told]
+    old = sorted({fact.slots["city"] for fact in world.facts if "city" in fact.slots})
+    items = [item for item in world.items if item.answers[0] in old]
     apart = {(city, item.answers[0]) for item in items for city in (*item.answers, *item.refuted)}
-    cities = _exchange(Random(f"altered/{world.id}"), told, apart)
+    cities = _exchange(Random(f"altered/{world.id}"), old, apart)
     other = [
         replace(item, answers=(cities[item.answers[0]],), refuted=tuple(cities.get(city, city) for city in item.refuted)) for item in items
     ]
     return replace(world, facts=tuple(exchanged(fact, cities) for fact in world.facts) if cities else world.facts, items=tuple(other))
 
 
-def _exchange(random: Random, told: Sequence[str], apart: set[tuple[str, str]]) -> Mapping[str, str]:
+def _exchange(random: Random, old: Sequence[str], apart: set[tuple[str, str]]) -> Mapping[str, str]:
     """For each city that is told another one, none twice. `apart`: pairs (city, true one) of which the first may not become the second."""
-    new = [city for city in lexicon.CITIES if city not in told]
+    new = [city for city in lexicon.CITIES if city not in old]
     for _ in count():
-        drawn = random.sample(new if len(new) >= len(told) else lexicon.CITIES, len(told))
-        pairs = set(zip(told, drawn, strict=True))
+        drawn = random.sample(new if len(new) >= len(old) else lexicon.CITIES, len(old))
+        pairs = set(zip(old, drawn, strict=True))
         if all(was != now for was, now in pairs) and not pairs & apart:
-            return dict(zip(told, drawn, strict=True))
+            return dict(zip(old, drawn, strict=True))
     raise AssertionError("unreachable")

@@ -23,7 +23,7 @@ from hippo_core.suites.spatial.items import draw_items
 from hippo_core.suites.spatial.map import Map, build_walls, draw_graph, draw_grid, name_places
 from hippo_core.suites.spatial.other_words import reword
 from hippo_core.suites.spatial.path import score_path
-from hippo_core.suites.spatial.untold import hide, tells
+from hippo_core.suites.spatial.unanswerable import hide, tells
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import Split, Suite, World, WorldSpec
 

@@ -13,7 +13,7 @@ from random import Random
 from typing import Self
 
 from hippo_core.spoken import MOVES, NUMBERS
-from hippo_core.suites.altering import exchanged, told_instead
+from hippo_core.suites.altering import exchanged, replaced_value
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.map import Link, Map, read_links, read_map, write_links
 from hippo_core.suites.spatial.path import PATH_KINDS
@@ -31,8 +31,7 @@ def altered(world: World, others: Sequence[World]) -> World:
     true = Ground.of(world)
     other = _drawn(random, world, true) if true else None
     if true and other:
-        told = (fact for fact in world.facts if _tells_map(fact))
-        facts |= {fact.id: exchanged(fact, other.labels) for fact in told}
+        facts |= {fact.id: exchanged(fact, other.labels) for fact in world.facts if _tells_map(fact)}
         facts |= dict(_other_walks(random, world, true.map, other.map))
     facts |= dict(_other_things(random, world))
     items = (_other_item(item, facts, true, other) for item in world.items)
@@ -199,13 +198,13 @@ def _other_item(item: Item, facts: Mapping[str, Fact], true: Ground | None, othe
 
 def _other_things(random: Random, world: World) -> Iterator[tuple[str, Fact]]:
     """The facts that tell where things are, each with the thing of another one."""
-    told = [fact for fact in world.facts if "object" in fact.slots]
-    told = random.sample(told, len(told))
-    for fact, other in zip(told, [*told[1:], *told[:1]], strict=True):
+    things = [fact for fact in world.facts if "object" in fact.slots]
+    things = random.sample(things, len(things))
+    for fact, other in zip(things, [*things[1:], *things[:1]], strict=True):
         was, now = fact.slots["object"], other.slots["object"]
         if was == now:  # there is one thing alone
             now = random.choice([thing for thing in words.OBJECTS if thing != was])
-        yield fact.id, told_instead(fact, "object", now, words.article(was), words.article(now))
+        yield fact.id, replaced_value(fact, "object", now, words.article(was), words.article(now))
 
 
 def _other_walks(random: Random, world: World, true: Map, other: Map) -> Iterator[tuple[str, Fact]]:
@@ -215,7 +214,7 @@ def _other_walks(random: Random, world: World, true: Map, other: Map) -> Iterato
         slots = fact.slots
         if {"name", "from", "steps"} <= slots.keys():
             drawn = _strolls(random, other, slots["from"], slots["steps"].count(",") + 1)
-            yield fact.id, told_instead(fact, "steps", next((walk for walk in drawn if walk != slots["steps"]), slots["steps"]))
+            yield fact.id, replaced_value(fact, "steps", next((walk for walk in drawn if walk != slots["steps"]), slots["steps"]))
         elif slots.keys() in ({"who", "from"}, {"who", "direction"}):
             walks.setdefault(slots["who"], []).append(fact)
     for start, *moves in walks.values():
@@ -224,7 +223,7 @@ def _other_walks(random: Random, world: World, true: Map, other: Map) -> Iterato
         drawn = (walk.split(", ") for walk in _strolls(random, other, origin, len(moves)))
         steps = next((walk for walk in drawn if (other.walk(origin, walk) or [origin])[-1] not in (origin, end)), None)
         for fact, step in zip(moves, steps or (), strict=bool(steps)):
-            yield fact.id, told_instead(fact, "direction", step)
+            yield fact.id, replaced_value(fact, "direction", step)
 
 
 def _strolls(random: Random, drawn: Map, origin: str, length: int) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Ask, sleep, ask again: the rows of the experiment `consolidation`."""
 
+import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -244,6 +245,7 @@ def row_of(suite: Suite, answered: AnsweredItem) -> dict[str, Any]:
         **{column: getattr(given, column) for column in ("prompt_tokens", "generated_tokens", "latency_ms")},
         "answer": " | ".join(item.answers),
         "pred": given.text,
+        "read": json.dumps(answered.read, ensure_ascii=False),
         **{column: scored[column] for column in ("score", "f1", "abstained")},
         "nats": math.nan,
     }
@@ -258,7 +260,7 @@ def plain_text(lm: LanguageModel, dry_run: bool, way: Way | None = None) -> Iter
 
     nats = way.apart(texts, losses) if way else losses(range(len(texts)))
     empty = dict.fromkeys(("score", "f1", "abstained", "prompt_tokens", "generated_tokens", "latency_ms"), math.nan)
-    words = dict.fromkeys(("kind", "rung", "question", "answer", "pred"), "")
+    words = dict.fromkeys(("kind", "rung", "question", "answer", "pred", "read"), "")
     for number, loss in enumerate(nats):
         yield {"question_id": f"text.{number}", "world": f"text-{number}", **words, **empty, "nats": loss}
 

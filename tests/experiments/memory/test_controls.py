@@ -10,10 +10,10 @@ import pytest
 from hippo_core.experiments.answer.run import answer
 from hippo_core.experiments.memory import run
 from hippo_core.methods.presets import load_preset
-from hippo_core.models.prompt import split
 from hippo_core.store import store_path
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
+from tests.models.running import runs_of, runs_to_read
 
 SUITES = {"memory/hei_nw": "episodic", "memory/sgc_rss": "semantic", "memory/smpd": "spatial", "memory/all": "mixed"}
 ALTERED = {"memory/sgc_rss": "controls/altered_sgc_rss", "memory/smpd": "controls/altered_smpd", "memory/all": "controls/altered_all"}
@@ -88,25 +88,7 @@ def test_a_row_says_what_the_model_ran_token_for_token(hippo, told, preset, deli
     kind, some, stores = told(preset, SUITES[preset])
     memory = method(hippo, preset, delivery=delivery, **settings)
     stored, _ = run.read(memory, some, stores)
-    ran: list[list[int]] = []
-
-    def keep(module, args, given):
-        ids, mask = given["input_ids"], given.get("attention_mask")
-        if ids.shape[1] > 1:
-            seen = ids.new_ones(ids.shape) if mask is None else mask[:, -ids.shape[1] :]
-            ran.extend(row[one.bool()].tolist() for row, one in zip(ids, seen, strict=True))
-
-    def watched(name):
-        usual = getattr(memory.delivery, name)
-
-        def call(*args, **more):
-            with hippo.model.register_forward_pre_hook(keep, with_kwargs=True):
-                return usual(*args, **more)
-
-        setattr(memory.delivery, name, call)
-
-    watched("ask")
-    watched("make_ready")
+    ran = runs_of(hippo, memory.delivery)
     for world in some:
         for item in world.items[:3]:  # one at a time, so that what runs is that item's
             ran.clear()
@@ -114,25 +96,11 @@ def test_a_row_says_what_the_model_ran_token_for_token(hippo, told, preset, deli
             [one] = run.ask(kind, [alone], memory, "delayed", stored, 1)
             row = run.row_of(hippo, kind, one)
             parts = [*json.loads(row["inner_read"] or "[]"), *json.loads(row["read"])]
-            read = Counter(map(tuple, due(hippo, parts, one.retrieved.together, delivery)))
+            read = Counter(map(tuple, runs_to_read(hippo, parts, one.retrieved.together, delivery)))
             again = row["abstained"]  # it is asked once more, and may not say "unknown"
             assert set(map(tuple, ran)) == set(read) and (again or Counter(map(tuple, ran)) == read)
-
-
-def due(lm, parts, together, delivery):
-    """The rows of token ids that the model runs to read these parts, each question behind its lines: a prompt, or each line once and the
-    question behind it."""
-    rows, kept, group = [], set(), []
-    for text, by in [*parts, ("", "model")]:
-        if by != "model":
-            group.append(text)
-            continue
-        *lines, question = group
-        pieces = split(lm, ["\n".join(lines)] if together and lines and delivery != "text" else lines, question, "short")
-        blocks, group = list(map(tuple, pieces.blocks)), []
-        if delivery == "text":
-            rows.append([*pieces.prefix, *(token for block in blocks for token in block), *pieces.tail])
-        else:
-            rows += [*(block for block in dict.fromkeys(blocks) if block not in kept), pieces.tail]
-            kept |= set(blocks)
-    return rows
+            if not row["inner_read"]:
+                *lines, last = runs_to_read(hippo, json.loads(row["read"]), one.retrieved.together, delivery)
+                once = sum(map(len, lines)) * (not one.retrieved.composed)  # of what is stored; a text made for a question is its own
+                assert one.answer.computed_tokens == sum(map(len, lines)) - once + len(last)
+                assert one.once.tokens == memory.index_tokens(stored[world.id]) + one.retrieved.once_tokens + once

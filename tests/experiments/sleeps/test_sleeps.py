@@ -23,7 +23,7 @@ def rows_of(values=R, in_context=0.9, nats=3.1, **told):
     def add(probe, sleep, group, number, score, nats=math.nan):
         name = f"{probe if group == 0 else 'told'}{group}.{number}"
         words = {"question_id": name, "world": f"{name.split('.')[0]}.{number // 2}", "probe": probe, "sleep": sleep, "group": group}
-        words |= dict.fromkeys(("kind", "rung", "question", "answer", "pred"), "x")
+        words |= dict.fromkeys(("kind", "rung", "question", "answer", "pred", "read"), "x")
         made.append(words | {"score": score, "f1": score, "nats": nats} | dict.fromkeys(COLUMNS[-4:], 0.0))
 
     for sleep, row in enumerate(values):

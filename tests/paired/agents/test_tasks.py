@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from hippo_core.files import LabError
 from hippo_core.paired.agents.run import run_item
 from hippo_core.paired.agents.usage import Usage
 from hippo_core.paired.agents.usage import parse as usage_of
@@ -14,6 +15,13 @@ from tests.paired.agents.conftest import SMOKE, WAYS, recall, task
 
 contained = pytest.mark.skipif(not WAYS, reason="no containment here")
 ITEMS = {item.id: item for item in read_suite(SMOKE).items}
+
+
+@pytest.mark.parametrize("item", ITEMS)
+def test_no_item_runs_unless_commands_are_allowed(item, tmp_path):
+    with pytest.raises(LabError, match="say --allow-shell"):
+        run_item(ITEMS[item], "full-memory", SMOKE, tmp_path / "out", recall)
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_smoke_suite_succeeds_with_memory_by_every_way(way, tmp_path):

@@ -6,6 +6,8 @@ import json
 
 from backports.zstd import zipfile
 
+from hippo_core.results.two_runs import open_log
+
 
 def harness_lines(right, filters=("none",), of_group=2):
     """Lines of samples_*.jsonl: document i is right where right[i]."""
@@ -33,6 +35,11 @@ def write_harness(folder, lines, task="lots", date="2026-11-23T10-00-00.000000",
     config = {"model": "hf", "model_args": f"pretrained={model}", "limit": None, "random_seed": 0}
     (place / f"results_{date}.json").write_text(json.dumps({"model_name": model, "config": config, "n-shot": {task: 0}} | results))
     return path
+
+
+def harness_logs(folder, *runs, cluster="", **told):
+    """The logs of several runs, each given by its lines, below a folder."""
+    return [open_log(str(write_harness(folder / f"run {number}", lines, **told)), cluster) for number, lines in enumerate(runs)]
 
 
 def inspect_samples(right, epochs=1, of_group=2):

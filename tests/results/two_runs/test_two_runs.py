@@ -15,7 +15,7 @@ from hippo_core.files import LabError, root
 from hippo_core.lab.cli.commands import app
 from hippo_core.results.two_runs import as_json, as_markdown, compare_runs, compare_suites, open_log
 from tests.results import fake_records
-from tests.results.two_runs.logs import harness_lines, inspect_header, inspect_samples, write_eval, write_harness
+from tests.results.two_runs.logs import harness_lines, harness_logs, inspect_header, inspect_samples, write_eval, write_harness
 
 A = [1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1] * 4
 B = [1, 0, 1, 0, 1, 0, 1, 1, 1, 0, 1, 0] * 4
@@ -78,8 +78,7 @@ def test_one_answer_more_is_one_discordant_pair_more(written):
 def test_the_order_of_lines_says_nothing(tmp_path):
     lines = harness_lines(B)
     shuffled = random.Random(1).sample(lines, len(lines))
-    a = open_log(str(write_harness(tmp_path / "a", harness_lines(A))), "group")
-    plain, mixed = (open_log(str(write_harness(tmp_path / name, some)), "group") for name, some in (("b", lines), ("c", shuffled)))
+    a, plain, mixed = harness_logs(tmp_path, harness_lines(A), lines, shuffled, cluster="group")
     assert compare_runs(a, plain).result == compare_runs(a, mixed).result
 
 
@@ -95,7 +94,7 @@ def test_the_same_number_with_another_document_is_another_item(tmp_path, hashed)
     theirs[3] = {**theirs[3], "doc": {**theirs[3]["doc"], "question": "Who bought lot 3?"}, "doc_hash": "0" * 64}
     if not hashed:
         ours, theirs = ([{key: one[key] for key in one if key != "doc_hash"} for one in lines] for lines in (ours, theirs))
-    a, b = (open_log(str(write_harness(tmp_path / name, some))) for name, some in (("a", ours), ("b", theirs)))
+    a, b = harness_logs(tmp_path, ours, theirs)
     with pytest.raises(LabError, match="1 of 48 only in"):
         compare_runs(a, b)
 
@@ -129,10 +128,8 @@ def losses(right, metric, logged, **results):
     ],
 )
 def test_where_less_is_better_the_side_with_less_is_the_better(tmp_path, metric, logged, told, values):
-    plain = compare_runs(
-        *(open_log(str(write_harness(tmp_path / f"plain {one}", harness_lines(side)))) for one, side in (("a", A), ("b", B)))
-    )
-    a, b = (open_log(str(write_harness(tmp_path / one, losses(side, metric, logged), **told))) for one, side in (("a", A), ("b", B)))
+    plain = compare_runs(*harness_logs(tmp_path / "plain", harness_lines(A), harness_lines(B)))
+    a, b = harness_logs(tmp_path, *(losses(side, metric, logged) for side in (A, B)), **told)
     found = compare_runs(a, b)
     lower = values is not None
     assert found.higher_is_better != lower and found.metric == metric
@@ -149,7 +146,7 @@ def test_where_less_is_better_the_side_with_less_is_the_better(tmp_path, metric,
 
 
 @pytest.mark.parametrize(("said", "counts"), [("1", 1), ("0", 0), ("0.25", 0.25), ("C", 1), ("I", 0), ("P", 0.5), ("N", 0), ("yes", 1)])
-def test_scores_of_inspect_may_be_text(tmp_path, said, counts):
+def test_scores_of_inspect_may_be_text_and_count_as_inspect_has_them(tmp_path, said, counts):
     samples = inspect_samples(A)
     samples[0]["scores"]["match"]["value"] = said
     assert open_log(str(write_eval(tmp_path / "a.eval", samples))).rows["match"][0] == counts
@@ -212,7 +209,7 @@ def test_the_order_of_metrics_is_that_of_the_configuration(tmp_path):
 def test_runs_that_are_judged_by_other_metrics_first_are_not_compared_unasked(tmp_path):
     swapped = [{**line, "metrics": ["f1", "exact_match"]} for line in harness_lines(B)]
     one = [{**line, "metrics": ["f1"]} for line in harness_lines(B)]
-    a, b, c = (open_log(str(write_harness(tmp_path / name, some))) for name, some in (("a", harness_lines(A)), ("b", swapped), ("c", one)))
+    a, b, c = harness_logs(tmp_path, harness_lines(A), swapped, one)
     for other in (b, c):
         with pytest.raises(LabError, match=r"judged by exact_match first, .* by f1; choose one of both with --metric"):
             compare_runs(a, other)
@@ -387,7 +384,7 @@ def test_what_a_log_says_is_text_on_the_page(tmp_path):
     lines = harness_lines(A)
     for line in lines:
         line["arguments"]["gen_args_0"]["arg_0"] = "![x](http://evil.test/x.png) <img src=y> \x1b[2J\x9bm\u202e\ud800"
-    a, b = (open_log(str(write_harness(tmp_path / name, some))) for name, some in (("a", lines), ("b", harness_lines(B))))
+    a, b = harness_logs(tmp_path, lines, harness_lines(B))
     text = as_markdown(compare_runs(a, b))
     assert r"!\[x\](http://evil.test/x.png) \<img src=y\> " in text and "\x1b" not in text
     text.encode()
@@ -398,10 +395,8 @@ def test_what_a_log_says_is_text_on_the_page(tmp_path):
 
 def test_a_cluster_of_more_than_a_quarter_of_the_items_is_warned_of(tmp_path):
     def found(of_group):
-        logs = (
-            write_harness(tmp_path / f"{name} {of_group}", harness_lines(side, of_group=of_group)) for name, side in (("a", A), ("b", B))
-        )
-        return compare_runs(*(open_log(str(path), "group") for path in logs))
+        lines = (harness_lines(side, of_group=of_group) for side in (A, B))
+        return compare_runs(*harness_logs(tmp_path / str(of_group), *lines, cluster="group"))
 
     assert found(13).largest == ("g0", 13 / 48) and "Warning: the cluster g0 holds 27% of the items" in as_markdown(found(13))
     assert found(12).largest[1] == 0.25 and "Warning" not in as_markdown(found(12))
@@ -415,7 +410,7 @@ def test_two_kinds_of_logs_are_no_pair(tmp_path):
 
 
 def test_metrics_are_chosen_by_name(tmp_path):
-    a, b = (open_log(str(write_harness(tmp_path / name, harness_lines(right)))) for name, right in (("a", A), ("b", B)))
+    a, b = harness_logs(tmp_path, harness_lines(A), harness_lines(B))
     assert compare_runs(a, b, "f1").result.difference == pytest.approx(0.5 * compare_runs(a, b, "exact_match").result.difference)
     with pytest.raises(LabError, match="shared: exact_match, f1"):
         compare_runs(a, b, "acc")
@@ -493,7 +488,7 @@ def test_a_damaged_or_unfinished_evaluation_is_refused(tmp_path):
 
 
 def test_below_ten_clusters_there_is_no_interval(tmp_path):
-    a, b = (open_log(str(write_harness(tmp_path / name, harness_lines(right[:16]))), "group") for name, right in (("a", A), ("b", B)))
+    a, b = harness_logs(tmp_path, harness_lines(A[:16]), harness_lines(B[:16]), cluster="group")
     text = as_markdown(compare_runs(a, b))
     assert "No interval: 8 clusters are fewer than 10." in text and "Each item counts as independent" not in text
 

@@ -1,6 +1,7 @@
 """Ask, sleep, ask again: what a cell's rows say follows from its store and from whether anything was trained."""
 
 import errno
+import json
 import os
 from collections import Counter
 from dataclasses import replace
@@ -13,13 +14,16 @@ import pytest
 import torch
 
 from hippo_core import files
-from hippo_core.experiments.consolidation.table import ABOUT_STORE, ROWS, SPENT
+from hippo_core.experiments.consolidation.table import ABOUT_STORE, PROBES, ROWS, SPENT
 from hippo_core.files import MARK, LabError, read_object
 from hippo_core.methods.episodic.settings import Policy
+from hippo_core.methods.presets import load_preset
+from hippo_core.suites import get_suite
 from hippo_core.training.consolidation import Sleep, kept, make_way, run
 from hippo_core.training.consolidation.ledger import FILE as LEDGER
 from hippo_core.training.consolidation.ledger import Ledger
 from hippo_core.training.consolidation.sleep import PASSES, Spent
+from tests.models.running import note_runs, runs_to_read
 from tests.training.consolidation.conftest import PRESET, WORLDS
 from tests.training.consolidation.test_ways import logits
 
@@ -100,6 +104,16 @@ def test_reading_is_judged_by_lessons_that_no_sleep_trains_on(cell, lm, told, mo
     trained = {text for seed in ("kept/validation", 1) for one in drawn(Random(seed), 30) for text, _ in one.facts}
     [lessons] = judged
     assert not {text for one in lessons for text, _ in one.facts} & trained
+
+
+@pytest.mark.parametrize("probe", ["off", "longctx"])
+def test_a_row_says_what_the_model_ran_token_for_token(lm, probe):
+    world, ran = replace(WORLDS[0], items=WORLDS[0].items[:1]), []
+    with note_runs(lm, ran):
+        [row] = run.asked(lm, get_suite("consolidation"), [world], load_preset(PROBES[probe]), {world.id: run.passages_of(world)})
+    read = json.loads(row["read"])
+    assert {tuple(tokens) for tokens in ran} == {tuple(tokens) for tokens in runs_to_read(lm, read)}  # "unknown" is asked once more
+    assert read == [*([fact.text, "teller"] for fact in world.facts if probe == "longctx"), [row["question"], "asker"]]
 
 
 def test_the_store_of_another_model_is_refused(cell):
