@@ -32,7 +32,10 @@ MODULES = (
     *("IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
     *("hippo_core.lab.run.notebook", "hippo_core.models.load", "hippo_core.experiments.answer.run", "hippo_core.experiments.memory.run"),
     *("hippo_core.experiments.answer.experiment", "hippo_core.experiments.memory.experiment", "hippo_core.methods.presets"),
-    *(f"hippo_core.methods.{name}" for name in ("baselines", "controls", "composite", "rag.rerank", "episodic.writing", "episodic.replaying")),
+    *(
+        f"hippo_core.methods.{name}"
+        for name in ("baselines", "controls", "composite", "rag.rerank", "episodic.writing", "episodic.replaying")
+    ),
     *("PIL.BmpImagePlugin", "PIL.GifImagePlugin", "PIL.JpegImagePlugin", "PIL.PpmImagePlugin", "pyarrow.pandas_compat"),
     *("hippo_core.suites.datasets.build", "hippo_core.results.records", "hippo_core.results.figures.plots"),
 )
