@@ -107,7 +107,7 @@ def test_a_model_of_the_lab_answers_unless_another_is_named(tmp_path):
     assert row["tokens_out"] > 0 and not row["error"] and row["answer"] != "The amber key hangs on shelf amber."
 
 
-@pytest.mark.parametrize(("limit", "left"), [(384, 3), (140, 1)])
+@pytest.mark.parametrize(("limit", "left"), [(512, 3), (80, 1)])
 def test_a_row_says_what_the_model_ran_token_for_token(tmp_path, limit, left):
     tiny = load(load_spec("hippo-tiny"), threads=1)
     lm, ran = replace(tiny, spec=tiny.spec.model_copy(update={"context_limit": limit})), []
