@@ -106,6 +106,8 @@ class Server:
 
     def _hold(self, names: list[str]) -> None:
         """Load these models, so that forks have them; where one cannot be loaded, the kernel that asks for it will say why."""
+        if self.tried.issuperset(names):
+            return
         import torch
         from tqdm import tqdm
 
@@ -125,11 +127,10 @@ class Server:
 
     def _refusal(self) -> str:
         """Why no kernel may be forked now, or nothing."""
-        import torch
-
+        torch = sys.modules.get("torch")
         if newest_source() != self.source:
             return "the code has changed since the fork server imported it"
-        if torch.cuda.is_initialized():
+        if torch and torch.cuda.is_initialized():
             return "CUDA is initialised in the fork server"
         threads = _threads()
         return f"{threads} threads run in the fork server" if threads > 1 else ""
@@ -169,7 +170,6 @@ class Server:
 def become(order: dict[str, Any]) -> None:
     """Be the kernel that an order asks for: `argv` (of IPKernelApp), `env`, `cwd`; `forker` is the server's process."""
     import numpy
-    import torch
     from ipykernel.kernelapp import IPKernelApp
 
     os.setsid()
@@ -184,7 +184,8 @@ def become(order: dict[str, Any]) -> None:
     numpy.random.seed()  # noqa: NPY002 - the one that notebooks share; Python's own is seeded anew at a fork
     os.chdir(order["cwd"])
     sys.argv = ["ipykernel_launcher", *order["argv"]]
-    torch.set_num_threads(int(order["env"].get("OMP_NUM_THREADS") or torch.get_num_threads()))
+    if torch := sys.modules.get("torch"):  # it was imported with the server's surroundings
+        torch.set_num_threads(int(order["env"].get("OMP_NUM_THREADS") or torch.get_num_threads()))
     app = IPKernelApp.instance(parent_handle=order["forker"])  # ends with the server, where nothing else ends it
     app.initialize(order["argv"])
     app.start()

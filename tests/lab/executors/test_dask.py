@@ -15,11 +15,10 @@ from tests.lab.running import COMMAND, environment, here, kernels_of, lab
 LONG = pytest.mark.skipif(not WHOLE, reason="a cluster of its own for each: `make test-faults` runs it")
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+@pytest.fixture
+def local(finished):
     """A lab whose quick grid has run here."""
-    place = make_lab(tmp_path_factory.mktemp("finished") / "lab")
-    ran = lab(place, "grid", "quick")
+    place, ran = finished
     assert ran.returncode == 0, ran.stderr
     return place
 
@@ -28,22 +27,31 @@ def on(cluster, *words):
     return ("grid", "quick", "--executor", "dask", "--scheduler", cluster.address, *words)
 
 
-def equal(finished, place):
-    count, differences = records.diff(finished / "executed/quick", place / "executed/quick")
+def equal(local, place):
+    count, differences = records.diff(local / "executed/quick", place / "executed/quick")
     assert ([str(found) for found in differences], count) == ([], 5)
     assert records.verify(place / "executed/quick") == (5, [])
 
 
-def test_two_workers_leave_the_records_of_this_machine(finished, cluster, tmp_path):
-    place = make_lab(tmp_path / "lab", finished)
+def test_two_workers_leave_the_records_of_this_machine_and_run_no_other_code(local, cluster, tmp_path):
+    place = make_lab(tmp_path / "lab", local)
     workers = [cluster.add(place), cluster.add(place)]
     cluster.wait_for(2)
     ran = lab(place, *on(cluster))
     assert ran.returncode == 0, ran.stderr
-    equal(finished, place)
-    assert "nothing to be done" in lab(place, *on(cluster)).stdout
+    equal(local, place)
     assert all(worker.poll() is None for worker in workers)
     assert kernels_of(place) == []  # the kernels of the run and what they were forked from
+    other = make_lab(tmp_path / "other", local)
+    (other / "hippo_core/suites/episodic.py").open("a").write("# other\n")
+    refused(here(other, *on(cluster)), other, "other code")
+
+
+def refused(ran, place, says):
+    assert ran.returncode == 2
+    assert says in ran.stderr and "worker tcp://" in ran.stderr
+    assert len(ran.stderr.strip().splitlines()) == 1
+    assert not list(place.glob("executed/quick/**/notebook*"))
 
 
 @LONG
@@ -51,7 +59,7 @@ def test_a_store_taught_on_one_worker_is_asked_on_another_that_shares_no_folder(
     """Runner and workers have a folder each: what a test needs comes from the archive."""
     place = make_lab(tmp_path / "lab")
     text = (place / "params/grids/sleep.yaml").read_text()
-    short = text.replace("[baselines/rag_bm25, memory/hei_nw, controls/shuffled_store, ablations/predictive]", "[memory/hei_nw]")
+    short = text.replace("[baselines/rag_bm25, memory/hei_nw, controls/shuffled_store]", "[memory/hei_nw]")
     (place / "params/grids/sleep.yaml").write_text(short[: short.rindex("  - suites")])
     for number in range(2):
         cluster.add(make_lab(tmp_path / f"worker-{number}", place))
@@ -65,8 +73,8 @@ def test_a_store_taught_on_one_worker_is_asked_on_another_that_shares_no_folder(
 
 
 @LONG
-def test_a_killed_worker_loses_nothing(finished, cluster, tmp_path):
-    place = make_lab(tmp_path / "lab", finished)
+def test_a_killed_worker_loses_nothing(local, cluster, tmp_path):
+    place = make_lab(tmp_path / "lab", local)
     first, _ = cluster.add(place), cluster.add(place)
     cluster.wait_for(2)
     running = subprocess.Popen([*COMMAND, *on(cluster, "--kernel", "cold")], cwd=place, env=environment(place))
@@ -74,7 +82,7 @@ def test_a_killed_worker_loses_nothing(finished, cluster, tmp_path):
         time.sleep(0.1)
     first.kill()
     assert running.wait(300) == 0
-    equal(finished, place)
+    equal(local, place)
     psutil.wait_procs(kernels_of(place), timeout=10)  # a kernel sees within a second that its worker has gone
     assert kernels_of(place) == []
 
@@ -99,20 +107,20 @@ def test_ctrl_c_ends_the_kernels_of_the_workers_and_not_the_workers(cluster, tmp
 
 
 @LONG
-def test_workers_on_other_machines_copy_records_to_the_archive(finished, cluster, bucket, tmp_path):
+def test_workers_on_other_machines_copy_records_to_the_archive(local, cluster, bucket, tmp_path):
     """Runner and workers share no folder."""
-    place = make_lab(tmp_path / "lab", finished)
+    place = make_lab(tmp_path / "lab", local)
     for name in ("one", "two"):
-        cluster.add(make_lab(tmp_path / name, finished))
+        cluster.add(make_lab(tmp_path / name, local))
     cluster.wait_for(2)
-    refused = lab(place, *on(cluster))
-    assert refused.returncode == 2
-    assert "does not see this run's folder" in refused.stderr and "RECORDS=" in refused.stderr
+    alone = lab(place, *on(cluster))
+    assert alone.returncode == 2
+    assert "does not see this run's folder" in alone.stderr and "RECORDS=" in alone.stderr
     ran = lab(place, *on(cluster, "--records", f"{bucket}/lab", "--kernel", "cold"))
     assert ran.returncode == 0, ran.stderr
-    equal(finished, place)
+    equal(local, place)
     assert len(list((tmp_path / "one/executed/quick").rglob("DONE")) + list((tmp_path / "two/executed/quick").rglob("DONE"))) >= 4
-    other = make_lab(tmp_path / "other", finished)
+    other = make_lab(tmp_path / "other", local)
     assert "nothing to be done" in lab(other, "grid", "quick", "--records", f"{bucket}/lab").stdout
     assert len(records.records_of(other / "executed/quick")) == 3
 
@@ -141,7 +149,8 @@ UNFIT = {
 }
 
 
-@pytest.mark.parametrize(("change", "says"), [pytest.param(*UNFIT[name], id=name) for name in (UNFIT if WHOLE else ["code"])])
+@LONG
+@pytest.mark.parametrize(("change", "says"), UNFIT.values(), ids=UNFIT)
 def test_a_worker_that_is_not_fit_is_refused_before_work_starts(cluster, tmp_path, change, says):
     place, other = make_lab(tmp_path / "lab"), make_lab(tmp_path / "other")
     if (other / "requirements.lock").is_symlink():
@@ -150,11 +159,7 @@ def test_a_worker_that_is_not_fit_is_refused_before_work_starts(cluster, tmp_pat
     change(other)
     cluster.add(other)
     cluster.wait_for(1)
-    ran = lab(place, *on(cluster))
-    assert ran.returncode == 2
-    assert says in ran.stderr and "worker tcp://" in ran.stderr
-    assert len(ran.stderr.strip().splitlines()) == 1
-    assert not list(place.glob("executed/quick/**/notebook*"))
+    refused(lab(place, *on(cluster)), place, says)
 
 
 @pytest.mark.parametrize(
@@ -190,9 +195,9 @@ def test_cells_that_need_a_gpu_share_one_by_the_memory_they_declare(cluster, tmp
     grid.write_text(grid.read_text().replace("[model]", "[big]"))
     cluster.add(place)
     cluster.wait_for(1)
-    refused = lab(place, *on(cluster))
-    assert refused.returncode == 2
-    assert "needs a GPU and no worker offers one" in refused.stderr
+    none = lab(place, *on(cluster))
+    assert none.returncode == 2
+    assert "needs a GPU and no worker offers one" in none.stderr
     cluster.add(place, "--resources", "GPU=1 GPU_GB=24")
     cluster.wait_for(2)
     ran = lab(place, *on(cluster, "--kernel", "cold", "--only", "*/span_short"))
