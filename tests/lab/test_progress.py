@@ -26,7 +26,7 @@ from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.output import LINES, Output
 from tests.lab.conftest import WHOLE as LONG
 from tests.lab.conftest import make_lab
-from tests.lab.running import COMMAND, environment, kernels_of, lab
+from tests.lab.running import COMMAND, environment, here, kernels_of, lab
 
 SECONDS = st.floats(0, 1000)
 WHOLE = st.integers(0, 9).map(float)  # which add up exactly, and often end together
@@ -320,7 +320,7 @@ def test_a_grid_is_watched_from_another_process(tmp_path, monkeypatch):
     )
     assert told == itself
     assert rest.splitlines()[-1].startswith("quick has ended: 5 done, 0 failed, 0 running, 0 waiting")
-    again = lab(place, "watch", "quick")
+    again = here(place, "watch", "quick")
     assert again.returncode == 2
     assert again.stderr.strip() == status.absent("quick", status.read("quick"))
 
