@@ -20,32 +20,38 @@ from tests.store.test_against_a_list import QUICK
 
 ROUNDS, CELLS, SEED = (int(os.environ.get(f"FAULT_{name}", usual)) for name, usual in (("ROUNDS", 1), ("CELLS", 200), ("SEED", 1)))
 LONG = ROUNDS > 1
-RECORDS = 9  # two data sets, six cells, the report
-GRID = """
+SEEDS = (1, 2) if LONG else (1,)
+RECORDS = 1 + 4 * len(SEEDS)  # the report; of each seed a data set and three cells
+GRID = f"""
 title: quick cells to be disturbed
 blocks:
   - suites: [episodic]
     presets: [baselines/span_short, baselines/rag_bm25]
     models: [model]
     sizes: [4]
-    seeds: [1, 2]
+    seeds: {list(SEEDS)}
 """
+
+
+def before(place):
+    """A lab with the grid, in which nothing has run."""
+    (make_lab(place) / "params/grids/faults.yaml").write_text(GRID)
+    return place
 
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory):
     """A lab whose grid has run with nothing in its way."""
-    place = make_lab(tmp_path_factory.mktemp("undisturbed") / "lab")
-    (place / "params/grids/faults.yaml").write_text(GRID)
+    place = before(tmp_path_factory.mktemp("undisturbed") / "lab")
     ran = lab(place, "grid", "faults")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return place
 
 
 @pytest.fixture
-def fresh(undisturbed, tmp_path):
+def fresh(tmp_path):
     """The same lab before anything ran."""
-    return make_lab(tmp_path / "lab", undisturbed)
+    return before(tmp_path / "lab")
 
 
 @pytest.fixture
