@@ -1,6 +1,6 @@
 """hippo-tiny with its memory, taught once a session by each preset that these tests ask for."""
 
-from functools import cache
+from functools import cache, cached_property
 
 import pytest
 
@@ -50,7 +50,7 @@ class Bench:
         stores = {"": store_path(store or self.taught(name, overrides)[0], SESSION, "hei_nw")}
         return run.test(self.method(name, overrides), self.suite, worlds or self.worlds, regime, stores, **more)
 
-    @property
+    @cached_property
     def plain(self):
         return answer(self.lm, self.suite, self.worlds, self.method("baselines/span_short"))
 
@@ -63,4 +63,4 @@ def hippo():
 @pytest.fixture(scope="session")
 def benches(hippo, tmp_path_factory):
     folder = tmp_path_factory.mktemp("stores")
-    return cache(lambda suite: Bench(hippo, suite, folder, n=10 if suite == "episodic_cross" else 20))
+    return cache(lambda suite: Bench(hippo, suite, folder, n=20 if suite == "episodic" else 10))

@@ -46,7 +46,7 @@ def test_a_trace_that_is_seen_moves_the_model_even_where_the_letters_stay(benche
         assert (seen["pred"] == plain["pred"]).mean() >= 0.8  # the letters alone would have let it pass
 
 
-@pytest.mark.parametrize("delivery", ["kv", "text", "adapter"])
+@pytest.mark.parametrize("delivery", ["text", "adapter"])  # keys and values: above
 def test_empty_is_plain_in_every_way_of_injecting(benches, delivery):
     bench = benches("episodic")
     empty = bench.ask("controls/empty_store", delivery=delivery)
@@ -122,7 +122,7 @@ def test_a_memory_is_blind_to_labels(benches, preset):
     assert not (blind["answer"] == usual["answer"]).any()
 
 
-@pytest.mark.parametrize("preset", ["span_short", "longctx", "rag_bm25", "rag_dense", "rag_hybrid", "rag_rerank"])
+@pytest.mark.parametrize("preset", ["longctx", "rag_bm25", "rag_rerank"])
 def test_a_baseline_is_blind_to_labels(benches, preset):
     bench = benches("episodic")
     method = bench.method(f"baselines/{preset}")
@@ -131,12 +131,11 @@ def test_a_baseline_is_blind_to_labels(benches, preset):
 
 
 def test_random_traces_are_never_gold(benches):
-    for suite in SUITES:
-        bench = benches(suite)
-        gold = [item.gold_facts for world in bench.worlds for item in world.items]
-        shown = bench.ask("controls/random_traces", k=5)["shown"].str.split(";")
-        assert not any(set(ids) & set(facts) for ids, facts in zip(shown, gold, strict=True))
-        assert (shown.map(len) == 5).all()
+    bench = benches("episodic_multi")
+    gold = [item.gold_facts for world in bench.worlds for item in world.items]
+    shown = bench.ask("controls/random_traces", k=5)["shown"].str.split(";")
+    assert not any(set(ids) & set(facts) for ids, facts in zip(shown, gold, strict=True))
+    assert (shown.map(len) == 5).all()
 
 
 def test_only_what_was_taught_for_an_item_is_recalled_for_it(benches):

@@ -19,7 +19,7 @@ from tests.experiments.memory.conftest import Bench
 
 pytestmark = pytest.mark.skipif(available("smollm2-135m") is not None, reason=str(available("smollm2-135m")))
 ROUNDING = 1e-5  # nats
-QUESTIONS, SEEN = 12, 10
+QUESTIONS, SEEN = 6, 5
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +56,6 @@ def test_a_trace_that_is_seen_moves_the_model(first, seen, moved):
 
 
 def test_answers_follow_the_store_and_not_the_suites_files(reader, tmp_path):
-    rows = Bench(reader, "episodic", tmp_path, n=12).ask("controls/altered_store", episodic__code__channels=("key",))
+    rows = Bench(reader, "episodic", tmp_path, n=8).ask("controls/altered_store", episodic__code__channels=("key",))
     assert rows["follows_store"].mean() >= 0.85
     assert rows["score"].mean() <= 0.1
