@@ -1,4 +1,5 @@
-"""Every suite under every baseline and control, in both regimes, five items each, on the model in git: the whole path in one process."""
+"""Every baseline and control on two suites, and every suite under one method of each kind: in both regimes, five items each, on the model
+in git, the whole path in one process."""
 
 from itertools import product
 
@@ -20,12 +21,13 @@ UNTAUGHT = [
     and not preset.settings.requires
     and not issubclass(preset.method, Composite)  # which reads its parts' stores
 ]
-RERANKED = ("episodic", "mixed")  # a second of CPU each; on the other suites the same calls
+ALL = ("episodic", "mixed")  # suites for every method; on the others the same calls
+EACH_KIND = {f"baselines/{name}" for name in ("core", "span_short", "longctx", "rag_bm25")} | {"controls/oracle", "controls/random_facts"}
 CASES = [
     (suite, preset.name, regime)
     for suite, preset, regime in product(SUITES, UNTAUGHT, ("immediate", "delayed"))
     if (regime == "delayed" or (not preset.method.ignores_window and get_suite(suite).has_window))
-    and ("rerank" not in preset.name or suite in RERANKED)
+    and (suite in ALL or preset.name in EACH_KIND)
 ]
 
 
