@@ -13,16 +13,25 @@ from hippo_core.files import root
 from hippo_core.lab.warm import NAME, client, spec
 
 SMOKE = {
-    "00_base_model": {"n": 1},
+    "00_base_model": {"n": 0},  # the measurement: tests/training/test_card.py
     "01_build_datasets": {"n": 10, "suites": ["episodic", "spatial"]},
     "02_baseline": {"run_id": "smoke-test", "suite": "semantic", "preset": "controls/oracle", "dry_run": True},
     "03_memory": {"run_id": "smoke-test", "step": "teach", "dry_run": True},
-    "04_consolidation": {"run_id": "smoke-test", "dry_run": True, "steps": 4, "in_context": 5},
-    "04_sleeps": {"run_id": "smoke-test", "dry_run": True, "n": 50, "groups": 2, "steps": 2, "in_context": 2},
+    "04_consolidation": {"run_id": "smoke-test", "dry_run": True, "steps": 2, "wordings": 4, "in_context": 2, "other_suites": 2},
+    "04_sleeps": {
+        "run_id": "smoke-test",
+        "dry_run": True,
+        "n": 50,
+        "groups": 2,
+        "steps": 2,
+        "questions": 8,
+        "wordings": 4,
+        "in_context": 2,
+    },
     "05_report": {"run_id": "smoke-test"},
-    "06_cache_robustness": {"run_id": "smoke-test", "dry_run": True, "tasks": ["text", "needle"], "severities": [1.0]},
+    "06_cache_robustness": {"run_id": "smoke-test", "dry_run": True, "tasks": ["text"], "severities": [1.0], "defences": ["reset"]},
     "07_conversation": {"run_id": "smoke-test", "dry_run": True, "techniques": ["oracle", "recency", "bm25"]},
-    "08_forgetting": {"run_id": "smoke-test", "dry_run": True, "model": "small"},
+    "08_forgetting": {"run_id": "smoke-test", "dry_run": True, "model": "small", "tasks": ["copy", "reverse"]},
     "09_paired_evaluation": {"run_id": "smoke-test", "dry_run": True, "encoder": "own"},
     "10_dashboard": {"run_id": "smoke-test"},
 }

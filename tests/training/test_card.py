@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +13,7 @@ from hippo_core.files import LabError, root
 from hippo_core.models.load import load
 from hippo_core.models.score import TextLoss
 from hippo_core.models.spec import load_spec
-from hippo_core.training import card, skills
+from hippo_core.training import card, language, skills
 from hippo_core.training.curve import curve_png
 
 LANGUAGE = {
@@ -160,6 +161,18 @@ def test_every_shipped_card_is_that_of_its_numbers():
         shown = (path.parent / "README.md").read_text(encoding="utf-8")
         for row in json.loads(path.read_text(encoding="utf-8"))["skills"]:
             assert f"| {row['skill']} | {row['accuracy']:.2f} |" in shown
+
+
+def test_a_measurement_is_of_skills_and_of_language_and_is_drawn(lm, monkeypatch):
+    monkeypatch.delenv("HIPPO_DATA", raising=False)
+    monkeypatch.setattr(skills, "measure", partial(skills.measure, skills=skills.SKILLS[:2]))
+    monkeypatch.setattr(language, "manual", lambda: ["Python is an easy to learn, powerful programming language."])
+    found = training.measure_if(1, lm)
+    names = [skill.name for skill in skills.SKILLS[:2]]
+    assert found.skills["n"].tolist() == [1, 1] and found.stories is None and set(found.language) == {"python_manual"}
+    assert [row["skill"] for row in training.records(training.skills_of(found))] == names
+    [axes] = training.skills_figure(found.skills).axes
+    assert sorted(label.get_text() for label in axes.get_yticklabels()) == sorted(names)
 
 
 def test_where_nothing_is_asked_nothing_is_measured_and_no_card_is_written(lm):
