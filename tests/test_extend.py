@@ -1,4 +1,4 @@
-"""The examples of docs/extend.md as they stand: a memory, a suite with a score, a criterion, a grid, an experiment of one's own."""
+"""The examples of docs/extend*.md as they stand: a memory, a suite with a score, a criterion, a grid, an experiment of one's own."""
 
 import gc
 import json
@@ -29,7 +29,7 @@ from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement, Trace
 from tests.lab.running import here
 
-DOCS = (root() / "docs/extend.md").read_text(encoding="utf-8")
+DOCS = "\n".join(path.read_text(encoding="utf-8") for path in sorted((root() / "docs").glob("extend*.md")))
 EXAMPLES = dict(re.findall(r"```(?:python|yaml)\n# (\S+)\n(.*?)```", DOCS, re.DOTALL))
 NOTEBOOKS = {  # the cells of each experiment's notebook behind its parameters cell
     "again": (
@@ -199,7 +199,7 @@ def palace(request, lab, tmp_path, monkeypatch):
     """The memory of the published package, over that package or, where it is not installed, over a stand-in with the same calls; words in
     the place of the encoder, a home and a folder for temporary files of its own."""
     if request.param == "package":
-        pytest.importorskip("mempalace", reason="mempalace is not installed (docs/extend.md says how)")
+        pytest.importorskip("mempalace", reason="mempalace is not installed (docs/extend-package.md says how)")
     else:
         for name, module in stand_in().items():
             monkeypatch.setitem(sys.modules, name, module)

@@ -6,7 +6,7 @@ Made-up answers: items of a world are of like difficulty, and each condition is 
 "equal": both conditions are equally good, so every p <= .05 is an error of type I; so is a claim that is met, which asks for .05 more and
 an interval above 0 besides, and a family of six such claims of which one is met after Holm's correction. "five less": the memory is right
 in .05 of the answers less, the edge of "not below" by a margin of .05; met is an error, of .025 of the cases at most by its interval.
-Each sample goes through what is shipped: `of_pairs` and `holm`. The table stands in docs/statistics.md.
+Each sample goes through what is shipped: `of_pairs` and `holm`. The table stands in reports/reference/by-hand.md.
 """
 
 import argparse

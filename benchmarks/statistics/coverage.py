@@ -5,7 +5,8 @@
 Populations are the worlds of the reference reports: of each model, suite, setting and condition the sum of scores and the number of
 items of each world, and of each condition the differences from one other. A population's own mean is the truth; so many worlds are drawn
 from it with replacement, again and again, and each way of computing an interval is asked. The table that is printed stands in
-docs/statistics.md. `t` is Student's t, with `widened` where nothing varies; `lab` is what `cluster_interval` gives: `widened` everywhere.
+reports/reference/by-hand.md. `t` is Student's t, with `widened` where nothing varies; `lab` is what `cluster_interval` gives: `widened`
+everywhere.
 
 A second table has invented worlds of five items, right with probabilities near 0 and 1, and with a half, with and without correlation.
 """

@@ -5,7 +5,7 @@
 Made-up runs: items of a world are of like difficulty, each condition is by chance better or worse in a world (`spread`, in logits) though
 not over all worlds, and each repeat is a draw of its own. Both conditions are made alike, so any claim is an error of type I. Each run goes
 through what is shipped: repeats averaged (`by_item`), success compared by world (`compared`), McNemar's counts (`item_counts`). For what
-they guard against, McNemar's test is shown on all repeats as if they were items. The table stands in docs/statistics.md.
+they guard against, McNemar's test is shown on all repeats as if they were items. The table stands in reports/reference/by-hand.md.
 """
 
 import argparse
