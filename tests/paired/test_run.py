@@ -196,7 +196,7 @@ def test_a_dry_run_refuses_what_is_no_memory_and_imports_nothing(tmp_path, monke
 
 @pytest.mark.parametrize("name", ["no.such.module:IT", "nowhere:IT", "__main__:nothing", "memory/nothing", "hei_nw"])
 def test_a_memory_that_is_not_there_is_told_in_a_line(name):
-    with pytest.raises(LabError, match=r"there is no module|unknown preset"):
+    with pytest.raises(LabError, match=r"there is no module|has no .nothing|unknown preset"):
         under_test.check_memory(name, "own")
 
 

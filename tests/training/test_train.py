@@ -109,7 +109,7 @@ def test_a_reader_that_is_made_is_what_its_training_ended_with(made_reader, tmp_
     folder = made_reader()
     ended = load_file(tmp_path / "WORKSHOP/hippo-tiny-reader" / CHECKPOINT)
     for name, weight in load_file(folder / "adapter_model.safetensors").items():
-        assert torch.equal(ended[name.replace(".weight", ".default.weight")].bfloat16(), weight), name
+        assert torch.equal(ended[f"model.{name.replace('.weight', '.default.weight')}"].bfloat16(), weight), name
     made = read_object(folder / "training.json")
     assert made["recipe"] == READER.model_copy(update={"steps": 2}).model_dump(mode="json")
     assert made["weights"] == {"adapter_model.safetensors": seal(folder / "adapter_model.safetensors")}
