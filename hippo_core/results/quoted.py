@@ -37,7 +37,7 @@ from hippo_core.results.sentences import sentences, with_numbers
 from hippo_core.results.statistics import cluster_interval
 from hippo_core.results.summaries import ANSWERED_BY, answered_by
 
-FIGURE, TITLE = "docs/brings.png", "Answers right with each memory, beside the best rag of its run, on the lab's own sentences"
+FIGURE, TITLE = "docs/brings.png", "Answers right with each memory, beside the best RAG, in the lab's words and in others"
 BY = "{by}"
 LINK = compile(r"\[[^\]]*\]\([^)]*\)")
 REGION = compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", DOTALL)
@@ -231,8 +231,8 @@ def _side(cell: Cell) -> Side:
 
 
 def _plain(text: str) -> str:
-    """Markdown without its links."""
-    return LINK.sub("", text).replace(" ()", "").strip()
+    """Markdown without its links and code marks."""
+    return LINK.sub("", text).replace(" ()", "").replace("`", "").strip()
 
 
 def pages() -> dict[str, Path]:
