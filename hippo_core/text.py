@@ -13,6 +13,7 @@ from typing import Any
 
 from hippo_core.files import LabError
 
+OWN_ANSWER_TOKENS = 32  # new tokens of an answer about what is a user's own, at most; the model stops by itself
 SURROGATE = re.compile("[\ud800-\udfff]")
 TYPED = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u201b\u00b4", "'"))  # apostrophes as a keyboard has them
 UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -12,7 +12,8 @@ from hippo_core.methods.read import composed_by, left_of, read_of
 from hippo_core.models.abstention import ALWAYS, NEVER
 from hippo_core.retrieval.encoded import private
 from hippo_core.store.trace import Trace
-from hippo_core.suites.types import OWN_ANSWER_TOKENS, Item
+from hippo_core.suites.types import Item
+from hippo_core.text import OWN_ANSWER_TOKENS
 
 
 class OpenWorld:

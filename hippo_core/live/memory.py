@@ -34,7 +34,7 @@ from hippo_core.retrieval.encoded import private
 from hippo_core.store import TraceStore
 from hippo_core.store.paths import store_path, sync_folder
 from hippo_core.store.trace import Decision, Statement, Trace
-from hippo_core.suites.types import OWN_ANSWER_TOKENS
+from hippo_core.text import OWN_ANSWER_TOKENS
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel

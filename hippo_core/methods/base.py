@@ -18,8 +18,7 @@ from hippo_core.files import LabError, unknown
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.store.codec import NoPayload
 from hippo_core.store.trace import Decision, Statement, Trace
-from hippo_core.suites.types import OWN_ANSWER_TOKENS
-from hippo_core.text import normal
+from hippo_core.text import OWN_ANSWER_TOKENS, normal
 
 if TYPE_CHECKING:
     from hippo_core.delivery.types import Delivery

@@ -7,9 +7,10 @@ the last commit alone, which looks like a torn one, or to the few bytes that say
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 HEADER, FRAME = 32, 24  # bytes: of the log, and of each frame before its page
 MAGIC = 0x377F0682  # sums are of words whose lowest byte is first; one more: whose highest is
@@ -29,6 +30,8 @@ def loses_commits(store: Path) -> bool:
 
 
 def _loses(log: Path, page: int) -> bool:
+    import numpy as np
+
     with log.open("rb") as file:
         content = file.read()
         file.seek(0)
@@ -50,8 +53,10 @@ def _loses(log: Path, page: int) -> bool:
     return int((of_this_log & (said[:, 1] > 0))[first:].sum()) > 1
 
 
-def _sums(words: NDArray, before: NDArray) -> NDArray[np.uint32]:
-    """The two sums of each row of words [N, W], which go on from those before it [N, 2]."""
+def _sums(words: "NDArray", before: "NDArray") -> "NDArray":
+    """The two sums uint32 of each row of words [N, W], which go on from those before it [N, 2]."""
+    import numpy as np
+
     one, other = before.astype(np.uint32).T.copy()
     for first, second in zip(*[iter(np.ascontiguousarray(words.T).astype(np.uint32))] * 2, strict=True):
         one += first + other

@@ -114,9 +114,6 @@ class PathScore:
 Hide = Callable[[Fact], Fact | None]  # a fact as it is told where something must not be known; None: not at all
 
 
-OWN_ANSWER_TOKENS = 32  # new tokens of an answer about what is a user's own, at most; the model stops by itself
-
-
 @dataclass(frozen=True)
 class Suite:
     """One suite. `make_world(random, settings, spec)` draws a world; all its randomness comes from `random`.

@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 # What these labs' warm kernels are forked with: their notebooks need no more, and torch and the like take five seconds a grid. The fork
 # server as it is stands in tests/lab/warm, in tests/test_extend.py and in the long fault loops.
 IMPORTS = (
-    *("pandas", "scrapbook", "IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
+    *("pandas", "pyarrow.pandas_compat", "scrapbook", "IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
     *("hippo_core.lab.run.notebook", "hippo_core.suites.datasets.build", "hippo_core.suites.lexicon", "hippo_core.results.records"),
     *("hippo_core.experiments.answer.experiment", "hippo_core.experiments.memory.experiment", "hippo_core.methods.presets"),
 )

@@ -237,7 +237,7 @@ def test_the_time_is_that_of_one_query_and_no_index(loaded, monkeypatch):
 
 
 def test_a_method_is_told_no_answer_no_gold_fact_and_no_label():
-    assert [one.name for one in dataclasses.fields(Query)] == ["text", "taught", "window"]
+    assert [one.name for one in dataclasses.fields(Query)] == ["text", "taught", "window", "room"]
     labelled = dataclasses.replace(WORLD, facts=tuple(dataclasses.replace(fact, asked=True) for fact in WORLD.facts))
     assert passages_of(labelled) == passages_of(WORLD)
     assert {one.name for one in dataclasses.fields(Trace)}.isdisjoint({"asked", "reward", "pin", "schema_fit"})

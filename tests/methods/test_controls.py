@@ -260,7 +260,7 @@ def test_a_method_gets_what_was_said_and_by_whom_and_no_slots(name, lm, tmp_path
             for item in world.items:
                 retrieve(Query(item.question, item.taught))
     seen = [one for given in spy.seen for one in reached(given)]
-    assert {field for field, _ in seen} <= {"", "statement", "taught", "window"} | OF_STATEMENTS | OF_TRACES
+    assert {field for field, _ in seen} <= {"", "statement", "taught", "window", "room"} | OF_STATEMENTS | OF_TRACES
     assert not [value for _, value in seen if isinstance(value, Mapping | set)]
     facts = [fact for world in some for fact in world.facts]
     words = {value for fact in facts for value in fact.slots.values()}
@@ -275,7 +275,7 @@ def test_a_method_gets_what_was_said_and_by_whom_and_no_slots(name, lm, tmp_path
 
 
 def test_what_a_method_is_given_has_no_place_for_a_label():
-    assert [one.name for one in fields(Query)] == ["text", "taught", "window"]
+    assert [one.name for one in fields(Query)] == ["text", "taught", "window", "room"]
     assert {one.name for form in (Statement, Observation) for one in fields(form)} == {"statement", *OF_STATEMENTS}
     assert {one.name for one in fields(Trace)} == OF_STATEMENTS - {"reward", "pin"} | OF_TRACES
     for form in (Trace, Statement, Observation):

@@ -14,7 +14,8 @@ from hippo_core.methods.rag import steps
 from hippo_core.methods.self_ask import Said, by_steps
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite
-from hippo_core.suites.types import OWN_ANSWER_TOKENS, Fact, Item, World
+from hippo_core.suites.types import Fact, Item, World
+from hippo_core.text import OWN_ANSWER_TOKENS
 
 WHOLE = "Which city is home to the employer of the one who sold a lamp?"
 INNER = ("Who sold a lamp?", "What is the employer of Ann?")

@@ -11,7 +11,7 @@ from hippo_core.experiments.conversation.table import table_of
 from hippo_core.files import write_text
 from hippo_core.providers.local import LocalProvider
 from hippo_core.results.frames import Frame
-from hippo_core.suites.types import OWN_ANSWER_TOKENS
+from hippo_core.text import OWN_ANSWER_TOKENS
 
 DIALOGUES = "dialogues.jsonl"
 

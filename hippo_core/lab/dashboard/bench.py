@@ -19,7 +19,8 @@ from hippo_core.results.scores import score_item
 from hippo_core.store.trace import Statement, Trace
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds as draw_worlds
-from hippo_core.suites.types import OWN_ANSWER_TOKENS, Item, Suite, World
+from hippo_core.suites.types import Item, Suite, World
+from hippo_core.text import OWN_ANSWER_TOKENS
 
 if TYPE_CHECKING:
     import pandas as pd

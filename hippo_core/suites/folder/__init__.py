@@ -23,7 +23,8 @@ from hippo_core.files import LabError, home
 from hippo_core.suites.folder.lines import FACT_FIELDS, ITEM_FIELDS, mistake, raw_lines, read_lines, some
 from hippo_core.suites.lookup import Ids, cached_by_identity, positions
 from hippo_core.suites.splits import SPLITS
-from hippo_core.suites.types import OWN_ANSWER_TOKENS, Fact, Item, Settings, Split, Suite, World, WorldSpec
+from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
+from hippo_core.text import OWN_ANSWER_TOKENS
 
 PREFIX = "folder:"
 FILES = ("facts.jsonl", "items.jsonl")
