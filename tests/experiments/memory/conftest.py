@@ -63,4 +63,4 @@ def hippo():
 @pytest.fixture(scope="session")
 def benches(hippo, tmp_path_factory):
     folder = tmp_path_factory.mktemp("stores")
-    return cache(lambda suite: Bench(hippo, suite, folder, n=20 if suite == "episodic" else 10))
+    return cache(lambda suite: Bench(hippo, suite, folder, n=10 if suite == "episodic_cross" else 20))
