@@ -86,7 +86,7 @@ def test_it_is_small_and_holds_what_a_library_reads_and_no_text_of_others(wheel)
         checksums = {hashlib.sha256(file.read(name)).hexdigest() for name in names}
     shipped = {name.removeprefix(SHIPPED) for name in names if name.startswith(SHIPPED)}
     params = {path.relative_to(ROOT).as_posix() for path in (ROOT / "params").rglob("*.yaml") if path.parent.name != "clusters"}
-    weights = {path.relative_to(ROOT).as_posix() for folder in WEIGHTS for path in (ROOT / folder).iterdir()}
+    weights = {path.relative_to(ROOT).as_posix() for folder in WEIGHTS for path in (ROOT / folder).glob("[!.]*")}
     notes = {path.relative_to(ROOT).as_posix() for name in ("notes", "reworded") for path in (ROOT / "data" / name).glob("*.yaml")}
     paired = {path.relative_to(ROOT).as_posix() for path in files_of(ROOT / "data/paired") if path.is_file()}
     assert shipped == params | weights | notes | paired

@@ -140,10 +140,12 @@ def remove_outdated(folder: Path, source: str) -> None:
     that holds anything but the data set as it was built, which is not the lab's to delete."""
     try:
         card.verify(folder)
-    except LabError as error:
+    except (LabError, OSError) as error:  # an OSError where another builder takes it away meanwhile
+        current = False
         with suppress(LabError):
-            if not folder.is_dir() or card.is_current(folder, source):  # another builder was at work
-                return
+            current = card.is_current(folder, source)
+        if current or not folder.is_dir():  # another builder was at work
+            return
         raise LabError(f"{folder} is in the place of a data set and holds none as it was built: {error}") from None
     aside, hold = held_folder(folder.parent, f".{folder.name}.old.")
     try:
