@@ -107,11 +107,12 @@ lint: .venv/.ready ## ruff (modules and notebooks), pyright, notebooks without o
 	@$(BIN)/pyright hippo_core
 	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
 
-test: .venv/.ready ## all tests (tries `make models` first; where that fails, tests that need those models are skipped; so are those of public texts without HIPPO_DATA)
+test: .venv/.ready ## all tests but the long ones (tries `make models` first; where that fails, tests that need those models are skipped; so are those of public texts without HIPPO_DATA)
 	@$(LAB) models || true
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not long"
 
-test-faults: .venv/.ready ## clusters, and the long fault loops, of which `make test` runs a short slice: 338 kills, 200 cells at once, full disks (half an hour; FAULT_ROUNDS=13, FAULT_SEED=1)
+test-faults: .venv/.ready ## the long tests: browsers, clusters, and fault loops, of which `make test` runs a short slice: 338 kills, 200 cells at once, full disks (most of an hour; FAULT_ROUNDS=13, FAULT_SEED=1)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m long --ignore=tests/faults --ignore=tests/lab/executors
 	@FAULT_ROUNDS=$(or $(FAULT_ROUNDS),13) FAULT_CELLS=200 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rP -n 2 --dist loadfile tests/faults tests/lab/executors tests/lab/grid/test_engine.py tests/lab/test_progress.py
 
 mutants: .venv/.ready ## break the lab on purpose in many ways, one at a time, and see that a test catches each (NAMES=...; half an hour)

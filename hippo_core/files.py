@@ -11,6 +11,8 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ COMMAND = "hippo" if INSTALLED else ".venv/bin/hippo"  # the lab's command line,
 BRING_MODELS = "hippo models" if INSTALLED else "make models"
 PARENT = SHIPPED if INSTALLED else Path(__file__).resolve().parents[1]  # of params/ and data/, where nothing else is set
 YAML_BYTES, YAML_DEPTH, YAML_VALUES = 16 << 20, 100, 1_000_000  # more of it than anybody writes: an attack, or another file
+YAML_KEPT = 1 << 16  # characters of a text, at most, whose values are kept
 TAG = "tag:yaml.org,2002:"
 NEVER = re.compile(r"(?!)")
 AMBIGUOUS = {  # plain numbers that YAML 1.1 does not read as decimals: 010 is 8 and 1:30 is 90
@@ -107,7 +110,12 @@ def unknown(what: str, name: object, legal: Iterable[str]) -> UnknownName:
 
 def parse_yaml(text: str) -> Any:
     """What a YAML text holds, loaded safely, by libyaml where PyYAML was built with it: ten times as fast. YAMLError, with the line, also
-    where a key stands twice, a number may mean two things, or the text would unfold to more than anybody writes."""
+    where a key stands twice, a number may mean two things, or the text would unfold to more than anybody writes. The same text is parsed
+    once: a grid's plan reads the same hundred files twenty thousand times."""
+    return deepcopy(_kept(text)) if len(text) <= YAML_KEPT else _parsed(text)
+
+
+def _parsed(text: str) -> Any:
     kind = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         _require_shallow(yaml.parse(text, Loader=kind))
@@ -122,6 +130,9 @@ def parse_yaml(text: str) -> Any:
             loader.dispose()
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:  # of a tag that does not fit
         raise yaml.YAMLError(f"a value is not what its tag says: {in_a_line(error)}") from None
+
+
+_kept = lru_cache(512)(_parsed)
 
 
 def _require_shallow(events: Iterable[yaml.Event]) -> None:

@@ -43,6 +43,7 @@ def test_every_reference_report_has_its_rows_beside_it():
     assert {report.name for report in REPORTS if rows_file(report) is None} == WITHOUT_ROWS
 
 
+@pytest.mark.long
 def test_a_reference_report_says_what_its_rows_give():
     assert {report.name: found for report in REPORTS if rows_file(report) and (found := contradicted(report))} == {}
 

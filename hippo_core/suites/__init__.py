@@ -17,6 +17,7 @@ SUITES = {
     "episodic_cross": "hippo_core.suites.episodic:EPISODIC_CROSS",
     "episodic_capacity": "hippo_core.suites.episodic:EPISODIC_CAPACITY",
     "semantic": "hippo_core.suites.semantic:SEMANTIC",
+    "relations": "hippo_core.suites.relations:RELATIONS",
     "spatial": "hippo_core.suites.spatial:SPATIAL",
     "mixed": "hippo_core.suites.mixed:MIXED",
     "babi": "hippo_core.suites.babi:BABI",

@@ -16,7 +16,10 @@ from nbconvert import HTMLExporter
 from hippo_core.files import root
 from tests.end_to_end import browser
 
-pytestmark = pytest.mark.skipif(not browser.CHROMIUM, reason="no Chromium on this machine (Debian: apt-get install chromium)")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not browser.CHROMIUM, reason="no Chromium on this machine (Debian: apt-get install chromium)"),
+]
 PICTURES = Path(os.environ["HIPPO_PICTURES"]) if "HIPPO_PICTURES" in os.environ else None
 NAME = "10_dashboard.ipynb"
 SENTENCES = "Anna left the bicycle at the museum.\\nBen gave the lamp to Carl.\\nDora put the violin in the attic."

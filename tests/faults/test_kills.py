@@ -10,6 +10,8 @@ import pytest
 from tests.faults.conftest import LONG, ROUNDS, SEED, assert_as_if_undisturbed, finished
 from tests.lab.running import LIMIT, ended, is_forked, kernels_of, lab, start
 
+pytestmark = pytest.mark.long
+
 LATEST = 6.0  # seconds from one kill to the next, at most
 KILLS = 3  # of one grid; a longer loop runs it again from the start
 

@@ -8,6 +8,8 @@ import pytest
 from tests.faults.conftest import LONG, leftovers
 from tests.lab.running import ended, kernels_of, start
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("seconds", [1.5, *([0] if LONG else [])])
 def test_sigterm_ends_a_grid_and_its_kernels_with_one_line(fresh, temporary, seconds):

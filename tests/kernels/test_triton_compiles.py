@@ -19,6 +19,8 @@ from hippo_core.kernels.kwta import triton as kwta
 from hippo_core.kernels.sparse_recall import triton as sparse_recall
 from hippo_core.kernels.trace_attention import triton as trace_attention
 
+pytestmark = pytest.mark.long
+
 def compiled(function, types, constants, **options):
     names = function.arg_names
     signature = dict(zip(names, types.split() + ["constexpr"] * len(constants), strict=True))

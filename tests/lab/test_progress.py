@@ -303,6 +303,7 @@ def both_speak():
     return now if works and [running.tail for running in now.running] == [["half way"]] * 2 else None
 
 
+@pytest.mark.long
 def test_a_grid_is_watched_from_another_process(tmp_path, monkeypatch):
     place = slow_lab(tmp_path / "lab")
     monkeypatch.setenv("HIPPO_ROOT", str(place))

@@ -99,6 +99,7 @@ def test_a_second_writer_is_told_so_and_a_reader_sees_what_is_written(tmp_path):
             reader.teach(TOLD[2])
 
 
+@pytest.mark.long
 def test_what_was_taught_before_a_kill_is_there_in_whole_blocks(tmp_path):
     code = f"from hippo_core import Memory\nm = Memory('hippo-tiny', method='baselines/rag_bm25').open({str(tmp_path)!r})\n"
     code += "m.teach([f'Person {i} has {i} lamps.' for i in range(10**6)], progress=lambda done, of: print(done, flush=True))"

@@ -19,7 +19,7 @@ from hippo_core.suites.types import WorldSpec
 
 
 @cache
-def some(n=600, profile="default", split="test", **overrides):
+def some(n=300, profile="default", split="test", **overrides):
     return list(worlds("semantic", profile, n, 7, split, 512, overrides))
 
 
@@ -35,7 +35,7 @@ def statements(world):
 @pytest.mark.parametrize("profile", ["default", "hard", "hedged"])
 def test_the_rule_gives_the_gold_answer_and_no_other(profile):
     asked = 0
-    for world in some(600, profile):
+    for world in some(250, profile):
         told, facts = statements(world), {fact.id: fact for fact in world.facts}
         for item in world.items:
             firms = {facts[gold].slots["firm"] for gold in item.gold_facts if "teller" in facts[gold].slots}
@@ -48,7 +48,7 @@ def test_the_rule_gives_the_gold_answer_and_no_other(profile):
                 assert all(fact.asked for fact in said)
                 same = {fact.id for fact in said if fact.slots["city"] == item.answers[0]}
                 assert same == {gold for gold in item.gold_facts if facts[gold].teller} | {one for one in item.retold if facts[one].teller}
-    assert asked > 60
+    assert asked > 25
 
 
 def test_a_last_word_takes_the_one_before_back_and_counts_once():
@@ -146,7 +146,7 @@ def test_who_is_surer_is_right_more_often():
 def test_all_gold_facts_can_be_among_the_five_best(profile):
     """Whichever telling of a fact is found."""
     contested = 0
-    for world in some(600, profile):
+    for world in some(250, profile):
         facts = {fact.id: Trace(world.id, fact.id, fact.text) for fact in world.facts}
         for item in world.items:
             contested += item.kind == "contradiction"
@@ -163,7 +163,7 @@ def test_all_gold_facts_can_be_among_the_five_best(profile):
 def test_where_a_fact_came_from_does_not_say_whether_it_holds(profile):
     """Of all facts about where a contested firm is: each value is as frequent among those that hold as among the others."""
     origins = {True: Counter(), False: Counter()}
-    for world in some(600, profile):
+    for world in some(250, profile):
         facts = {fact.id: fact for fact in world.facts}
         for item in world.items:
             firm = next(facts[gold].slots["firm"] for gold in item.gold_facts if "city" in facts[gold].slots)

@@ -344,7 +344,7 @@ def test_a_blind_guesser_gets_the_stated_chance():
     """Random directions of the right number: the success rate is the items' mean chance, within four standard errors."""
     random = Random(0)
     tries, hits, expected, variance = 0, 0.0, 0.0, 0.0
-    for world, item in of_kind(drawn(n=600), "grid_path"):
+    for world, item in of_kind(drawn(n=250), "grid_path"):
         for _ in range(20):
             guess = ", ".join(random.choice(list(MOVES)) for _ in range(item.hops))
             hits += score_path(world, item, guess).success
@@ -358,7 +358,7 @@ def test_a_blind_guesser_gets_the_stated_chance():
 def test_chance_of_a_graph_path_is_that_of_random_places():
     random = Random(0)
     hits, expected, variance = 0.0, 0.0, 0.0
-    for world, item in of_kind(drawn(n=600, graph_share=1), "graph_path"):
+    for world, item in of_kind(drawn(n=250, graph_share=1), "graph_path"):
         places = read_map(world.facts).places
         for _ in range(20):
             guess = [random.choice(places) for _ in range(item.hops - 1)]

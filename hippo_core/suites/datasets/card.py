@@ -41,7 +41,13 @@ def source(suite: Suite, settings: Settings) -> str:
     own |= {path.relative_to(root()).as_posix(): sha256(path) for path in suite.reads(settings)}
     if suite.folder:
         own = {str(path.relative_to(suite.folder)): sha256(path) for path in files_of(suite.folder)}
-    return digest([VERSION, code(suite.module), version("faker"), own, settings.model_dump(mode="json")])
+    return digest([VERSION, code(suite.module), _faker(), own, settings.model_dump(mode="json")])
+
+
+@cache
+def _faker() -> str:
+    """The version of the library of names; its metadata is a file that is read each time."""
+    return version("faker")
 
 
 @cache

@@ -33,6 +33,7 @@ def equal(local, place):
     assert records.verify(place / "executed/quick") == (5, [])
 
 
+@pytest.mark.long
 def test_two_workers_leave_the_records_of_this_machine_and_run_no_other_code(local, cluster, tmp_path):
     place = make_lab(tmp_path / "lab", local)
     workers = [cluster.add(place), cluster.add(place)]
@@ -54,6 +55,7 @@ def refused(ran, place, says):
     assert not list(place.glob("executed/quick/**/notebook*"))
 
 
+@pytest.mark.long
 @LONG
 def test_a_store_taught_on_one_worker_is_asked_on_another_that_shares_no_folder(cluster, bucket, tmp_path):
     """Runner and workers have a folder each: what a test needs comes from the archive."""
@@ -72,6 +74,7 @@ def test_a_store_taught_on_one_worker_is_asked_on_another_that_shares_no_folder(
     assert records.verify(place / "executed/sleep") == (6, [])  # a data set, a taught and a replayed store, two tests, the report
 
 
+@pytest.mark.long
 @LONG
 def test_a_killed_worker_loses_nothing(local, cluster, tmp_path):
     place = make_lab(tmp_path / "lab", local)
@@ -87,6 +90,7 @@ def test_a_killed_worker_loses_nothing(local, cluster, tmp_path):
     assert kernels_of(place) == []
 
 
+@pytest.mark.long
 @LONG
 def test_ctrl_c_ends_the_kernels_of_the_workers_and_not_the_workers(cluster, tmp_path):
     place = make_lab(tmp_path / "lab")
@@ -106,6 +110,7 @@ def test_ctrl_c_ends_the_kernels_of_the_workers_and_not_the_workers(cluster, tmp
     assert lab(place, *on(cluster, "--kernel", "cold", "--only", "*/rag_bm25")).returncode == 0
 
 
+@pytest.mark.long
 @LONG
 def test_workers_on_other_machines_copy_records_to_the_archive(local, cluster, bucket, tmp_path):
     """Runner and workers share no folder."""
@@ -125,6 +130,7 @@ def test_workers_on_other_machines_copy_records_to_the_archive(local, cluster, b
     assert len(records.records_of(other / "executed/quick")) == 3
 
 
+@pytest.mark.long
 @LONG
 def test_a_failed_cell_names_its_notebook_in_the_archive(cluster, bucket, tmp_path):
     from papermill.iorw import papermill_io

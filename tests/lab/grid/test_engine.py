@@ -72,6 +72,7 @@ def test_a_plan_skips_what_is_finished_and_estimates_the_rest(finished):
     assert "0 to skip, 4 to run, about" in other
 
 
+@pytest.mark.long
 def test_ctrl_c_stops_cleanly(tmp_path):
     place = make_lab(tmp_path / "lab")
     running = start(place)
@@ -83,6 +84,7 @@ def test_ctrl_c_stops_cleanly(tmp_path):
     assert not list(place.glob("executed/quick/**/error.txt"))
 
 
+@pytest.mark.long
 def test_a_single_cell_is_kept_and_runs_again_aside(finished):
     place, _ = finished
     words = ("run", "answer", "suite=episodic", "preset=baselines/core", "model=model", "n=50", "dry_run=true")
@@ -187,6 +189,7 @@ def broken(place, how, settings=""):
     return place
 
 
+@pytest.mark.long
 def test_what_breaks_breaks_alone_and_a_cell_that_crashes_runs_once_more(tmp_path):
     """One cell is killed the first time, one raises an error, one eats memory each time; two and the report go on."""
     place = broken(make_lab(tmp_path / "lab"), "os.kill(os.getpid(), signal.SIGKILL)", "memory: 3\n")  # GB; a kernel takes one

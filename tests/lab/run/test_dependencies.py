@@ -248,6 +248,7 @@ def test_a_second_call_runs_nothing(slept):
     assert "11 cells, 11 finished, nothing to be done" in again.stdout, again.stdout + again.stderr
 
 
+@pytest.mark.long
 def test_another_machine_goes_on_with_the_stores_of_the_archive(slept, tmp_path):
     """It has the archive's stores and lost one test, which reads a store that was taught elsewhere."""
     place, archive, _ = slept
@@ -290,6 +291,7 @@ def test_a_changed_store_is_a_damaged_record_and_another_session_is_no_differenc
     assert difference.endswith(": the table traces differs")
 
 
+@pytest.mark.long
 def test_one_cell_runs_alone_with_what_it_needs(slept):
     place, _, _ = slept
     words = ("run", "memory", "suite=episodic", "preset=controls/empty_store", "model=model", "n=4", "regime=after_sleep")

@@ -131,6 +131,7 @@ def test_the_memory_reads_by_likeness_unless_it_is_told_not_to(read_so, answer):
     assert method.open(told)(Query(question, tuple(trace.source for trace in told))).answer == answer
 
 
+@pytest.mark.long
 @needs_minilm
 def test_the_weights_in_the_tree_are_those_of_the_frames():
     told = fit(frames())

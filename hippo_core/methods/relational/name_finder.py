@@ -1,0 +1,173 @@
+"""Which words of a world's texts are names, so that one thing is known again wherever it is named.
+
+    "Dr. Aoife O'Neill runs the mill."  "O'Neill's mill stands on Harbour Street."  "Who owns the mill?"
+
+A name is: capitalised words in a row, with what joins them (of, de, van, &); words of a script without capitals; a common noun behind "the"
+that several texts have, unless it begins a description (the owner of ...). A word that only ever begins sentences is none, unless others
+have it inside. A shorter name is that of the one longer name whose words it has: O'Neill, Dr. O'Neill.
+"""
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from hippo_core.methods.relational.mentions import COMMON, begins
+
+WORD = re.compile(r"[^\W_](?:[\w'’.-]*[^\W_])?|&")
+_JOINS = """& of de da do du van von der den la le del della di al el bin ibn y zu zur"""
+JOINS = frozenset(_JOINS.split())
+_TITLES = """dr prof mr mrs ms miss sir dame lady lord rev fr sister brother captain capt sgt judge king queen saint st"""
+TITLES = frozenset(_TITLES.split())
+_BEFORE_DESCRIPTION = """of who whom whose that which where when for to from in"""
+BEFORE_DESCRIPTION = frozenset(_BEFORE_DESCRIPTION.split())
+NOUN = re.compile(r"\b[Tt]he ((?:[a-z][\w'’-]*)(?: [a-z][\w'’-]*){0,3})")
+POSSESSIVE = re.compile(r"['’]s?$")
+
+
+class Span(NamedTuple):
+    """Where a text names something, by the key of what it names."""
+
+    start: int
+    end: int
+    key: str
+
+
+@lru_cache(1 << 16)
+def key_of(name: str) -> str:
+    """A name without case, article and possessive, in one form of Unicode."""
+    words = [POSSESSIVE.sub("", word) for word in unicodedata.normalize("NFC", name).casefold().split()]
+    return " ".join(words[1:] if len(words) > 1 and words[0] == "the" else words)
+
+
+class Token(NamedTuple):
+    """A word of a text: as it stands without a possessive, folded, and whether the text has a capital or a script without any."""
+
+    start: int
+    end: int
+    word: str
+    capital: bool
+
+
+def tokens(text: str) -> list[Token]:
+    """The words of a text in order."""
+    made = []
+    for match in WORD.finditer(text):
+        word = POSSESSIVE.sub("", match[0])
+        made.append(Token(match.start(), match.start() + len(word), unicodedata.normalize("NFC", word).casefold(), _is_named(word)))
+    return made
+
+
+def _is_named(word: str) -> bool:
+    return word[0].isupper() or word[0].isdigit() or (word[0].isalpha() and word[0].lower() == word[0].upper())
+
+
+@dataclass
+class NameFinder:
+    """The names of a world. `names`: word by word, by their first word, the longest first; `nouns`: those of them that stand behind "the"
+    in lower case."""
+
+    names: dict[str, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))
+    nouns: set[tuple[str, ...]] = field(default_factory=set)
+    whole: dict[str, str] = field(default_factory=dict)  # of a shorter name, the longer one of the same thing
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "NameFinder":
+        """The names of these texts."""
+        finder, texts = cls(), list(texts)
+        clear: Counter[tuple[str, ...]] = Counter()
+        first: Counter[tuple[str, ...]] = Counter()
+        for text in texts:
+            for run, opens in runs(text):
+                (first if opens and len(run) == 1 else clear)[tuple(token.word for token in run)] += 1
+        known = {word for name in clear for word in name}
+        finder.nouns = _nouns(texts)
+        for name in {*clear, *(name for name in first if name[0] in known), *finder.nouns}:
+            finder.names[name[0]].append(name)
+        for some in finder.names.values():
+            some.sort(key=len, reverse=True)
+        finder.whole = _wholes([name for some in finder.names.values() for name in some if name not in finder.nouns])
+        return finder
+
+    def find(self, text: str) -> list[Span]:
+        """The names in a text, in order."""
+        found, own, place = [], tokens(text), 0
+        while place < len(own):
+            for name in self.names.get(own[place].word, ()):
+                part = own[place : place + len(name)]
+                if tuple(token.word for token in part) == name and self._fits(text, own, place, part, name):
+                    key = " ".join(name)
+                    found.append(Span(part[0].start, part[-1].end, self.whole.get(key, key)))
+                    place += len(name)
+                    break
+            else:
+                place += 1
+        return found
+
+    def _fits(self, text: str, own: Sequence[Token], place: int, part: Sequence[Token], name: tuple[str, ...]) -> bool:
+        """Whether these words stand for the name here: together, and with a capital or behind "the"."""
+        if not all(_together(text, one, other) for one, other in pairwise(part)):
+            return False
+        return part[0].capital or (name in self.nouns and place > 0 and own[place - 1].word == "the")
+
+
+def runs(text: str) -> list[tuple[list[Token], bool]]:
+    """Capitalised words in a row, with what joins them, and whether a sentence opens with them."""
+    made: list[tuple[list[Token], bool]] = []
+    run: list[Token] = []
+    own = tokens(text)
+    for place, token in enumerate(own):
+        if run and not _together(text, run[-1], token):
+            made.append((run, begins(text, run[0].start)))
+            run = []
+        opens = token.capital and begins(text, token.start)
+        joins = run and token.word in JOINS and place + 1 < len(own) and own[place + 1].capital
+        if joins or (token.capital and not (token.word in COMMON and (opens or not run))):
+            run = [*run, token]
+        elif run:
+            made.append((run, begins(text, run[0].start)))
+            run = []
+    return [*made, *([(run, begins(text, run[0].start))] if run else [])]
+
+
+def _together(text: str, one: Token, other: Token) -> bool:
+    """Whether nothing stands between two words that would end a name: the full stop of a title does not, nor a plural's apostrophe."""
+    between = text[one.end : other.start]
+    return between in (" ", "-") or (between == ". " and (one.word in TITLES or one.end - one.start == 1)) or between in ("' ", "’ ")
+
+
+def _nouns(texts: Sequence[str]) -> set[tuple[str, ...]]:
+    """Common nouns behind "the" in several of these texts that begin no description there."""
+    held: dict[tuple[str, ...], set[int]] = defaultdict(set)
+    for number, text in enumerate(texts):
+        for match in NOUN.finditer(text):
+            words = tuple(POSSESSIVE.sub("", word) for word in match[1].split())
+            for size in range(1, len(words) + 1):
+                if not (set(words[:size]) & COMMON) and not (size < len(words) and words[size] in BEFORE_DESCRIPTION):
+                    held[words[:size]].add(number)
+    several = {words: numbers for words, numbers in held.items() if len(numbers) > 1}
+    return {
+        words
+        for words, numbers in several.items()
+        if not any(longer[: len(words)] == words and several[longer] == numbers for longer in several if len(longer) > len(words))
+    }
+
+
+def _wholes(names: Sequence[tuple[str, ...]]) -> Mapping[str, str]:
+    """Of each shorter name the one longer name that has all of its words but titles."""
+    by_word: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for name in names:
+        for word in set(name):
+            by_word[word].append(name)
+    wholes = {}
+    for name in names:
+        own = [word for word in name if word.rstrip(".") not in TITLES] or list(name)
+        longer = [other for other in by_word[own[0]] if len(other) > len(own) and other != name and set(own) <= set(other)]
+        longer = [other for other in longer if not any(set(other) < set(one) for one in longer)]
+        if len(longer) == 1:
+            wholes[" ".join(name)] = " ".join(longer[0])
+    return wholes

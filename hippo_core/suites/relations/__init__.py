@@ -1,0 +1,245 @@
+"""relations: chains of facts in the words of a bank of relations; the test split shares neither relations nor wordings with training.
+
+    taught   The keel of the Marrow Lass was laid at Odd & Sons. ... Bea Lund swears that Odd & Sons pay dues to the harbour guild. ...
+    asked    To which guild does the yard that built the Marrow Lass belong?       gold: the harbour guild
+
+Any relation may lead to any other whose head is of the kind of its tail. Facts are told plainly or by witnesses; some are replaced by later
+ones ("now?", "before?"), and of some people disagree, by the rules of the suite `semantic` (conflict.py). What is denied, merely thought
+possible, or said to have been so once is told beside them. `refuted` are the tails that were told and do not hold.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from random import Random
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from hippo_core.suites.relations.bank import files
+from hippo_core.suites.relations.draft import Draft, Edge, Words, lowered
+from hippo_core.suites.reworded import sentence
+from hippo_core.suites.splits import attempts
+from hippo_core.suites.types import Fact, Hide, Item, Settings, Suite, World, WorldSpec
+
+About = Literal["chain", "now", "before", "disputed"]
+WRAPPED = 0.15  # share of the questions that are asked in more words
+DISTRACTIONS = ("denial", "guess", "former")
+
+
+class RelationsSettings(Settings):
+    """A world of relations. `n_facts`: what is so, however often it is told; `n_relations`: relations that are told of; `hops`: of the
+    questions, in turn. `about`: what these are about, in turn: any chain, what was replaced ("now" and "before", one hop), or a chain that
+    ends where people disagree. `testimony`: share of the facts that a witness tells; `updates`: facts that were otherwise before;
+    `disputed`: facts of which people disagree; `distractors`: denials, guesses and things of the past; `reverse`: share of a question's
+    steps that lead from tail to head. `seen`: relations of the training split, in wordings that are not of it."""
+
+    n_facts: Annotated[int, Field(ge=8, le=2000)] = 24
+    n_competitors: int = 0
+    n_relations: Annotated[int, Field(ge=2)] = 8
+    hops: Annotated[tuple[Annotated[int, Field(ge=1, le=4)], ...], Field(min_length=1)] = (2, 3, 2, 3, 1)
+    about: Annotated[tuple[About, ...], Field(min_length=1)] = ("chain",)
+    testimony: Annotated[float, Field(ge=0, le=1)] = 0.3
+    updates: Annotated[int, Field(ge=0)] = 2
+    disputed: Annotated[int, Field(ge=0)] = 2
+    distractors: Annotated[int, Field(ge=0)] = 3
+    reverse: Annotated[float, Field(ge=0, le=1)] = 0.15
+    seen: bool = False
+
+
+class Step(NamedTuple):
+    """One hop of a question: over an edge, from its head or (`back`) from its tail."""
+
+    edge: Edge
+    back: bool = False
+
+    @property
+    def start(self) -> str:
+        return self.edge.tail if self.back else self.edge.head
+
+    @property
+    def end(self) -> str:
+        return self.edge.head if self.back else self.edge.tail
+
+    @property
+    def name(self) -> str:
+        return f"{'^' if self.back else ''}{self.edge.relation.name}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question: over which steps, what about, its text and its answer."""
+
+    steps: tuple[Step, ...]
+    about: About
+    text: str
+    answer: str
+
+
+def make_world(random: Random, settings: RelationsSettings, spec: WorldSpec) -> World:
+    """One world; drawn again until it carries its questions."""
+    for _ in attempts(settings, "world of relations"):
+        draft = Draft(Words(random, spec.split, settings.seen))
+        draft.draw(settings.n_relations, settings.n_facts)
+        if asked := _tell_and_ask(draft, settings, spec):
+            break
+    rows = draft.ordered()
+    deciding = {row.about: number for number, row in enumerate(rows) if row.decides}
+    asked_of = {step.edge for one in asked for step in one.steps}
+    facts = tuple(
+        Fact(
+            f"{spec.id}.f{number}",
+            spec.id,
+            row.text,
+            dict(row.slots),
+            number,
+            schema_fit=row.fit,
+            provenance="told",
+            asked=row.about in asked_of,
+            confidence=row.confidence,
+            teller=row.teller,
+        )
+        for number, row in enumerate(rows)
+    )
+    ids = tuple(fact.id for fact in facts)
+    items = []
+    for number, one in enumerate(asked):
+        gold = [deciding[step.edge] for step in one.steps]
+        if one.about == "before":
+            [edge] = (step.edge for step in one.steps)
+            gold = [next(place for place, row in enumerate(rows) if row.about == edge and row.slots["tail"] == one.answer)]
+        last = one.steps[-1]
+        same = {
+            ids[place]: ids[deciding[row.about]]
+            for place, row in enumerate(rows)
+            if row.holds and not row.decides and row.about in {step.edge for step in one.steps}
+        }
+        wrong = [last.edge.tail] if one.about == "before" else draft.refuted.get(last.edge, []) if not last.back else []
+        items.append(
+            Item(
+                id=f"{spec.id}.q{number}",
+                world=spec.id,
+                question=one.text,
+                answers=(one.answer,),
+                gold_facts=tuple(ids[place] for place in gold),
+                kind=one.about if one.about != "chain" else f"hops_{len(one.steps)}",
+                hops=len(one.steps),
+                distance=len(facts) - 1 - max(gold),
+                chance=1 / len(draft.kinds[last.edge.relation.head if last.back else last.edge.relation.tail]),
+                cue={"tail" if one.steps[0].back else "head": one.steps[0].start},
+                window=ids,
+                taught=ids,
+                refuted=tuple(dict.fromkeys(wrong)),
+                retold=same,
+                truth={"path": " ".join(step.name for step in one.steps)},
+            )
+        )
+    return World(spec.id, facts, tuple(items))
+
+
+def _tell_and_ask(draft: Draft, settings: RelationsSettings, spec: WorldSpec) -> list[Asked]:
+    """Tell all that is so, and ask `n_items` different questions; none where there are not as many."""
+    random, edges = draft.random, draft.edges
+    some = random.sample(edges, min(len(edges), settings.updates + settings.disputed))
+    updated, disputed = some[: settings.updates], some[settings.updates :]
+    for edge in edges:
+        if edge in updated:
+            draft.update(edge)
+        elif edge in disputed:
+            draft.dispute(edge)
+        else:
+            draft.tell(edge, random.random() < settings.testimony)
+    for how, edge in zip(cycle(random.sample(DISTRACTIONS, 3)), random.sample(edges, min(len(edges), settings.distractors)), strict=False):
+        draft.distract(edge, how)
+    plan, ends = [], {"disputed": disputed, "now": updated, "before": updated}
+    for number in range(settings.n_items):
+        turn = spec.index * settings.n_items + number
+        about, hops = settings.about[turn % len(settings.about)], settings.hops[turn % len(settings.hops)]
+        last = [edge for edge in ends.get(about, edges) if all(edge != one.steps[-1].edge for one in plan)]
+        steps = _steps(draft, last, 1 if about in ("now", "before") else hops, settings.reverse if about == "chain" else 0.0)
+        if not steps:
+            return []
+        answer = draft.was[steps[-1].edge] if about == "before" else steps[-1].end
+        plan.append(Asked(steps, about, _question(draft.words, steps, about), answer))
+    return plan
+
+
+def _steps(draft: Draft, last: Sequence[Edge], hops: int, reverse: float) -> tuple[Step, ...]:
+    """Steps that lead over one of these edges at the end, through different things; none where there are none. A step leads back where its
+    tail has one head that it ever was told of."""
+    random = draft.random
+
+    def into(name: str, before: frozenset[str], left: int) -> tuple[Step, ...] | None:
+        """Steps that end at a name."""
+        if not left:
+            return ()
+        for edge in random.sample(draft.edges, len(draft.edges)):
+            for step in (Step(edge), Step(edge, back=True)):
+                if step.end != name or step.start in before or (step.back and not (random.random() < reverse and _one_head(draft, edge))):
+                    continue
+                if (found := into(step.start, before | {step.start}, left - 1)) is not None:
+                    return (*found, step)
+        return None
+
+    for edge in random.sample(last, len(last)):
+        step = Step(edge, back=random.random() < reverse and _one_head(draft, edge))
+        if (found := into(step.start, frozenset({step.start, step.end}), hops - 1)) is not None:
+            return (*found, step)
+    return ()
+
+
+def _one_head(draft: Draft, edge: Edge) -> bool:
+    """Whether nothing else was told to have the same tail by the same relation, and nothing else of this head."""
+    tails = [one for one in draft.edges if one.relation == edge.relation and edge.tail in (one.tail, *draft.refuted.get(one, ()))]
+    return tails == [edge] and edge not in draft.refuted
+
+
+def _question(words: Words, steps: Sequence[Step], about: About) -> str:
+    """The question over these steps, from the inside to the outside."""
+    phrase, *inner, last = steps[0].start, *steps
+    if about in ("now", "before"):
+        return sentence(words.frame("questions", about).format(h=phrase, noun=last.edge.relation.noun))
+    for step in inner:
+        relation, nested = step.edge.relation, phrase != steps[0].start
+        texts = relation.head_phrases if step.back else relation.tail_phrases
+        phrase = words.choose(texts, nested).format(h=phrase, t=phrase)
+    relation, nested = last.edge.relation, phrase != steps[0].start
+    if last.back:
+        phrase = words.choose(relation.head_phrases, nested).format(t=phrase)
+        question = f"{'Who' if relation.head == 'person' else 'What'} is {phrase}?"
+    else:
+        question = sentence(words.choose(relation.questions, nested).format(h=phrase))
+    if words.random.random() >= WRAPPED:
+        return question
+    form = words.frame("questions", "wraps")
+    begins = form.partition("{q}")[0].rstrip()[-1:] in (*".:?!", "")
+    return sentence(form.format(q=question if begins else lowered(question)))
+
+
+def hide(world: World, item: Item, number: int) -> Hide:
+    """Never tell one step, which the number draws: all that is told of its head by its relation."""
+    left_out = item.gold_facts[number % len(item.gold_facts)]
+    [slots] = (fact.slots for fact in world.facts if fact.id == left_out)
+    return lambda fact: None if all(fact.slots[slot] == slots[slot] for slot in ("head", "relation")) else fact
+
+
+def tells(facts: Sequence[Fact], item: Item) -> bool:
+    """Whether facts lead over the steps of a question to something."""
+    reached = set(item.cue.values())
+    for step in item.truth.get("path", "").split():
+        start, end = ("tail", "head") if step.startswith("^") else ("head", "tail")
+        of = [fact.slots for fact in facts if fact.slots["relation"] == step.removeprefix("^")]
+        reached = {slots[end] for slots in of if slots[start] in reached}
+    return bool(reached)
+
+
+RELATIONS = Suite(
+    "relations",
+    "chains in the words of a bank of relations that training never saw, with witnesses, updates and denials",
+    RelationsSettings,
+    make_world,
+    answer_budget=16,
+    hide=hide,
+    tells=tells,
+    reads=lambda settings: files(),
+)

@@ -1,0 +1,130 @@
+"""The bank of relations: data/relations, some 340 relations of many fields of life, each told in six ways, written by hand.
+
+A relation belongs to one split, and so does each wording of a relation, each frame and each name, by a hash of what it says. The files are
+frozen: `FROZEN` is the hash of all of them, so that nobody fits the test split to a memory without a trace.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from hippo_core.files import LabError, parse_yaml, root
+from hippo_core.models.spec import read_mapping
+from hippo_core.suites.types import Split
+
+Form = Literal["active", "passive", "cleft", "possessive", "clipped", "chatty"]
+CLAUSES: tuple[Form, ...] = ("active", "passive", "cleft", "possessive")  # forms that are whole clauses, which others can quote
+FOLDER = "data/relations"
+FROZEN = "a31a0fb0e02562b385f006a8668a69b05a42dad241474ccba2bb82ebe6892839"
+PARTS = ("given", "surname")  # of the name of a person
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relation:
+    """A relation of a head {h} and a tail {t}: a head has one tail at a time.
+
+    Args:
+        field: the field of life; head, tail: what they are; noun: what the tail is to the head ("family doctor").
+        statements: by form; tail_phrases, head_phrases: noun phrases for either end, by the other; questions: for the tail.
+        changes: that the tail was {t} and is {new} now; that it is {new} now.
+    """
+
+    name: str
+    field: str
+    head: str
+    tail: str
+    noun: str
+    statements: Mapping[Form, str]
+    tail_phrases: tuple[str, ...]
+    head_phrases: tuple[str, ...]
+    questions: tuple[str, ...]
+    changes: tuple[str, str]
+
+    def is_like(self, other: "Relation") -> bool:
+        """Whether two relations between things of the same kinds have a word of their nouns in common, so that one may be taken for the
+        other: a company's parent, and its parent company."""
+        alike = (self.head, self.tail) == (other.head, other.tail)
+        return alike and not {*self.noun.split()}.isdisjoint(other.noun.split())
+
+
+def folder() -> Path:
+    """Where the bank lies."""
+    return root() / FOLDER
+
+
+def digest() -> str:
+    """The SHA-256 of all files of the bank, by name and content."""
+    total = hashlib.sha256()
+    for path in files():
+        total.update(f"{path.relative_to(folder()).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    return total.hexdigest()
+
+
+def files() -> list[Path]:
+    """All files of the bank."""
+    return sorted(folder().rglob("*.yaml"))
+
+
+@cache
+def relations() -> tuple[Relation, ...]:
+    """All relations; LabError where the files are not those that were frozen."""
+    if FROZEN and digest() != FROZEN:
+        raise LabError(f"{folder()}: expected the relations that were frozen, with SHA-256 {FROZEN[:12]}...; restore the folder")
+    made = []
+    for path in sorted((folder() / "bank").glob("*.yaml")):
+        content = read_mapping(path)
+        made += [_relation(path, content["field"], values) for values in content["relations"]]
+    return tuple(made)
+
+
+def _relation(path: Path, field: str, values: Mapping[str, Any]) -> Relation:
+    try:
+        texts = {name: tuple(values[name]) for name in ("tail_phrases", "head_phrases", "questions", "changes")}
+        ends = {name: values[name] for name in ("name", "head", "tail", "noun")}
+        return Relation(field=field, statements={form: values["statements"][form] for form in get_args(Form)}, **ends, **texts)
+    except (KeyError, TypeError) as error:
+        raise LabError(f"{path}: relation {values.get('name')!r} lacks {error}") from None
+
+
+def relations_of(split: Split) -> tuple[Relation, ...]:
+    """The relations of a split: seven of ten are for training, one for validation, two for the test."""
+    return tuple(one for one in relations() if part_of(one.name) == split)
+
+
+def part_of(key: str) -> Split:
+    """The split of what this says."""
+    number = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4]) % 10
+    return "test" if number < 2 else "val" if number < 3 else "train"
+
+
+def worded(texts: Sequence[str], split: Split) -> tuple[str, ...]:
+    """Those of several wordings of the same that belong to a split: by the hash of each a fifth is for the test and a tenth for validation,
+    one at least, and all others are for training."""
+    order = sorted(texts, key=lambda text: hashlib.sha256(text.encode()).digest())
+    tests, validations = max(1, len(texts) // 5), max(1, len(texts) // 10)
+    chosen = {"test": order[:tests], "val": order[tests:][:validations], "train": order[tests + validations :]}[split]
+    return tuple(text for text in texts if text in chosen)
+
+
+@cache
+def frames(name: str, kind: str, split: Split) -> tuple[str, ...]:
+    """The frames of a file that are of a kind and belong to a split. The file has a list of frames that say their kind, as `certainty` or
+    as `kind` ("": none does), or lists by kind."""
+    content: Any = parse_yaml((folder() / f"frames/{name}.yaml").read_text("utf-8"))
+    if isinstance(content, dict):
+        content = [one | {"kind": of} for of, some in content.items() for one in some]
+    return worded([one["text"] for one in content if kind in ("", one.get("certainty"), one.get("kind"))], split)
+
+
+@cache
+def names(kind: str, split: Split) -> tuple[str, ...]:
+    """The names of a kind of thing that belong to a split."""
+    of = read_mapping(folder() / "frames/names.yaml")
+    if kind in PARTS:
+        of = of["person"]
+    if kind not in of:
+        raise LabError(f"{folder()}/frames/names.yaml has no names of kind {kind!r}")
+    return tuple(name for name in of[kind] if (part_of(name) == "train") == (split == "train"))

@@ -1,0 +1,189 @@
+"""A world of relations under construction: who and what is in it, what is so, and how each of it is told."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import NamedTuple
+
+from hippo_core.suites.relations.bank import CLAUSES, Relation, frames, names, relations_of, worded
+from hippo_core.suites.reworded import sentence
+from hippo_core.suites.semantic.conflict import disagree_surely, last_words, surest
+from hippo_core.suites.types import Split
+
+SURENESS = {"high": 0.9, "middle": 0.6, "low": 0.3}
+GUESSED = 0.1
+FRAMES = {"denial": "negation", "guess": "hedges"}
+TELLERS, PER_KIND = 6, 5  # people who tell; things of a kind in a world
+
+
+class Edge(NamedTuple):
+    """That a head has a tail by a relation."""
+
+    head: str
+    relation: Relation
+    tail: str
+
+    @property
+    def slots(self) -> dict[str, str]:
+        """What a statement of it says."""
+        return {"head": self.head, "relation": self.relation.name, "tail": self.tail}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A statement: its text, what it says (`slots`), of which edge (`about`), whether that is so (`holds`) and whether it decides it, who
+    tells it and how surely. Of several about one edge that one comes first which stands first."""
+
+    text: str
+    slots: Mapping[str, str]
+    about: Edge
+    holds: bool = True
+    decides: bool = False
+    teller: str = ""
+    confidence: float | None = None
+    fit: bool = True
+
+
+@dataclass(frozen=True)
+class Words:
+    """The wordings that a world may use, of a split; `seen`: relations of the training split in wordings that are not of it."""
+
+    random: Random
+    split: Split
+    seen: bool = False
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        return relations_of("train" if self.seen else self.split)
+
+    def choose(self, texts: Sequence[str], nested: bool = False) -> str:
+        """One of the wordings of the same that may be used: all of a relation that training never sees, else those of the split. `nested`:
+        what it is about is a description, of which an 's would not be understood."""
+        allowed = worded(texts, self.split) if self.seen or self.split == "train" else tuple(texts)
+        plain = [text for text in allowed if "}'s" not in text] if nested else []
+        return self.random.choice(plain or allowed)
+
+    def frame(self, name: str, kind: str = "") -> str:
+        """A frame of a file; `kind`: of this kind."""
+        return self.random.choice(frames(name, kind, self.split))
+
+    def statement(self, edge: Edge, clause: bool = False) -> str:
+        """A statement of an edge; `clause`: as a part of another sentence."""
+        of = edge.relation.statements
+        form = self.choose([of[form] for form in (CLAUSES if clause else of)])
+        if clause:
+            form = lowered(form.rstrip(" .!"))
+        return form.format(h=edge.head, t=edge.tail)
+
+    def names(self, kind: str, count: int) -> list[str]:
+        """So many names of a kind of thing, each once, or all that there are."""
+        if kind == "person":
+            given, family = (self.names(part, count) for part in ("given", "surname"))
+            return [f"{one} {other}" for one, other in zip(given, family, strict=True)]
+        of = names(kind, self.split)
+        return self.random.sample(of, min(count, len(of)))
+
+
+@dataclass
+class Draft:
+    """A world under construction: what is so, what was so before (`was`), and what else was told of an edge and is not so (`refuted`)."""
+
+    words: Words
+    edges: list[Edge] = field(default_factory=list)
+    kinds: dict[str, list[str]] = field(default_factory=dict)
+    tellers: list[str] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    was: dict[Edge, str] = field(default_factory=dict)
+    refuted: dict[Edge, list[str]] = field(default_factory=dict)
+
+    @property
+    def random(self) -> Random:
+        return self.words.random
+
+    def draw(self, n_relations: int, n_edges: int) -> None:
+        """Relations that lead to one another, things of their kinds, and edges between these."""
+        pool = self.random.sample(self.words.relations, len(self.words.relations))
+        chosen = [pool.pop()]
+        while len(chosen) < n_relations and pool:
+            ends = {kind for one in chosen for kind in (one.head, one.tail)}
+            pool.sort(key=lambda one: (one.head in ends) + (one.tail in ends) + 0.5 * self.random.random())
+            one = pool.pop() if self.random.random() < 0.8 else pool.pop(self.random.randrange(len(pool)))
+            if not any(one.is_like(other) for other in chosen):
+                chosen.append(one)
+        for kind in dict.fromkeys(kind for one in chosen for kind in (one.head, one.tail)):
+            self.kinds[kind] = self.words.names(kind, PER_KIND)
+        options = [(head, one) for one in chosen for head in self.kinds[one.head]]
+        for head, one in self.random.sample(options, min(n_edges, len(options))):
+            self.edges.append(Edge(head, one, self.random.choice([name for name in self.kinds[one.tail] if name != head])))
+        known = {name for of in self.kinds.values() for name in of}
+        self.tellers = [name for name in self.words.names("person", TELLERS + PER_KIND) if name not in known][:TELLERS]
+
+    def other(self, edge: Edge, *more: str) -> str:
+        """Another thing of the kind of its tail."""
+        return self.random.choice([name for name in self.kinds[edge.relation.tail] if name not in (edge.head, edge.tail, *more)])
+
+    def add(self, edge: Edge, text: str, told: str = "plain", *, tail: str = "", old: str = "", teller: str = "", **about) -> None:
+        """A statement about an edge, and how it is told. `tail`: of what it says it, where that is another one; `old`: what it says was so
+        before."""
+        more = {"told": told} | ({"old": old} if old else {}) | ({"teller": teller} if teller else {})
+        self.rows.append(Row(sentence(text), {**edge.slots, "tail": tail or edge.tail, **more}, edge, teller=teller, **about))
+
+    def tell(self, edge: Edge, witnessed: bool) -> None:
+        """An edge that nobody contests."""
+        certainty = self.random.choice([*SURENESS]) if witnessed else ""
+        if certainty:
+            self.testify(edge, self.random.choice(self.tellers), certainty, decides=True)
+        else:
+            self.add(edge, self.words.statement(edge), decides=True)
+
+    def testify(self, edge: Edge, teller: str, certainty: str, tail: str = "", **about) -> None:
+        """What a witness says of an edge, or of another tail."""
+        clause = self.words.statement(edge._replace(tail=tail or edge.tail), clause=True)
+        text = self.words.frame("testimony", certainty).format(w=teller, s=clause)
+        self.add(edge, text, certainty, tail=tail, teller=teller, confidence=SURENESS[certainty], **about)
+
+    def update(self, edge: Edge) -> None:
+        """What was so before, then what is so now."""
+        old = self.was[edge] = self.other(edge)
+        self.add(edge, self.words.statement(edge._replace(tail=old)), tail=old, holds=False)
+        form = self.random.choice([*edge.relation.changes, self.words.frame("updates", "replaced")])
+        text = form.format(h=edge.head, t=old, new=edge.tail, noun=edge.relation.noun)
+        self.add(edge, text, "update", old=old if "{t}" in form else "", decides=True)
+        self.refuted.setdefault(edge, []).append(old)
+
+    def dispute(self, edge: Edge) -> None:
+        """What several witnesses say, of which the rules of `conflict` tell what holds."""
+        wrong, level_of = self.other(edge), {value: name for name, value in SURENESS.items()}
+        said = disagree_surely(self.random, self.tellers, edge.tail, wrong, tuple(level_of))
+        true, sure, last = [place for place, one in enumerate(said) if one.city == edge.tail], surest(said), last_words(said)
+        deciding = max(true, key=lambda place: (said[place] in sure, said[place] in last, place))
+        for place, one in enumerate(said):
+            holds = one.city == edge.tail
+            self.testify(edge, one.teller, level_of[one.confidence or 0.0], one.city, holds=holds, decides=place == deciding)
+        self.refuted.setdefault(edge, []).append(wrong)
+
+    def distract(self, edge: Edge, how: str) -> None:
+        """Something else that is told of an edge and does not touch it: a denial, a guess, or what once was."""
+        wrong, noun = self.other(edge, *self.refuted.get(edge, ())), edge.relation.noun
+        clause = self.words.statement(edge._replace(tail=wrong), clause=True)
+        form = self.words.frame("updates", "former") if how == "former" else self.words.frame(FRAMES[how])
+        teller = self.random.choice(self.tellers) if "{w}" in form else ""
+        text = form.format(h=edge.head, t=wrong, old=wrong, noun=noun, s=clause, w=teller)
+        confidence = GUESSED if how == "guess" else None
+        self.add(edge, text, how, tail=wrong, teller=teller, holds=False, fit=False, confidence=confidence)
+        self.refuted.setdefault(edge, []).append(wrong)
+
+    def ordered(self) -> list[Row]:
+        """The statements as they are told: in any order, but those about one edge as they stand here."""
+        places = self.random.sample(range(len(self.rows)), len(self.rows))
+        own: dict[Edge, list[int]] = {}
+        for place, row in zip(places, self.rows, strict=True):
+            own.setdefault(row.about, []).append(place)
+        turns = {edge: iter(sorted(of)) for edge, of in own.items()}
+        order = {next(turns[row.about]): row for row in self.rows}
+        return [order[place] for place in sorted(order)]
+
+
+def lowered(form: str) -> str:
+    """A form as it goes on after other words."""
+    return form if form.startswith("I ") else form[:1].lower() + form[1:]

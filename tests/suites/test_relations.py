@@ -1,0 +1,178 @@
+"""The bank of relations and its suite: what is told leads to the answer, and splits share neither relations nor wordings."""
+
+import re
+from collections import Counter
+from typing import get_args
+
+import pytest
+
+from hippo_core.suites import get_suite
+from hippo_core.suites.altering import altered
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.relations import bank
+from hippo_core.suites.relations.bank import FROZEN, Form, digest, frames, relations, relations_of, worded
+from hippo_core.suites.reworded import wordings
+from hippo_core.suites.semantic.conflict import Said, settled_surely
+from hippo_core.suites.splits import SPLITS
+from hippo_core.suites.types import Fact, Item, World
+
+FRAMES = {
+    ("testimony", ""): 40,
+    ("updates", "replaced"): 20,
+    ("updates", "ended"): 10,
+    ("negation", ""): 20,
+    ("hedges", ""): 20,
+}
+LEADS = re.compile(r"\{\w+\}")
+
+
+def drawn(profile: str, n: int = 40) -> list[World]:
+    return list(worlds("relations", profile, n, 1337, "test"))
+
+
+def test_it_has_the_breadth_that_it_names():
+    assert len(relations()) >= 300
+    assert len({one.field for one in relations()}) >= 15
+    assert len({one.name for one in relations()}) == len(relations())
+    for (name, kind), least in FRAMES.items():
+        assert sum(len(frames(name, kind, split)) for split in SPLITS) >= least
+
+
+@pytest.mark.parametrize("relation", relations(), ids=lambda relation: relation.name)
+def test_a_relation_is_worded_for_both_ends(relation):
+    assert [*relation.statements] == [*get_args(Form)]
+    for text in relation.statements.values():
+        assert sorted(LEADS.findall(text)) == ["{h}", "{t}"], text
+    for texts, end, least in ((relation.tail_phrases, "{h}", 4), (relation.head_phrases, "{t}", 4), (relation.questions, "{h}", 3)):
+        assert len(set(texts)) >= least
+        assert all(LEADS.findall(text) == [end] for text in texts), texts
+    both, new = relation.changes
+    assert sorted(LEADS.findall(both)) == ["{h}", "{new}", "{t}"]
+    assert sorted(LEADS.findall(new)) == ["{h}", "{new}"]
+
+
+def test_the_bank_is_the_frozen_one(monkeypatch):
+    assert digest() == FROZEN
+    monkeypatch.setattr(bank, "FROZEN", "0" * 64)
+    relations.cache_clear()
+    with pytest.raises(Exception, match="restore the folder"):
+        relations()
+    relations.cache_clear()
+
+
+def test_splits_share_no_relation_and_no_wording():
+    names = Counter(one.name for split in SPLITS for one in relations_of(split))
+    assert set(names.values()) == {1}
+    assert len(names) == len(relations())
+    for one in relations():
+        for texts in (tuple(one.statements.values()), one.tail_phrases, one.questions):
+            parts = [worded(texts, split) for split in SPLITS]
+            assert all(parts)
+            assert sorted(sum(parts, ())) == sorted(texts)
+
+
+def told_in_training() -> list[str]:
+    """Every statement that training may tell, and every frame around one."""
+    statements = [text for one in relations_of("train") for text in worded([*one.statements.values()], "train")]
+    changes = [text for one in relations_of("train") for text in one.changes]
+    return [*statements, *changes, *(text for name, kind in FRAMES for text in frames(name, kind, "train"))]
+
+
+def blanked(text: str) -> str:
+    """A wording without its names, case and marks."""
+    return " ".join(re.findall(r"\w+", LEADS.sub(" ", text).casefold()))
+
+
+def test_training_has_no_frozen_rewording_and_no_wording_of_the_test():
+    """The nearest pairs are printed: `pytest -rP`."""
+    training = {blanked(text): text for text in told_in_training()}
+    frozen = [text for suite in ("semantic", "spatial") for forms in wordings(suite).values() for text in forms if isinstance(text, str)]
+    tested = [text for one in relations_of("test") for text in one.statements.values()]
+    tested += [text for name, kind in FRAMES for text in frames(name, kind, "test")]
+    assert frozen
+    assert not {blanked(text) for text in (*frozen, *tested)} & training.keys()
+    words = {text: set(blank.split()) for blank, text in training.items()}
+    near = []
+    for text in frozen:
+        own = set(blanked(text).split())
+        likeness, other = max((len(own & of) / len(own | of), one) for one, of in words.items())
+        near.append((likeness, text, other))
+    for likeness, text, other in sorted(near, reverse=True)[:10]:
+        print(f"{likeness:.2f}  {text}  |  {other}")
+
+
+def facts_of(world: World, item: Item) -> list[Fact]:
+    known = {fact.id: fact for fact in world.facts}
+    return [known[name] for name in item.gold_facts]
+
+
+@pytest.mark.parametrize("profile", ["base", "default", "hard", "seen", "updates"])
+def test_the_gold_facts_lead_to_the_answer(profile):
+    kinds = Counter()
+    for world in drawn(profile):
+        for item in world.items:
+            [name] = item.cue.values()
+            assert name in item.question or name[0].upper() + name[1:] in item.question
+            for fact, step in zip(facts_of(world, item), item.truth["path"].split(), strict=True):
+                ends = (fact.slots["head"], fact.slots["tail"])
+                start, end = ends[::-1] if step.startswith("^") else ends
+                assert (fact.slots["relation"], start) == (step.removeprefix("^"), name)
+                name = end
+            assert name == item.answers[0]
+            assert name not in item.refuted
+            kinds[item.kind] += 1
+    assert len(kinds) > 1
+
+
+@pytest.mark.parametrize("profile", ["default", "hard", "updates"])
+def test_what_holds_follows_from_what_was_told(profile):
+    """Of each edge that is asked for: the last update, else the surest, each teller by the last word, else what is told plainly."""
+    for world in drawn(profile):
+        for item in (one for one in world.items if one.kind != "before"):
+            for fact in facts_of(world, item):
+                same = [one for one in world.facts if all(one.slots[slot] == fact.slots[slot] for slot in ("head", "relation"))]
+                said = [one for one in same if one.slots["told"] not in ("denial", "guess", "former")]
+                updates = [one for one in said if one.slots["told"] == "update"]
+                if updates:
+                    assert said[-1] is updates[-1] is fact
+                elif len(said) > 1:
+                    told = [Said(one.teller, one.slots["tail"], one.confidence) for one in said]
+                    assert settled_surely(told) == fact.slots["tail"]
+                else:
+                    assert said == [fact]
+
+
+def test_a_teller_and_how_sure_are_what_the_text_says():
+    for world in drawn("hard"):
+        for fact in world.facts:
+            assert fact.teller == fact.slots.get("teller", "")
+            assert fact.teller in fact.text
+            assert fact.slots["tail"].casefold() in fact.text.casefold()
+
+
+def test_what_decides_is_left_out_where_nothing_can_be_known():
+    suite = get_suite("relations")
+    for world in drawn("unanswerable"):
+        for item in world.items:
+            assert item.answers == ("unknown",)
+            assert not suite.tells(world.facts, item)
+    for world in drawn("default"):
+        assert all(suite.tells(world.facts, item) for item in world.items)
+
+
+def test_altered_worlds_tell_another_answer():
+    before = drawn("default", 20)
+    suite = get_suite("relations")
+    for was, now in zip(before, altered(suite, before), strict=True):
+        answers = {item.id: item.answers[0] for item in was.items}
+        assert now.items
+        for item in now.items:
+            assert item.answers[0] != answers[item.id]
+            assert facts_of(now, item)[-1].slots["tail"] == item.answers[0] or item.truth["path"].split()[-1].startswith("^")
+
+
+def test_a_world_is_that_of_its_seed():
+    suite = get_suite("relations")
+    assert suite.make_world
+    spec = drawn("default", 5)[0]
+    assert drawn("default", 5)[0] == spec
